@@ -61,7 +61,7 @@ absl::StatusOr<AnchoredSetting> MakePolesSetting() {
 }
 
 // A distinguishing game: a pair and its release.
-struct Game {
+struct AnchoredGame {
   std::string description;
   AnchoredSetting setting;
   AnchoredNoise noise;
@@ -106,7 +106,7 @@ struct Game {
   }
 };
 
-absl::StatusOr<Game> MakeGame(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
+absl::StatusOr<AnchoredGame> MakeGame(const PrivacyCost& cost, const AnchoredReleaseFn& release) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_ASSIGN_OR_RETURN(AnchoredSetting setting, MakePolesSetting());
   PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost));
@@ -119,7 +119,7 @@ absl::StatusOr<Game> MakeGame(const PrivacyCost& cost, const AnchoredReleaseFn& 
     one.row = AtAngle(std::numbers::pi / 2 - half);
     other = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 + half)};
   }
-  return Game{.description = std::move(description),
+  return AnchoredGame{.description = std::move(description),
               .setting = std::move(setting),
               .noise = std::move(noise),
               .one = std::move(one),
@@ -139,8 +139,8 @@ absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
 
 absl::StatusOr<Subject> AttackAnchoredRelease(const PrivacyCost& cost,
                                               const AnchoredReleaseFn& release) {
-  PM_ASSIGN_OR_RETURN(Game made, MakeGame(cost, release));
-  const auto game = std::make_shared<const Game>(std::move(made));
+  PM_ASSIGN_OR_RETURN(AnchoredGame made, MakeGame(cost, release));
+  const auto game = std::make_shared<const AnchoredGame>(std::move(made));
   PM_ASSIGN_OR_RETURN(const double share, game->MovedShare());
   PM_ASSIGN_OR_RETURN(const double threshold, game->Threshold());
   Subject subject{.mechanism = absl::StrCat("anchored release, ", TraitsOf(cost.mechanism).name),

@@ -20,7 +20,7 @@ using Protects = MechanismTraits::Protects;
 using Transcript = std::vector<TranscriptStep>;
 
 // A distinguishing game: a pair and its release.
-struct Game {
+struct JointGame {
   JointPair pair;
   PrivacyCost cost;
   ReleaseFn release;
@@ -51,7 +51,7 @@ struct Pilot {
   double mu = 0;         // move in noise_stddev, all steps together
 };
 
-void AddStep(const Game& game, const TranscriptStep& step, Pilot* sums) {
+void AddStep(const JointGame& game, const TranscriptStep& step, Pilot* sums) {
   const bool laplace = game.traits().law == Law::kLaplace;
   const double width = laplace ? step.noise_stddev / M_SQRT2 : step.noise_stddev;
   const Matrix move = game.Move(step);
@@ -63,11 +63,11 @@ void AddStep(const Game& game, const TranscriptStep& step, Pilot* sums) {
 
 // A trade-off curve (a claimed mu) is tested best at threshold 0. With noise on the input the score
 // is no likelihood but a side.
-bool UsesZeroThreshold(const Game& game, const Guarantee& claim) {
+bool UsesZeroThreshold(const JointGame& game, const Guarantee& claim) {
   return claim.gaussian_mu.has_value() || game.traits().protects == Protects::kInput;
 }
 
-absl::StatusOr<Pilot> RunPilot(const Game& game, const Guarantee& claim) {
+absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
   constexpr int kReleases = 1000;
   SecureBits bits;
   Pilot sums;
@@ -97,8 +97,8 @@ std::string DescribeLimit(const Pilot& pilot, Law law, const Guarantee& claim) {
   return absl::StrFormat("%s, so at most %.2f is to be found", share, pilot.loss);
 }
 
-absl::StatusOr<Attack> MakeAttack(Game made, const Guarantee& claim) {
-  const auto game = std::make_shared<const Game>(std::move(made));
+absl::StatusOr<Attack> MakeAttack(JointGame made, const Guarantee& claim) {
+  const auto game = std::make_shared<const JointGame>(std::move(made));
   PM_ASSIGN_OR_RETURN(const Pilot pilot, RunPilot(*game, claim));
   const std::string event =
       UsesZeroThreshold(*game, claim)

@@ -17,14 +17,14 @@ namespace {
 using Law = MechanismTraits::Law;
 using Protects = MechanismTraits::Protects;
 
-constexpr int kDim = 3;
+constexpr int kPairDim = 3;
 
 // A unit row at this angle from one pole.
-RowVector AtAngle(double angle) {
-  return std::cos(angle) * RowVector::Unit(kDim, 0) + std::sin(angle) * RowVector::Unit(kDim, 1);
+RowVector PairRowAtAngle(double angle) {
+  return std::cos(angle) * RowVector::Unit(kPairDim, 0) + std::sin(angle) * RowVector::Unit(kPairDim, 1);
 }
 
-RowVector Pole(double sign) { return sign * RowVector::Unit(kDim, 0); }
+RowVector Pole(double sign) { return sign * RowVector::Unit(kPairDim, 0); }
 
 absl::StatusOr<JointSetting> MakeAnchorsAtOnePole(const EmbeddingSettings& settings,
                                                   std::vector<int32_t> labels,
@@ -52,13 +52,13 @@ EmbeddingSettings LabelDominatedSettings(Law law, int64_t iterations) {
 
 // Labels of the rare classes, far from the common label 0 and adjacent, so that both are pulled
 // alike. Their slots are 1 and 2.
-constexpr int32_t kRare[] = {100, 101};
+constexpr int32_t kRareLabels[] = {100, 101};
 
 // One anchor of either rare class among `count`.
 absl::StatusOr<JointSetting> MakeTwoRareClasses(const EmbeddingSettings& settings, size_t count,
                                                 const Anchors& dummies) {
   std::vector<int32_t> labels(count, 0);
-  std::copy(std::begin(kRare), std::end(kRare), labels.begin());
+  std::copy(std::begin(kRareLabels), std::end(kRareLabels), labels.begin());
   return MakeAnchorsAtOnePole(settings, std::move(labels), dummies);
 }
 
@@ -86,7 +86,7 @@ absl::StatusOr<JointPair> MakePaperSettingsPair() {
 absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   const bool hides_class = traits.protects == Protects::kValue;
-  Anchors dummies{FloatMatrix(3, kDim), {0, kRare[0], kRare[1]}};
+  Anchors dummies{FloatMatrix(3, kPairDim), {0, kRareLabels[0], kRareLabels[1]}};
   dummies.features << Pole(1).cast<float>(), Pole(hides_class ? -1 : 1).cast<float>(),
       Pole(1).cast<float>();
   // In L2 the pair misses the bound by about 1 / anchors.
@@ -107,8 +107,8 @@ absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
   return JointPair{
       absl::StrCat("targets of one class, ", cost.radius, " apart, labels outweigh the rest"),
       std::move(setting),
-      {1, AtAngle(first)},
-      {1, AtAngle(first + arc)},
+      {1, PairRowAtAngle(first)},
+      {1, PairRowAtAngle(first + arc)},
       max_releases};
 }
 

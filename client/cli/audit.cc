@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options)
   return subjects;
 }
 
-nlohmann::json ToJson(const audit::Result& result) {
+nlohmann::json AuditToJson(const audit::Result& result) {
   return {{"mechanism", result.mechanism},       {"claimed_epsilon", result.claim.epsilon},
           {"claimed_delta", result.claim.delta}, {"epsilon_lower", result.epsilon_lower},
           {"confidence", result.confidence},     {"exceeded", result.Exceeded()},
@@ -100,7 +100,7 @@ std::string HeadText() {
                          "at least", "", "releases", "attacked by");
 }
 
-std::string ToText(const audit::Result& r) {
+std::string AuditToText(const audit::Result& r) {
   return absl::StrFormat("%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism,
                          r.claim.epsilon, r.claim.delta, r.epsilon_lower,
                          r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
@@ -153,8 +153,8 @@ absl::Status Audit(const Context& context, const AuditOptions& options) {
     PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
     if (!context.json && results.empty()) std::cout << HeadText() << std::flush;
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
-    rows.push_back(ToJson(results.back()));
-    if (!context.json) std::cout << ToText(results.back()) << std::flush;
+    rows.push_back(AuditToJson(results.back()));
+    if (!context.json) std::cout << AuditToText(results.back()) << std::flush;
   }
   Print({.json = options.all ? rows : rows.front(),
          .text = absl::StrFormat("each with confidence %.7g\n", results.front().confidence)},

@@ -35,13 +35,13 @@ std::string CodeText(const v1::PublicParameters& p) {
                          p.cell_codebook().relative_squared_error());
 }
 
-absl::StatusOr<Result> List(const Context& context, const std::string&) {
+absl::StatusOr<Result> ListCollections(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
   Result result{.json = nlohmann::json::array(), .text = ""};
   for (const v1::GetCollectionResponse& c : response.collections()) {
     result.json.push_back(ToJson(c));
-    result.text += ToText(c);
+    result.text += CollectionToText(c);
   }
   if (result.text.empty()) result.text = "no collections\n";
   return result;
@@ -51,7 +51,7 @@ absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       transport.GetCollection(name, /*with_changes=*/true));
-  Result result{.json = ToJson(c), .text = ToText(c)};
+  Result result{.json = ToJson(c), .text = CollectionToText(c)};
   if (c.has_changes()) {
     result.json["changes"] = {{"inserted", c.changes().inserted()},
                               {"updated", c.changes().updated()},
@@ -81,7 +81,7 @@ absl::Status ConfirmDeletion(const Transport& transport, const std::string& name
       absl::StrCat("another name was typed; collection ", name, " is not deleted"));
 }
 
-absl::StatusOr<Result> Delete(const Context& context, const DeleteOptions& options) {
+absl::StatusOr<Result> DeleteCollection(const Context& context, const DeleteOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   if (!options.yes) PM_RETURN_IF_ERROR(ConfirmDeletion(transport, options.name));
   PM_ASSIGN_OR_RETURN(const v1::DeleteCollectionResponse response,
@@ -163,7 +163,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
 }
 
-std::string ToText(const v1::GetCollectionResponse& c) {
+std::string CollectionToText(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
   const v1::EmbeddingSettings& s = p.settings();
   const std::string name = Printable(c.name());
@@ -206,7 +206,7 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   collection->require_subcommand(1);
   AddCreateCollectionCommand(*collection, context);
   auto name = std::make_shared<std::string>();
-  SetRun(AddCommand(*collection, "list", "All collections"), context, name, &List);
+  SetRun(AddCommand(*collection, "list", "All collections"), context, name, &ListCollections);
   const auto add = [&](CLI::App& parent, const char* verb, const char* description, auto run) {
     CLI::App* command = AddCommand(parent, verb, description);
     command->add_option("NAME", *name, "The collection")->required();
@@ -219,7 +219,7 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   remove->add_option("NAME", deletion->name, "The collection")->required();
   remove->add_flag("--yes", deletion->yes,
                    "Delete without asking; required if standard input is no terminal");
-  SetRun(remove, context, deletion, &Delete);
+  SetRun(remove, context, deletion, &DeleteCollection);
   add(app, "build", "Embed gallery and anchors, so that searches are answered", &Build);
 
   CLI::App* health =

@@ -25,7 +25,7 @@ inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
 std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
-std::string ToText(const v1::GetCollectionResponse& collection);
+std::string CollectionToText(const v1::GetCollectionResponse& collection);
 
 // Builds the embedding behind a progress bar. Statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

@@ -118,7 +118,7 @@ absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) 
   return result;
 }
 
-absl::StatusOr<Result> List(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& options) {
   v1::ScrollItemsRequest request;
   request.set_collection(options.name);
   request.set_cursor(options.cursor);
@@ -159,7 +159,7 @@ absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options
   return Result{{{"items", response.items()}}, Counted(response.items(), "item") + "\n"};
 }
 
-absl::StatusOr<Result> Delete(const Context& context, const ItemsOptions& options) {
+absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   uint64_t deleted = 0;
@@ -192,11 +192,11 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<ItemsOptions>();
   CLI::App* get =
       AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
-  CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &List);
+  CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &ListItems);
   CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
   CLI::App* remove = AddVerb(
       *items, context, options, "delete",
-      "Delete items by id; they are in no answer any more, also before the next build", &Delete);
+      "Delete items by id; they are in no answer any more, also before the next build", &DeleteItems);
   for (CLI::App* command : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");
     command->add_option("--ids-file", options->ids_file, "More ids, one a line");

@@ -45,7 +45,7 @@ nlohmann::json OrNull(int64_t seconds) {
   return seconds == 0 ? nlohmann::json() : nlohmann::json(seconds);
 }
 
-nlohmann::json ToJson(const v1::Key& key) {
+nlohmann::json KeyToJson(const v1::Key& key) {
   return {
       {"id", key.id()},
       {"name", key.name()},
@@ -61,7 +61,7 @@ std::string Time(int64_t seconds) {
   return absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixSeconds(seconds), absl::UTCTimeZone());
 }
 
-std::string ToText(const v1::Key& key) {
+std::string KeyToText(const v1::Key& key) {
   std::string text =
       absl::StrCat(Printable(key.id()), "  ", Printable(key.name()), ": ",
                    absl::StrJoin(ScopesOf(key), ", "), " for ",
@@ -110,7 +110,7 @@ void WarnOfMissing(const std::vector<std::string>& collections, const Transport&
   }
 }
 
-absl::StatusOr<Result> Create(const Context& context, const CreateOptions& options) {
+absl::StatusOr<Result> CreateKey(const Context& context, const CreateOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   const bool to_screen = options.out == kStandardOutput;
@@ -129,7 +129,7 @@ absl::StatusOr<Result> Create(const Context& context, const CreateOptions& optio
     }
   }
   WarnOfMissing(options.collections, transport);
-  Result result{.json = ToJson(response.key()), .text = ToText(response.key())};
+  Result result{.json = KeyToJson(response.key()), .text = KeyToText(response.key())};
   if (to_screen) {
     result.json["key"] = response.text();
     result.text = Printable(response.text()) + "\n";
@@ -141,21 +141,21 @@ absl::StatusOr<Result> Create(const Context& context, const CreateOptions& optio
   return result;
 }
 
-absl::StatusOr<Result> List(const Context& context, const std::string&) {
+absl::StatusOr<Result> ListKeys(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
   Result result{.json = nlohmann::json::array(), .text = ""};
   for (const v1::Key& key : response.keys()) {
-    result.json.push_back(ToJson(key));
-    result.text += ToText(key);
+    result.json.push_back(KeyToJson(key));
+    result.text += KeyToText(key);
   }
   return result;
 }
 
-absl::StatusOr<Result> Revoke(const Context& context, const std::string& id) {
+absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RevokeKeyResponse response, transport.RevokeKey(id));
-  return Result{.json = ToJson(response.key()), .text = ToText(response.key())};
+  return Result{.json = KeyToJson(response.key()), .text = KeyToText(response.key())};
 }
 
 void AddCreate(CLI::App& parent, Context& context) {
@@ -178,7 +178,7 @@ void AddCreate(CLI::App& parent, Context& context) {
       ->add_option("--out", options->out,
                    "New file for the key (mode 0600), which must not exist; - for standard output")
       ->required();
-  SetRun(create, context, options, &Create);
+  SetRun(create, context, options, &CreateKey);
 }
 
 }  // namespace
@@ -191,10 +191,10 @@ void AddKeyCommand(CLI::App& app, Context& context) {
   SetRun(AddCommand(*key, "list",
                     "All keys, with the last 1000 that were revoked or have expired; not their "
                     "secret text"),
-         context, id, &List);
+         context, id, &ListKeys);
   CLI::App* revoke = AddCommand(*key, "revoke", "Revoke a key; its next call is refused");
   revoke->add_option("ID", *id, "12 hex digits, see key list")->required();
-  SetRun(revoke, context, id, &Revoke);
+  SetRun(revoke, context, id, &RevokeKey);
 }
 
 }  // namespace privatemail::client::cli

@@ -137,7 +137,7 @@ std::shared_ptr<const ItemNeighbors> NeighborsOf(const Trial& trial) {
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const ItemNeighbors>> {
     return std::make_shared<const ItemNeighbors>(NeighborsAmong(trial.split.gallery.features));
   };
-  const std::shared_ptr<Kept> kept = trial.kept.lock();
+  const std::shared_ptr<SceneCache> kept = trial.kept.lock();
   return kept == nullptr ? *make() : *kept->item_neighbors.Get(trial.seed, make);
 }
 

@@ -108,7 +108,7 @@ std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
   return ToHex(digest.Digest());
 }
 
-std::optional<FloatMatrix> Kept(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
+std::optional<FloatMatrix> ReadKeptFeatures(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
   absl::StatusOr<FloatMatrix> features = ReadVectors(path);
   if (!features.ok() || features->rows() != rows || features->cols() != dim) return std::nullopt;
   return *std::move(features);
@@ -244,7 +244,7 @@ absl::StatusOr<LabelledRows> DescribeImages(const ImageFolder& folder,
         .class_names = folder.class_names, .images = {begin, begin + count}, .skipped = {}};
     const std::string path =
         absl::StrCat(kept_in, "/", DigestOf(part, one->identity()).substr(0, 32), ".npy");
-    std::optional<FloatMatrix> described = Kept(path, count, one->dim());
+    std::optional<FloatMatrix> described = ReadKeptFeatures(path, count, one->dim());
     if (!described) {
       PM_ASSIGN_OR_RETURN(FolderFeatures now, ExtractFolder(part, extractor, Threads(),
                                                             [&](int64_t done, int64_t /*of_part*/) {

@@ -48,7 +48,7 @@ std::vector<Place> PlacesOf(const std::vector<Experiment>& experiments, const Ru
   return places;
 }
 
-std::optional<JobResult> Kept(const Place& place) {
+std::optional<JobResult> ReadKeptResult(const Place& place) {
   std::error_code ignored;
   if (!std::filesystem::exists(place.path, ignored)) return std::nullopt;
   const absl::StatusOr<std::string> text = ReadFile("result", place.path, size_t{1} << 30);
@@ -166,7 +166,7 @@ class Meter {
 std::vector<Place*> ToRun(std::vector<Place>& places) {
   std::vector<Place*> to_run;
   for (Place& place : places) {
-    if (std::optional<JobResult> kept = Kept(place)) {
+    if (std::optional<JobResult> kept = ReadKeptResult(place)) {
       place.result = *std::move(kept);
     } else {
       to_run.push_back(&place);

@@ -58,15 +58,15 @@ Anchors AnchorsOf(const Trial& trial) {
 
 // Unless the stage that would keep it is gone.
 template <typename Cache, typename Key, typename Make>
-auto KeptOrMade(const Trial& trial, Cache Kept::*cache, const Key& key, const Make& make) {
-  const std::shared_ptr<Kept> kept = trial.kept.lock();
+auto KeptOrMade(const Trial& trial, Cache SceneCache::*cache, const Key& key, const Make& make) {
+  const std::shared_ptr<SceneCache> kept = trial.kept.lock();
   return kept == nullptr ? make() : ((*kept).*cache).Get({trial.seed, key}, make);
 }
 
 absl::StatusOr<std::shared_ptr<const FixedRows>> AnchorGraph(const Trial& trial,
                                                              double denominator) {
   using Result = absl::StatusOr<std::shared_ptr<const FixedRows>>;
-  return KeptOrMade(trial, &Kept::of_anchors, denominator, [&]() -> Result {
+  return KeptOrMade(trial, &SceneCache::of_anchors, denominator, [&]() -> Result {
     PM_ASSIGN_OR_RETURN(Matrix unit, UnitRows("anchors", AnchorsOf(trial).features));
     return std::make_shared<const FixedRows>(std::move(unit), denominator);
   });
@@ -159,7 +159,7 @@ std::string Describe(const Study& study) {
 }
 
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,
-                                                       std::weak_ptr<Kept> kept) {
+                                                       std::weak_ptr<SceneCache> kept) {
   auto trial = std::make_shared<Trial>();
   trial->kept = std::move(kept);
   trial->seed = seed;
@@ -191,18 +191,18 @@ absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
     return Result(MakeAffinity(plan, std::make_shared<MatrixPoints>(std::move(rows)), denominator));
   }
   constexpr int kManyProducts = 2;  // so many that it is worth being kept
-  return KeptOrMade(trial, &Kept::of_rows, denominator, [&]() -> Result {
+  return KeptOrMade(trial, &SceneCache::of_rows, denominator, [&]() -> Result {
     PM_ASSIGN_OR_RETURN(Matrix rows, unit_rows());
     // Tiles that were let go lie in the arenas of many threads, which would keep them.
     ::malloc_trim(0);
     return std::make_shared<const TiledAffinity>(std::move(rows), denominator, kManyProducts,
-                                                 Kept::kMostRows);
+                                                 SceneCache::kMostRows);
   });
 }
 
 absl::StatusOr<std::shared_ptr<const Scene>> MakeScene(const std::shared_ptr<const Trial>& trial,
                                                        const EmbeddingSettings& settings) {
-  return KeptOrMade(*trial, &Kept::scenes, Describe(settings),
+  return KeptOrMade(*trial, &SceneCache::scenes, Describe(settings),
                     [&] { return MakeNewScene(trial, settings); });
 }
 

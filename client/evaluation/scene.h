@@ -119,7 +119,7 @@ std::string Describe(const Study& study);
 // The nearest 64 others of each item in the gallery, or all, nearest first.
 using ItemNeighbors = std::vector<std::vector<int64_t>>;
 
-struct Kept;
+struct SceneCache;
 
 // One split of the data. Immutable.
 struct Trial {
@@ -127,10 +127,10 @@ struct Trial {
   int64_t k = 0;
   DataSplit split;
   std::vector<std::vector<int64_t>> nearest;  // of each target the k nearest of the gallery
-  std::weak_ptr<Kept> kept = {};              // its stage's; none of a trial by itself
+  std::weak_ptr<SceneCache> kept = {};              // its stage's; none of a trial by itself
 };
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,
-                                                       std::weak_ptr<Kept> kept = {});
+                                                       std::weak_ptr<SceneCache> kept = {});
 
 // A collection on it. Immutable and thread-safe.
 struct Scene {
@@ -151,7 +151,7 @@ absl::StatusOr<std::shared_ptr<const AffinityOperator>> ServersGraph(
 
 // Values that scenes share, limited by memory: among 10,000 rows affinities take 400 MB, among
 // 1,000 anchors 4 MB.
-struct Kept {
+struct SceneCache {
   static constexpr Eigen::Index kMostRows = 10'000;  // more are computed again for every product
 
   template <typename T>
@@ -166,7 +166,7 @@ struct Kept {
 // Thread-safe.
 class Stage {
  public:
-  explicit Stage(Study study) : study_(std::move(study)), kept_(std::make_shared<Kept>()) {}
+  explicit Stage(Study study) : study_(std::move(study)), kept_(std::make_shared<SceneCache>()) {}
 
   const Study& study() const { return study_; }
   absl::StatusOr<std::shared_ptr<const Trial>> TrialOf(uint64_t seed);
@@ -175,7 +175,7 @@ class Stage {
  private:
   const Study study_;
   MadeOnce<uint64_t, Trial> trials_;
-  const std::shared_ptr<Kept> kept_;
+  const std::shared_ptr<SceneCache> kept_;
 };
 
 }  // namespace privatemail::client

@@ -160,9 +160,9 @@ double FidelityIn(const Places& places, const Asker& asker, const std::vector<do
   return found / std::min(k, static_cast<double>(asker.items.size()));
 }
 
-class Asked {
+class StandInAnswers {
  public:
-  Asked(const StandIn& stand_in, const StandInAsk& ask)
+  StandInAnswers(const StandIn& stand_in, const StandInAsk& ask)
       : ask_(ask), places_(PlacesInLists(stand_in, ask)) {
     for (const int64_t anchor : stand_in.items) labels_.push_back(LabelOf(anchor));
   }
@@ -242,7 +242,7 @@ void Found::Add(const Found& more, double sign) {
 }
 
 std::vector<Found> AskStandIn(const StandIn& stand_in, const StandInAsk& ask) {
-  const Asked asked(stand_in, ask);
+  const StandInAnswers asked(stand_in, ask);
   std::vector<Found> found;
   for (const ListLengths& lengths : ask.lengths) {
     Found& one = found.emplace_back();

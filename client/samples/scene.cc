@@ -59,7 +59,7 @@ void PaintSprig(Point root, Point direction, float length, const Colour& leaf, c
   lay(blossoms, bloom);
 }
 
-const Colour kWhite(255, 255, 255);
+const Colour kPureWhite(255, 255, 255);
 
 const std::vector<Season>& Seasons() {
   static const std::vector<Season> seasons = {
@@ -111,7 +111,7 @@ void PaintBackdrop(const Season& season, Random* random, Picture* picture) {
     Mask disc = Mask::zeros(picture->size());
     AddDisc({random->Uniform(0, wide), random->Uniform(0, .8f * wide)},
             random->Uniform(.02f, .065f) * wide, &disc);
-    Paint(Soft(disc, 2), Mix(season.top, kWhite, random->Uniform(.2f, .7f)),
+    Paint(Soft(disc, 2), Mix(season.top, kPureWhite, random->Uniform(.2f, .7f)),
           random->Uniform(.12f, .34f), picture);
   }
 }
@@ -160,7 +160,7 @@ void PaintWater(const Season& season, float waterline, Random* random, Picture* 
                (.002f + .005f * depth) * side, random->Uniform(.03f, .14f) * side * (.4f + depth),
                0, random->Chance(.55f) ? &light : &dark);
   }
-  Paint(Soft(light, 1.2f), kWhite, .30f, picture);
+  Paint(Soft(light, 1.2f), kPureWhite, .30f, picture);
   Paint(Soft(dark, 1.2f), Times(near, .72f), .34f, picture);
 }
 

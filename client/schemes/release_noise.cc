@@ -66,7 +66,7 @@ absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
 }
 
 // One iteration's share of the cost.
-struct Share {
+struct NoiseShare {
   double epsilon = 0;
   double delta = 0;
   double delta_of_all = 0;    // 0 where the theorem needs none
@@ -74,13 +74,13 @@ struct Share {
   absl::string_view theorem;  // of the composition
 };
 
-absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& traits) {
+absl::StatusOr<NoiseShare> ShareNoise(const PrivacyCost& cost, const MechanismTraits& traits) {
   const bool on_input = traits.protects == Protects::kInput;
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("private_iterations", cost.private_iterations, 1, on_input ? 1 : 100));
   const bool single = cost.private_iterations == 1;
   if (single || traits.TakesDelta()) {
-    return Share{.epsilon = cost.epsilon,
+    return NoiseShare{.epsilon = cost.epsilon,
                  .delta = cost.delta,
                  .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
                  .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
@@ -89,7 +89,7 @@ absl::StatusOr<Share> ShareOf(const PrivacyCost& cost, const MechanismTraits& tr
   PM_ASSIGN_OR_RETURN(const EpsilonShare each,
                       EpsilonPerRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
                                            cost.private_iterations));
-  return Share{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
+  return NoiseShare{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
 std::string Neighbours(const MechanismTraits& traits, double radius) {
@@ -138,7 +138,7 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parame
                                                   const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
-  PM_ASSIGN_OR_RETURN(const Share share, ShareOf(cost, traits));
+  PM_ASSIGN_OR_RETURN(const NoiseShare share, ShareNoise(cost, traits));
   PM_ASSIGN_OR_RETURN(const double largest_value, LargestIterateValue(inputs));
   ReleaseShape shape{.values = inputs.start.size(), .largest_value = largest_value};
   MechanismParameters noise{.kind = cost.mechanism, .epsilon = share.epsilon, .delta = share.delta};

@@ -5,7 +5,7 @@
 namespace privatemail {
 namespace {
 
-constexpr size_t kCell = 4;  // bytes of the count and of each value
+constexpr size_t kValueBytes = 4;  // bytes of the count and of each value
 
 struct Table {
   int64_t rows = 0;
@@ -14,12 +14,12 @@ struct Table {
 
 // Validates the length of every row, so that ParseTable needs no checks.
 absl::StatusOr<Table> MeasureTable(absl::string_view name, absl::string_view bytes) {
-  if (bytes.size() < kCell) {
+  if (bytes.size() < kValueBytes) {
     return BadFile(name, "expected at least 4 bytes, got ", bytes.size());
   }
   const auto columns = Load<int32_t>(bytes, 0);
   if (columns < 1) return BadFile(name, "row 0 says ", columns, " columns, expected at least 1");
-  const size_t row_size = kCell + kCell * static_cast<size_t>(columns);
+  const size_t row_size = kValueBytes + kValueBytes * static_cast<size_t>(columns);
   const size_t whole_rows = bytes.size() / row_size;
   for (size_t row = 0; row < whole_rows; ++row) {
     const auto count = Load<int32_t>(bytes, row * row_size);
@@ -42,8 +42,8 @@ absl::StatusOr<FloatMatrix> ParseTable(absl::string_view name, absl::string_view
   FloatMatrix vectors(table.rows, table.columns);
   size_t offset = 0;
   for (int64_t row = 0; row < table.rows; ++row) {
-    offset += kCell;
-    for (int64_t column = 0; column < table.columns; ++column, offset += kCell) {
+    offset += kValueBytes;
+    for (int64_t column = 0; column < table.columns; ++column, offset += kValueBytes) {
       vectors(row, column) = static_cast<float>(Load<Value>(bytes, offset));
     }
   }
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<int32_t>> ParseIvecsLabels(absl::string_view name,
   }
   std::vector<int32_t> labels(table.rows);
   for (size_t row = 0; row < labels.size(); ++row) {
-    labels[row] = Load<int32_t>(bytes, (2 * row + 1) * kCell);
+    labels[row] = Load<int32_t>(bytes, (2 * row + 1) * kValueBytes);
   }
   return labels;
 }

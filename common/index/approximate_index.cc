@@ -42,9 +42,6 @@ int64_t NextProbed(int64_t probed) {
   return power_of_two ? probed + probed / 2 : probed / 3 * 4;
 }
 
-// Little effort suffices: the recall is measured.
-constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
-
 // 2 sqrt(n). Doubling the number of lists makes the k-means four times as slow.
 int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
@@ -55,7 +52,7 @@ int64_t ListsFor(Eigen::Index rows) {
 InvertedLists::InvertedLists(const Matrix& points, const std::atomic<bool>* stopped)
     : lists_(points) {
   const FloatMatrix scaled = lists_.Scaled();
-  const FloatMatrix centroids = KMeans(scaled, ListsFor(points.rows()), kEffort);
+  const FloatMatrix centroids = KMeans(scaled, ListsFor(points.rows()), kRoughKMeans);
   const std::vector<int64_t> list_of_row = NearestCentroids(scaled, centroids, stopped);
   if (stopped != nullptr && *stopped) return;
   centroids_ = centroids;

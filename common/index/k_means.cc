@@ -113,7 +113,6 @@ namespace {
 using Rows = std::vector<Eigen::Index>;
 using Nearest = std::vector<std::vector<int64_t>>;
 
-constexpr KMeansEffort kEffort = {.iterations = 8, .points_per_centroid = 64};
 constexpr int64_t kProbed = 32;
 // Average queries of a list, enough for matrix products to pay.
 constexpr int64_t kQueriesOfList = 32;
@@ -166,7 +165,7 @@ Nearest SearchLists(const FloatMatrix& items, const Rows& queries, int64_t count
                     const std::atomic<bool>& stopped) {
   const int64_t lists = std::min(static_cast<int64_t>(std::sqrt(items.rows())),
                                  static_cast<int64_t>(std::ssize(queries)) / kQueriesOfList);
-  const FloatMatrix centroids = KMeans(items, lists, kEffort);
+  const FloatMatrix centroids = KMeans(items, lists, kRoughKMeans);
   const std::vector<int64_t> list_of_item = NearestCentroids(items, centroids, &stopped);
   const Nearest probed = NearestItems(centroids, centroids, kProbed, stopped);
   Nearest nearest(queries.size());

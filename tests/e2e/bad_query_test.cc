@@ -10,7 +10,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class BadQuery : public FilledService {
@@ -49,7 +49,7 @@ TEST_F(BadQuery, UnspoiltQueryIsAnswered) {
 }
 
 TEST_F(BadQuery, ValuesThatAreNotFinite) {
-  WriteQueriesWith(kNan);
+  WriteQueriesWith(kNotANumber);
   ExpectRefused(With("-k", "3"), "INVALID_ARGUMENT",
                 {"queries.npy row 2: value in column 7 is nan, expected finite values"});
   WriteQueriesWith(-kInfinity);
@@ -58,7 +58,7 @@ TEST_F(BadQuery, ValuesThatAreNotFinite) {
 }
 
 TEST_F(BadQuery, ABadRowAmongGoodOnesCostsNothingEither) {
-  WriteQueriesWith(kNan);
+  WriteQueriesWith(kNotANumber);
   ExpectRefused(Query({"--rows", "0,1,2", "--labels", Labels("queries"), "--epsilon", "1",
                        "--delta", "1e-5"}),
                 "INVALID_ARGUMENT", {"queries.npy row 2: value in column 7 is nan"});

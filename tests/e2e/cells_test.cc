@@ -17,7 +17,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 // At this epsilon the best cell is left out with a probability below 10^-15.
-constexpr char kLarge[] = "40";
+constexpr char kLargeEpsilon[] = "40";
 
 class Cells : public Service {
  protected:
@@ -72,7 +72,7 @@ TEST_F(Cells, QueryResendAndRankFindTheTarget) {
   EXPECT_EQ(created_["cells_ready"], false);
   EXPECT_EQ(Info()["cells_state"], "ready: 200 items");
 
-  const json answer = Answer(Query("17", {"--epsilon", kLarge, "--items", "80", "-k", "5"}));
+  const json answer = Answer(Query("17", {"--epsilon", kLargeEpsilon, "--items", "80", "-k", "5"}));
   ASSERT_THAT(answer["matches"], SizeIs(5));
   EXPECT_EQ(answer["matches"][0]["id"], "17");
   EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 1e-5);
@@ -113,7 +113,7 @@ TEST_F(Cells, QueryResendAndRankFindTheTarget) {
 }
 
 TEST_F(Cells, DeletedItemIsNotFound) {
-  Answer(Query("17", {"--epsilon", kLarge, "--items", "80"}));
+  Answer(Query("17", {"--epsilon", kLargeEpsilon, "--items", "80"}));
   Answer({"items", "delete", "things", "17"});
   EXPECT_EQ(Info()["cells_state"], "ready: 199 items");
   EXPECT_THAT(Ids(Answer(OfRow({"resend"}, "17"))), Not(Contains("17")));
@@ -128,7 +128,7 @@ TEST_F(Cells, BatchIsChargedAsAWhole) {
   const Command batch = {"query",     "things",           "--scheme", "cells",
                          "--vectors", Vectors("gallery"), "--rows",   "0,1,2"};
   const Outcome outcome =
-      Run(Join(batch, {"--partition", "1", "--ask", "3", "--focus", "2", "--epsilon", kLarge,
+      Run(Join(batch, {"--partition", "1", "--ask", "3", "--focus", "2", "--epsilon", kLargeEpsilon,
                        "--items", "150", "-k", "1", "--json"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   ASSERT_THAT(outcome.lines(), SizeIs(3));
@@ -157,7 +157,7 @@ TEST_F(Cells, ProductCodesAreDecodedByThePublishedCodebook) {
   Answer({"budget", "set", "short", "--epsilon", "1000"});
 
   const json answer = Answer(
-      OfRow({"query", "short", "--scheme", "cells", "--epsilon", kLarge, "--items", "80"}, "17"));
+      OfRow({"query", "short", "--scheme", "cells", "--epsilon", kLargeEpsilon, "--items", "80"}, "17"));
   EXPECT_EQ(answer["matches"][0]["id"], "17");
   EXPECT_GT(answer["matches"][0]["distance"].get<double>(), 0) << "a code is not the item";
   EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 10 * error);
@@ -166,7 +166,7 @@ TEST_F(Cells, ProductCodesAreDecodedByThePublishedCodebook) {
   EXPECT_EQ(Answer(OfRow({"resend"}, "17"))["matches"], answer["matches"]);
   EXPECT_EQ(Answer(OfRow({"rank", "short"}, "17"))["matches"], answer["matches"]);
 
-  const json planned = Answer({"plan", "short", "--epsilon", kLarge, "--max-bytes", "20K"});
+  const json planned = Answer({"plan", "short", "--epsilon", kLargeEpsilon, "--max-bytes", "20K"});
   EXPECT_EQ(planned["code"], "pq32");
   EXPECT_THAT(planned["warnings"], SizeIs(1));
   EXPECT_GT(planned["fidelity"]["value"].get<double>(), 0);
@@ -204,7 +204,7 @@ TEST_F(Cells, FlagsOfOtherSchemesAndValuesOutOfRangeAreRefused) {
 TEST_F(Cells, RankMergesAnswersAndReplacesADamagedFile) {
   const Command rank = OfRow({"rank", "things"}, "1");
   ExpectRefused(rank, "NOT_FOUND");
-  for (const char* row : {"0", "1"}) Answer(Query(row, {"--epsilon", kLarge, "--items", "60"}));
+  for (const char* row : {"0", "1"}) Answer(Query(row, {"--epsilon", kLargeEpsilon, "--items", "60"}));
   const json ranked = Answer(rank);
   EXPECT_GT(ranked["candidates"], 60) << "rows 0 and 1 are in different cells";
   EXPECT_EQ(ranked["matches"][0]["id"], "1");
@@ -264,7 +264,7 @@ TEST_F(Cells, PlanSpendsNothingAndItsQueryKeepsToIt) {
   const std::string plan = folder_ / "plan.json";
   const json before = Everything();
   const json planned =
-      Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--fidelity", ".5",
+      Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "100K", "--fidelity", ".5",
               "--recall", ".9", "-k", "5", "--radius", ".5", "--out", plan});
   EXPECT_EQ(planned["scheme"], "cells");
   EXPECT_EQ(planned["ask"], 1);
@@ -312,7 +312,7 @@ TEST_F(Cells, PlanSpendsNothingAndItsQueryKeepsToIt) {
 
 TEST_F(Cells, PlanForOtherAnchorsIsRefused) {
   const std::string plan = folder_ / "plan.json";
-  Answer({"plan", "things", "--epsilon", kLarge, "--max-bytes", "1M", "--out", plan});
+  Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "1M", "--out", plan});
   Answer({"collection", "delete", "things", "--yes"});
   Write("others", SeparatedClasses(kClasses * kAnchorsPerClass, 5));
   Answer(Create("things", "others", {"--cells", "5", "--cell-code", "float16"}));

@@ -22,8 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 class FullDisk : public Service {
  protected:
   void LimitFilesTo(rlim_t bytes) {

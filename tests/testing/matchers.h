@@ -12,6 +12,20 @@
 
 namespace privatemail {
 
+// Short names of status codes.
+inline constexpr auto kAborted = absl::StatusCode::kAborted;
+inline constexpr auto kCancelled = absl::StatusCode::kCancelled;
+inline constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+inline constexpr auto kDeadlineExceeded = absl::StatusCode::kDeadlineExceeded;
+inline constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+inline constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+inline constexpr auto kNotFound = absl::StatusCode::kNotFound;
+inline constexpr auto kOk = absl::StatusCode::kOk;
+inline constexpr auto kPermissionDenied = absl::StatusCode::kPermissionDenied;
+inline constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
+inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+
 inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
 template <typename T>
 const absl::Status& StatusOf(const absl::StatusOr<T>& status_or) {
@@ -29,6 +43,9 @@ MATCHER_P(FailsWith, code, "fails with the given code") {
   *result_listener << StatusOf(arg).ToString();
   return StatusOf(arg).code() == code;
 }
+
+// For matchers that want a std::string.
+inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 MATCHER(IsOk, "is OK") {
   *result_listener << StatusOf(arg).ToString();

@@ -78,7 +78,7 @@ int BarSeries(const Figure& figure) {
   return static_cast<int>(most);
 }
 
-struct Cell {
+struct PanelLayout {
   double width = 0;
   double left_margin = 0;
   double right_margin = 0;
@@ -91,7 +91,7 @@ struct Cell {
   double height() const { return head + plot_height + foot; }
 };
 
-void PlaceNames(const Figure& figure, Cell* cell) {
+void PlaceNames(const Figure& figure, PanelLayout* cell) {
   constexpr double kShare = 0.4;  // of a panel, at most
   constexpr double kSlotPadding = 14;
   constexpr double kBar = 20;
@@ -110,14 +110,14 @@ void PlaceNames(const Figure& figure, Cell* cell) {
   cell->plot_height = slot * static_cast<double>(figure.x.categories.size());
 }
 
-double PlotHeight(const Figure& figure, const Cell& cell) {
+double PlotHeight(const Figure& figure, const PanelLayout& cell) {
   constexpr double kHighest = 380;
   constexpr double kRatio = 0.72;
   if (Has(figure, Mark::kScatter)) return cell.plot_width();
   return std::min(kHighest, std::max(kRatio * cell.plot_width(), 200.0));
 }
 
-void PlaceTicks(const PlotScales& scales, Cell* cell) {
+void PlaceTicks(const PlotScales& scales, PanelLayout* cell) {
   constexpr double kHighestTick = 44;
   constexpr double kTickGap = 22;
   if (!scales.categories) {
@@ -144,8 +144,8 @@ std::vector<std::string> WrappedLabel(const std::string& label, double width) {
   return Wrapped(label, kPlotFontSize, width);
 }
 
-Cell MakeCell(const Figure& figure, const PlotScales& scales, double width, double beside) {
-  Cell cell;
+PanelLayout MakeCell(const Figure& figure, const PlotScales& scales, double width, double beside) {
+  PanelLayout cell;
   cell.width = width - beside;
   cell.right_margin = Has(figure, Mark::kBars) ? kValueWidth : 0;
   if (scales.categories) {
@@ -170,7 +170,7 @@ Cell MakeCell(const Figure& figure, const PlotScales& scales, double width, doub
   return cell;
 }
 
-PanelPlace PlacePanel(const FigurePanel& panel, const Cell& cell, const PlotScales& scales,
+PanelPlace PlacePanel(const FigurePanel& panel, const PanelLayout& cell, const PlotScales& scales,
                       double left, double top) {
   PanelPlace place = cell.texts;
   place.left = left;
@@ -195,7 +195,7 @@ PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, 
                          !scales.categories && !Has(figure, Mark::kScatter);
   layout.legend = LegendOf(figure, styles, layout.legend_beside ? kBesideWidth - 44 : width);
   layout.legend_beside &= !layout.legend.empty();
-  Cell cell = MakeCell(figure, scales, (width - kGap * (columns - 1)) / columns,
+  PanelLayout cell = MakeCell(figure, scales, (width - kGap * (columns - 1)) / columns,
                        layout.legend_beside ? kBesideWidth : 0);
   if (layout.legend_beside) {
     cell.plot_height = std::max(cell.plot_height, StackHeight(layout.legend));

@@ -28,7 +28,7 @@ std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl
 bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
 
 // mu of a charge in Gaussian accounting, if it has one.
-std::optional<double> GaussianMu(const Guarantee& guarantee) {
+std::optional<double> MuOfCharge(const Guarantee& guarantee) {
   if (!guarantee.proven) return std::nullopt;
   if (guarantee.gaussian_mu.has_value()) return guarantee.gaussian_mu;
   if (guarantee.delta != 0) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<double> GaussianMu(const Guarantee& guarantee) {
 LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge) {
   entry.sums.epsilon += charge.epsilon;
   entry.sums.delta += charge.delta;
-  const std::optional<double> mu = GaussianMu(charge);
+  const std::optional<double> mu = MuOfCharge(charge);
   entry.gaussian_mu = mu.has_value() && entry.gaussian_mu.has_value()
                           ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
                           : std::nullopt;
@@ -54,7 +54,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked) {
         "no privacy budget is set for this collection; set one with: privatemail budget set NAME "
         "--epsilon E --delta D");
   }
-  if (entry.accounting == Accounting::kGaussian && !GaussianMu(asked).has_value()) {
+  if (entry.accounting == Accounting::kGaussian && !MuOfCharge(asked).has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "Gaussian accounting needs a proven guarantee of Gaussian noise or with delta 0, but got ",
         asked.source, " with delta ", asked.delta,
@@ -287,7 +287,7 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                             .collection = collection_uuid,
                             .epsilon = guarantee.epsilon,
                             .delta = guarantee.delta,
-                            .gaussian_mu = GaussianMu(guarantee),
+                            .gaussian_mu = MuOfCharge(guarantee),
                             .neighbours = guarantee.neighbours,
                             .proven = guarantee.proven,
                             .source = guarantee.source,

@@ -82,7 +82,7 @@ TEST(Split, WhatIsWrongIsNamed) {
   EXPECT_THAT(Features(split), FailsWith(absl::StatusCode::kInvalidArgument, "gallery"));
 }
 
-constexpr Cost kCost{.epsilon = 1, .delta = 1e-5};
+constexpr Cost kLinearCost{.epsilon = 1, .delta = 1e-5};
 
 Matrix UnitRow(std::initializer_list<double> values) {
   Matrix row(1, static_cast<Eigen::Index>(values.size()));
@@ -139,7 +139,7 @@ TEST(AnalyseGauss, AddsSymmetricNoiseOfTheCalibratedDeviation) {
   Matrix squares = Matrix::Zero(5, 5);
   NoisySecondMoments noisy;
   for (int i = 0; i < kReleases; ++i) {
-    ASSERT_OK_AND_ASSIGN(noisy, ReleaseSecondMoments(rows, kCost, bits));
+    ASSERT_OK_AND_ASSIGN(noisy, ReleaseSecondMoments(rows, kLinearCost, bits));
     ASSERT_EQ(noisy.moments, Matrix(noisy.moments.transpose()));
     const Matrix noise = (noisy.moments - exact) / noisy.noise_stddev;
     sum += noise;
@@ -202,7 +202,7 @@ TEST(RandomProjection, AddsNoiseOfTheCalibratedDeviationToTargetsAlone) {
   split.targets = Unlabelled(Matrix::Identity(kDim, kDim).replicate(kTargets / kDim, 1));
   SeededBits bits(2);
   ASSERT_OK_AND_ASSIGN(const BaselineResult result,
-                       RandomProjection(split, {.dimension = 4}, kCost, bits));
+                       RandomProjection(split, {.dimension = 4}, kLinearCost, bits));
   const Matrix& projection = result.gallery;
   const double entries = 4 * kDim;
   EXPECT_NEAR(projection.squaredNorm() / entries, .25, kDeviations * .25 * std::sqrt(2 / entries));

@@ -123,7 +123,7 @@ TEST(LastTsneAffinity, IsThatOfTheRowsAndPerplexityAskedForAndComputedOnceForEac
   EXPECT_THAT(last.Of(rows, 0), FailsWith(absl::StatusCode::kInvalidArgument, "perplexity"));
 }
 
-constexpr Cost kCost{.epsilon = 2, .delta = 1e-5};
+constexpr Cost kTsneCost{.epsilon = 2, .delta = 1e-5};
 
 // The mean and the mean square about it of many releases of a 1 x 2 gradient.
 struct Spread {
@@ -170,9 +170,9 @@ TEST(DpDsne, AllIterationsTogetherSpendTheCostAndNoMore) {
   for (const int64_t iterations : {1, 100}) {
     constexpr double kClip = .25;
     ASSERT_OK_AND_ASSIGN(const NoisyGradients noise,
-                         NoisyGradients::Make(kClip, iterations, 10, kCost));
-    const Guarantee step{.epsilon = kCost.epsilon,
-                         .delta = kCost.delta,
+                         NoisyGradients::Make(kClip, iterations, 10, kTsneCost));
+    const Guarantee step{.epsilon = kTsneCost.epsilon,
+                         .delta = kTsneCost.delta,
                          .neighbours = noise.guarantee().neighbours,
                          .proven = true,
                          .source = "test",
@@ -180,10 +180,10 @@ TEST(DpDsne, AllIterationsTogetherSpendTheCostAndNoMore) {
     ASSERT_OK_AND_ASSIGN(
         const Guarantee all,
         ComposeGaussian(std::vector<Guarantee>(static_cast<size_t>(iterations), step),
-                        kCost.delta));
-    EXPECT_LE(all.epsilon, kCost.epsilon);
-    EXPECT_GE(all.epsilon, .9999 * kCost.epsilon);
-    EXPECT_EQ(noise.guarantee().epsilon, kCost.epsilon);
+                        kTsneCost.delta));
+    EXPECT_LE(all.epsilon, kTsneCost.epsilon);
+    EXPECT_GE(all.epsilon, .9999 * kTsneCost.epsilon);
+    EXPECT_EQ(noise.guarantee().epsilon, kTsneCost.epsilon);
     EXPECT_THAT(Validate(noise.guarantee()), IsOk());
     EXPECT_THAT(noise.guarantee().source,
                 ::testing::HasSubstr(absl::StrCat("over ", iterations, " clipped gradients")));
@@ -219,13 +219,13 @@ TEST(DpDsne, WhatIsWrongIsNamed) {
   DpDsneOptions options;
   options.tsne.perplexity = 8;
   options.clip = 0;
-  EXPECT_THAT(DpDsne(GoldenSplit(), options, kCost, bits),
+  EXPECT_THAT(DpDsne(GoldenSplit(), options, kTsneCost, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "clip"));
   options.clip = 1;
   EXPECT_THAT(DpDsne(GoldenSplit(), options, {.epsilon = std::nan(""), .delta = .1}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
   options.tsne.early_iterations = options.tsne.late_iterations = 0;
-  EXPECT_THAT(DpDsne(GoldenSplit(), options, kCost, bits),
+  EXPECT_THAT(DpDsne(GoldenSplit(), options, kTsneCost, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "iterations"));
 }
 

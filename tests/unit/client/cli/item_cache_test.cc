@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kAnchors = 20;
 constexpr int kDim = 8;
-constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
 // Another seed gives other anchors and another digest.
 v1::GetCollectionResponse Collection(int seed = 1) {

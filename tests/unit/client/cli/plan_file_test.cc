@@ -12,8 +12,6 @@
 namespace privatemail::client::cli {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 const PlannedQuery kQuery{.collection = "birds",
                           .fingerprint = std::string(31, '\xfe') + '\x01',
                           .cost = {.partition = 1, .ask = 2, .focus = 3, .epsilon = .1},

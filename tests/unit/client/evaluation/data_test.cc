@@ -176,8 +176,6 @@ TEST(ImageSets, ADamagedCifarIsRefused) {
 
 using testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 absl::StatusOr<Study> StudyFrom(std::vector<std::string> words) {
   CLI::App app;
   EvaluationOptions options;

@@ -14,9 +14,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
-
 // As many as a stand-in of 40 anchors has, so that nothing is scaled.
 constexpr int64_t kAsMany = 36;
 
@@ -211,14 +208,14 @@ TEST(Forecast, SaysWhatItCannotForesee) {
   CellPartition halves{.cells = 2, .cell_of_anchor = {few.labels.begin(), few.labels.end()}};
   const PlannedCollection small(few, {halves});
   EXPECT_THAT(Forecaster::Create(small.parameters, small.anchors, 100),
-              FailsWith(kPrecondition, "fewer than 20 anchors: the collection has 19"));
+              FailsWith(kFailedPrecondition, "fewer than 20 anchors: the collection has 19"));
   PublicParameters without_codes = clouds.parameters;
   without_codes.cell_code = CellCode::kNone;
   EXPECT_THAT(Forecaster::Create(without_codes, clouds.anchors, 100),
-              FailsWith(kPrecondition, "not foreseen where cell_code is none"));
+              FailsWith(kFailedPrecondition, "not foreseen where cell_code is none"));
   clouds.parameters.cell_partitions.clear();
   EXPECT_THAT(Forecaster::Create(clouds.parameters, clouds.anchors, 100),
-              FailsWith(kPrecondition, "the collection has no cells"));
+              FailsWith(kFailedPrecondition, "the collection has no cells"));
 }
 
 }  // namespace

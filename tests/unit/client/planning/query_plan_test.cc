@@ -77,7 +77,6 @@ TEST(AnswerSize, TellsHowManyItemsHaveRoom) {
 
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int64_t kItems = 36;
 
 // The clouds and a second partition that mixes them: nothing is worth asking for by it.

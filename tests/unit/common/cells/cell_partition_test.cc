@@ -9,8 +9,6 @@
 namespace privatemail {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 PublicParameters SomeParameters() {
   PublicParameters parameters;
   parameters.collection_uuid = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";

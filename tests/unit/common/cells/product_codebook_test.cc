@@ -13,8 +13,6 @@
 namespace privatemail {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 ProductCodebook RandomCodebook(CellCode code, int64_t dim, int64_t centroids_per_part) {
   return {.centroids = FloatMatrix::Random(dim, centroids_per_part),
           .parts = PartsOf(code, centroids_per_part),

@@ -6,7 +6,7 @@
 namespace privatemail::testing {
 namespace {
 
-double ErrorOf(const Matrix& points, double c, int degree) {
+double DirectErrorOf(const Matrix& points, double c, int degree) {
   const double range = 2 / c * points.rowwise().squaredNorm().maxCoeff();
   return TaylorError(degree, range) +
          LowDimensionalRounding(points.rows(), points.cols(), degree, range);
@@ -26,7 +26,7 @@ TEST(LowDimensionalAffinity, ErrorStaysWithinProvenBound) {
       for (const double c : {20.0, 72.0, 1e6}) {
         for (const int degree : {0, 1, 2, 5, 12, 20}) {
           ExpectClose(LowDimensionalAffinity(points, c, degree), points, c, Normal(n, 3, 17),
-                      ErrorOf(points, c, degree), absl::StrCat("k ", k, ", degree ", degree));
+                      DirectErrorOf(points, c, degree), absl::StrCat("k ", k, ", degree ", degree));
         }
       }
     }

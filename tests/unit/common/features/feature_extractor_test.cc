@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -44,8 +45,6 @@ OnnxOptions SmallOptions(const std::string& path) {
   options.input_height = 2;
   return options;
 }
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(OnnxExtractor, SubtractsMeanThenScalesInChannelOrder) {
   const TemporaryFolder folder;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -19,8 +20,6 @@ std::vector<std::string> Ids(const Entries& entries) {
   for (const auto& entry : entries) ids.push_back(entry.id);
   return ids;
 }
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;

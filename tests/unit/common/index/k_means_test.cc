@@ -41,15 +41,15 @@ TEST(KMeans, FindsClustersAndAssignments) {
 
 using Rows = std::vector<Eigen::Index>;
 
-constexpr int kDim = 6;
+constexpr int kColumns = 6;
 
 // Items of twenty overlapping clusters.
-FloatMatrix Clouds(int64_t items) {
+FloatMatrix MakeGroups(int64_t items) {
   std::mt19937 bits(7);
   std::normal_distribution<float> normal;
-  FloatMatrix centres(20, kDim);
+  FloatMatrix centres(20, kColumns);
   for (float& value : centres.reshaped()) value = normal(bits);
-  FloatMatrix rows(items, kDim);
+  FloatMatrix rows(items, kColumns);
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     rows.row(i) = centres.row(static_cast<Eigen::Index>(bits() % 20));
     for (float& value : rows.row(i)) value += .5F * normal(bits);
@@ -83,7 +83,7 @@ double Recall(const FloatMatrix& items, const Rows& queries,
 }
 
 TEST(NearestOthers, SmallGalleryMatchesScan) {
-  const FloatMatrix items = Clouds(300);
+  const FloatMatrix items = MakeGroups(300);
   const Rows queries = {0, 17, 299};
   const auto nearest = NearestOthers(items, queries, 5, {false});
   for (size_t query = 0; query < queries.size(); ++query) {
@@ -98,21 +98,21 @@ TEST(NearestOthers, SmallGalleryMatchesScan) {
 }
 
 TEST(NearestOthers, CountAboveSizeReturnsAllOthers) {
-  const auto nearest = NearestOthers(Clouds(3), {0, 2}, 64, {false});
+  const auto nearest = NearestOthers(MakeGroups(3), {0, 2}, 64, {false});
   ASSERT_EQ(nearest[1].size(), 2u);
   EXPECT_EQ(std::count(nearest[1].begin(), nearest[1].end(), 2), 0) << "not itself";
-  EXPECT_TRUE(NearestOthers(Clouds(1), {0}, 64, {false})[0].empty());
-  EXPECT_TRUE(NearestOthers(FloatMatrix(0, kDim), {}, 64, {false}).empty());
+  EXPECT_TRUE(NearestOthers(MakeGroups(1), {0}, 64, {false})[0].empty());
+  EXPECT_TRUE(NearestOthers(FloatMatrix(0, kColumns), {}, 64, {false}).empty());
 }
 
 TEST(NearestOthers, EqualItemsExcludeTheQuery) {
-  const auto nearest = NearestOthers(FloatMatrix::Ones(100, kDim), {3, 50}, 10, {false});
+  const auto nearest = NearestOthers(FloatMatrix::Ones(100, kColumns), {3, 50}, 10, {false});
   for (const auto& rows : nearest) EXPECT_EQ(rows.size(), 10u);
   EXPECT_EQ(std::count(nearest[0].begin(), nearest[0].end(), 3), 0);
 }
 
 TEST(NearestOthers, LargeGalleryHasHighRecallAndIsDeterministic) {
-  const FloatMatrix items = Clouds(kLargeGallery);
+  const FloatMatrix items = MakeGroups(kLargeGallery);
   const Rows queries = EvenlySpaced(kLargeGallery, kManyQueries);
   const auto nearest = NearestOthers(items, queries, 20, {false});
   EXPECT_GT(Recall(items, queries, nearest, 20), .97);
@@ -131,7 +131,7 @@ TEST(NearestOthers, LargeGalleryHasHighRecallAndIsDeterministic) {
 }
 
 TEST(NearestOthers, StoppedSearchReturnsEmptyRows) {
-  const FloatMatrix items = Clouds(kLargeGallery);
+  const FloatMatrix items = MakeGroups(kLargeGallery);
   for (const auto& rows : NearestOthers(items, EvenlySpaced(kLargeGallery, 5000), 20, {true})) {
     EXPECT_TRUE(rows.empty());
   }

@@ -8,7 +8,6 @@
 namespace privatemail {
 namespace {
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr CellCode kCodes[] = {CellCode::kFloat16, CellCode::kScalar8};
 constexpr int kEmbeddingDim = 3;
 

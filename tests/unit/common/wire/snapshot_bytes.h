@@ -18,7 +18,6 @@
 
 namespace privatemail::testing {
 
-inline constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 inline constexpr int kDim = 3;
 
 inline Anchors SomeAnchors() {

@@ -17,8 +17,6 @@ using namespace server;  // NOLINT: every test of the server
 
 namespace {
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 Limits Places(int64_t concurrent, int64_t queued, double seconds) {
   Limits limits;
   limits.max_concurrent = concurrent;

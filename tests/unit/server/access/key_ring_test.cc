@@ -18,9 +18,6 @@ using namespace server;  // NOLINT: every test of the server
 
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
-
 KeyGrant Grant(const std::string& name, Scopes scopes, std::vector<std::string> collections = {}) {
   KeyGrant grant;
   grant.name = name;

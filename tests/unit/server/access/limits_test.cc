@@ -13,8 +13,6 @@ using namespace server;  // NOLINT: every test of the server
 
 namespace {
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 TEST(ByteQuota, ReservationsShareQuota) {
   ByteQuota quota("number of bytes", "max_bytes");
   ByteQuota::Reservation one(&quota);

@@ -11,8 +11,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // Clustered rows of length 1.
 FloatMatrix ClusteredRows(int64_t count, unsigned seed, int dim = 32) {
   std::mt19937_64 bits(seed);

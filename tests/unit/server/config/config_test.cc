@@ -12,8 +12,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 std::string Sample() {
   std::ifstream file(PRIVATEMAIL_SAMPLE_CONFIG);
   std::stringstream text;

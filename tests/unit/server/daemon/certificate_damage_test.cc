@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 std::string Flip(std::string bytes, size_t bit) {
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
   return bytes;
@@ -59,7 +57,7 @@ class CertificateDamageTest : public ::testing::Test {
     std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc) << bytes;
     const auto identity = LoadOrCreateIdentity(folder_.path());
     if (!identity.ok()) {
-      EXPECT_THAT(identity, FailsWith(kRefused, folder_ / name));
+      EXPECT_THAT(identity, FailsWith(kFailedPrecondition, folder_ / name));
       EXPECT_THAT(std::string(identity.status().message()),
                   ::testing::Not(HasSubstr("error:00000000")));
       return true;
@@ -140,7 +138,7 @@ TEST_F(CertificateDamageTest, SelfSignedAuthorityIsRefused) {
   for (const size_t at : {issuer, der.find("authority", issuer + 1), der.size() - 1}) {
     ASSERT_LT(at, der.size());
     folder_.Write("authority.crt", PemOf(Flip(der, 8 * at)));
-    EXPECT_THAT(load(), FailsWith(kRefused, absl::StrCat("--client-ca ", path,
+    EXPECT_THAT(load(), FailsWith(kFailedPrecondition, absl::StrCat("--client-ca ", path,
                                                          " holds a damaged certificate: its "
                                                          "signature of itself is not valid")));
   }
@@ -156,7 +154,7 @@ TEST_F(CertificateDamageTest, UnreadableDateIsRefused) {
   der[date + 4] = 'x';
   const std::string path = folder_.Write("leaf.crt", PemOf(der));
   EXPECT_THAT(LoadIdentity(path, folder_ / "leaf.key"),
-              FailsWith(kRefused, absl::StrCat("--tls-cert ", path,
+              FailsWith(kFailedPrecondition, absl::StrCat("--tls-cert ", path,
                                                " holds a damaged certificate: one of its dates "
                                                "cannot be read")));
 }

@@ -115,8 +115,6 @@ TEST(LoadIdentity, InvalidFileIsNamed) {
               FailsWith(code, "is not the key of --tls-cert"));
 }
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 // Certificate files: root signs middle, middle signs leaf.
 class CertificateChainTest : public ::testing::Test {
  protected:
@@ -154,14 +152,14 @@ TEST_F(CertificateChainTest, UnorderedOrForeignCertificateIsRefused) {
         {Text("leaf.crt") + Text("root.crt") + Text("middle.crt"), "number 2 has not issued"},
         {Text("leaf.crt") + Text("middle.crt") + Text("middle.crt"), "number 3 has not issued"},
         {Text("leaf.crt") + Text("leaf.crt"), "number 2 has not issued number 1"}}) {
-    EXPECT_THAT(Load(chain), FailsWith(kRefused, number));
-    EXPECT_THAT(Load(chain), FailsWith(kRefused, "--tls-cert " + (folder_ / "chain.pem")));
+    EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, number));
+    EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, "--tls-cert " + (folder_ / "chain.pem")));
   }
-  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")), FailsWith(kRefused, "is not the key"));
+  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")), FailsWith(kFailedPrecondition, "is not the key"));
   // An issuer of the right name with another key.
   std::filesystem::create_directories(folder_ / "twin");
   MakeAuthority(folder_ / "twin", "middle");
-  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")), FailsWith(kRefused, "number 2"));
+  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")), FailsWith(kFailedPrecondition, "number 2"));
 }
 
 TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
@@ -172,12 +170,12 @@ TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
   std::string no_beginning = middle.substr(1);
   for (const std::string& damaged : {cut, no_end, no_beginning}) {
     EXPECT_THAT(Load(Text("leaf.crt") + damaged),
-                FailsWith(kRefused, "holds a damaged certificate in PEM format, number 2"));
-    EXPECT_THAT(Load(damaged + Text("leaf.crt")), FailsWith(kRefused, "damaged certificate"));
+                FailsWith(kFailedPrecondition, "holds a damaged certificate in PEM format, number 2"));
+    EXPECT_THAT(Load(damaged + Text("leaf.crt")), FailsWith(kFailedPrecondition, "damaged certificate"));
     const std::string authorities =
         folder_.Write("authorities.pem", Text("root.crt") + damaged + Text("leaf.crt"));
     EXPECT_THAT(LoadAuthorities("--client-ca", authorities),
-                FailsWith(kRefused, "--client-ca " + authorities + " holds a damaged certificate"));
+                FailsWith(kFailedPrecondition, "--client-ca " + authorities + " holds a damaged certificate"));
   }
   const std::string whole = folder_.Write("authorities.pem", Text("root.crt") + Text("leaf.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", whole), IsOk());
@@ -195,11 +193,11 @@ TEST_F(CertificateChainTest, KeyAndChainMayShareFile) {
 TEST_F(CertificateChainTest, WeakOrUnsupportedKeyIsRefused) {
   MakeWeak(folder_.path(), "weak");
   EXPECT_THAT(Load(Text("weak.crt"), "weak.key"),
-              FailsWith(kRefused, "chain.pem cannot be served over TLS: "));
-  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"), FailsWith(kRefused, "key too small"));
+              FailsWith(kFailedPrecondition, "chain.pem cannot be served over TLS: "));
+  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"), FailsWith(kFailedPrecondition, "key too small"));
   OpenSsl(folder_.path(), "dsaparam -genkey -out dsa.key 2048");
   OpenSsl(folder_.path(), "req -x509 -new -key dsa.key -out dsa.crt -subj /CN=dsa -days 2");
-  EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"), FailsWith(kRefused, "no shared cipher"));
+  EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"), FailsWith(kFailedPrecondition, "no shared cipher"));
 }
 
 TEST_F(CertificateChainTest, ClientOnlyPurposeIsRefused) {
@@ -211,7 +209,7 @@ TEST_F(CertificateChainTest, ClientOnlyPurposeIsRefused) {
   };
   make("clientAuth");
   EXPECT_THAT(Load(Text("k.crt"), "k.key"),
-              FailsWith(kRefused, "chain.pem is not a server's certificate"));
+              FailsWith(kFailedPrecondition, "chain.pem is not a server's certificate"));
   for (const std::string purpose : {"serverAuth", "clientAuth,serverAuth"}) {
     make(purpose);
     EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk()) << purpose;
@@ -229,7 +227,7 @@ TEST_F(CertificateChainTest, EveryTlsKeyTypeIsAccepted) {
 
 TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
   MakeEarly(folder_.path(), "early", "root");
-  EXPECT_THAT(Load(Text("early.crt"), "early.key"), FailsWith(kRefused, "is not valid before "));
+  EXPECT_THAT(Load(Text("early.crt"), "early.key"), FailsWith(kFailedPrecondition, "is not valid before "));
   MakeClient(folder_.path(), "late", "root", -1);
   const auto late = Load(Text("late.crt"), "late.key");
   ASSERT_THAT(late, IsOk());
@@ -250,7 +248,7 @@ TEST_F(CertificateChainTest, AuthoritiesNeedOneValidCertificate) {
   MakeEarly(folder_.path(), "early", "root");
   const std::string path = folder_.Write("a.pem", Text("late.crt") + Text("early.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", path),
-              FailsWith(kRefused, "must hold an authority that is valid now, but all of them (2)"));
+              FailsWith(kFailedPrecondition, "must hold an authority that is valid now, but all of them (2)"));
   folder_.Write("a.pem", Text("late.crt") + Text("early.crt") + Text("root.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", path), IsOk());
 }

@@ -21,9 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
-
 // 700 anchors and some items in 16 dimensions.
 constexpr int kWide = 16;
 

@@ -15,8 +15,6 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-
 class CatalogSnapshot : public CatalogTest {
  protected:
   std::string Snapshot(const std::string& name) const {

@@ -12,11 +12,6 @@ namespace {
 
 using google::protobuf::MethodDescriptor;
 
-constexpr auto kOk = absl::StatusCode::kOk;
-constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
-constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
-constexpr auto kPermissionDenied = absl::StatusCode::kPermissionDenied;
-
 // Documented requirements of every RPC, independent of the table under test.
 struct Requirement {
   Scopes any_of;

@@ -15,9 +15,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kCancelled = absl::StatusCode::kCancelled;
-constexpr auto kTooLate = absl::StatusCode::kDeadlineExceeded;
-
 class CancelledCallsTest : public ServiceTest {
  protected:
   explicit CancelledCallsTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
@@ -47,7 +44,7 @@ class CancelledCallsTest : public ServiceTest {
       before = AllAudited().size();
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
-      EXPECT_THAT(call(&context), FailsWith(kTooLate, ""));
+      EXPECT_THAT(call(&context), FailsWith(kDeadlineExceeded, ""));
       ExpectStopped(Outcome(before), whole);
     }
     before = AllAudited().size();
@@ -168,7 +165,7 @@ TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
     request.set_name("birds");
     v1::DeleteCollectionResponse response;
     EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)),
-                FailsWith(kTooLate, ""));
+                FailsWith(kDeadlineExceeded, ""));
   }
   ASSERT_TRUE(WaitUntil([&] { return !Audited("DeleteCollection").empty(); }));
   upload->WritesDone();

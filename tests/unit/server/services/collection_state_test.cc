@@ -7,9 +7,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
-constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
-
 class CollectionState : public ::testing::Test {
  protected:
   CollectionState() {

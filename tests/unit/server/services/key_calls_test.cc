@@ -14,8 +14,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 class KeyCallsTest : public AccessTest {
  protected:
   KeyCallsTest() {

@@ -14,9 +14,7 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
-DaemonOptions Tight() {
+DaemonOptions SmallLimits() {
   DaemonOptions options;
   options.limits.max_collections = 1;
   options.limits.max_items = 8;
@@ -30,7 +28,7 @@ DaemonOptions Tight() {
 
 class LimitsTest : public ServiceTest {
  protected:
-  explicit LimitsTest(const DaemonOptions& options = Tight()) : ServiceTest(options) {}
+  explicit LimitsTest(const DaemonOptions& options = SmallLimits()) : ServiceTest(options) {}
 };
 
 TEST_F(LimitsTest, CreateNamesLimitAndValue) {

@@ -9,8 +9,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 DaemonOptions LittleMemory() {
   DaemonOptions options;
   options.limits.max_request_memory = 65536;

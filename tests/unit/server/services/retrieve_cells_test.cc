@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::SizeIs;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kItems = 60;
 
 class RetrieveCellsTest : public ServiceTest {

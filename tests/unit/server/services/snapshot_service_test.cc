@@ -16,9 +16,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
-
 class SnapshotServiceTest : public ServiceTest {
  protected:
   explicit SnapshotServiceTest(const DaemonOptions& options = {}) : ServiceTest(options) {}

@@ -17,8 +17,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class WireFormatTest : public ServiceTest {
  protected:
   // Sends the bytes as messages of one call with a single response.

@@ -17,7 +17,6 @@ namespace privatemail::testing {
 namespace {
 
 constexpr int kMany = 20'000;
-constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
 class SqliteDelete : public ::testing::Test {
  protected:

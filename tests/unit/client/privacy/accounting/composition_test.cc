@@ -17,8 +17,6 @@ void ExpectRoundedUp(double sum, double exact) {
   EXPECT_LE(sum, exact * (1 + 1e-14));
 }
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Guarantee Dp(double epsilon, double delta, std::string source = "test") {
   return {.epsilon = epsilon,
           .delta = delta,

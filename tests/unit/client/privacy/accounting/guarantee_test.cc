@@ -15,8 +15,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Guarantee Sound() {
   return {.epsilon = 1, .delta = 1e-6, .neighbours = "any two", .proven = true, .source = "test"};
 }

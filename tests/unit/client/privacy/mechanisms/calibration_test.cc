@@ -16,8 +16,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(AnalyticGaussian, MeetsDeltaInAHundredDigits) {
   for (const double epsilon :
        {1e-9, 1.4168586295305273e-9, 1e-6, 1e-3, .1, 1.0, 8.0, 60.0, 1e3, 1e6}) {

@@ -12,8 +12,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // All sets of `ask` cells.
 std::vector<std::vector<int64_t>> AllSets(int64_t cells, int64_t ask) {
   std::vector<std::vector<int64_t>> sets;

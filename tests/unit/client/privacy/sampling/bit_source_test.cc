@@ -14,8 +14,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
-
 int calls_left = 0;
 int answer_of_failure = 0;
 

@@ -12,8 +12,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // PRIVACY.md section 5 as it is written, in any type of number: the row of a slot with x in it.
 template <typename Real>
 std::vector<Real> RowOf(const std::vector<Real>& x, const std::vector<std::vector<Real>>& anchors,

@@ -7,9 +7,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 TEST(PublishedLaplaceSensitivity, UnderflowingBetaWorksInLogs) {
   const PublishedLaplaceConstants constants = *PublishedLaplaceOneHot(1200, .5, 5);
   const double ln_beta = *PublishedLaplaceLnBeta(1200, 2);
@@ -21,7 +18,7 @@ TEST(PublishedLaplaceSensitivity, NegativeRadicandIsRefused) {
   // Small |ln beta|: the second root outweighs the first term.
   const PublishedLaplaceConstants wide{.phi_min = -2, .phi_max = 1};
   EXPECT_THAT(PublishedLaplaceSensitivity(wide, 100, 2, -1e-3, 1),
-              FailsWith(kRefused, "under its root"));
+              FailsWith(kFailedPrecondition, "under its root"));
 }
 
 TEST(PublishedLaplace, BadParametersAreNamed) {
@@ -29,9 +26,9 @@ TEST(PublishedLaplace, BadParametersAreNamed) {
   EXPECT_THAT(PublishedLaplaceOneHot(0, .5, 5), FailsWith(kInvalid, "n must"));
   EXPECT_THAT(PublishedLaplaceOneHot(10, nan, 5), FailsWith(kInvalid, "alpha"));
   EXPECT_THAT(PublishedLaplaceOneHot(10, .5, nan), FailsWith(kInvalid, "bandwidth"));
-  EXPECT_THAT(PublishedLaplaceOneHot(10, .5, .1), FailsWith(kRefused, "degrees"));
+  EXPECT_THAT(PublishedLaplaceOneHot(10, .5, .1), FailsWith(kFailedPrecondition, "degrees"));
   EXPECT_THAT(PublishedLaplaceInteger(10, .5, 5, -1), FailsWith(kInvalid, "largest_label"));
-  EXPECT_THAT(PublishedLaplaceInteger(1000, 1e200, 5, 3), FailsWith(kRefused, "phi"));
+  EXPECT_THAT(PublishedLaplaceInteger(1000, 1e200, 5, 3), FailsWith(kFailedPrecondition, "phi"));
   EXPECT_THAT(PublishedLaplaceLnBeta(10, 0), FailsWith(kInvalid, "k must"));
   EXPECT_THAT(PublishedLaplaceSensitivity({}, 10, 2, nan, 1), FailsWith(kInvalid, "ln_beta"));
   EXPECT_THAT(PublishedLaplaceSensitivity({}, 10, 2, 1, 1), FailsWith(kInvalid, "ln_beta"));
@@ -40,7 +37,7 @@ TEST(PublishedLaplace, BadParametersAreNamed) {
 
 TEST(PublishedGaussian, BadParametersAreNamed) {
   EXPECT_THAT(PublishedGaussianSensitivity(10, 1e200, 6, 3, 1),
-              FailsWith(kRefused, "printed formula"));
+              FailsWith(kFailedPrecondition, "printed formula"));
   EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, -1, 1), FailsWith(kInvalid, "largest_label"));
   EXPECT_THAT(PublishedGaussianSensitivity(10, .6, 6, 3, std::nan("")),
               FailsWith(kInvalid, "norm"));

@@ -8,7 +8,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kClasses = PublishedThings::kClasses;
 constexpr int kAnchors = PublishedThings::kAnchors;
 constexpr int kDim = PublishedThings::kDim;

@@ -9,7 +9,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kClasses = 4;
 constexpr int kAnchors = 40;
 constexpr int kDim = 6;

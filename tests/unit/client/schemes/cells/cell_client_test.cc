@@ -13,8 +13,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kAnchors = 40;
 constexpr int kDim = 8;
 

@@ -16,9 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kAborted = absl::StatusCode::kAborted;
 constexpr int kAnchors = 40;
 constexpr int kDim = 8;
 constexpr int kClasses = 5;

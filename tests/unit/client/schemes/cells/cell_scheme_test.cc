@@ -10,7 +10,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int kAnchors = 40;
 constexpr int kDim = 6;
 

@@ -13,8 +13,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr int kClasses = 4;
 constexpr int kDim = 6;
 
