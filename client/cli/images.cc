@@ -33,23 +33,37 @@ absl::StatusOr<Result> PaintSamples(const Context&, const SampleImageOptions& op
 }  // namespace
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
-  command->add_option("--model", options->onnx.path,
-                      "ONNX model for images; built-in descriptor if absent");
-  command->add_option("--input-size", options->input_size, "The model's input, WIDTHxHEIGHT");
-  AddNumbers(command, "--mean", &options->mean, "Subtracted from each channel, three numbers");
-  command->add_option("--scale", options->onnx.scale,
-                      "Each channel is multiplied by it, after the mean");
-  command->add_option("--layer", options->onnx.layer,
+  command->add_option("--model", options->model,
+                      "ONNX model for images; built-in descriptor if absent. The collection keeps "
+                      "the settings below, so ingest and query need only this file");
+  command->add_option("--input-size", options->input_size,
+                      "The model's input, WIDTHxHEIGHT; if absent, as the file says, or 224x224");
+  AddNumbers(command, "--mean", &options->mean,
+             "Subtracted from each channel, three numbers; 127.5 if absent");
+  command->add_option("--scale", options->scale,
+                      "Each channel is multiplied by it, after the mean; 1/127.5 if absent");
+  command->add_option("--layer", options->layer,
                       "Layer whose values are the features; the output if absent");
   command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
 }
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options) {
-  if (options.onnx.path.empty()) return MakeBuiltInExtractor();
-  OnnxOptions onnx = options.onnx;
-  onnx.swap_rb = !options.bgr;
-  PM_ASSIGN_OR_RETURN(const auto size, ParseWidthAndHeight("--input-size", options.input_size));
-  std::tie(onnx.input_width, onnx.input_height) = size;
+  const std::optional<OnnxOptions> kept = OnnxOptionsOf(options.collection);
+  if (options.model.empty()) {
+    if (!kept.has_value()) return MakeBuiltInExtractor();
+    return absl::FailedPreconditionError(
+        absl::StrCat("--model must be given: the collection's features come from ",
+                     Printable(options.collection)));
+  }
+  OnnxOptions onnx = kept.value_or(OnnxOptions());
+  onnx.path = options.model;
+  if (options.bgr) onnx.swap_rb = false;
+  if (options.scale.has_value()) onnx.scale = *options.scale;
+  if (options.layer.has_value()) onnx.layer = *options.layer;
+  if (!options.input_size.empty()) {
+    PM_ASSIGN_OR_RETURN(const auto size, ParseWidthAndHeight("--input-size", options.input_size));
+    std::tie(onnx.input_width, onnx.input_height) = size;
+  }
   if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--mean must be three numbers, but has ", options.mean.size()));

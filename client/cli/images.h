@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,20 @@
 
 namespace privatemail::client::cli {
 
-// --model and the preparation of its input; without --model the built-in descriptor.
+// --model and the preparation of its input; without --model the built-in descriptor. What no flag
+// gives is as in the collection.
 struct ExtractorOptions {
-  OnnxOptions onnx;
-  std::vector<double> mean;  // of each channel; empty: the mean of `onnx`
-  std::string input_size = "224x224";
+  std::string model;
+  std::string input_size;
+  std::vector<double> mean;  // of each channel
+  std::optional<float> scale;
+  std::optional<std::string> layer;
   bool bgr = false;
+  std::string collection;  // identity of its extractor; empty for a new collection
 };
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options);
+// FAILED_PRECONDITION: the collection's features come from a model, but no --model is given.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options);
 
 // Features of a whole folder on all cores, behind a progress bar. Rejected images are listed on

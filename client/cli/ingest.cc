@@ -138,14 +138,16 @@ absl::Status CheckNothingIsReplaced(const Transport& transport, const std::strin
 // The sub-folder of a class has the name of a class of the collection.
 absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
                                  const v1::PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+  ExtractorOptions settings = options.extractor;
+  settings.collection = parameters.extractor();
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
   if (extractor->identity() != parameters.extractor()) {
     return absl::FailedPreconditionError(
         absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
                      ", but these images would come from ", extractor->identity()));
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
-  PM_ASSIGN_OR_RETURN(FolderFeatures features, ExtractFolderFeatures(folder, options.extractor));
+  PM_ASSIGN_OR_RETURN(FolderFeatures features, ExtractFolderFeatures(folder, settings));
   std::vector<int32_t> label_of_class;
   for (const std::string& name : folder.class_names) {
     const auto& names = parameters.class_names();

@@ -76,9 +76,12 @@ absl::Status CheckOptions(const SlotsQuery& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& options) {
+absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& options,
+                                                        const PublicParameters& parameters) {
   if (options.compare_images.empty()) return std::nullopt;
-  return LocalGallery::Create(options.compare_images, options.targets.extractor);
+  ExtractorOptions extractor = options.targets.extractor;
+  extractor.collection = parameters.extractor;
+  return LocalGallery::Create(options.compare_images, extractor);
 }
 
 absl::StatusOr<std::optional<PrivateFile>> OpenReport(const SlotsQuery& options) {
@@ -347,7 +350,8 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadTargets(options.targets, *client));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
-  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery, OpenGallery(options));
+  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
+                      OpenGallery(options, client->parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client->parameters().collection_uuid));

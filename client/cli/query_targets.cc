@@ -81,7 +81,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
 
 absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
                                                     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+  ExtractorOptions settings = options.extractor;
+  settings.collection = parameters.extractor;
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
   PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
   std::vector<NamedTarget> targets;
   for (const std::string& path : options.images) {

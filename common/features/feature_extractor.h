@@ -7,9 +7,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
 
 namespace privatemail {
@@ -51,9 +53,10 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeBuiltInExtractor();
 // channel c becomes (value - mean[c]) * scale, value in 0..255. The defaults suit networks that
 // expect RGB in [-1, 1], such as MobileNetV2. Wrong values are not detected; features get worse.
 struct OnnxOptions {
-  std::string path;        // the model file
-  int input_width = 224;   // pixels, 1..4096
-  int input_height = 224;  // pixels, 1..4096
+  std::string path;  // the model file
+  // Pixels, 1..4096. Both 0: the size that the model states, or 224 x 224 if it states none.
+  int input_width = 0;
+  int input_height = 0;
   // Not negative; channels in the order of the network.
   std::array<float, 3> mean = {127.5f, 127.5f, 127.5f};
   float scale = 1 / 127.5f;  // positive
@@ -67,6 +70,9 @@ struct OnnxOptions {
 // - INVALID_ARGUMENT: no such file, an option out of range (message: its name), a model that OpenCV
 //   cannot load or run at this input size, or no such layer (message: the path)
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options);
+
+// The options, without a path, of an identity() that MakeOnnxExtractor made; else none.
+std::optional<OnnxOptions> OnnxOptionsOf(absl::string_view identity);
 
 }  // namespace privatemail
 

@@ -1,15 +1,20 @@
 #include <algorithm>
 #include <charconv>
 #include <opencv2/dnn.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
 #include "common/features/file_bytes.h"
 #include "common/features/image_decoder.h"
+#include "privatemail/onnx/model_input.pb.h"
 
 namespace privatemail {
 namespace {
@@ -36,6 +41,24 @@ std::string IdentityText(const OnnxOptions& options, absl::string_view sha256) {
       ";mean=", Exact(options.mean[0]), ",", Exact(options.mean[1]), ",", Exact(options.mean[2]),
       ";scale=", Exact(options.scale), ";channels=", options.swap_rb ? "rgb" : "bgr",
       ";layer=", absl::CHexEscape(options.layer));
+}
+
+// Sets the input's size to that of the model's first input, if the options leave it open.
+void ResolveInputSize(const std::string& model_bytes, OnnxOptions* options) {
+  if (options->input_width != 0 || options->input_height != 0) return;
+  options->input_width = options->input_height = 224;
+  onnx::Model model;
+  if (!model.ParseFromString(model_bytes)) return;  // OpenCV says what is wrong
+  std::set<absl::string_view> weights;
+  for (const onnx::Weights& each : model.graph().initializer()) weights.insert(each.name());
+  for (const onnx::Input& input : model.graph().input()) {
+    if (weights.contains(input.name())) continue;
+    const auto& dims = input.type().tensor_type().shape().dim();
+    if (dims.size() != 4 || dims[2].dim_value() == 0 || dims[3].dim_value() == 0) return;
+    options->input_height = static_cast<int>(dims[2].dim_value());
+    options->input_width = static_cast<int>(dims[3].dim_value());
+    return;
+  }
 }
 
 class OnnxExtractor final : public FeatureExtractor {
@@ -98,10 +121,12 @@ absl::Status CheckLayer(const OnnxOptions& options, const cv::dnn::Net& net) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& given) {
   // Read once, so that the hashed bytes are those that run.
-  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(options.path));
+  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(given.path));
+  OnnxOptions options = given;
+  ResolveInputSize(bytes, &options);
+  PM_RETURN_IF_ERROR(CheckOptions(options));
   const std::string sha256 = absl::BytesToHexString(Sha256::Of(bytes));
   using Loaded = absl::StatusOr<cv::dnn::Net>;
   PM_ASSIGN_OR_RETURN(
@@ -117,6 +142,31 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOp
   auto extractor = std::make_unique<OnnxExtractor>(options, IdentityText(options, sha256), net);
   PM_RETURN_IF_ERROR(extractor->LearnDim());
   return extractor;
+}
+
+std::optional<OnnxOptions> OnnxOptionsOf(absl::string_view identity) {
+  // The layer is last, since its name may hold any character.
+  const std::vector<absl::string_view> fields = absl::StrSplit(identity, absl::MaxSplits(';', 5));
+  constexpr absl::string_view kNames[] = {
+      "onnx:sha256=", "input=", "mean=", "scale=", "channels=", "layer="};
+  if (fields.size() != std::size(kNames)) return std::nullopt;
+  std::vector<absl::string_view> values;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (!absl::ConsumePrefix(&values.emplace_back(fields[i]), kNames[i])) return std::nullopt;
+  }
+  OnnxOptions options;
+  const std::vector<absl::string_view> size = absl::StrSplit(values[1], 'x');
+  const std::vector<absl::string_view> mean = absl::StrSplit(values[2], ',');
+  if (size.size() != 2 || !absl::SimpleAtoi(size[0], &options.input_width) ||
+      !absl::SimpleAtoi(size[1], &options.input_height) || mean.size() != options.mean.size() ||
+      !absl::SimpleAtof(values[3], &options.scale) || !absl::CUnescape(values[5], &options.layer)) {
+    return std::nullopt;
+  }
+  for (size_t c = 0; c < mean.size(); ++c) {
+    if (!absl::SimpleAtof(mean[c], &options.mean[c])) return std::nullopt;
+  }
+  options.swap_rb = values[4] == "rgb";
+  return options;
 }
 
 }  // namespace privatemail

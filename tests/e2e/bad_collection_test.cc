@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/e2e/service.h"
+#include "tests/testing/onnx_model.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -315,6 +316,20 @@ TEST_F(Images, OfAClassThatTheCollectionDoesNotHaveAreRefused) {
   folder_.Write("others/blue/1.ppm", PpmOfOneColour(16, 16, 10, 10, 200));
   ExpectRefused({"ingest", "things", "--images", folder_ / "others"}, "INVALID_ARGUMENT",
                 {"--images", "sub-folder blue", "2 classes"});
+}
+
+// What --input-size, --mean and --scale of the creation were, ingest and query take from the
+// collection.
+TEST_F(Images, SettingsOfTheModelAreKeptInTheCollection) {
+  const std::string model = folder_.Write("means.onnx", ChannelMeansModel());
+  const std::string pictures = folder_ / "pictures";
+  Answer({"collection", "create", "by-model", "--anchor-images", pictures, "--model", model,
+          "--mean", "1,2,3", "--scale", "0.5", "--alpha", "30"});
+  const std::vector<std::string> ingest = {"ingest", "by-model", "--images", pictures};
+  ExpectRefused(ingest, "FAILED_PRECONDITION", {"--model must be given", "input=4x2;mean=1,2,3;"});
+  EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["inserted"], 12);
+  ExpectRefused(Join(ingest, {"--model", model, "--scale", "1"}), "FAILED_PRECONDITION",
+                {"scale=0.5", "scale=1"});
 }
 
 TEST_F(Images, AModelThatOpenCvRejectsIsNamed) {

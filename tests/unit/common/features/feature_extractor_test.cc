@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/testing/matchers.h"
+#include "tests/testing/onnx_model.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -13,30 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// Protocol buffers by hand: https://protobuf.dev/programming-guides/encoding. Lengths below 128.
-std::string Number(int field, int value) {
-  return {static_cast<char>(field << 3), static_cast<char>(value)};
-}
-std::string Text(int field, const std::string& bytes) {
-  return std::string{static_cast<char>(field << 3 | 2), static_cast<char>(bytes.size())} + bytes;
-}
-
-std::string TensorInfo(const std::string& name, std::initializer_list<int> shape) {
-  std::string dims;
-  for (const int dim : shape) dims += Text(1, Number(1, dim));
-  return Text(1, name) + Text(2, Text(1, Number(1, /*float*/ 1) + Text(2, dims)));
-}
-
-// An ONNX model (onnx.proto: ModelProto) that averages each channel of a 1 x 3 x 2 x 4 input.
-std::string ChannelMeansModel() {
-  const std::string node =
-      Text(1, "x") + Text(2, "y") + Text(3, "pool") + Text(4, "GlobalAveragePool");
-  const std::string graph = Text(1, node) + Text(2, "g") + Text(11, TensorInfo("x", {1, 3, 2, 4})) +
-                            Text(12, TensorInfo("y", {1, 3, 1, 1}));
-  return Number(1, /*ir_version*/ 6) + Text(8, Text(1, "") + Number(2, /*opset*/ 11)) +
-         Text(7, graph);
-}
 
 OnnxOptions SmallOptions(const std::string& path) {
   OnnxOptions options;
@@ -75,11 +52,36 @@ TEST(OnnxExtractor, IdentityHoldsModelDigestAndOptions) {
               HasSubstr(";mean=1,2,3.25;scale=0.007843138;channels=bgr;layer="));
 }
 
+TEST(OnnxExtractor, InputSizeIsReadFromTheModel) {
+  const TemporaryFolder folder;
+  OnnxOptions options;
+  options.path = folder.Write("m.onnx", ChannelMeansModel());
+  EXPECT_THAT((*MakeOnnxExtractor(options))->identity(), HasSubstr(";input=4x2;"));
+}
+
+TEST(OnnxExtractor, OptionsAreReadBackFromAnIdentity) {
+  const TemporaryFolder folder;
+  OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  options.mean = {1, 2, 3.25};
+  options.scale = .1f;
+  options.swap_rb = false;
+  const std::string identity = (*MakeOnnxExtractor(options))->identity();
+  std::optional<OnnxOptions> read = OnnxOptionsOf(identity + "a;b\n");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->layer, "a;b\n");
+  read->layer.clear();
+  read->path = options.path;
+  EXPECT_EQ((*MakeOnnxExtractor(*read))->identity(), identity);
+  for (const char* other : {"", "vectors", "builtin:hog-colour/1", "onnx:sha256=00;input=4x2"}) {
+    EXPECT_FALSE(OnnxOptionsOf(other).has_value()) << other;
+  }
+}
+
 TEST(OnnxExtractor, InvalidOptionModelOrLayerIsNamed) {
   const TemporaryFolder folder;
   const std::string model = folder.Write("m.onnx", ChannelMeansModel());
   OnnxOptions options = SmallOptions(model);
-  options.input_width = 0;
+  options.input_width = 0;  // and a height
   EXPECT_EQ(Message(MakeOnnxExtractor(options).status()),
             "input_width must be between 1 and 4096, but is 0");
   options = SmallOptions(model);
