@@ -120,12 +120,12 @@ absl::StatusOr<AnchoredGame> MakeGame(const PrivacyCost& cost, const AnchoredRel
     other = {.slot = 1, .row = AtAngle(std::numbers::pi / 2 + half)};
   }
   return AnchoredGame{.description = std::move(description),
-              .setting = std::move(setting),
-              .noise = std::move(noise),
-              .one = std::move(one),
-              .other = std::move(other),
-              .law = traits.law,
-              .release = release};
+                      .setting = std::move(setting),
+                      .noise = std::move(noise),
+                      .one = std::move(one),
+                      .other = std::move(other),
+                      .law = traits.law,
+                      .release = release};
 }
 
 }  // namespace

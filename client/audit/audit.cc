@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"
-#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/base/validate.h"
 
 namespace privatemail::client::audit {

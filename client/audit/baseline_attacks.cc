@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "client/baselines/linear_baselines.h"
-#include "client/baselines/tsne.h"
 #include "client/baselines/ppca.h"
+#include "client/baselines/tsne.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::audit {

@@ -21,7 +21,8 @@ constexpr int kPairDim = 3;
 
 // A unit row at this angle from one pole.
 RowVector PairRowAtAngle(double angle) {
-  return std::cos(angle) * RowVector::Unit(kPairDim, 0) + std::sin(angle) * RowVector::Unit(kPairDim, 1);
+  return std::cos(angle) * RowVector::Unit(kPairDim, 0) +
+         std::sin(angle) * RowVector::Unit(kPairDim, 1);
 }
 
 RowVector Pole(double sign) { return sign * RowVector::Unit(kPairDim, 0); }

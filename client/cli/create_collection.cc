@@ -109,7 +109,8 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
-  Result result{.json = ToJson(response.collection()), .text = CollectionToText(response.collection())};
+  Result result{.json = ToJson(response.collection()),
+                .text = CollectionToText(response.collection())};
   if (const std::string warning = SettingsWarning(options.settings, span); !warning.empty()) {
     result.json["warnings"] = {warning};
     Warn(warning);

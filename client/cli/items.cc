@@ -192,11 +192,13 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<ItemsOptions>();
   CLI::App* get =
       AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
-  CLI::App* list = AddVerb(*items, context, options, "list", "Items in the order of ids", &ListItems);
+  CLI::App* list =
+      AddVerb(*items, context, options, "list", "Items in the order of ids", &ListItems);
   CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
-  CLI::App* remove = AddVerb(
-      *items, context, options, "delete",
-      "Delete items by id; they are in no answer any more, also before the next build", &DeleteItems);
+  CLI::App* remove =
+      AddVerb(*items, context, options, "delete",
+              "Delete items by id; they are in no answer any more, also before the next build",
+              &DeleteItems);
   for (CLI::App* command : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");
     command->add_option("--ids-file", options->ids_file, "More ids, one a line");

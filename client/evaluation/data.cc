@@ -108,7 +108,8 @@ std::string DigestOf(const ImageFolder& folder, const std::string& extractor) {
   return ToHex(digest.Digest());
 }
 
-std::optional<FloatMatrix> ReadKeptFeatures(const std::string& path, Eigen::Index rows, Eigen::Index dim) {
+std::optional<FloatMatrix> ReadKeptFeatures(const std::string& path, Eigen::Index rows,
+                                            Eigen::Index dim) {
   absl::StatusOr<FloatMatrix> features = ReadVectors(path);
   if (!features.ok() || features->rows() != rows || features->cols() != dim) return std::nullopt;
   return *std::move(features);

@@ -127,7 +127,7 @@ struct Trial {
   int64_t k = 0;
   DataSplit split;
   std::vector<std::vector<int64_t>> nearest;  // of each target the k nearest of the gallery
-  std::weak_ptr<SceneCache> kept = {};              // its stage's; none of a trial by itself
+  std::weak_ptr<SceneCache> kept = {};        // its stage's; none of a trial by itself
 };
 absl::StatusOr<std::shared_ptr<const Trial>> MakeTrial(const Study& study, uint64_t seed,
                                                        std::weak_ptr<SceneCache> kept = {});

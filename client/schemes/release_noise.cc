@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -53,8 +53,9 @@ absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const M
   if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(parameters, anchors, inputs, traits.law);
   }
-  return traits.law == Law::kLaplace ? PublishedLaplaceReleaseSensitivity(parameters.settings, inputs)
-                                     : PublishedGaussianReleaseSensitivity(parameters.settings, inputs);
+  return traits.law == Law::kLaplace
+             ? PublishedLaplaceReleaseSensitivity(parameters.settings, inputs)
+             : PublishedGaussianReleaseSensitivity(parameters.settings, inputs);
 }
 
 // The release's Lipschitz constant, with the rounding allowance spread over the radius.
@@ -81,14 +82,14 @@ absl::StatusOr<NoiseShare> ShareNoise(const PrivacyCost& cost, const MechanismTr
   const bool single = cost.private_iterations == 1;
   if (single || traits.TakesDelta()) {
     return NoiseShare{.epsilon = cost.epsilon,
-                 .delta = cost.delta,
-                 .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
-                 .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
-                 .theorem = single ? "" : kGaussianComposition};
+                      .delta = cost.delta,
+                      .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
+                      .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
+                      .theorem = single ? "" : kGaussianComposition};
   }
   PM_ASSIGN_OR_RETURN(const EpsilonShare each,
                       EpsilonPerRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
-                                           cost.private_iterations));
+                                        cost.private_iterations));
   return NoiseShare{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/thread_pool.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/numerics/moments.h"
 
 namespace privatemail {

@@ -10,8 +10,8 @@
 // - .ivecs: as .fvecs with int32 values. Labels: one column. Vectors: values become floats.
 // - .csv: lines of numbers separated by commas; blanks around numbers and empty lines are ignored.
 // - .txt: labels only, one integer a line.
-// A first line of names (each begins with a letter, '_' or '"') is skipped in vectors; in labels only
-// "label" or "labels" is, since another name may be that of a class.
+// A first line of names (each begins with a letter, '_' or '"') is skipped in vectors; in labels
+// only "label" or "labels" is, since another name may be that of a class.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 

@@ -36,7 +36,7 @@ template <int kDim>
 struct Place {
   Point<kDim> at;
   Point<kDim> rotated;  // Axes::Rotate(at)
-  uint32_t first;      // in the rows sorted by place
+  uint32_t first;       // in the rows sorted by place
   uint32_t last;
 };
 

@@ -1,4 +1,4 @@
-// Dense matrix decompositions, instantiated once: Eigen's templates for them take a minute to compile.
+// Dense matrix decompositions, instantiated once because Eigen's templates for them compile slowly.
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_DECOMPOSITIONS_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_DECOMPOSITIONS_H_
 

@@ -77,8 +77,8 @@ class CellIndex {
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
-  // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes at
-  // low priority, one at a time, in O(n). CANCELLED: `cancelled` returned true.
+  // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes
+  // at low priority, one at a time, in O(n). CANCELLED: `cancelled` returned true.
   absl::StatusOr<std::vector<int32_t>> RowsFor(size_t partition, absl::Span<const uint32_t> cells,
                                                double epsilon, int64_t length,
                                                absl::FunctionRef<bool()> cancelled) const;

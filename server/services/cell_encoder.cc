@@ -79,7 +79,7 @@ std::string Join(const Fields& fields, const CellIndex& index) {
 }  // namespace
 
 EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
-                          const HiddenRows* hidden, bool with_payloads) {
+                             const HiddenRows* hidden, bool with_payloads) {
   EncodedBlock block;
   Fields fields;
   for (const int32_t row : rows) {

@@ -11,10 +11,10 @@
 namespace privatemail::server {
 
 // A v1.RetrieveCellsResponse of `rows` (each < index.items()) without the `hidden` ones (null:
-// none), byte for byte as protobuf would write it, but without a message object. EncodedBlock::hidden
-// is left null.
+// none), byte for byte as protobuf would write it, but without a message object.
+// EncodedBlock::hidden is left null.
 EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
-                          const HiddenRows* hidden, bool with_payloads);
+                             const HiddenRows* hidden, bool with_payloads);
 
 }  // namespace privatemail::server
 

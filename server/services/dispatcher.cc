@@ -147,11 +147,12 @@ absl::Status Dispatcher::CheckScopes(const Call& call) const {
   if (call.key_->Has(rpc.any_of) && (!rpc.all_collections || call.key_->CoversAll())) {
     return absl::OkStatus();
   }
-  return absl::PermissionDeniedError(absl::StrCat(
-      "key ", call.key_->id, " is not for ", rpc.name, ", which takes scope ",
-      absl::StrJoin(ScopeNames(rpc.any_of), " or "), rpc.all_collections ? " for all collections" : "",
-      ": it has ", absl::StrJoin(ScopeNames(call.key_->grant.scopes), ", "),
-      call.key_->CoversAll() ? "" : " for some"));
+  return absl::PermissionDeniedError(
+      absl::StrCat("key ", call.key_->id, " is not for ", rpc.name, ", which takes scope ",
+                   absl::StrJoin(ScopeNames(rpc.any_of), " or "),
+                   rpc.all_collections ? " for all collections" : "", ": it has ",
+                   absl::StrJoin(ScopeNames(call.key_->grant.scopes), ", "),
+                   call.key_->CoversAll() ? "" : " for some"));
 }
 
 absl::Status Dispatcher::EnterQueue(Call* call) {
@@ -211,7 +212,8 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   // Lines about callers without a key are limited; probes are not audited, and logged at debug
   // level.
   const bool limited = call.key_ == nullptr && !IsProbe(call);
-  const LogLineQuota::Verdict verdict = lines_.Take(/*has_key=*/!limited, LogLineQuota::Clock::now());
+  const LogLineQuota::Verdict verdict =
+      lines_.Take(/*has_key=*/!limited, LogLineQuota::Clock::now());
   if (verdict.left_out > 0) LogSuppressedLines(dependencies_, verdict.left_out);
   if (verdict.write) WriteLogLines(call, entry, status);
 }

@@ -12,8 +12,8 @@
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
 #include "server/services/cell_encoder.h"
-#include "server/services/retrieval_service.h"
 #include "server/services/collection_state.h"
+#include "server/services/retrieval_service.h"
 #include "server/services/rpc_table.h"
 
 namespace privatemail::server {
@@ -81,7 +81,8 @@ absl::Status SendBlocks(absl::Span<const int32_t> rows, int64_t rows_per_block,
   do {
     const auto block_rows =
         rows.subspan(static_cast<size_t>(first), static_cast<size_t>(rows_per_block));
-    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncodedBlock> block, block_of(block_rows, first));
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncodedBlock> block,
+                        block_of(block_rows, first));
     first += std::ssize(block_rows);
     const bool is_last = first >= std::ssize(rows);
     if (block->items == 0 && !(is_last && sent == 0)) continue;
@@ -124,8 +125,8 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
     return SendBlocks(rows, rows_per_block, block_of, call, writer);
   }
   const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t first) {
-    return index->BlockFor({request.partition(), QuantiseEpsilon(request.epsilon()), request.cells(0),
-                            with_payloads, first, first + std::ssize(block_rows)},
+    return index->BlockFor({request.partition(), QuantiseEpsilon(request.epsilon()),
+                            request.cells(0), with_payloads, first, first + std::ssize(block_rows)},
                            view.hidden_in_cells, cancelled, [&] { return encode(block_rows); });
   };
   return SendBlocks(rows, rows_per_block, block_of, call, writer);

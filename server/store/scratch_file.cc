@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
       absl::StrCat("cannot make a file for ", holds, " in ", directory, ": ", std::strerror(error));
   const bool full = IsFull(error) || error == EMFILE || error == ENFILE;
   return OperatorOnlyError(full ? absl::ResourceExhaustedError(message)
-                         : absl::FailedPreconditionError(message));
+                                : absl::FailedPreconditionError(message));
 }
 
 ScratchFile::~ScratchFile() { ::close(file_); }
@@ -47,7 +47,7 @@ absl::Status ScratchFile::Unusable(absl::string_view doing) const {
   const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
                                            ": ", std::strerror(errno));
   return OperatorOnlyError(IsFull(errno) ? absl::ResourceExhaustedError(message)
-                                  : absl::UnavailableError(message));
+                                         : absl::UnavailableError(message));
 }
 
 absl::Status ScratchFile::Append(absl::string_view bytes) {

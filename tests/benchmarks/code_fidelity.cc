@@ -21,13 +21,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/validate.h"
-#include "common/wire/item_code.h"
 #include "common/embedding/default_alpha.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
+#include "common/wire/item_code.h"
 #include "privatemail/out_of_sample_embedder.h"
-#include "server/cells/cell_index.h"
 #include "server/cells/anchor_training.h"
+#include "server/cells/cell_index.h"
 #include "server/engine/embed.h"
 #include "tests/benchmarks/feature_codes.h"
 
@@ -159,12 +159,12 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
   const std::atomic<bool> stopped{false};
   const auto index =
       CellIndex::Create(parameters, scene.anchors, scene.gallery, stopped,
-                      CellCoordinates{.embedding_version = 1,
-                                      .items = embedding.coordinates.cast<float>(),
-                                      .anchors = embedding.anchor_coordinates.cast<float>()});
+                        CellCoordinates{.embedding_version = 1,
+                                        .items = embedding.coordinates.cast<float>(),
+                                        .anchors = embedding.anchor_coordinates.cast<float>()});
   const OutOfSampleEmbedder placer =
       OutOfSampleEmbedder::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
-                           scene.anchors.labels, index->anchor_coordinates().cast<double>())
+                                  scene.anchors.labels, index->anchor_coordinates().cast<double>())
           .value();
   const Matrix decoded = Decoded(parameters, *index);
   const auto fidelity = [&](const std::function<int32_t(Eigen::Index)>& label_of) {

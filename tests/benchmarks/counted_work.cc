@@ -16,8 +16,8 @@
 #include "common/embedding/low_dimensional_affinity.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/tiled_affinity.h"
-#include "common/index/exact_index.h"
 #include "common/index/approximate_index.h"
+#include "common/index/exact_index.h"
 #include "tests/testing/seeded_bits.h"
 
 // By this name callgrind finds it.

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/planning/query_plan.h"
 #include "client/planning/forecast.h"
+#include "client/planning/query_plan.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "server/cells/anchor_training.h"

@@ -122,7 +122,8 @@ TEST_F(CellCoordinates, RestoredCollectionDropsReceivedItems) {
   Answer({"collection", "delete", "things", "--yes"});
   Answer({"restore", "things", "--in", file, "--no-build"});
   Write("more", SeparatedClasses(2 * kItems, 9));
-  Answer({"ingest", "things", "--vectors", Vectors("more"), "--labels", Labels("more"), "--replace"});
+  Answer(
+      {"ingest", "things", "--vectors", Vectors("more"), "--labels", Labels("more"), "--replace"});
   BuildAndWait(1);
   const json answer = Answer(Query(0, {}, 2 * kItems));
   EXPECT_EQ(answer["embedding_version"], 1);

@@ -156,8 +156,8 @@ TEST_F(Cells, ProductCodesAreDecodedByThePublishedCodebook) {
   EXPECT_EQ(Answer({"collection", "info", "short"})["cell_code_error"], error);
   Answer({"budget", "set", "short", "--epsilon", "1000"});
 
-  const json answer = Answer(
-      OfRow({"query", "short", "--scheme", "cells", "--epsilon", kLargeEpsilon, "--items", "80"}, "17"));
+  const json answer = Answer(OfRow(
+      {"query", "short", "--scheme", "cells", "--epsilon", kLargeEpsilon, "--items", "80"}, "17"));
   EXPECT_EQ(answer["matches"][0]["id"], "17");
   EXPECT_GT(answer["matches"][0]["distance"].get<double>(), 0) << "a code is not the item";
   EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 10 * error);
@@ -204,7 +204,8 @@ TEST_F(Cells, FlagsOfOtherSchemesAndValuesOutOfRangeAreRefused) {
 TEST_F(Cells, RankMergesAnswersAndReplacesADamagedFile) {
   const Command rank = OfRow({"rank", "things"}, "1");
   ExpectRefused(rank, "NOT_FOUND");
-  for (const char* row : {"0", "1"}) Answer(Query(row, {"--epsilon", kLargeEpsilon, "--items", "60"}));
+  for (const char* row : {"0", "1"})
+    Answer(Query(row, {"--epsilon", kLargeEpsilon, "--items", "60"}));
   const json ranked = Answer(rank);
   EXPECT_GT(ranked["candidates"], 60) << "rows 0 and 1 are in different cells";
   EXPECT_EQ(ranked["matches"][0]["id"], "1");
@@ -264,8 +265,8 @@ TEST_F(Cells, PlanSpendsNothingAndItsQueryKeepsToIt) {
   const std::string plan = folder_ / "plan.json";
   const json before = Everything();
   const json planned =
-      Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "100K", "--fidelity", ".5",
-              "--recall", ".9", "-k", "5", "--radius", ".5", "--out", plan});
+      Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "100K", "--fidelity",
+              ".5", "--recall", ".9", "-k", "5", "--radius", ".5", "--out", plan});
   EXPECT_EQ(planned["scheme"], "cells");
   EXPECT_EQ(planned["ask"], 1);
   EXPECT_EQ(planned["focus"], 1);

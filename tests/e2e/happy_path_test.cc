@@ -77,8 +77,8 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   std::set<std::string> ids;
   double nearer = 0;
   for (const json& match : answer["matches"]) {
-    EXPECT_EQ(Keys(match), (std::set<std::string>{"distance", "id", "label", "payload",
-                                                  "squared_distance"}));
+    EXPECT_EQ(Keys(match),
+              (std::set<std::string>{"distance", "id", "label", "payload", "squared_distance"}));
     EXPECT_GE(match["distance"], nearer);
     nearer = match["distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.

@@ -129,8 +129,8 @@ TEST_F(HostileServer, InternalErrorDoesNotStopABatch) {
 
 TEST_F(HostileServer, WrongCountsOfAnUploadReturnDataLoss) {
   Write("many", SeparatedClasses(1000, 1));  // two messages
-  const Command ingest = {"ingest",        "things",   "--vectors",
-                          Vectors("many"), "--labels", Labels("many"), "--replace"};
+  const Command ingest = {"ingest",   "things",       "--vectors", Vectors("many"),
+                          "--labels", Labels("many"), "--replace"};
   EXPECT_EQ(RunWithJson(ingest).exit_code, 0);
   relay_->uploads.messages = 1;
   const Outcome part = RunWithJson(ingest);

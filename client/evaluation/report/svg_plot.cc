@@ -196,7 +196,7 @@ PlotLayout LayOut(const Figure& figure, const std::vector<SeriesStyle>& styles, 
   layout.legend = LegendOf(figure, styles, layout.legend_beside ? kBesideWidth - 44 : width);
   layout.legend_beside &= !layout.legend.empty();
   PanelLayout cell = MakeCell(figure, scales, (width - kGap * (columns - 1)) / columns,
-                       layout.legend_beside ? kBesideWidth : 0);
+                              layout.legend_beside ? kBesideWidth : 0);
   if (layout.legend_beside) {
     cell.plot_height = std::max(cell.plot_height, StackHeight(layout.legend));
   }

@@ -11,9 +11,9 @@
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
-#include "common/embedding/smlq.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/plan_affinity.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail::client {
 namespace {

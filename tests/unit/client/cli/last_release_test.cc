@@ -60,7 +60,7 @@ TEST(LastRelease, CellsRoundTripAndTruncationIsDataLoss) {
   std::filesystem::resize_file(folder / "last_release.pb", size - 1);
   EXPECT_THAT(LoadLastRelease(folder.path()),
               FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
-    ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
+  ASSERT_THAT(SaveLastRelease(folder.path(), ReleaseOf(1)), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease joint, LoadLastRelease(folder.path()));
   EXPECT_EQ(joint.scheme, Scheme::kJoint);
 }

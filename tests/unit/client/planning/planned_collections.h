@@ -11,12 +11,13 @@
 
 #include "common/embedding/public_parameters.h"
 #include "server/cells/anchor_training.h"
-#include "tests/testing/retrieval_oracle.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/retrieval_oracle.h"
 
 namespace privatemail::client {
 
-using namespace server;  // NOLINT(google-build-using-namespace): forecasts are compared with a server's lists
+// Forecasts are compared with a server's lists.
+using namespace server;  // NOLINT(google-build-using-namespace)
 
 struct PlannedCollection {
   Anchors anchors;

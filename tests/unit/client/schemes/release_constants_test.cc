@@ -1,7 +1,8 @@
 // Sensitivity and noise stddev of a release against independent formulas. The proven bounds come
 // from one_column_bounds.h. Parts with tests of their own:
 //   IterationRoundingError                               iteration_rounding_test.cc
-//   PublishedLaplaceReleaseSensitivity, PublishedGaussianSensitivity sensitivity_command_test.cc (golden.json)
+//   PublishedLaplaceReleaseSensitivity                   sensitivity_command_test.cc (golden.json)
+//   PublishedGaussianSensitivity                         sensitivity_command_test.cc (golden.json)
 //   AnalyticGaussianStddev                               calibration_test.cc
 //   CalibrateBoundedGaussian and as published            bounded_gaussian_calibration_test.cc
 //   LargestIterateValue                                  sensitivity_test.cc
@@ -10,8 +11,8 @@
 
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
+#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/schemes/release_noise.h"
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/matchers.h"

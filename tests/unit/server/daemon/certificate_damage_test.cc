@@ -138,9 +138,10 @@ TEST_F(CertificateDamageTest, SelfSignedAuthorityIsRefused) {
   for (const size_t at : {issuer, der.find("authority", issuer + 1), der.size() - 1}) {
     ASSERT_LT(at, der.size());
     folder_.Write("authority.crt", PemOf(Flip(der, 8 * at)));
-    EXPECT_THAT(load(), FailsWith(kFailedPrecondition, absl::StrCat("--client-ca ", path,
-                                                         " holds a damaged certificate: its "
-                                                         "signature of itself is not valid")));
+    EXPECT_THAT(load(),
+                FailsWith(kFailedPrecondition, absl::StrCat("--client-ca ", path,
+                                                            " holds a damaged certificate: its "
+                                                            "signature of itself is not valid")));
   }
 }
 
@@ -153,10 +154,11 @@ TEST_F(CertificateDamageTest, UnreadableDateIsRefused) {
   ASSERT_NE(date, std::string::npos);
   der[date + 4] = 'x';
   const std::string path = folder_.Write("leaf.crt", PemOf(der));
-  EXPECT_THAT(LoadIdentity(path, folder_ / "leaf.key"),
-              FailsWith(kFailedPrecondition, absl::StrCat("--tls-cert ", path,
-                                               " holds a damaged certificate: one of its dates "
-                                               "cannot be read")));
+  EXPECT_THAT(
+      LoadIdentity(path, folder_ / "leaf.key"),
+      FailsWith(kFailedPrecondition, absl::StrCat("--tls-cert ", path,
+                                                  " holds a damaged certificate: one of its dates "
+                                                  "cannot be read")));
 }
 
 // Not damage: authorities change their keys this way.

@@ -153,13 +153,16 @@ TEST_F(CertificateChainTest, UnorderedOrForeignCertificateIsRefused) {
         {Text("leaf.crt") + Text("middle.crt") + Text("middle.crt"), "number 3 has not issued"},
         {Text("leaf.crt") + Text("leaf.crt"), "number 2 has not issued number 1"}}) {
     EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, number));
-    EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, "--tls-cert " + (folder_ / "chain.pem")));
+    EXPECT_THAT(Load(chain),
+                FailsWith(kFailedPrecondition, "--tls-cert " + (folder_ / "chain.pem")));
   }
-  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")), FailsWith(kFailedPrecondition, "is not the key"));
+  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")),
+              FailsWith(kFailedPrecondition, "is not the key"));
   // An issuer of the right name with another key.
   std::filesystem::create_directories(folder_ / "twin");
   MakeAuthority(folder_ / "twin", "middle");
-  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")), FailsWith(kFailedPrecondition, "number 2"));
+  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")),
+              FailsWith(kFailedPrecondition, "number 2"));
 }
 
 TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
@@ -169,13 +172,16 @@ TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
   std::string no_end = middle.substr(0, middle.size() - 5);
   std::string no_beginning = middle.substr(1);
   for (const std::string& damaged : {cut, no_end, no_beginning}) {
-    EXPECT_THAT(Load(Text("leaf.crt") + damaged),
-                FailsWith(kFailedPrecondition, "holds a damaged certificate in PEM format, number 2"));
-    EXPECT_THAT(Load(damaged + Text("leaf.crt")), FailsWith(kFailedPrecondition, "damaged certificate"));
+    EXPECT_THAT(
+        Load(Text("leaf.crt") + damaged),
+        FailsWith(kFailedPrecondition, "holds a damaged certificate in PEM format, number 2"));
+    EXPECT_THAT(Load(damaged + Text("leaf.crt")),
+                FailsWith(kFailedPrecondition, "damaged certificate"));
     const std::string authorities =
         folder_.Write("authorities.pem", Text("root.crt") + damaged + Text("leaf.crt"));
     EXPECT_THAT(LoadAuthorities("--client-ca", authorities),
-                FailsWith(kFailedPrecondition, "--client-ca " + authorities + " holds a damaged certificate"));
+                FailsWith(kFailedPrecondition,
+                          "--client-ca " + authorities + " holds a damaged certificate"));
   }
   const std::string whole = folder_.Write("authorities.pem", Text("root.crt") + Text("leaf.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", whole), IsOk());
@@ -227,7 +233,8 @@ TEST_F(CertificateChainTest, EveryTlsKeyTypeIsAccepted) {
 
 TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
   MakeEarly(folder_.path(), "early", "root");
-  EXPECT_THAT(Load(Text("early.crt"), "early.key"), FailsWith(kFailedPrecondition, "is not valid before "));
+  EXPECT_THAT(Load(Text("early.crt"), "early.key"),
+              FailsWith(kFailedPrecondition, "is not valid before "));
   MakeClient(folder_.path(), "late", "root", -1);
   const auto late = Load(Text("late.crt"), "late.key");
   ASSERT_THAT(late, IsOk());
@@ -248,7 +255,8 @@ TEST_F(CertificateChainTest, AuthoritiesNeedOneValidCertificate) {
   MakeEarly(folder_.path(), "early", "root");
   const std::string path = folder_.Write("a.pem", Text("late.crt") + Text("early.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", path),
-              FailsWith(kFailedPrecondition, "must hold an authority that is valid now, but all of them (2)"));
+              FailsWith(kFailedPrecondition,
+                        "must hold an authority that is valid now, but all of them (2)"));
   folder_.Write("a.pem", Text("late.crt") + Text("early.crt") + Text("root.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", path), IsOk());
 }

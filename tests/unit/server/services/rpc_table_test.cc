@@ -68,7 +68,7 @@ TEST(CollectionToProto, ReportsCellsStatus) {
          "RESOURCE_EXHAUSTED: too large; `privatemail build` tries it again");
   view.cells_problem = absl::OkStatus();
   view.cells = CellIndex::Create(published->parameters, published->anchors,
-                               GalleryOf(MakeItems(6, 1)), {false});
+                                 GalleryOf(MakeItems(6, 1)), {false});
   expect(v1::CELLS_STATUS_READY, true, 6, "ready: 6 items");
   view.hidden_in_cells =
       std::make_shared<HiddenRows>(HiddenRows{{true, false, false, true, false, true}, 3});

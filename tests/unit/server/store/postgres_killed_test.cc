@@ -59,8 +59,9 @@ TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
   std::vector<std::string> written[kWriters];
   std::vector<std::thread> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
-    writers.emplace_back(
-        [&, writer] { written[writer] = WriteUntilDone(&results, *store, writer, birds.parameters); });
+    writers.emplace_back([&, writer] {
+      written[writer] = WriteUntilDone(&results, *store, writer, birds.parameters);
+    });
   }
   for (int round = 0; round < kRounds; ++round) {
     EXPECT_TRUE(Reaches(results.stored, results.stored + 100)) << "it has not recovered";

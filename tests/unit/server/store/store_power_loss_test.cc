@@ -227,10 +227,11 @@ Tally CutEverywhere(PowerCut cut) {
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
     Stamps stamps;
-    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
-                                         [&](ProcessRun& life) { story.Live(life, folder.path()); });
-    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](ProcessRun& life) { story.Look(life, folder.path()); });
+    const ProcessRun first = RunUntilPowerCut(
+        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+    const ProcessRun second =
+        RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                         [&](ProcessRun& life) { story.Look(life, folder.path()); });
     tally.Add(cut, first, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, static_cast<int64_t>(story.steps())) << "the uncut life is whole";
@@ -275,8 +276,8 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
     const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
                           .unsynced = static_cast<Unsynced>(bits() % 5),
                           .seed = bits()};
-    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
-                                         [&](ProcessRun& life) { story.Live(life, folder.path()); });
+    const ProcessRun first = RunUntilPowerCut(
+        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
     for (int opened = 0; opened < 6; ++opened) {
       const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
                               .unsynced = static_cast<Unsynced>(bits() % 5),
@@ -287,7 +288,7 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
     }
     tally.Add(cut, first,
               RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                [&](ProcessRun& life) { story.Look(life, folder.path()); }));
+                               [&](ProcessRun& life) { story.Look(life, folder.path()); }));
   }
   tally.Print("in a row");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;

@@ -90,7 +90,8 @@ struct Tally {
   int64_t faults = 0;
   std::string first_fault = {};
 
-  void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
+  void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed,
+           const ProcessRun& second) {
     ++cuts;
     refusals += Refused(second);
     const std::string fault = FaultOf(first, witnessed, second);
@@ -107,11 +108,11 @@ Tally CutEverywhere(PowerCut cut) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    const ProcessRun first =
-        RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) { SpendSome(life, path); });
+    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
+                                              [&](ProcessRun& life) { SpendSome(life, path); });
     const int64_t witnessed = WitnessedBy(path);
     const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
+                                               [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
@@ -163,7 +164,7 @@ Tally CutALaterCharge(Unsynced unsynced) {
   const TemporaryFolder spent;
   Stamps stamps_of_spent;
   RunUntilPowerCut(spent.path(), {}, stamps_of_spent,
-                    [&](ProcessRun& life) { SpendSome(life, spent / "ledger"); });
+                   [&](ProcessRun& life) { SpendSome(life, spent / "ledger"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   Tally tally;
   for (PowerCut cut = {.before_call = 1, .unsynced = unsynced};; ++cut.before_call) {
@@ -178,7 +179,7 @@ Tally CutALaterCharge(Unsynced unsynced) {
     });
     const int64_t witnessed = WitnessedBy(path);
     const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                          [&](ProcessRun& life) { SpendTheRest(life, path); });
+                                               [&](ProcessRun& life) { SpendTheRest(life, path); });
     tally.Add(cut, first, witnessed, second);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
@@ -219,7 +220,7 @@ TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
   const TemporaryFolder before;
   Stamps stamps_of_before;
   RunUntilPowerCut(before.path(), {}, stamps_of_before,
-                    [&](ProcessRun& life) { SpendSome(life, before / "ledger"); });
+                   [&](ProcessRun& life) { SpendSome(life, before / "ledger"); });
   int64_t replacements_released = 0;
   for (PowerCut cut = {.before_call = 1, .unsynced = Unsynced::kKept};; ++cut.before_call) {
     const TemporaryFolder folder;
@@ -236,8 +237,8 @@ TEST(LedgerPowerLoss, CopyOfIncompleteChangeDoesNotRefundItsReplacement) {
     PutBack(before.path(), folder.path());
     const ProcessRun second = RunUntilPowerCut(folder.path(), {}, stamps, charge);
     PutBack(left_by_the_cut.path(), folder.path());
-    const ProcessRun third =
-        RunUntilPowerCut(folder.path(), {}, stamps, [&](ProcessRun& life) { SpendTheRest(life, path); });
+    const ProcessRun third = RunUntilPowerCut(folder.path(), {}, stamps,
+                                              [&](ProcessRun& life) { SpendTheRest(life, path); });
     replacements_released += second.reported;
     EXPECT_FALSE(first.reported == 1 && second.reported == 1) << cut.before_call;
     EXPECT_TRUE(second.reported == 0 || Refused(third)) << cut.before_call;
@@ -264,7 +265,7 @@ TEST(LedgerPowerLoss, RepeatedCutsNeverOverspend) {
                             .unsynced = static_cast<Unsynced>(bits() % 5),
                             .seed = bits()};
       const ProcessRun life = RunUntilPowerCut(folder.path(), cut, stamps,
-                                          [&](ProcessRun& own) { SpendTheRest(own, path); });
+                                               [&](ProcessRun& own) { SpendTheRest(own, path); });
       reported += life.later;
       ASSERT_LE(reported, kAffordable);
       const bool ended = life.status_code == static_cast<int>(absl::StatusCode::kResourceExhausted);

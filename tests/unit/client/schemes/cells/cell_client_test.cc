@@ -1,12 +1,12 @@
-#include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
 
 #include <functional>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/item_code.h"
 #include "common/wire/codec.h"
+#include "common/wire/item_code.h"
+#include "common/wire/parameters_proto.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 

@@ -5,8 +5,8 @@
 
 #include "common/base/validate.h"
 #include "common/embedding/alignment.h"
-#include "common/embedding/smlq.h"
 #include "common/embedding/label_graph.h"
+#include "common/embedding/smlq.h"
 #include "common/embedding/tiled_affinity.h"
 #include "tests/testing/release_inputs.h"
 
