@@ -10,13 +10,9 @@
 
 namespace privatemail::client {
 
-// Results are rounded towards less privacy: never below the true value, and above it by at most one
-// part in 10^8, or one step of subnormal doubles. INVALID_ARGUMENT: mu outside [1e-6, 1e6].
-
-// The smallest delta at epsilon >= 0. INVALID_ARGUMENT: epsilon not finite, or negative.
-absl::StatusOr<double> GaussianDelta(double mu, double epsilon);
-
-// The smallest epsilon >= 0 at delta. INVALID_ARGUMENT: delta outside [1e-300, 1).
+// The smallest epsilon >= 0 at delta. Rounded towards less privacy: never below the true value, and
+// above it by at most one part in 10^8.
+// INVALID_ARGUMENT: mu outside [1e-6, 1e6], delta outside [1e-300, 1).
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta);
 
 // The smallest mu such that every epsilon-DP mechanism (delta = 0) is mu-Gaussian-DP:
@@ -28,7 +24,9 @@ absl::StatusOr<double> GaussianEpsilon(double mu, double delta);
 // Gaussian curve G(a) = Phi(Phi^-1(1 - a) - mu) is convex, runs from (0, 1) to (1, 0) and passes
 // (p, p) for this mu, since there Phi^-1(1 - p) = mu/2. A convex curve lies below its chords, and f
 // is made of two of them, so G <= f everywhere: no test does better than against the Gaussian pair.
-// A smaller mu would lie above f at the kink. INVALID_ARGUMENT: epsilon outside [1e-9, 1e6].
+// A smaller mu would lie above f at the kink.
+//
+// Rounded up, by at most one part in 10^8. INVALID_ARGUMENT: epsilon outside [1e-9, 1e6].
 absl::StatusOr<double> GaussianMuOfPureDp(double epsilon);
 
 // ln delta(epsilon; mu) in extended precision, for calibrations that search; epsilon >= 0, mu > 0.
