@@ -1,43 +1,32 @@
 #include "client/baselines/all_baselines.h"
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-
 namespace privatemail::client::baselines {
 namespace {
 
 using Result = absl::StatusOr<BaselineResult>;
 
 constexpr Baseline kBaselines[] = {
-    {"features", false, false, kProtectsNothing,
-     [](const DataSplit& split, const Settings&, const Cost&, BitSource&) -> Result {
-       return Features(split);
-     }},
-    {"pca", false, false, kProtectsNothing,
+    {"pca", false, kProtectsNothing,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource&) -> Result {
        return Pca(split, settings.pca);
      }},
-    {"t-sne", false, true, kTsneProtects,
+    {"t-sne", false, kTsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource& bits) -> Result {
        return Tsne(split, settings.tsne, bits);
      }},
-    {"random-guess", false, true, kRandomGuessProtects,
-     [](const DataSplit& split, const Settings&, const Cost&, BitSource& bits) -> Result {
-       return RandomGuess(split, bits);
-     }},
-    {"analyse-gauss", true, true, kAnalyseGaussProtects,
+    {"analyse-gauss", true, kAnalyseGaussProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return AnalyseGauss(split, settings.analyse_gauss, cost, bits); }},
-    {"published-ppca", true, true, kPpcaProtects,
+    {"published-ppca", true, kPpcaProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return PublishedPpca(split, settings.published_ppca, cost, bits); }},
-    {"candidate-ppca", true, true, kPpcaProtects,
+    {"candidate-ppca", true, kPpcaProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return CandidatePpca(split, settings.candidate_ppca, cost, bits); }},
-    {"random-projection", true, true, kRandomProjectionProtects,
+    {"random-projection", true, kRandomProjectionProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return RandomProjection(split, settings.random_projection, cost, bits); }},
-    {"dp-dsne", true, true, kDpDsneProtects,
+    {"dp-dsne", true, kDpDsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost,
         BitSource& bits) -> Result { return DpDsne(split, settings.dp_dsne, cost, bits); }},
 };
@@ -56,16 +45,5 @@ Settings Settings::OfDimension(int64_t dimension) {
 }
 
 absl::Span<const Baseline> AllBaselines() { return kBaselines; }
-
-absl::StatusOr<const Baseline*> BaselineFromName(absl::string_view name) {
-  for (const Baseline& baseline : kBaselines) {
-    if (name == baseline.name) return &baseline;
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "baseline must be one of ",
-      absl::StrJoin(kBaselines, ", ",
-                    [](std::string* out, const Baseline& each) { out->append(each.name); }),
-      ", but is ", name));
-}
 
 }  // namespace privatemail::client::baselines

@@ -1,4 +1,4 @@
-// Every baseline by name, so that an experiment can loop.
+// Table of the baselines.
 #ifndef PRIVATEMAIL_CLIENT_BASELINES_ALL_BASELINES_H_
 #define PRIVATEMAIL_CLIENT_BASELINES_ALL_BASELINES_H_
 
@@ -30,18 +30,14 @@ struct Settings {
 struct Baseline {
   const char* name;
   bool takes_epsilon;    // false: one run serves every epsilon
-  bool draws_bits;       // false: one run serves every seed
-  const char* protects;  // as its results say
+  const char* protects;  // a sentence: what is hidden, from whom, and what is not
   absl::StatusOr<BaselineResult> (*run)(const DataSplit& split, const Settings& settings,
                                         const Cost& cost, BitSource& bits);
 };
 
-// "features", "pca", "t-sne" and "random-guess" without privacy; "analyse-gauss",
-// "published-ppca", "candidate-ppca", "random-projection" and "dp-dsne".
+// "pca" and "t-sne" without privacy; "analyse-gauss", "published-ppca", "candidate-ppca",
+// "random-projection" and "dp-dsne".
 absl::Span<const Baseline> AllBaselines();
-
-// INVALID_ARGUMENT listing all for another name.
-absl::StatusOr<const Baseline*> BaselineFromName(absl::string_view name);
 
 }  // namespace privatemail::client::baselines
 

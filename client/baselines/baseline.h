@@ -41,10 +41,9 @@ struct Cost {
 };
 
 struct BaselineResult {
-  Matrix gallery = {};        // n x k, row i is gallery row i of the split
-  Matrix targets = {};        // m x k, row i is target row i of the split
-  Guarantee guarantee = {};   // epsilon infinite where nothing is promised
-  std::string protects = {};  // a sentence: what is hidden, from whom, and what is not
+  Matrix gallery = {};       // n x k, row i is gallery row i of the split
+  Matrix targets = {};       // m x k, row i is target row i of the split
+  Guarantee guarantee = {};  // epsilon infinite where nothing is promised
 };
 
 // Epsilon infinite, which Validate refuses: what promises nothing composes with nothing.

@@ -39,12 +39,6 @@ Matrix Mirrored(const Matrix& upper_triangle, Eigen::Index d) {
 
 }  // namespace
 
-absl::StatusOr<BaselineResult> Features(const DataSplit& split) {
-  PM_RETURN_IF_ERROR(CheckSplit(split, 1));
-  return BaselineResult{split.gallery.features, split.targets.features, NoGuarantee(),
-                        kProtectsNothing};
-}
-
 absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options) {
   PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
   const RowVector mean = split.gallery.features.colwise().mean();
@@ -52,20 +46,7 @@ absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& opt
   PM_ASSIGN_OR_RETURN(const Matrix axes,
                       PrincipalAxes(gallery.transpose() * gallery, options.dimension));
   return BaselineResult{gallery * axes, (split.targets.features.rowwise() - mean) * axes,
-                        NoGuarantee(), kProtectsNothing};
-}
-
-absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits) {
-  PM_RETURN_IF_ERROR(CheckSplit(split, 1));
-  BaselineResult result{.guarantee = {.epsilon = 0,
-                                      .delta = 0,
-                                      .neighbours = "any two inputs with as many rows",
-                                      .proven = true,
-                                      .source = "the release does not depend on the input"},
-                        .protects = kRandomGuessProtects};
-  PM_ASSIGN_OR_RETURN(result.gallery, NormalStart(split.gallery.features.rows(), 1, 1, bits));
-  PM_ASSIGN_OR_RETURN(result.targets, NormalStart(split.targets.features.rows(), 1, 1, bits));
-  return result;
+                        NoGuarantee()};
 }
 
 double SketchSensitivity(const Matrix& projection) {
@@ -106,7 +87,7 @@ absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
   PM_ASSIGN_OR_RETURN(NoisySketch sketch,
                       ReleaseSketch(split.targets.features, projection, cost, bits));
   return BaselineResult{split.gallery.features * projection, std::move(sketch.rows),
-                        sketch.guarantee, kRandomProjectionProtects};
+                        sketch.guarantee};
 }
 
 double SecondMomentSensitivity(int64_t n, int64_t d) {
@@ -144,7 +125,7 @@ absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
                       ReleaseSecondMoments(split.gallery.features, cost, bits));
   PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, options.dimension));
   return BaselineResult{split.gallery.features * axes, split.targets.features * axes,
-                        noisy.guarantee, kAnalyseGaussProtects};
+                        noisy.guarantee};
 }
 
 }  // namespace privatemail::client::baselines

@@ -1,4 +1,4 @@
-// Baselines by linear maps: features, principal components, random projections, Analyze Gauss.
+// Baselines by linear maps: principal components, random projections, Analyze Gauss.
 #ifndef PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
 #define PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
 
@@ -12,12 +12,6 @@
 namespace privatemail::client::baselines {
 
 inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
-inline constexpr char kRandomGuessProtects[] =
-    "everything: the rows are drawn without a look at the features";
-
-// The features as they are. Protects nothing: whoever ranks sees every target. Draws no bits.
-// Errors: CheckSplit's.
-absl::StatusOr<BaselineResult> Features(const DataSplit& split);
 
 struct PcaOptions {
   int64_t dimension = 2;  // of the subspace, 1 to d; fewer lose more of the features
@@ -27,11 +21,6 @@ struct PcaOptions {
 // projected on the `dimension` heaviest eigenvectors of its covariance. Protects nothing. Draws no
 // bits. Errors: CheckSplit's.
 absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options);
-
-// Rows that are drawn without a look at the features: every order of the gallery is as likely for
-// every target. Protects everything, (0, 0)-differentially private for any two inputs with as many
-// rows. Errors: CheckSplit's, and that of `bits`.
-absl::StatusOr<BaselineResult> RandomGuess(const DataSplit& split, BitSource& bits);
 
 inline constexpr char kRandomProjectionProtects[] =
     "each target's features, replaced by any others of length 1, from the server and whoever sees "

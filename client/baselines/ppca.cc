@@ -131,8 +131,7 @@ constexpr double kStepsPerUnit = 0x1p20;  // of a score
 constexpr char kNeighbours[] = "one gallery row replaced by any other of length 1";
 
 BaselineResult Projected(const DataSplit& split, const Matrix& axes, Guarantee guarantee) {
-  return {split.gallery.features * axes, split.targets.features * axes, std::move(guarantee),
-          kPpcaProtects};
+  return {split.gallery.features * axes, split.targets.features * axes, std::move(guarantee)};
 }
 
 // The principal axes of anchors drawn with replacement, public like the anchors.

@@ -195,8 +195,7 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
                         return TsneGradient(*affinity, exaggeration, at, &room);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
-                        embedding.bottomRows(split.targets.features.rows()), NoGuarantee(),
-                        kTsneProtects};
+                        embedding.bottomRows(split.targets.features.rows()), NoGuarantee()};
 }
 
 absl::StatusOr<NoisyGradients> NoisyGradients::Make(double clip, int64_t iterations, int64_t values,
@@ -250,8 +249,7 @@ absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOption
                                              bits);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
-                        embedding.bottomRows(split.targets.features.rows()), noise.guarantee(),
-                        kDpDsneProtects};
+                        embedding.bottomRows(split.targets.features.rows()), noise.guarantee()};
 }
 
 }  // namespace privatemail::client::baselines

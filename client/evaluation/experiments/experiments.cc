@@ -140,6 +140,13 @@ absl::StatusOr<BaselineRows> Embed(const Line& line, const DataSplit& split,
   return rows;
 }
 
+const baselines::Baseline& BaselineOf(const Told& told) {
+  const auto all = baselines::AllBaselines();
+  return *std::find_if(all.begin(), all.end(), [&](const baselines::Baseline& baseline) {
+    return absl::string_view(baseline.name) == told.id;
+  });
+}
+
 std::string NameOf(const Told& told, const Line& line, int64_t gallery_rows) {
   const bool published = absl::StrContains(told.id, "published");
   const std::string rows =
@@ -198,7 +205,7 @@ std::vector<Baseline> LibraryBaselines(const DataSplit& split, int64_t dimension
   const auto affinity = std::make_shared<baselines::LastTsneAffinity>();
   std::vector<Baseline> all;
   for (const Told& told : kTold) {
-    Line line{.baseline = baselines::BaselineFromName(told.id).value(),
+    Line line{.baseline = &BaselineOf(told),
               .columns = std::min(dimension, most_columns),
               .most_rows = told.embeds_all ? most_joint_rows : std::numeric_limits<int64_t>::max(),
               .affinity = affinity};

@@ -23,16 +23,16 @@ BaselineResult ResultOf(const Baseline& baseline, uint64_t seed, const Cost& cos
   return *std::move(result);
 }
 
+bool DrawsBits(const Baseline& baseline) { return std::string(baseline.name) != "pca"; }
+
 class EveryBaseline : public ::testing::TestWithParam<Baseline> {};
 
-TEST_P(EveryBaseline, GivesARowForEachRowAndSaysWhatItProtects) {
+TEST_P(EveryBaseline, GivesARowForEachRow) {
   const BaselineResult result = ResultOf(GetParam(), 1, kCost);
   EXPECT_EQ(result.gallery.rows(), 24);
   EXPECT_EQ(result.targets.rows(), 6);
   EXPECT_EQ(result.gallery.cols(), result.targets.cols());
   EXPECT_TRUE(result.gallery.allFinite() && result.targets.allFinite());
-  EXPECT_NE(result.protects, "");
-  EXPECT_EQ(result.protects, GetParam().protects);
   EXPECT_NE(result.guarantee.neighbours, "");
 }
 
@@ -41,7 +41,7 @@ TEST_P(EveryBaseline, ClaimsTheCostWhereItTakesOne) {
   const std::string name = GetParam().name;
   EXPECT_EQ(guarantee.proven, name.find("published") == std::string::npos);
   if (!GetParam().takes_epsilon) {
-    EXPECT_TRUE(std::isinf(guarantee.epsilon) || guarantee.epsilon == 0);
+    EXPECT_TRUE(std::isinf(guarantee.epsilon));
     return;
   }
   EXPECT_EQ(guarantee.epsilon, kCost.epsilon);
@@ -49,10 +49,10 @@ TEST_P(EveryBaseline, ClaimsTheCostWhereItTakesOne) {
   EXPECT_THAT(Validate(guarantee), IsOk());
 }
 
-TEST_P(EveryBaseline, DependsOnEpsilonAndBitsAsItsEntrySays) {
+TEST_P(EveryBaseline, DependsOnEpsilonAsItsEntrySaysAndOnBits) {
   const Matrix rows = ResultOf(GetParam(), 1, kCost).targets;
   EXPECT_EQ(ResultOf(GetParam(), 1, kCost).targets, rows);
-  EXPECT_EQ(ResultOf(GetParam(), 2, kCost).targets != rows, GetParam().draws_bits);
+  EXPECT_EQ(ResultOf(GetParam(), 2, kCost).targets != rows, DrawsBits(GetParam()));
   if (!GetParam().takes_epsilon) {
     EXPECT_EQ(ResultOf(GetParam(), 1, {.epsilon = .1, .delta = .1}).targets, rows);
   }
@@ -61,7 +61,7 @@ TEST_P(EveryBaseline, DependsOnEpsilonAndBitsAsItsEntrySays) {
 TEST_P(EveryBaseline, FailsWithItsBitsAndWithAWrongCost) {
   FailingBits none(0);
   const auto result = GetParam().run(GoldenSplit(), SmallSettings(), kCost, none);
-  if (GetParam().draws_bits) {
+  if (DrawsBits(GetParam())) {
     EXPECT_THAT(result, FailsWith(absl::StatusCode::kUnavailable, "no bits"));
   } else {
     EXPECT_THAT(result, IsOk());
@@ -81,17 +81,10 @@ INSTANTIATE_TEST_SUITE_P(Of, EveryBaseline, ::testing::ValuesIn(AllBaselines()),
                            return name;
                          });
 
-TEST(Baselines, OfAnotherNameAreRefusedWithAllNames) {
-  EXPECT_THAT(BaselineFromName("umap"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "analyse-gauss, published-ppca"));
-}
-
 TEST(Baselines, HaveOneDimensionWhenAskedFor) {
   const Settings settings = Settings::OfDimension(3);
   for (const Baseline& baseline : AllBaselines()) {
-    const std::string name = baseline.name;
-    if (name == "features" || name == "random-guess") continue;
-    EXPECT_EQ(ResultOf(baseline, 1, kCost).gallery.cols(), 3) << name;
+    EXPECT_EQ(ResultOf(baseline, 1, kCost).gallery.cols(), 3) << baseline.name;
   }
   EXPECT_EQ(settings.dp_dsne.tsne.dimension, 3);
 }

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.integrate import dblquad
 from scipy.spatial.distance import pdist, squareform
 from scipy.special import ive
-from scipy.stats import hypergeom
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.manifold._t_sne import _gradient_descent, _joint_probabilities, _kl_divergence
 from sklearn.random_projection import GaussianRandomProjection
@@ -123,10 +122,6 @@ def golden():
         "tsne": tsne(rows, rng),
         "bingham": bingham(),
         "matrix_bingham": matrix_bingham(),
-        "random_guess": {"gallery_labels": [0] * 5 + [1] * 3 + [2] * 2,
-                         "target_labels": [0, 1, 1, 2, 3], "k": 3,
-                         "recall": np.mean(
-                             [1 - hypergeom(10, m, 3).pmf(0) for m in (5, 3, 3, 2, 0)])},
     })
 
 
