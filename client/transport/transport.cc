@@ -43,18 +43,20 @@ std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context
   return std::max(kMinWait, absl::Milliseconds(milliseconds));
 }
 
-// Repeats a call that the server refuses for the key's rate (RESOURCE_EXHAUSTED with
-// kRetryAfterMetadata) after the given wait. Returns the last refusal if the wait would exceed
-// `timeout`, which bounds all attempts together, and any other status at once. The timing depends
-// on the server's answers only.
-absl::Status CallWithRateLimitRetry(absl::Duration timeout,
-                                    absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
+enum class OnRateLimit { kReturn, kWait };
+
+// A call within `timeout`. OnRateLimit::kWait: a call that the server refuses for the key's rate
+// (RESOURCE_EXHAUSTED with kRetryAfterMetadata) is repeated after the given wait; the last refusal
+// is returned if the wait would exceed `timeout`, which bounds all attempts together. The timing
+// depends on the server's answers only.
+absl::Status CallWithDeadline(absl::Duration timeout, OnRateLimit on_rate_limit,
+                              absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     const absl::Status status = call(&context);
-    if (!absl::IsResourceExhausted(status)) return status;
+    if (on_rate_limit == OnRateLimit::kReturn || !absl::IsResourceExhausted(status)) return status;
     const std::optional<absl::Duration> wait = ParseRetryAfter(context);
     if (!wait.has_value() || absl::Now() + *wait >= deadline) return status;
     absl::SleepFor(*wait);
@@ -128,14 +130,8 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   return std::string(reason);
 }
 
-}  // namespace
-
-absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
-  PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
-  return Transport(options, std::move(channel));
-}
-
-absl::Status Transport::Explain(const absl::Status& status) const {
+// Adds the server's name and a remedy to errors of the connection.
+absl::Status Explain(const ConnectionOptions& options, const absl::Status& status) {
   // UNAVAILABLE from the server itself, about its store or collection.
   for (const absl::string_view begin :
        {"the store is unavailable", "what answers for the cells", "embedding_version "}) {
@@ -143,36 +139,48 @@ absl::Status Transport::Explain(const absl::Status& status) const {
   }
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
-        "server ", options_.server, " cannot be reached: ", Remedy(options_, status.message())));
+        "server ", options.server, " cannot be reached: ", Remedy(options, status.message())));
   }
   // Cancelled by the server: cancellations of the client return their own status.
   if (status.code() == absl::StatusCode::kCancelled) {
     return absl::UnavailableError(absl::StrCat(
-        "server ", options_.server, " ended the call, as one does that is being stopped"));
+        "server ", options.server, " ended the call, as one does that is being stopped"));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
-    return absl::DeadlineExceededError(absl::StrCat("server ", options_.server,
+    return absl::DeadlineExceededError(absl::StrCat("server ", options.server,
                                                     " did not answer within ",
-                                                    absl::FormatDuration(options_.deadline)));
+                                                    absl::FormatDuration(options.deadline)));
   }
   return status;
 }
 
-template <typename Response, typename Call>
-absl::StatusOr<Response> Transport::CallOnce(Call call) const {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + options_.deadline));
+using CollectionsStub = v1::CollectionsService::Stub;
+using KeysStub = v1::KeysService::Stub;
+using RetrievalStub = v1::RetrievalService::Stub;
+
+// One unary call of a service.
+template <typename Service, typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(
+    const ConnectionOptions& options, const std::shared_ptr<grpc::Channel>& channel,
+    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, OnRateLimit on_rate_limit = OnRateLimit::kReturn) {
+  const auto stub = Service::NewStub(channel);
   Response response;
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(call(&context, &response))));
+  PM_RETURN_IF_ERROR(Explain(
+      options, CallWithDeadline(options.deadline, on_rate_limit, [&](grpc::ClientContext* context) {
+        return FromGrpc(((*stub).*method)(context, request, &response));
+      })));
   return response;
 }
 
+// All messages of a stream, each of which a callback of make_accept sees on arrival.
 template <typename Message, typename Call, typename MakeAccept>
-absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept make_accept) const {
+absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options, Call call,
+                                             MakeAccept make_accept) {
   std::vector<Message> messages;
   absl::Status refused;
   const absl::Status read =
-      CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
+      CallWithDeadline(options.deadline, OnRateLimit::kWait, [&](grpc::ClientContext* context) {
         messages.clear();
         auto accept = make_accept();
         const auto reader = call(context);
@@ -185,8 +193,15 @@ absl::StatusOr<std::vector<Message>> Transport::ReadAll(Call call, MakeAccept ma
         return FromGrpc(reader->Finish());
       });
   PM_RETURN_IF_ERROR(refused);
-  PM_RETURN_IF_ERROR(Explain(read));
+  PM_RETURN_IF_ERROR(Explain(options, read));
   return messages;
+}
+
+}  // namespace
+
+absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
+  return Transport(options, std::move(channel));
 }
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
@@ -194,12 +209,9 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::st
   v1::GetCollectionRequest request;
   request.set_collection(name);
   request.set_with_changes(with_changes);
-  v1::GetCollectionResponse response;
-  const auto stub = v1::RetrievalService::NewStub(channel_);
-  PM_RETURN_IF_ERROR(
-      Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
-        return FromGrpc(stub->GetCollection(context, request, &response));
-      })));
+  PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse response,
+                      Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::GetCollection,
+                                                 request, OnRateLimit::kWait));
   // Budgets and caches are looked up by name: a wrong one would charge another collection.
   if (response.name() == name) return response;
   return absl::DataLossError(absl::StrCat("collection: the server was asked for ", Printable(name),
@@ -213,7 +225,7 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   request.set_fingerprint(fingerprint);
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::GetAnchorsResponse>(
-      [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
+      options_, [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
       [] {
         return [limit = AnchorByteLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
       });
@@ -224,76 +236,52 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
     const std::function<AcceptCells()>& make_accept) const {
   const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::RetrieveCellsResponse>(
-      [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); },
+      options_, [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); },
       make_accept);
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
-  const auto stub = v1::RetrievalService::NewStub(channel_);
-  v1::RetrieveResponse response;
-  PM_RETURN_IF_ERROR(
-      Explain(CallWithRateLimitRetry(options_.deadline, [&](grpc::ClientContext* context) {
-        return FromGrpc(stub->Retrieve(context, request, &response));
-      })));
-  return response;
+  return Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::Retrieve, request,
+                                    OnRateLimit::kWait);
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
     const v1::CreateCollectionRequest& request) const {
   PM_RETURN_IF_ERROR(CheckSize("anchors", request));
-  return CallOnce<v1::CreateCollectionResponse>([&](grpc::ClientContext* context,
-                                                    v1::CreateCollectionResponse* response) {
-    return v1::CollectionsService::NewStub(channel_)->CreateCollection(context, request, response);
-  });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::CreateCollection,
+                                      request);
 }
 
 absl::StatusOr<v1::ListCollectionsResponse> Transport::ListCollections() const {
-  return CallOnce<v1::ListCollectionsResponse>(
-      [&](grpc::ClientContext* context, v1::ListCollectionsResponse* response) {
-        return v1::CollectionsService::NewStub(channel_)->ListCollections(
-            context, v1::ListCollectionsRequest(), response);
-      });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::ListCollections,
+                                      v1::ListCollectionsRequest());
 }
 
 absl::StatusOr<v1::DeleteCollectionResponse> Transport::DeleteCollection(
     const std::string& name) const {
   v1::DeleteCollectionRequest request;
   request.set_name(name);
-  return CallOnce<v1::DeleteCollectionResponse>([&](grpc::ClientContext* context,
-                                                    v1::DeleteCollectionResponse* response) {
-    return v1::CollectionsService::NewStub(channel_)->DeleteCollection(context, request, response);
-  });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::DeleteCollection,
+                                      request);
 }
 
 absl::StatusOr<v1::DeleteItemsResponse> Transport::DeleteItems(
     const v1::DeleteItemsRequest& request) const {
-  return CallOnce<v1::DeleteItemsResponse>(
-      [&](grpc::ClientContext* context, v1::DeleteItemsResponse* response) {
-        return v1::CollectionsService::NewStub(channel_)->DeleteItems(context, request, response);
-      });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::DeleteItems, request);
 }
 
 absl::StatusOr<v1::GetItemsResponse> Transport::GetItems(const v1::GetItemsRequest& request) const {
-  return CallOnce<v1::GetItemsResponse>(
-      [&](grpc::ClientContext* context, v1::GetItemsResponse* response) {
-        return v1::CollectionsService::NewStub(channel_)->GetItems(context, request, response);
-      });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::GetItems, request);
 }
 
 absl::StatusOr<v1::ScrollItemsResponse> Transport::ScrollItems(
     const v1::ScrollItemsRequest& request) const {
-  return CallOnce<v1::ScrollItemsResponse>(
-      [&](grpc::ClientContext* context, v1::ScrollItemsResponse* response) {
-        return v1::CollectionsService::NewStub(channel_)->ScrollItems(context, request, response);
-      });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::ScrollItems, request);
 }
 
 absl::StatusOr<v1::CountItemsResponse> Transport::CountItems(
     const v1::CountItemsRequest& request) const {
-  return CallOnce<v1::CountItemsResponse>(
-      [&](grpc::ClientContext* context, v1::CountItemsResponse* response) {
-        return v1::CollectionsService::NewStub(channel_)->CountItems(context, request, response);
-      });
+  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::CountItems, request);
 }
 
 absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
@@ -315,7 +303,7 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
     request.Clear();
   }
   writer->WritesDone();
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
+  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(writer->Finish())));
   PM_RETURN_IF_ERROR(CheckUpsertCounts(sent, response));
   return response;
 }
@@ -330,7 +318,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
   const auto reader = stub->BuildEmbedding(&context, request);
   v1::BuildEmbeddingResponse response;
   while (reader->Read(&response)) progress(response);
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(reader->Finish())));
+  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(reader->Finish())));
   return response;
 }
 
@@ -346,7 +334,7 @@ absl::Status Transport::SnapshotCollection(
   while (taken.ok() && reader->Read(&response)) taken = take(response.data());
   if (!taken.ok()) context.TryCancel();
   const absl::Status status = FromGrpc(reader->Finish());
-  return taken.ok() ? Explain(status) : taken;
+  return taken.ok() ? Explain(options_, status) : taken;
 }
 
 absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
@@ -367,32 +355,23 @@ absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
     if (!*more || !writer->Write(request)) break;  // after a failed Write, Finish returns why
   }
   writer->WritesDone();
-  PM_RETURN_IF_ERROR(Explain(FromGrpc(writer->Finish())));
+  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(writer->Finish())));
   return response;
 }
 
 absl::StatusOr<v1::CreateKeyResponse> Transport::CreateKey(
     const v1::CreateKeyRequest& request) const {
-  return CallOnce<v1::CreateKeyResponse>(
-      [&](grpc::ClientContext* context, v1::CreateKeyResponse* response) {
-        return v1::KeysService::NewStub(channel_)->CreateKey(context, request, response);
-      });
+  return Call<v1::KeysService>(options_, channel_, &KeysStub::CreateKey, request);
 }
 
 absl::StatusOr<v1::ListKeysResponse> Transport::ListKeys() const {
-  return CallOnce<v1::ListKeysResponse>([&](grpc::ClientContext* context,
-                                            v1::ListKeysResponse* response) {
-    return v1::KeysService::NewStub(channel_)->ListKeys(context, v1::ListKeysRequest(), response);
-  });
+  return Call<v1::KeysService>(options_, channel_, &KeysStub::ListKeys, v1::ListKeysRequest());
 }
 
 absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id) const {
   v1::RevokeKeyRequest request;
   request.set_id(id);
-  return CallOnce<v1::RevokeKeyResponse>(
-      [&](grpc::ClientContext* context, v1::RevokeKeyResponse* response) {
-        return v1::KeysService::NewStub(channel_)->RevokeKey(context, request, response);
-      });
+  return Call<v1::KeysService>(options_, channel_, &KeysStub::RevokeKey, request);
 }
 
 absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
@@ -400,11 +379,8 @@ absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
   grpc::health::v1::HealthCheckRequest request;
   if (!collection.empty()) request.set_service("privatemail.collection." + collection);
   PM_ASSIGN_OR_RETURN(const HealthCheckResponse response,
-                      CallOnce<HealthCheckResponse>(
-                          [&](grpc::ClientContext* context, HealthCheckResponse* response) {
-                            return grpc::health::v1::Health::NewStub(channel_)->Check(
-                                context, request, response);
-                          }));
+                      Call<grpc::health::v1::Health>(
+                          options_, channel_, &grpc::health::v1::Health::Stub::Check, request));
   return response.status() == HealthCheckResponse::SERVING;
 }
 

@@ -39,9 +39,6 @@ struct ConnectionOptions {
   absl::Duration deadline = absl::Seconds(30);  // per call; none for builds, uploads and snapshots
 };
 
-// Sends a request and returns the response; Transport::Retrieve or a substitute.
-using SendFn = std::function<absl::StatusOr<v1::RetrieveResponse>(const v1::RetrieveRequest&)>;
-
 // The client's gRPC calls over one channel. Held by the client; everything that it carries is
 // visible to the server. Thread-safe.
 //
@@ -117,15 +114,6 @@ class Transport {
  private:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
       : options_(std::move(options)), channel_(std::move(channel)) {}
-
-  // Adds the server's name and a remedy to errors of the connection.
-  absl::Status Explain(const absl::Status& status) const;
-  // One unary call with the deadline: call(context, &response) returns a grpc::Status.
-  template <typename Response, typename Call>
-  absl::StatusOr<Response> CallOnce(Call call) const;
-  // All messages of a stream; see RetrieveCells.
-  template <typename Message, typename Call, typename MakeAccept>
-  absl::StatusOr<std::vector<Message>> ReadAll(Call call, MakeAccept make_accept) const;
 
   ConnectionOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
