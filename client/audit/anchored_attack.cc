@@ -74,7 +74,6 @@ struct AnchoredGame {
     PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
     TranscriptStep step{.one = ScaledSlotRows(setting, noise, dummies, one),
                         .other = ScaledSlotRows(setting, noise, dummies, other),
-                        .released = {},
                         .noise_stddev = noise.mechanism->noise_stddev(),
                         .sensitivity = noise.sensitivity};
     const PlacedTarget& target = neighbour == Neighbour::kOne ? one : other;
@@ -144,8 +143,7 @@ absl::StatusOr<Subject> AttackAnchoredRelease(const PrivacyCost& cost,
   PM_ASSIGN_OR_RETURN(const double share, game->MovedShare());
   PM_ASSIGN_OR_RETURN(const double threshold, game->Threshold());
   Subject subject{.mechanism = absl::StrCat("anchored release, ", TraitsOf(cost.mechanism).name),
-                  .claim = game->noise.guarantee,
-                  .attacks = {}};
+                  .claim = game->noise.guarantee};
   subject.attacks.push_back(ThresholdAttack(
       absl::StrFormat("likelier by more than %.3g in logarithm: targets %s; moves by %.2g of the "
                       "sensitivity",

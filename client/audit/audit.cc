@@ -64,10 +64,8 @@ Attack MakeEventAttack(std::string description, EventFn event, int64_t max_relea
 absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("releases", options.releases, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("confidence", options.confidence));
-  Result result{.mechanism = subject.mechanism,
-                .claim = subject.claim,
-                .confidence = options.confidence,
-                .best_attack = ""};
+  Result result{
+      .mechanism = subject.mechanism, .claim = subject.claim, .confidence = options.confidence};
   const double risk = (1 - options.confidence) / static_cast<double>(subject.attacks.size());
   for (const Attack& attack : subject.attacks) {
     const int64_t releases = std::min(options.releases, attack.max_releases);

@@ -38,8 +38,8 @@ Attack MakeEventAttack(std::string description, EventFn event,
 // A mechanism under attack.
 struct Subject {
   std::string mechanism;
-  Guarantee claim;  // with gaussian_mu the rates are also tested against mu
-  std::vector<Attack> attacks;
+  Guarantee claim = {};  // with gaussian_mu the rates are also tested against mu
+  std::vector<Attack> attacks = {};
 };
 
 struct Options {
@@ -52,8 +52,8 @@ struct Result {
   Guarantee claim;
   double epsilon_lower = 0;  // of the best attack; infinite if above every claim
   double confidence = 0;
-  std::string best_attack;  // its description
-  int64_t releases = 0;     // of the best attack, per neighbour
+  std::string best_attack = {};  // its description
+  int64_t releases = 0;          // of the best attack, per neighbour
 
   bool Exceeded() const { return !(epsilon_lower <= claim.epsilon); }
 };

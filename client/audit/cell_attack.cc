@@ -71,7 +71,7 @@ absl::StatusOr<Subject> AttackCells(double epsilon) {
 absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose) {
   const CellChoice one = {.cells = 2, .ask = 1, .focus = 1, .epsilon = epsilon};
   const CellChoice several = {.cells = 8, .ask = 3, .focus = 2, .epsilon = epsilon};
-  Subject subject{.mechanism = "cells", .claim = {}, .attacks = {}};
+  Subject subject{.mechanism = "cells"};
   PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(one));
   subject.claim = mechanism.guarantee();
   PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), MakeChoiceAttack(one, choose));
@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme
 
 absl::StatusOr<Subject> AttackCellRequest(double epsilon, const RequestCellsFn& request_cells) {
   const CellCost cost{.epsilon = epsilon};
-  Subject subject{.mechanism = "cells request", .claim = {}, .attacks = {}};
+  Subject subject{.mechanism = "cells request"};
   for (const int32_t classes : {2, 8}) {
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                         MakeRequestAttack(classes, cost, request_cells));

@@ -193,7 +193,7 @@ Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 100));
   PM_ASSIGN_OR_RETURN(JointPair labels, MakeLabelDominatedPair(cost));
-  Subject subject{.mechanism = MechanismName(cost), .claim = {}, .attacks = {}};
+  Subject subject{.mechanism = MechanismName(cost)};
   PM_ASSIGN_OR_RETURN(subject.claim, MakeClaim(labels, cost));
   PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                       MakeAttack({std::move(labels), cost, release}, subject.claim));

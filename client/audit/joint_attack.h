@@ -21,7 +21,7 @@ namespace privatemail::client::audit {
 struct TranscriptStep {
   Matrix one;  // noise-free iterate of the one target
   Matrix other;
-  FloatMatrix released;
+  FloatMatrix released = {};
   double noise_stddev = 0;
   double sensitivity = 0;  // that the noise is calibrated to
 };

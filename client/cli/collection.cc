@@ -38,7 +38,7 @@ std::string CodeText(const v1::PublicParameters& p) {
 absl::StatusOr<Result> ListCollections(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
-  Result result{.json = nlohmann::json::array(), .text = ""};
+  Result result{.json = nlohmann::json::array()};
   for (const v1::GetCollectionResponse& c : response.collections()) {
     result.json.push_back(ToJson(c));
     result.text += CollectionToText(c);

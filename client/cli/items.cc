@@ -56,7 +56,7 @@ std::string SomeIds(const std::vector<std::string>& ids) {
 }
 
 Result ToResult(const std::vector<v1::Item>& items, bool features) {
-  Result result{.json = {{"items", nlohmann::json::array()}}, .text = ""};
+  Result result{.json = {{"items", nlohmann::json::array()}}};
   for (const v1::Item& item : items) {
     result.json["items"].push_back(ToJson(item, features));
     result.text += ToText(item, features);

@@ -144,7 +144,7 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateOptions& op
 absl::StatusOr<Result> ListKeys(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
-  Result result{.json = nlohmann::json::array(), .text = ""};
+  Result result{.json = nlohmann::json::array()};
   for (const v1::Key& key : response.keys()) {
     result.json.push_back(KeyToJson(key));
     result.text += KeyToText(key);

@@ -15,8 +15,8 @@ namespace privatemail::client::cli {
 struct LastRelease {
   Scheme scheme = Scheme::kJoint;
   v1::GetCollectionResponse collection;
-  v1::RetrieveRequest request;     // empty for a release for cells
-  v1::RetrieveCellsRequest cells;  // empty otherwise
+  v1::RetrieveRequest request = {};     // empty for a release for cells
+  v1::RetrieveCellsRequest cells = {};  // empty otherwise
 };
 
 // One file of mode 0600; the last of concurrent writers wins whole. UNAVAILABLE: it cannot be

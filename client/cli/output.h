@@ -18,8 +18,8 @@ inline constexpr int kExitSomeRejected = 3;  // of an upload; the other rows wer
 
 // The result of a command, or of one query of a batch.
 struct Result {
-  nlohmann::json json;  // printed on one line with --json
-  std::string text;     // printed without it; ends with a newline
+  nlohmann::json json;    // printed on one line with --json
+  std::string text = {};  // printed without it; ends with a newline
   int exit_code = 0;
 };
 

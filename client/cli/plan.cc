@@ -37,14 +37,14 @@ struct PlanOptions {
 };
 
 struct PlanAnswer {
-  QueryPlan plan;
-  PlanTiming timing;
+  QueryPlan plan = {};
+  PlanTiming timing = {};
   int64_t gallery = 0;
   int64_t anchors = 0;
   std::string code;
   std::string collection;
-  std::optional<RadiusStats> radius;
-  std::vector<std::string> warnings;
+  std::optional<RadiusStats> radius = {};
+  std::vector<std::string> warnings = {};
 };
 
 // With few anchors a class, intervals held less often than stated.
@@ -222,13 +222,10 @@ absl::StatusOr<PlanAnswer> ComputePlan(const CellClient& client, const Anchors& 
                                        const v1::GetCollectionResponse& collection,
                                        const PlanOptions& options) {
   const PublicParameters& parameters = client.parameters();
-  PlanAnswer answer{.plan = {},
-                    .timing = {},
-                    .gallery = static_cast<int64_t>(collection.embedded_items()),
+  PlanAnswer answer{.gallery = static_cast<int64_t>(collection.embedded_items()),
                     .anchors = parameters.anchor_count,
                     .code = CodeName(ToProto(*parameters.cell_code)),
                     .collection = collection.name(),
-                    .radius = {},
                     .warnings = WarningsAbout(parameters)};
   PM_ASSIGN_OR_RETURN(answer.radius, DescribeRadius(options.radius, parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Forecaster forecaster,

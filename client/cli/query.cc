@@ -74,7 +74,6 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   slots.scheme = options.scheme;
   if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
   return QueryCells(context, {.collection = slots.collection,
-                              .fingerprint = "",
                               .targets = slots.targets,
                               .cells = options.cells,
                               .epsilon = slots.query.cost.epsilon,

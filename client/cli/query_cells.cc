@@ -108,9 +108,9 @@ absl::Status CheckCoordinates(const CellsOutcome& outcome) {
 absl::Status Send(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
   const v1::RetrieveCellsRequest& request = outcome->prepared.request;
-  PM_RETURN_IF_ERROR(SaveLastRelease(
-      context.state_folder,
-      {.scheme = Scheme::kCells, .collection = collection, .request = {}, .cells = request}));
+  PM_RETURN_IF_ERROR(
+      SaveLastRelease(context.state_folder,
+                      {.scheme = Scheme::kCells, .collection = collection, .cells = request}));
   outcome->saved = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));

@@ -30,8 +30,8 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options);
 
 struct CellsQuery {
   std::string collection;
-  std::string fingerprint;  // the collection must have it; empty: any
-  TargetOptions targets;    // with labels only if the collection's cell code is none
+  std::string fingerprint = {};  // the collection must have it; empty: any
+  TargetOptions targets;         // with labels only if the collection's cell code is none
   CellsOptions cells;
   double epsilon = 0;
   int64_t k = 8;

@@ -164,8 +164,7 @@ absl::Status Send(const Context& context, const Transport& transport, Scheme sch
                   const v1::GetCollectionResponse& collection, SlotsOutcome* outcome) {
   const v1::RetrieveRequest& request = outcome->prepared.request;
   PM_RETURN_IF_ERROR(SaveLastRelease(
-      context.state_folder,
-      {.scheme = scheme, .collection = collection, .request = request, .cells = {}}));
+      context.state_folder, {.scheme = scheme, .collection = collection, .request = request}));
   outcome->saved = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, transport.Retrieve(request));

@@ -63,10 +63,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
   std::vector<NamedTarget> targets;
   PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, options.rows.Of("--row", vectors.rows()));
   for (const int64_t row : rows) {
-    NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row),
-                       .image = "",
-                       .row = row,
-                       .target = {}};
+    NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row), .row = row};
     target.target.features = vectors.row(row);
     if (options.own_anchors_file.empty()) {
       PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
@@ -87,7 +84,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options
   PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
   std::vector<NamedTarget> targets;
   for (const std::string& path : options.images) {
-    NamedTarget target{.name = path, .image = path, .row = {}, .target = {}};
+    NamedTarget target{.name = path, .image = path};
     const auto start = std::chrono::steady_clock::now();
     PM_ASSIGN_OR_RETURN(target.target.features, extractor->Extract(path));
     target.features_ms =

@@ -25,10 +25,10 @@ struct TargetOptions {
 };
 
 struct NamedTarget {
-  std::string name;            // file, or file and row
-  std::string image;           // path; empty for a vector
-  std::optional<int64_t> row;  // of vectors_file
-  Target target;
+  std::string name;                 // file, or file and row
+  std::string image = {};           // path; empty for a vector
+  std::optional<int64_t> row = {};  // of vectors_file
+  Target target = {};
   bool guessed = false;  // no label was given: the class is guessed from the anchors
   double features_ms = 0;
 };

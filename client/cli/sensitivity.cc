@@ -25,8 +25,8 @@ struct BoundQuestion {
   EmbeddingSettings settings;
   int64_t slots = 0;
   std::vector<int32_t> labels;  // by slot, then of the anchors
-  Matrix start;                 // a row for each label
-  Matrix anchors;               // unit rows; empty where the bound needs none
+  Matrix start = {};            // a row for each label
+  Matrix anchors = {};          // unit rows; empty where the bound needs none
   int changed_rows = 2;
 };
 
@@ -208,8 +208,6 @@ absl::StatusOr<BoundQuestion> ReadQuestion(const SensitivityOptions& options,
   BoundQuestion question{.settings = options.settings,
                          .slots = options.targets,
                          .labels = anchors,
-                         .start = {},
-                         .anchors = {},
                          .changed_rows = options.changed};
   std::vector<int32_t>& labels = question.labels;
   std::sort(labels.begin(), labels.end());

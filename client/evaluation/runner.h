@@ -34,9 +34,10 @@ struct Job {
 
 struct Experiment {
   std::string name;  // letters, digits and '-'
-  std::vector<Job> jobs;
+  std::vector<Job> jobs = {};
   // results: one a job, in their order; any of them may be refused.
-  std::function<absl::StatusOr<std::vector<Figure>>(const std::vector<JobResult>& results)> draw;
+  std::function<absl::StatusOr<std::vector<Figure>>(const std::vector<JobResult>& results)> draw =
+      nullptr;
 };
 
 struct RunProgress {

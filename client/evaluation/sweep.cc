@@ -57,7 +57,7 @@ std::vector<Metric> MetricsAt(int64_t k) {
 }
 
 FigureAxis ShareAxis(std::string label) {
-  return {.label = std::move(label), .logarithmic = false, .low = 0, .high = 1, .categories = {}};
+  return {.label = std::move(label), .logarithmic = false, .low = 0, .high = 1};
 }
 
 FigureAxis EpsilonAxis() {
@@ -69,8 +69,7 @@ FigureAxis EpsilonAxis() {
 
 FigureSeries CurveOver(std::string name, const std::vector<double>& epsilons,
                        absl::FunctionRef<double(double epsilon)> height) {
-  FigureSeries series{
-      .name = std::move(name), .mark = FigureSeries::Mark::kReference, .points = {}};
+  FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kReference};
   for (const double epsilon : epsilons)
     series.points.push_back({.x = epsilon, .y = height(epsilon)});
   if (epsilons.size() < 2) return series;
@@ -310,9 +309,9 @@ void Sweep::TellRefused(const std::vector<JobResult>& results,
 }
 
 FigurePanel Sweep::PanelOf(const std::vector<JobResult>& results, const Metric& metric) const {
-  FigurePanel panel{.title = metric.title, .series = {}};
+  FigurePanel panel{.title = metric.title};
   for (size_t c = 0; c < conditions_.size(); ++c) {
-    FigureSeries series{.name = conditions_[c].name, .points = {}};
+    FigureSeries series{.name = conditions_[c].name};
     if (conditions_[c].fixed) {
       series.mark = FigureSeries::Mark::kReference;
       const Band band = BandOf(results, c, 0, metric.key);

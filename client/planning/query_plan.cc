@@ -98,11 +98,7 @@ absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& w
                      .items = ladder[i],
                      .k = wish.k,
                      .forecast = forecasts[i],
-                     .guarantee = {},
-                     .fulfils = Fulfils(wish, forecasts[i]),
-                     .ceiling = {},
-                     .open_fidelity = {},
-                     .open_recall = {}};
+                     .fulfils = Fulfils(wish, forecasts[i])};
       if (!best || Better(wish, plan, *best)) best = std::move(plan);
     }
   }

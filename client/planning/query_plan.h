@@ -56,13 +56,13 @@ struct QueryPlan {
   int64_t k = 0;
   Forecast forecast;
   int64_t bytes_down = 0;
-  Guarantee guarantee;  // of each query with it
-  bool fulfils = true;  // the wish
+  Guarantee guarantee = {};  // of each query with it
+  bool fulfils = true;       // the wish
   // Why a wished fidelity is not reached: `ceiling`, or `open_fidelity` of a search without privacy
   // that returns all items. For a wished recall: `open_recall` of such a search.
-  std::optional<Ceiling> ceiling;
-  std::optional<Estimate> open_fidelity;
-  std::optional<Estimate> open_recall;
+  std::optional<Ceiling> ceiling = {};
+  std::optional<Estimate> open_fidelity = {};
+  std::optional<Estimate> open_recall = {};
 
   // "even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
   std::string OpenFidelityInWords() const;

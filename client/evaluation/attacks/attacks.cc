@@ -98,8 +98,7 @@ double Allowed(const LeakageAttack& attack, double guess, double epsilon, double
 }
 
 FigureSeries Level(std::string name, const std::vector<double>& xs, double y) {
-  FigureSeries series{
-      .name = std::move(name), .mark = FigureSeries::Mark::kReference, .points = {}};
+  FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kReference};
   for (const double x : xs) series.points.push_back({.x = x, .y = y});
   return series;
 }
@@ -196,7 +195,7 @@ std::optional<Figure> DrawRefused(const LeakageAttack& attack,
 }
 
 Figure Draw(const LeakageAttack& attack, const Findings& found, const Study& study, size_t looks) {
-  FigureSeries right{.name = "right answers", .points = {}};
+  FigureSeries right{.name = "right answers"};
   for (size_t e = 0; e < study.epsilons.size(); ++e) {
     right.points.push_back(PointOf(study.epsilons[e], found.at[e].With(kDrawn)));
   }
@@ -246,7 +245,7 @@ std::vector<Job> JobsOf(const std::shared_ptr<Stage>& stage, const LeakageAttack
 
 Experiment MakeAttacksExperiment(std::shared_ptr<Stage> stage,
                                  const std::vector<LeakageAttack>& attacks) {
-  Experiment experiment{.name = "attacks", .jobs = {}, .draw = nullptr};
+  Experiment experiment{.name = "attacks"};
   for (const LeakageAttack& attack : attacks) {
     for (Job& job : JobsOf(stage, attack)) experiment.jobs.push_back(std::move(job));
   }

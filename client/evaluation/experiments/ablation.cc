@@ -73,12 +73,11 @@ Condition ConditionOf(const std::shared_ptr<Stage>& stage, const Change& change)
 
 FigurePanel Bars(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study,
                  const Metric& metric) {
-  FigurePanel panel{.title = metric.title, .series = {}};
+  FigurePanel panel{.title = metric.title};
   for (size_t x = 0; x < 2; ++x) {
     FigureSeries series{
         .name = x == 0 ? absl::StrCat("epsilon ", Short(study.epsilon)) : "without noise",
-        .mark = FigureSeries::Mark::kBars,
-        .points = {}};
+        .mark = FigureSeries::Mark::kBars};
     for (size_t c = 0; c < sweep.conditions().size(); ++c) {
       series.points.push_back(
           PointOf(static_cast<double>(c), sweep.BandOf(results, c, x, metric.key)));
@@ -195,9 +194,7 @@ Experiment MakeAblationExperiment(std::shared_ptr<Stage> stage) {
     const Study& study = stage->study();
     Figure figure{.id = "ablation",
                   .title = "What recall owes to the features, the label and the noise",
-                  .x = {},
                   .y = ShareAxis("mean over targets"),
-                  .panels = {},
                   .words = Words(sweep, results, study)};
     for (const Condition& condition : sweep.conditions()) {
       figure.x.categories.push_back(condition.name);

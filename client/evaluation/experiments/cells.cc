@@ -71,8 +71,7 @@ double ShareOf(const Variant& variant, const Study& study, int64_t items) {
 
 FigureSeries CeilingSeries(double share) {
   FigureSeries series{.name = absl::StrCat("ceiling at ", Short(100 * share), " %"),
-                      .mark = FigureSeries::Mark::kReference,
-                      .points = {}};
+                      .mark = FigureSeries::Mark::kReference};
   constexpr int kSteps = 50;  // even ones, on the axis
   const double first = std::log(kEpsilons.front()), last = std::log(kEpsilons.back());
   for (int step = 0; step <= kSteps; ++step) {

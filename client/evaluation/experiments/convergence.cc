@@ -95,7 +95,7 @@ std::string Monotone(const std::vector<JobResult>& results, const char* key,
 }
 
 FigureSeries MeanObjective(const std::vector<JobResult>& results) {
-  FigureSeries series{.name = "objective", .points = {}};
+  FigureSeries series{.name = "objective"};
   for (size_t i = 0; i < kIterations; ++i) {
     std::vector<double> of_runs;
     for (const JobResult& result : results) {
@@ -125,10 +125,7 @@ std::string AsDrawn(const std::vector<FigurePoint>& points) {
 Figure DrawObjective(std::vector<JobResult> results) {
   Figure figure{.id = "convergence-objective",
                 .title = "The server's objective against iterations",
-                .x = {},
-                .y = {},
-                .panels = {FigurePanel{}},
-                .words = {}};
+                .panels = {FigurePanel{}}};
   figure.x.label = "iterations";
   figure.y.label = "objective at norm sqrt(n), divided by n";
   for (const JobResult& result : results) {
@@ -174,10 +171,7 @@ std::string ReachedInWords(const std::string& line, const std::string& metric,
 Figure DrawScores(const Sweep& sweep, const std::vector<JobResult>& results, const Study& study) {
   Figure figure{.id = "convergence-recall",
                 .title = "What comes back against iterations",
-                .x = {},
-                .y = ShareAxis("mean over targets"),
-                .panels = {},
-                .words = {}};
+                .y = ShareAxis("mean over targets")};
   figure.x.label = "iterations T, of the server and after a release";
   const Metric recall = MetricsAt(study.k)[0];
   for (const Metric& metric : MetricsAt(study.k)) {
@@ -273,7 +267,7 @@ absl::StatusOr<JobResult> OneRelease(Stage& stage, double epsilon, uint64_t seed
 
 FigureSeries Scatter(std::string name, const std::vector<double>& dots,
                      const std::vector<int32_t>& classes) {
-  FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter, .points = {}};
+  FigureSeries series{.name = std::move(name), .mark = FigureSeries::Mark::kScatter};
   for (size_t i = 0; i < dots.size(); i += 3) {
     FigurePoint& point = series.points.emplace_back();
     point.x = dots[i];
@@ -323,12 +317,7 @@ void DrawAt(
 }
 
 Figure Draw(const Study& study, const std::vector<JobResult>& results) {
-  Figure figure{.id = "alignment",
-                .title = "Embeddings before and after alignment",
-                .x = {},
-                .y = {},
-                .panels = {},
-                .words = {}};
+  Figure figure{.id = "alignment", .title = "Embeddings before and after alignment"};
   figure.x.label = "first coordinate";
   figure.y.label = "second coordinate";
   const std::vector<int32_t> classes = Dots(study.data.labels).classes();
@@ -364,7 +353,7 @@ Experiment MakeConvergenceExperiment(std::shared_ptr<Stage> stage) {
                       {.cost = PrivacyCost{.epsilon = study.epsilon, .delta = study.delta}}),
        StepsCondition(stage, "without noise", {}), ChanceCondition(stage)},
       {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15}, study.seeds);
-  Experiment experiment{.name = "convergence", .jobs = sweep.Jobs(), .draw = nullptr};
+  Experiment experiment{.name = "convergence", .jobs = sweep.Jobs()};
   const size_t of_scores = experiment.jobs.size();
   for (int64_t seed = 1; seed <= study.seeds; ++seed) {
     experiment.jobs.push_back(
@@ -384,7 +373,7 @@ Experiment MakeConvergenceExperiment(std::shared_ptr<Stage> stage) {
 }
 
 Experiment MakeAlignmentExperiment(std::shared_ptr<Stage> stage) {
-  Experiment experiment{.name = "alignment", .jobs = {}, .draw = nullptr};
+  Experiment experiment{.name = "alignment"};
   for (const double epsilon : ChosenEpsilons(stage->study())) {
     for (int64_t seed = 1; seed <= stage->study().seeds; ++seed) {
       experiment.jobs.push_back({.key = absl::StrCat("at ", FormatExact(epsilon), ", seed ", seed),

@@ -60,9 +60,7 @@ Figure Draw(const JobResult& result, double delta) {
   Figure figure{.id = "bounded-gaussian",
                 .title = "Variance of the bounded Gaussian against epsilon",
                 .x = EpsilonAxis(),
-                .y = {},
-                .panels = {FigurePanel{}},
-                .words = {}};
+                .panels = {FigurePanel{}}};
   figure.y.label = "variance of the noise in each value, before the box cuts it";
   figure.y.logarithmic = true;
   for (const Law& law : kLaws) {
@@ -190,7 +188,7 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
       SweepOver(stage, absl::StrCat("epsilon at radius ", kRadius), study.epsilons,
                 [](double epsilon) { return PrivacyCost{.epsilon = epsilon, .radius = kRadius}; });
   const Sweep family = FamilyOfRadii(stage);
-  Experiment experiment{.name = "inference-privacy", .jobs = {}, .draw = nullptr};
+  Experiment experiment{.name = "inference-privacy"};
   for (const auto& [sweep, key] :
        {std::pair(&radii, std::string("by radius: ")),
         std::pair(&epsilons, absl::StrCat("by epsilon, radius ", kRadius, ": ")),
@@ -213,24 +211,15 @@ Experiment MakeInferencePrivacyExperiment(std::shared_ptr<Stage> stage) {
              {.id = "inference-privacy-radius",
               .title = absl::StrCat("Inference Privacy against the radius, epsilon ",
                                     Short(study.epsilon)),
-              .x = radius_axis,
-              .y = {},
-              .panels = {},
-              .words = {}}),
+              .x = radius_axis}),
         Draw(epsilons, {middle, last}, study, "epsilon",
              {.id = "inference-privacy-epsilon",
               .title = absl::StrCat("Inference Privacy against epsilon, radius ", Short(kRadius)),
-              .x = EpsilonAxis(),
-              .y = {},
-              .panels = {},
-              .words = {}}),
+              .x = EpsilonAxis()}),
         Draw(family, {last, results.end()}, study, "epsilon",
              {.id = "inference-privacy-radii",
               .title = "Inference Privacy on the output against epsilon, by radius",
-              .x = EpsilonAxis(),
-              .y = {},
-              .panels = {},
-              .words = {}})};
+              .x = EpsilonAxis()})};
   };
   return experiment;
 }

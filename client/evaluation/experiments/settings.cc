@@ -82,10 +82,7 @@ Figure Draw(const Knob& knob, const Sweep& sweep, const std::vector<JobResult>& 
             const Study& study) {
   Figure figure{.id = absl::StrCat("settings-", knob.id),
                 .title = absl::StrCat("What comes back against ", knob.name),
-                .x = {},
-                .y = ShareAxis("mean over targets"),
-                .panels = {},
-                .words = {}};
+                .y = ShareAxis("mean over targets")};
   figure.x.label = knob.name;
   figure.x.logarithmic = knob.logarithmic;
   for (const Metric& metric : MetricsAt(study.k)) {
@@ -195,8 +192,7 @@ FigurePanel BestOf(const std::vector<Tried>& ranked, int64_t k) {
   FigurePanel panel;
   for (const auto& [name, band] :
        {std::pair{"precision@", &Tried::precision}, std::pair{"fidelity@", &Tried::fidelity}}) {
-    FigureSeries series{
-        .name = absl::StrCat(name, k), .mark = FigureSeries::Mark::kBars, .points = {}};
+    FigureSeries series{.name = absl::StrCat(name, k), .mark = FigureSeries::Mark::kBars};
     for (size_t i = 0; i < std::min(kShown, ranked.size()); ++i) {
       series.points.push_back(PointOf(static_cast<double>(i), ranked[i].*band));
     }
@@ -230,10 +226,8 @@ absl::StatusOr<Figure> Draw(const Sweep& sweep, const std::vector<JobResult>& re
   Figure figure{.id = kName,
                 .title = absl::StrCat("The best of ", sweep.conditions().size(),
                                       " settings, on the rows given alone"),
-                .x = {},
                 .y = ShareAxis("mean over targets"),
-                .panels = {BestOf(ranked, study.k)},
-                .words = {}};
+                .panels = {BestOf(ranked, study.k)}};
   for (size_t i = 0; i < std::min(kShown, ranked.size()); ++i) {
     figure.x.categories.push_back(ranked[i].flags);
   }
@@ -255,7 +249,7 @@ absl::StatusOr<Figure> Draw(const Sweep& sweep, const std::vector<JobResult>& re
 Experiment MakeSettingsExperiment(std::shared_ptr<Stage> stage) {
   const std::vector<Knob> knobs = Knobs(stage->study());
   std::vector<Sweep> sweeps;
-  Experiment experiment{.name = "settings", .jobs = {}, .draw = nullptr};
+  Experiment experiment{.name = "settings"};
   for (const Knob& knob : knobs) {
     sweeps.push_back(SweepOf(stage, knob));
     for (Job& job : sweeps.back().Jobs()) {

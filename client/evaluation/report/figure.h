@@ -31,7 +31,7 @@ struct FigureSeries {
   };
   std::string name;
   Mark mark = Mark::kLine;
-  std::vector<FigurePoint> points;
+  std::vector<FigurePoint> points = {};
   // Of a kReference, what is drawn instead of its points where straight lines between these would
   // mislead; empty: the points.
   std::vector<FigurePoint> curve = {};
@@ -42,22 +42,22 @@ struct FigureAxis {
   bool logarithmic = false;
   double low = std::numeric_limits<double>::quiet_NaN();  // NaN: what the points need
   double high = std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::string> categories;  // not empty: x counts these
+  std::vector<std::string> categories = {};  // not empty: x counts these
 };
 
 // One of the plots side by side in a figure; all have its axes.
 struct FigurePanel {
   std::string title;  // empty where there is one panel
-  std::vector<FigureSeries> series;
+  std::vector<FigureSeries> series = {};
 };
 
 struct Figure {
   std::string id;  // letters, digits and '-': part of file names
   std::string title;
-  FigureAxis x;
-  FigureAxis y;
-  std::vector<FigurePanel> panels;
-  std::vector<std::string> words;  // sentences that say what the figure shows, made from its data
+  FigureAxis x = {};
+  FigureAxis y = {};
+  std::vector<FigurePanel> panels = {};
+  std::vector<std::string> words = {};  // sentences on what the figure shows, made from its data
   std::map<int32_t, std::string> class_names = {};  // of groups, as far as they are known
 };
 

@@ -31,8 +31,8 @@ struct Step {
 // The embedding of the anchors alone.
 struct EmbeddedAnchors {
   Matrix starts;  // n x (T k): the start of each iteration
-  std::vector<Step> steps;
-  Matrix coordinates;  // n x k: the result
+  std::vector<Step> steps = {};
+  Matrix coordinates = {};  // n x k: the result
 };
 
 absl::Status CheckSize(const EmbeddingSettings& settings, int64_t anchors) {
@@ -87,7 +87,7 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
   const Eigen::Index k = settings.embedding_dim;
   PM_RETURN_IF_ERROR(CheckSize(settings, n));
   const auto feature_graph = FeatureGraph(settings, unit_anchors);
-  EmbeddedAnchors embedded{.starts = Matrix(n, k * settings.steps), .steps = {}, .coordinates = {}};
+  EmbeddedAnchors embedded{.starts = Matrix(n, k * settings.steps)};
   Matrix x = DeterministicStart(Fingerprint(parameters), n, k, settings.start_stddev);
   for (int step = 1; step <= settings.steps; ++step) {
     embedded.starts.middleCols((step - 1) * k, k) = x;
