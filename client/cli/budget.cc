@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
+#include "client/flags/names.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -19,9 +20,7 @@ struct BudgetOptions {
 const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
                                                             {"gaussian", Accounting::kGaussian}};
 
-std::string NameOf(Accounting accounting) {
-  return accounting == Accounting::kBasic ? "basic" : "gaussian";
-}
+std::string NameOf(Accounting accounting) { return NameOf(kAccountingNames, accounting); }
 
 // The accounting with the smaller epsilon at the granted delta; both hold if every charge does.
 Accounting CheaperAccounting(const LedgerEntry& entry) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/parse.h"
+#include "client/flags/names.h"
 #include "client/flags/numbers.h"
 #include "privatemail/state_folder.h"
 

@@ -12,7 +12,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
 namespace privatemail::client::cli {
@@ -109,32 +108,11 @@ std::string UnknownWord(const CLI::App& app) {
   return absl::StrCat("there is no command \"", extra[0], "\"", Suggestion(extra[0], commands));
 }
 
-// The flag of a parameter: its name, except for two with shorter flags.
-std::string FlagOf(absl::string_view parameter) {
-  if (parameter == "kernel_bandwidth") return "--bandwidth";
-  if (parameter == "embedding_dim") return "--dim";
-  return absl::StrCat(parameter.size() == 1 ? "-" : "--",
-                      absl::StrReplaceAll(parameter, {{"_", "-"}}));
-}
-
 }  // namespace
 
 const CLI::App& ChosenCommand(const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   return chosen.empty() ? app : ChosenCommand(*chosen.front());
-}
-
-absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
-  const absl::string_view message = status.message();
-  const absl::string_view parameter = message.substr(0, message.find(' '));
-  const absl::string_view rest = message.substr(parameter.size());
-  const bool says = absl::StartsWith(rest, " must ") || absl::StartsWith(rest, " is of no use ");
-  if (!absl::IsInvalidArgument(status) || parameter.empty() || parameter[0] == '-' || !says) {
-    return status;
-  }
-  const std::string flag = FlagOf(parameter);
-  if (command.get_option_no_throw(flag) == nullptr) return status;
-  return absl::InvalidArgumentError(absl::StrCat(flag, rest));
 }
 
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv) {

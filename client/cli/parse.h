@@ -17,10 +17,6 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
 // The innermost recognised command.
 const CLI::App& ChosenCommand(const CLI::App& app);
 
-// Errors of the SDK and the server begin with a parameter, "delta must be given". If the command
-// has it as a flag, the message begins with the flag, "--delta must be given".
-absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
-
 // A completion script for bash with the commands and options of the app.
 std::string BashCompletion(const CLI::App& app);
 

@@ -2,9 +2,10 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
 #define PRIVATEMAIL_CLIENT_CLI_SCHEME_H_
 
-#include <algorithm>
 #include <map>
 #include <string>
+
+#include "client/flags/names.h"
 
 namespace privatemail::client::cli {
 
@@ -13,11 +14,7 @@ enum class Scheme { kAnchored, kCells, kJoint };
 inline const std::map<std::string, Scheme> kSchemeNames = {
     {"anchored", Scheme::kAnchored}, {"cells", Scheme::kCells}, {"joint", Scheme::kJoint}};
 
-inline std::string NameOf(Scheme scheme) {
-  return std::find_if(kSchemeNames.begin(), kSchemeNames.end(),
-                      [&](const auto& named) { return named.second == scheme; })
-      ->first;
-}
+inline std::string NameOf(Scheme scheme) { return NameOf(kSchemeNames, scheme); }
 
 }  // namespace privatemail::client::cli
 

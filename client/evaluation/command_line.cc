@@ -1,12 +1,10 @@
 #include "client/evaluation/command_line.h"
 
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
 #include <tuple>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -38,13 +36,6 @@ class Rows {
   int64_t least_ = 0;
   int64_t most_ = 0;
 };
-
-template <typename Value>
-std::string NameOf(const std::map<std::string, Value>& names, Value value) {
-  return std::find_if(names.begin(), names.end(),
-                      [&](const auto& name) { return name.second == value; })
-      ->first;
-}
 
 void AddDataOptions(CLI::App& app, EvaluationOptions* options) {
   app.add_option("--vectors", options->vectors, "Feature vectors: .npy, .fvecs or .csv");
@@ -267,8 +258,8 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) 
   const EmbeddingSettings& s = study.settings;
   return {{"--bandwidth (s)", FormatExact(s.kernel_bandwidth)},
           {"--alpha", FormatExact(s.alpha)},
-          {"--kernel", NameOf(cli::kKernelNames, s.kernel)},
-          {"--label-graph", NameOf(cli::kLabelGraphNames, s.label_graph)},
+          {"--kernel", cli::NameOf(cli::kKernelNames, s.kernel)},
+          {"--label-graph", cli::NameOf(cli::kLabelGraphNames, s.label_graph)},
           {"--dim", absl::StrCat(s.embedding_dim)},
           {"--steps (T)", absl::StrCat(s.steps)},
           {"Scaled in every step", s.normalise ? "yes" : "no"},
@@ -324,28 +315,6 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   if (all.skipped > 0)
     absl::StrAppend(&study.about, "; ", all.skipped, " files or folders left out");
   return study;
-}
-
-absl::Status InFlags(const absl::Status& status) {
-  static constexpr std::pair<const char*, const char*> kFlags[] = {
-      {"kernel_bandwidth", "--bandwidth"},
-      {"alpha", "--alpha"},
-      {"embedding_dim", "--dim"},
-      {"steps", "--steps"},
-      {"anchors_per_class", "--anchors-per-class"},
-      {"gallery_per_class", "--gallery-per-class"},
-      {"targets", "--targets"},
-      {"seeds", "--seeds"},
-      {"k", "-k"},
-      {"epsilons", "--epsilons"},
-      {"labels", "--labels"}};
-  absl::string_view message = status.message();
-  for (const auto& [field, flag] : kFlags) {
-    if (!absl::StartsWith(message, absl::StrCat(field, " must "))) continue;
-    message.remove_prefix(std::strlen(field));
-    return absl::Status(status.code(), absl::StrCat(flag, message));
-  }
-  return status;
 }
 
 }  // namespace privatemail::client

@@ -48,10 +48,6 @@ void AddEvaluationOptions(CLI::App& app, EvaluationOptions* options);
 // errors of the files.
 absl::StatusOr<Study> StudyOf(const EvaluationOptions& options);
 
-// The same with the flag in place of the field that its message begins with: "kernel_bandwidth must
-// be ..." becomes "--bandwidth must be ...".
-absl::Status InFlags(const absl::Status& status);
-
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_

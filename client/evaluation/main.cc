@@ -21,6 +21,7 @@
 #include "client/evaluation/report/figure.h"
 #include "client/evaluation/report/report.h"
 #include "client/evaluation/runner.h"
+#include "client/flags/names.h"
 #include "client/flags/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -95,7 +96,7 @@ absl::Status Evaluate(const EvaluationOptions& options) {
 
 absl::Status Run(const EvaluationOptions& options) {
   try {
-    return InFlags(Evaluate(options));
+    return cli::WithFlagName(Evaluate(options), *options.app);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("this machine has not enough memory for that");
   } catch (const std::exception& error) {

@@ -1,11 +1,13 @@
-// Command-line names of enumerations.
+// Command-line names of enumerations and parameters.
 #ifndef PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 #define PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/embedding/smlq.h"
 
@@ -50,6 +52,18 @@ void AddChoice(CLI::App* command, const std::string& flag, Value* value,
     if (known == *value) option->default_str(name);
   }
 }
+
+// The name of a value that has one.
+template <typename Value>
+std::string NameOf(const std::map<std::string, Value>& names, Value value) {
+  return std::find_if(names.begin(), names.end(),
+                      [&](const auto& named) { return named.second == value; })
+      ->first;
+}
+
+// Errors of the SDK and the server begin with a parameter, "delta must be given". If the command
+// has it as a flag, the message begins with the flag, "--delta must be given".
+absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
 
 }  // namespace privatemail::client::cli
 

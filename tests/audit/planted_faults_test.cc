@@ -86,7 +86,6 @@ class FloatingPointNoise final : public Mechanism {
     return Matrix(Noisy(values, bits).template cast<double>());
   }
   double noise_stddev() const override { return stddev_; }
-  double NoiseBound(double) const override { return 0; }
 
  private:
   using Reals = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

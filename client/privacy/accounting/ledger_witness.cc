@@ -1,7 +1,6 @@
 #include "client/privacy/accounting/ledger_witness.h"
 
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -57,13 +57,6 @@ absl::StatusOr<int64_t> ReadStamp(int descriptor, const std::string& path) {
   return int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
-std::string HexSha256(absl::string_view text) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
-}
-
 LedgerWitness::Record ParseRecord(const nlohmann::json& json) {
   LedgerWitness::Record record;
   record.ledger_id = json.at("ledger");
@@ -87,7 +80,8 @@ absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::stri
   if (text.size() != kRecordBytes) {
     return damaged(absl::StrCat("expected ", kRecordBytes, " bytes, got ", text.size()));
   }
-  if (HexSha256(absl::string_view(text).substr(kDigestBytes)) != text.substr(0, kDigestBytes)) {
+  if (absl::BytesToHexString(Sha256::Of(absl::string_view(text).substr(kDigestBytes))) !=
+      text.substr(0, kDigestBytes)) {
     return damaged("its digest does not match its content");
   }
   LedgerWitness::Record record;
@@ -109,7 +103,7 @@ std::string FormatRecord(const LedgerWitness::Record& record) {
   std::string text = absl::StrCat(" ", json.dump());
   text.resize(kRecordBytes - kDigestBytes - 1, ' ');
   text += '\n';
-  text.insert(0, HexSha256(text));
+  text.insert(0, absl::BytesToHexString(Sha256::Of(text)));
   return text;
 }
 

@@ -1,6 +1,5 @@
 #include "client/privacy/mechanisms/additive_mechanism.h"
 
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/noise_grid.h"
 #include "client/privacy/sampling/exact_sampling.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -22,16 +20,10 @@ struct Law {
   absl::StatusOr<std::vector<int64_t>> (*sample)(size_t count, uint64_t width, BitSource& bits);
   uint64_t max_width;  // in steps
   double stddev_per_width;
-  // Half-width of an interval around zero that has this probability, at width 1.
-  double (*quantile)(double confidence);
 };
 
-const Law kGaussianLaw = {&SampleDiscreteGaussian, kMaxDiscreteStddev, 1, [](double confidence) {
-                            return boost::math::quantile(boost::math::complement(
-                                boost::math::normal(), (1 - confidence) / 2));
-                          }};
-const Law kLaplaceLaw = {&SampleDiscreteLaplace, kMaxDiscreteScale, M_SQRT2,
-                         [](double confidence) { return -std::log1p(-confidence); }};
+const Law kGaussianLaw = {&SampleDiscreteGaussian, kMaxDiscreteStddev, 1};
+const Law kLaplaceLaw = {&SampleDiscreteLaplace, kMaxDiscreteScale, M_SQRT2};
 
 class AdditiveMechanism final : public Mechanism {
  public:
@@ -49,13 +41,6 @@ class AdditiveMechanism final : public Mechanism {
 
   double noise_stddev() const override {
     return law_.stddev_per_width * grid_.Length(static_cast<double>(width_));
-  }
-
-  double NoiseBound(double confidence) const override {
-    if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
-    // Two steps: one for the discrete law, one for the rounding of the value. Then to float.
-    const double bound = grid_.Length(law_.quantile(confidence) * static_cast<double>(width_) + 2);
-    return bound + kFloatRoundoff * (shape_.largest_value + bound) + kSmallestFloatRounding;
   }
 
  private:

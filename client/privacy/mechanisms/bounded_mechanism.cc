@@ -1,9 +1,6 @@
 #include "client/privacy/mechanisms/bounded_mechanism.h"
 
-#include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,7 +9,6 @@
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/noise_grid.h"
 #include "client/privacy/sampling/exact_sampling.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -32,13 +28,6 @@ struct GridBox {
     }
     return widths;
   }
-
-  double LargestAbsoluteEnd() const {
-    int64_t largest = 0;
-    for (const int64_t end : low) largest = std::max(largest, std::abs(end));
-    for (const int64_t end : high) largest = std::max(largest, std::abs(end));
-    return grid.Length(static_cast<double>(largest));
-  }
 };
 
 class BoundedGaussianMechanism final : public Mechanism {
@@ -55,19 +44,6 @@ class BoundedGaussianMechanism final : public Mechanism {
   }
 
   double noise_stddev() const override { return box_.grid.Length(static_cast<double>(stddev_)); }
-
-  // Beyond a distance t on either side of the value, the conditioned law has at most the
-  // probability of the untruncated one: cutting off the far part of a half-line leaves less beyond
-  // t.
-  double NoiseBound(double confidence) const override {
-    if (!(confidence > 0) || !(confidence < 1)) return std::numeric_limits<double>::quiet_NaN();
-    const double quantile =
-        boost::math::quantile(boost::math::complement(boost::math::normal(), (1 - confidence) / 2));
-    const std::vector<double> widths = box_.Widths();
-    const double bound = std::min(quantile * noise_stddev() + box_.grid.Length(2),
-                                  *std::max_element(widths.begin(), widths.end()));
-    return bound + kFloatRoundoff * box_.LargestAbsoluteEnd() + kSmallestFloatRounding;
-  }
 
  private:
   template <typename Released>

@@ -41,10 +41,6 @@ class Mechanism {
   // untruncated law if there is a box.
   virtual double noise_stddev() const = 0;
 
-  // Half-width of an interval around any clipped entry that contains its released value with at
-  // least this probability. confidence: in (0, 1), else NaN.
-  virtual double NoiseBound(double confidence) const = 0;
-
   const Guarantee& guarantee() const { return guarantee_; }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "client/evaluation/command_line.h"
 #include "client/evaluation/experiments/experiments.h"
+#include "client/flags/names.h"
 #include "common/features/feature_extractor.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -255,17 +256,21 @@ TEST(CommandLine, UnpackedImagesDoNotStay) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out/unpacked"));
 }
 
-TEST(InFlags, NamesWhatWasTyped) {
-  const auto message = [](absl::string_view text) {
-    return std::string(InFlags(absl::InvalidArgumentError(text)).message());
+TEST(WithFlagName, ReplacesParameterByFlagOfCommand) {
+  CLI::App app;
+  EvaluationOptions options;
+  AddEvaluationOptions(app, &options);
+  const auto message = [&](absl::string_view text) {
+    return std::string(cli::WithFlagName(absl::InvalidArgumentError(text), app).message());
   };
   EXPECT_EQ(message("kernel_bandwidth must be positive, but is 0"),
             "--bandwidth must be positive, but is 0");
+  EXPECT_EQ(message("anchors_per_class must be 1"), "--anchors-per-class must be 1");
   EXPECT_EQ(message("k must be 1"), "-k must be 1");
   EXPECT_EQ(message("--delta must be 1"), "--delta must be 1");
   EXPECT_EQ(message("knee must be 1"), "knee must be 1");
-  EXPECT_EQ(InFlags(absl::DataLossError("alpha must be 1")),
-            absl::DataLossError("--alpha must be 1"));
+  EXPECT_EQ(cli::WithFlagName(absl::DataLossError("alpha must be 1"), app),
+            absl::DataLossError("alpha must be 1"));
 }
 
 }  // namespace
