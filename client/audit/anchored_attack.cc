@@ -99,9 +99,8 @@ struct AnchoredGame {
     for (int i = 0; i < kReleases; ++i) {
       PM_ASSIGN_OR_RETURN(scores.emplace_back(), Score(Neighbour::kOne, bits));
     }
-    const auto tenth = scores.begin() + kReleases / 10;
-    std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
-    return *tenth - 1e-6;  // Laplace scores have an atom at the maximum, up to rounding to float
+    return TopDecile(std::move(scores)) -
+           1e-6;  // Laplace scores have an atom at the maximum, up to rounding to float
   }
 };
 

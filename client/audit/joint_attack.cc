@@ -77,10 +77,8 @@ absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
     scores.push_back(LogLikelihoodRatio(transcript, game.traits().law));
     for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
   }
-  const auto tenth = scores.begin() + kReleases / 10;
-  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : *tenth,
+  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : TopDecile(std::move(scores)),
                .share = sums.share / steps,
                .loss = sums.loss / kReleases,
                .mu = std::sqrt(sums.mu / kReleases)};
@@ -188,6 +186,12 @@ Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
         return value > threshold;
       },
       max_releases);
+}
+
+double TopDecile(std::vector<double> scores) {
+  const auto tenth = scores.begin() + std::ssize(scores) / 10;
+  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
+  return *tenth;
 }
 
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {

@@ -50,6 +50,9 @@ using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSou
 Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
                        int64_t max_releases);
 
+// The score that one in ten exceeds. scores: of a pilot, at least ten.
+double TopDecile(std::vector<double> scores);
+
 // The production path of JointScheme::Release without its ledger, on the pairs of joint_pair.h:
 // MakeLabelDominatedPair, and for one Gaussian iteration MakePaperSettingsPair too. The attack sees
 // every private iteration, as the guarantee covers them all, and scores by likelihood ratio.

@@ -11,6 +11,8 @@
 
 #include "absl/status/status.h"
 #include "client/cli/query_targets.h"
+#include "common/base/status_macros.h"
+#include "privatemail/bit_source.h"
 #include "privatemail/joint_client.h"
 #include "privatemail/joint_scheme.h"
 #include "privatemail/ledger.h"
@@ -51,6 +53,30 @@ std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Release re
     if (EndsBatch(outcome.status)) break;
   }
   return outcomes;
+}
+
+// Runs prepare(bits), which charges the ledger, and fills the outcome's prepared query, time and
+// charge. prepare: absl::StatusOr of the outcome's `prepared`.
+template <typename Outcome, typename Prepare>
+absl::Status ChargeAndPrepare(const std::string& collection_uuid, Ledger& ledger, Prepare prepare,
+                              Outcome* outcome) {
+  SecureBits bits;
+  const auto start = std::chrono::steady_clock::now();
+  PM_ASSIGN_OR_RETURN(outcome->prepared, prepare(bits));
+  outcome->release_ms = MillisecondsSince(start);
+  outcome->charged = true;
+  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
+  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(collection_uuid));
+  return absl::OkStatus();
+}
+
+// Fills result, or status with its error, by finish(): absl::StatusOr of the outcome's `result`.
+template <typename Outcome, typename Finish>
+void ReadResult(Outcome* outcome, Finish finish) {
+  if (!outcome->status.ok()) return;
+  auto result = finish();
+  outcome->status = result.status();
+  if (result.ok()) outcome->result = *std::move(result);
 }
 
 // Refuses a batch that the budget cannot pay as a whole, before its first charge.

@@ -80,19 +80,6 @@ std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collecti
   return warnings;
 }
 
-absl::Status Release(const CellClient& client, Ledger& ledger, const CellQueryOptions& options,
-                     CellsOutcome* outcome) {
-  SecureBits bits;
-  const auto start = std::chrono::steady_clock::now();
-  PM_ASSIGN_OR_RETURN(outcome->prepared, client.Prepare(outcome->target.target.features, options,
-                                                        ledger, bits, LabelOf(outcome->target)));
-  outcome->release_ms = MillisecondsSince(start);
-  outcome->charged = true;
-  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
-  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(client.parameters().collection_uuid));
-  return absl::OkStatus();
-}
-
 // Coordinates of another embedding than the anchors' cannot be ranked: ends the batch before the
 // next charge. Depends on public numbers only.
 absl::Status CheckCoordinates(const CellsOutcome& outcome) {
@@ -164,13 +151,6 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
           guarantee.proven ? "proven" : "NOT a proven guarantee", LeftOf(outcome.ledger),
           guarantee.neighbours, outcome.prepared.request.ByteSizeLong(), outcome.bytes_down(),
           outcome.target.features_ms, outcome.release_ms, outcome.round_trip_ms));
-}
-
-void ReadResult(const CellClient& client, CellsOutcome* outcome) {
-  if (!outcome->status.ok()) return;
-  absl::StatusOr<CellQueryResult> result = client.Finish(outcome->prepared, outcome->response);
-  outcome->status = result.status();
-  if (result.ok()) outcome->result = *std::move(result);
 }
 
 }  // namespace
@@ -279,7 +259,14 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
 
   AnswerCache cache(context.state_folder, collection, anchors);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
-      targets, [&](CellsOutcome* outcome) { return Release(client, *ledger, options, outcome); },
+      targets,
+      [&](CellsOutcome* outcome) {
+        const auto prepare = [&](BitSource& bits) {
+          return client.Prepare(outcome->target.target.features, options, *ledger, bits,
+                                LabelOf(outcome->target));
+        };
+        return ChargeAndPrepare(client.parameters().collection_uuid, *ledger, prepare, outcome);
+      },
       [&](CellsOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(context, transport, collection, outcome));
         cache.Add(outcome->response);
@@ -287,7 +274,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
       });
   WarnIfNotCached(cache.Finish());
   for (CellsOutcome& outcome : outcomes) {
-    ReadResult(client, &outcome);
+    ReadResult(&outcome, [&] { return client.Finish(outcome.prepared, outcome.response); });
     if (!outcome.status.ok()) continue;
     Print({.json = OutcomeJson(outcome, client, warnings), .text = ToText(outcome, client)},
           context.json);

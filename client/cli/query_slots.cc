@@ -149,14 +149,10 @@ absl::Status Release(const SlotSchemeClient& client, Ledger& ledger, const Query
   const PublicParameters& parameters = client.parameters();
   const Target& target = outcome->target.target;
   outcome->class_name = parameters.ClassName(*parameters.SlotOf(target.label));
-  SecureBits bits;
-  const auto start = std::chrono::steady_clock::now();
-  PM_ASSIGN_OR_RETURN(outcome->prepared, client.Prepare(target, options, ledger, bits));
-  outcome->release_ms = MillisecondsSince(start);
-  outcome->charged = true;
-  outcome->epsilon = outcome->prepared.state.guarantee.epsilon;
-  PM_ASSIGN_OR_RETURN(outcome->ledger, ledger.Show(parameters.collection_uuid));
-  return absl::OkStatus();
+  const auto prepare = [&](BitSource& bits) {
+    return client.Prepare(target, options, ledger, bits);
+  };
+  return ChargeAndPrepare(parameters.collection_uuid, ledger, prepare, outcome);
 }
 
 // Saves the request first, so that `explain` shows it even if no answer comes.
@@ -170,13 +166,6 @@ absl::Status Send(const Context& context, const Transport& transport, Scheme sch
   PM_ASSIGN_OR_RETURN(outcome->response, transport.Retrieve(request));
   outcome->round_trip_ms = MillisecondsSince(start);
   return absl::OkStatus();
-}
-
-void ReadResult(const SlotSchemeClient& client, SlotsOutcome* outcome) {
-  if (!outcome->status.ok()) return;
-  absl::StatusOr<QueryResult> result = client.Finish(outcome->prepared.state, outcome->response);
-  outcome->status = result.status();
-  if (result.ok()) outcome->result = *std::move(result);
 }
 
 std::vector<std::string> Facts(const SlotsOutcome& outcome) {
@@ -369,7 +358,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   std::optional<RadiusStats> meaning;
   if (!std::isnan(cost.radius)) meaning = client->DescribeRadius(cost.radius);
   for (SlotsOutcome& outcome : outcomes) {
-    ReadResult(*client, &outcome);
+    ReadResult(&outcome, [&] { return client->Finish(outcome.prepared.state, outcome.response); });
     outcome.radius_meaning = meaning;
   }
   PM_RETURN_IF_ERROR(

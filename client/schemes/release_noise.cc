@@ -191,4 +191,10 @@ Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise)
   return guarantee;
 }
 
+absl::Status ChargedWithoutRelease(const absl::Status& status) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; nothing was released, but the ledger was charged"));
+}
+
 }  // namespace privatemail::client

@@ -49,6 +49,9 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parame
 // composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the noise.
 Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise);
 
+// The error of noise that could not be drawn after its charge: same code, a message that says so.
+absl::Status ChargedWithoutRelease(const absl::Status& status);
+
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_

@@ -275,11 +275,7 @@ absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, noise.guarantee).status());
   absl::StatusOr<FloatMatrix> noisy =
       noise.mechanism->Release(ScaledSlotRows(*setting_, noise, dummies, placed), bits);
-  if (!noisy.ok()) {
-    return absl::Status(noisy.status().code(),
-                        absl::StrCat(noisy.status().message(),
-                                     "; nothing was released, but the ledger was charged"));
-  }
+  if (!noisy.ok()) return ChargedWithoutRelease(noisy.status());
   AnchoredRelease release;
   release.rows = PosteriorMeanCoordinates(*setting_, noise, TraitsOf(cost.mechanism).law, *noisy);
   release.noisy_slots = *std::move(noisy);

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/schemes/cells/cell_steps.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
@@ -64,11 +64,7 @@ absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& featur
   const Guarantee& guarantee = draw.mechanism.guarantee();
   PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, guarantee).status());
   absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);
-  if (!chosen.ok()) {
-    return absl::Status(chosen.status().code(),
-                        absl::StrCat(chosen.status().message(),
-                                     "; nothing was released, but the ledger was charged"));
-  }
+  if (!chosen.ok()) return ChargedWithoutRelease(chosen.status());
   return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};
 }
 

@@ -138,11 +138,7 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
   absl::StatusOr<std::vector<FloatMatrix>> released =
       ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);
-  if (!released.ok()) {
-    return absl::Status(released.status().code(),
-                        absl::StrCat(released.status().message(),
-                                     "; nothing was released, but the ledger was charged"));
-  }
+  if (!released.ok()) return ChargedWithoutRelease(released.status());
   return JointRelease{.rows = std::move(released->back()),
                       .guarantee = part.guarantee,
                       .sensitivity = part.noise.sensitivity,
