@@ -1,6 +1,5 @@
 #include "client/audit/anchored_attack.h"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>

@@ -1,9 +1,6 @@
 #include "client/audit/baseline_attacks.h"
 
 #include <cmath>
-#include <functional>
-#include <string>
-#include <utility>
 
 #include "client/baselines/linear_baselines.h"
 #include "client/baselines/ppca.h"

@@ -2,8 +2,6 @@
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_BASELINE_ATTACKS_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_BASELINE_ATTACKS_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"

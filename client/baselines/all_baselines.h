@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_BASELINES_ALL_BASELINES_H_
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/baselines/baseline.h"
 #include "client/baselines/linear_baselines.h"

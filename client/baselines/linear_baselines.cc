@@ -1,6 +1,5 @@
 #include "client/baselines/linear_baselines.h"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 

@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_BASELINES_LINEAR_BASELINES_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/baselines/baseline.h"

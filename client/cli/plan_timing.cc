@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"

@@ -1,6 +1,5 @@
 #include "client/cli/query_cells.h"
 
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <numbers>
 #include <random>
 
-#include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/status_macros.h"

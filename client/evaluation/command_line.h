@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_EVALUATION_COMMAND_LINE_H_
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,11 +2,8 @@
 
 #include <malloc.h>
 
-#include <set>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/evaluation/data.h"
 #include "client/evaluation/metrics.h"

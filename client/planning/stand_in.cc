@@ -1,7 +1,6 @@
 #include "client/planning/stand_in.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 #include <utility>
 

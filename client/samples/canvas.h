@@ -3,7 +3,6 @@
 #ifndef PRIVATEMAIL_CLIENT_SAMPLES_CANVAS_H_
 #define PRIVATEMAIL_CLIENT_SAMPLES_CANVAS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <opencv2/core.hpp>
 #include <random>

@@ -1,7 +1,6 @@
 #include "client/schemes/release_noise.h"
 
 #include <cmath>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 
 namespace privatemail::client {
 namespace {

@@ -1,7 +1,6 @@
 #include "client/privacy/mechanisms/make_mechanism.h"
 
 #include <cmath>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "client/privacy/sensitivity/lipschitz.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -1,6 +1,5 @@
 #include "privatemail/cell_item_cache.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"

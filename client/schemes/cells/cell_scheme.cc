@@ -7,7 +7,6 @@
 #include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/embedding/smlq.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
