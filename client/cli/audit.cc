@@ -57,7 +57,7 @@ absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double 
   return audit::AttackProductionMechanism(kind, options.epsilon, delta);
 }
 
-// Created one by one: some need releases of their own to prepare.
+// Created one by one: some draw pilot releases.
 using CreateSubject = std::function<absl::StatusOr<audit::Subject>()>;
 
 absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options) {
@@ -125,7 +125,7 @@ absl::StatusOr<double> EstimateSeconds(const audit::Subject& subject,
   return seconds;
 }
 
-// On standard error; nothing for a run of few releases.
+// On standard error; silent for a short run.
 absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
                            const audit::Options& options) {
   if (options.releases < 100 * kProbeReleases) return absl::OkStatus();  // it ends soon
@@ -143,7 +143,7 @@ absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
   return absl::OkStatus();
 }
 
-// Rows are printed as they come in text, and at the end as JSON.
+// Text rows are printed one by one, JSON at the end.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<CreateSubject> subjects, Subjects(options));
   if (options.all) PM_RETURN_IF_ERROR(PrintEstimate(subjects, options.run));
@@ -160,39 +160,36 @@ absl::Status Audit(const Context& context, const AuditOptions& options) {
          .text = absl::StrFormat("each with confidence %.7g\n", results.front().confidence)},
         context.json);
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
-  return absl::InternalError("an attack got further than the claim allows");
+  return absl::InternalError("an attack exceeded its claim: see EXCEEDED above");
 }
 
 }  // namespace
 
 void AddAuditCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<AuditOptions>();
-  CLI::App* command = AddCommand(app, "audit",
-                                 "Attack our own releases: what they certainly cost, beside the "
-                                 "claim; exit 1 when it is more");
-  CLI::App* what = command->add_option_group("what", "One of the two");
+  CLI::App* command =
+      AddCommand(app, "audit",
+                 "Attack releases and print a lower bound on their epsilon beside the "
+                 "claim; exit code 1 if a bound exceeds its claim");
+  CLI::App* what = command->add_option_group("what", "Exactly one of these");
   what->add_option("--mechanism", options->mechanism,
                    absl::StrCat(MechanismNames(),
                                 "; cells: the choice of cells; or a baseline of the evaluation: ",
                                 BaselineNames()));
   what->add_flag(
       "--all", options->all,
-      "Every mechanism, by itself, in the joint and in the anchored release, the choice of cells "
-      "by itself and in a request, and every baseline's noise");
+      "Every mechanism alone, in the joint and in the anchored release; the choice of cells alone "
+      "and in a request; every baseline's noise");
   what->require_option(1);
-  command
-      ->add_option("--epsilon", options->epsilon,
-                   "The claim to attack: a setting of the attack, not of any release of yours")
+  command->add_option("--epsilon", options->epsilon, "Claimed epsilon to attack; spends no budget")
       ->capture_default_str();
   command->add_option("--delta", options->delta,
-                      absl::StrFormat("The same, for the Gaussian mechanisms and over several "
-                                      "iterations (%g)",
+                      absl::StrFormat("Claimed delta, for the Gaussian mechanisms and for several "
+                                      "iterations (default %g)",
                                       kDefaultDelta));
-  command->add_option("--releases", options->run.releases, "Of either neighbour, for each attack")
+  command->add_option("--releases", options->run.releases, "Releases of each neighbour, per attack")
       ->capture_default_str();
-  command
-      ->add_option("--confidence", options->run.confidence,
-                   "That a reported figure is no larger than the truth")
+  command->add_option("--confidence", options->run.confidence, "Confidence of the lower bounds")
       ->capture_default_str();
   SetRun(command, context, options, &Audit);
 }

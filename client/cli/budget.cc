@@ -13,14 +13,14 @@ namespace {
 
 struct BudgetOptions {
   std::string name;
-  std::string accounting;  // empty: as it is
+  std::string accounting;  // empty: unchanged
   Budget budget{std::numeric_limits<double>::quiet_NaN(), 0};
 };
 
 const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
                                                             {"gaussian", Accounting::kGaussian}};
 
-std::string NameOf(Accounting accounting) { return NameOf(kAccountingNames, accounting); }
+std::string NameOf(Accounting accounting) { return cli::NameOf(kAccountingNames, accounting); }
 
 // The accounting with the smaller epsilon at the granted delta; both hold if every charge does.
 Accounting CheaperAccounting(const LedgerEntry& entry) {
@@ -56,13 +56,14 @@ std::string BudgetLine(const char* what, const Budget& budget, const std::string
 std::string ToText(const std::string& name, const std::string& uuid, const LedgerEntry& entry) {
   std::string text = absl::StrCat(name, " (", Printable(uuid), ")\n");
   if (!entry.granted.has_value()) {
-    absl::StrAppend(&text, "  no budget is set: releases are refused until privatemail budget set ",
+    absl::StrAppend(&text,
+                    "  no budget is set, so every release is refused: run privatemail budget set ",
                     name, " --epsilon E --delta D\n");
   } else {
     text += BudgetLine(
         "granted", *entry.granted,
         absl::StrCat(NameOf(entry.accounting), " accounting",
-                     entry.granted->delta > 0 ? "" : ", of releases without delta alone"));
+                     entry.granted->delta > 0 ? "" : ", for releases without delta only"));
   }
   text +=
       BudgetLine("spent", entry.spent(),
@@ -75,7 +76,7 @@ std::string ToText(const std::string& name, const std::string& uuid, const Ledge
   }
   if (!entry.all_proven) text += "  NOT ALL PROVEN: see budget history\n";
   if (!entry.same_neighbours) {
-    text += "  charges protect different things: see budget history\n";
+    text += "  charges have different neighbour relations: see budget history\n";
   }
   return text;
 }
@@ -125,7 +126,7 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
                                    options.accounting.empty() ? former.accounting : named->second));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
   if (!(entry.left().epsilon > 0)) {
-    Warn(absl::StrCat("nothing is left of this: epsilon ", entry.spent().epsilon,
+    Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
                       " is spent already, so every release is refused until more is granted"));
   }
   return Report(options.name, uuid, *ledger);
@@ -165,15 +166,15 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   };
   add("show", "Granted, spent and left", &Show);
   add("history", "Every grant and every release, oldest first", &History);
-  CLI::App* set = add("set", "Grant a total; what is spent stays spent", &Set);
+  CLI::App* set = add("set", "Set the total budget; charges stay", &Set);
   set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
       ->required();
   set->add_option("--delta", options->budget.delta,
-                  "Total delta over the collection's life; 0 if absent: for releases without delta "
-                  "alone, such as cells");
+                  "Total delta over the collection's life; 0 if absent, which pays for releases "
+                  "without delta only, such as cells");
   set->add_option("--accounting", options->accounting,
-                  "How releases add up: basic (sums, the default) or gaussian (by mu, for many "
-                  "releases); as it was granted before if absent");
+                  "How charges add up: basic (sums) or gaussian (by mu, for many releases); if "
+                  "absent as before, at first basic");
 }
 
 }  // namespace privatemail::client::cli

@@ -87,21 +87,24 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   calibrate->add_option("--epsilon", p.epsilon, "Epsilon of the guarantee")->required();
   calibrate->add_option("--delta", options->delta,
                         "Delta of the guarantee, for the Gaussian mechanisms");
-  calibrate->add_option("--sensitivity", options->sensitivity,
-                        "Of the value: L1 for laplace, else L2; not for Inference Privacy");
+  calibrate->add_option(
+      "--sensitivity", options->sensitivity,
+      "Sensitivity of the value: L1 for laplace, else L2; not for Inference Privacy");
   AddNumbers(
       calibrate, "--lower", &p.box.lower,
       "Lower ends of the box of a bounded mechanism, separated by commas; values outside are "
       "clipped");
-  AddNumbers(calibrate, "--upper", &p.box.upper, "Upper ends");
+  AddNumbers(calibrate, "--upper", &p.box.upper, "Upper ends of the box");
   calibrate->add_option("--radius", options->radius,
-                        "Inference Privacy: inputs this far apart are to be hard to tell apart");
+                        "Inference Privacy: distance within which inputs are indistinguishable");
   calibrate->add_option("--norm", p.ball.p, "p of the l_p metric of the radius, or inf")
       ->capture_default_str();
-  calibrate->add_option("--lipschitz", options->lipschitz,
-                        "Of the output, from the radius's metric: to L1 for lap-output, else L2");
-  calibrate->add_option("--dimension", options->dimension,
-                        "Coordinates of the input, for gauss-input; or of a box of equal sides");
+  calibrate->add_option(
+      "--lipschitz", options->lipschitz,
+      "Lipschitz constant of the output: from the radius's metric to L1 for lap-output, else L2");
+  calibrate->add_option(
+      "--dimension", options->dimension,
+      "Number of coordinates: of the input for gauss-input, or of a box of equal sides");
   SetRun(calibrate, context, options, &Calibrate);
 }
 

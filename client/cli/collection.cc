@@ -22,7 +22,7 @@ std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
   return counts;
 }
 
-// Null without a codebook: the code's name says its error.
+// Null without a codebook.
 nlohmann::json CodeError(const v1::PublicParameters& p) {
   if (!p.has_cell_codebook()) return nullptr;
   return p.cell_codebook().relative_squared_error();
@@ -109,7 +109,7 @@ absl::StatusOr<Result> Build(const Context& context, const std::string& name) {
 absl::Status Health(Context& context, const std::string& collection) {
   const absl::StatusOr<Transport> transport = Transport::Create(context.connection);
   if (!transport.ok()) {
-    // A wrong file or flag, not a server that fails: a supervisor must not restart it.
+    // A wrong file or flag is no failure of the server: a supervisor must not restart it.
     PrintError(transport.status(), context.json);
     context.exit_code = kExitUsage;
     return absl::OkStatus();
@@ -174,8 +174,9 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
                    s.embedding_dim(), " dimensions\n");
   if (c.has_changes() && c.changes_since_embedding() > 0) {
     absl::StrAppend(&text, "  not embedded yet: ", c.changes().inserted(), " inserted, ",
-                    c.changes().updated(), " updated (found as they were), ", c.changes().deleted(),
-                    " deleted (not found any more): privatemail build ", name, "\n");
+                    c.changes().updated(), " updated (found in their former state), ",
+                    c.changes().deleted(), " deleted (no longer found): privatemail build ", name,
+                    "\n");
   }
   if (!c.index().empty()) absl::StrAppend(&text, "  index ", Printable(c.index()), "\n");
   absl::StrAppend(&text, "  uuid ", Printable(p.collection_uuid()), "\n  digest ",
@@ -187,7 +188,7 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
                   s.normalise() ? "" : ", not normalised", "\n");
   if (p.cell_partitions().empty()) return text;
   absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
-                  " for every searcher",
+                  ", readable by every searcher",
                   c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())), "\n");
   return text;
 }
@@ -218,15 +219,16 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
                                 "Delete a collection and its items, after you type its name");
   remove->add_option("NAME", deletion->name, "The collection")->required();
   remove->add_flag("--yes", deletion->yes,
-                   "Delete without asking; required if standard input is no terminal");
+                   "Delete without confirmation; required if standard input is no terminal");
   SetRun(remove, context, deletion, &DeleteCollection);
-  add(app, "build", "Embed gallery and anchors, so that searches are answered", &Build);
+  add(app, "build", "Embed gallery and anchors; searches need it", &Build);
 
-  CLI::App* health =
-      AddCommand(app, "health",
-                 "Exit with 0 if the server serves, with 1 if not, with 2 if a file or a flag is "
-                 "wrong and it was not asked; for probes. Needs no key");
-  health->add_option("--collection", *name, "Ask if this collection is built; needs a key for it");
+  CLI::App* health = AddCommand(
+      app, "health",
+      "For probes: exit code 0 if the server serves, 1 if not, 2 if a file or flag is wrong "
+      "and nothing was sent. Needs no key");
+  health->add_option("--collection", *name,
+                     "Also check that this collection is built; needs a key for it");
   health->callback(
       [&context, name] { context.run = [&context, name] { return Health(context, *name); }; });
 }

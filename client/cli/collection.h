@@ -1,4 +1,4 @@
-// `privatemail collection`: parts that other commands use, too.
+// Parts of `privatemail collection` that other commands use.
 #ifndef PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_
 #define PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_
 

@@ -17,7 +17,7 @@
 
 namespace privatemail::client::cli {
 
-// Options that stand before or after any subcommand, and the work of the chosen one.
+// The shared options, and the run of the chosen subcommand.
 struct Context {
   ConnectionOptions connection;
   std::string state_folder;  // ledger and last release; holds privacy state, mode 0700
@@ -26,12 +26,12 @@ struct Context {
   int exit_code = 0;  // of a run that succeeds
 };
 
-// Adds a subcommand that accepts the shared options, too.
+// Adds a subcommand that also accepts the shared options.
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description);
 
-// Prints the result and takes its exit code.
+// Prints the result and stores its exit code.
 absl::Status Finish(Context& context, const absl::StatusOr<Result>& result);
-// Of a command that prints each of its results as it comes.
+// For commands that print their results themselves.
 inline absl::Status Finish(Context&, const absl::Status& status) { return status; }
 
 // Runs `run(context, *options)` if the command is chosen: it returns StatusOr<Result> or Status.

@@ -133,7 +133,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
                      "Their labels (.npy .ivecs .csv .txt)");
   create
       ->add_option("--extractor", options->extractor_name,
-                   "Name of the model that made the vectors; searchers compare it")
+                   "Name of the model that computed the vectors; searchers must use the same")
       ->capture_default_str();
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
@@ -147,7 +147,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "graph, .6 for the others");
   create->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
       ->capture_default_str();
-  create->add_option("--steps", s.steps, "Iterations on either side")->capture_default_str();
+  create->add_option("--steps", s.steps, "Iterations of client and server")->capture_default_str();
   create->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
       ->capture_default_str();
   AddChoice(create, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
@@ -157,16 +157,16 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "Do not scale the iterates to Frobenius norm sqrt(n)");
   AddNumbers(
       create, "--cells", &options->cells,
-      "Number of cells to cut the anchors into, for queries with --scheme cells; several numbers "
-      "make several partitions. EVERY SEARCHER CAN THEN TAKE VECTORS OF THE GALLERY, as "
-      "exact as --cell-code says: the items of any cells it asks for. With none it takes their "
-      "ids, labels and coordinates in the embedding");
+      "Number of cells to partition the anchors into, for queries with --scheme cells; several "
+      "numbers make several partitions. EVERY SEARCHER CAN THEN DOWNLOAD VECTORS OF THE GALLERY "
+      "with the precision of --cell-code, the items of any cells it requests; with --cell-code "
+      "none their ids, labels and coordinates in the embedding");
   AddChoice(
       create, "--cell-code", &options->cell_code, kCellCodeNames,
-      "With --cells: how vectors leave: 2 bytes a dimension (float16), 1 and 4 more (scalar8), "
-      "or 8 to 64 bytes by product quantisation, trained on the anchors, of which it takes 624 "
-      "(pq8 to pq64), or not at all, and searchers rank by the items' coordinates in the "
-      "embedding, which find little but the class (none)");
+      "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
+      "dimension and 4 more (scalar8); 8 to 64 bytes by product quantisation, trained on at least "
+      "624 anchors (pq8 to pq64); or no vectors (none): searchers rank by coordinates in the "
+      "embedding, which find little but the class");
   SetRun(create, context, options, [alpha](const Context& shared, CreateOptions given) {
     given.alpha_given = alpha->count() > 0;
     return Create(shared, std::move(given));

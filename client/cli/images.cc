@@ -34,16 +34,16 @@ absl::StatusOr<Result> PaintSamples(const Context&, const SampleImageOptions& op
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--model", options->model,
-                      "ONNX model for images; built-in descriptor if absent. The collection keeps "
+                      "ONNX model for images; built-in descriptor if absent. The collection stores "
                       "the settings below, so ingest and query need only this file");
   command->add_option("--input-size", options->input_size,
                       "The model's input, WIDTHxHEIGHT; if absent, as the file says, or 224x224");
   AddNumbers(command, "--mean", &options->mean,
              "Subtracted from each channel, three numbers; 127.5 if absent");
   command->add_option("--scale", options->scale,
-                      "Each channel is multiplied by it, after the mean; 1/127.5 if absent");
+                      "Factor of each channel, after the mean; 1/127.5 if absent");
   command->add_option("--layer", options->layer,
-                      "Layer whose values are the features; the output if absent");
+                      "Layer whose output is the features; the last if absent");
   command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
 }
 
@@ -121,13 +121,13 @@ ReportImage LocalGallery::Picture(const std::string& id, const std::string& clas
 void AddSampleImagesCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<SampleImageOptions>();
   CLI::App* paint =
-      AddCommand(app, "sample-images", "Paint pictures of invented birds to try the service on");
+      AddCommand(app, "sample-images", "Paint pictures of invented birds as sample data");
   paint->add_option("--out", options->out_dir, "Folder to create")->required();
-  paint->add_option("--classes", options->classes, "Species")->capture_default_str();
-  paint->add_option("--per-class", options->per_class, "Pictures of each")->capture_default_str();
-  paint->add_option("--seed", options->seed, "Other seeds invent other species")
+  paint->add_option("--classes", options->classes, "Number of species")->capture_default_str();
+  paint->add_option("--per-class", options->per_class, "Pictures per species")
       ->capture_default_str();
-  paint->add_option("--size", options->size, "Pixels of a side")->capture_default_str();
+  paint->add_option("--seed", options->seed, "Seed of the species")->capture_default_str();
+  paint->add_option("--size", options->size, "Side length in pixels")->capture_default_str();
   SetRun(paint, context, options, &PaintSamples);
 }
 

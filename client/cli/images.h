@@ -16,8 +16,8 @@
 
 namespace privatemail::client::cli {
 
-// --model and the preparation of its input; without --model the built-in descriptor. What no flag
-// gives is as in the collection.
+// --model and the preparation of its input; without --model the built-in descriptor. Values that no
+// flag gives are the collection's.
 struct ExtractorOptions {
   std::string model;
   std::string input_size;

@@ -277,9 +277,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
 
 void AddIngestCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<IngestOptions>();
-  CLI::App* ingest = AddCommand(app, "ingest",
-                                "Upload gallery items, each of which replaces the whole item of "
-                                "its id, payload included; safe to repeat after an interruption");
+  CLI::App* ingest =
+      AddCommand(app, "ingest",
+                 "Upload gallery items. An item replaces a stored one of the same id, "
+                 "payload included. Safe to repeat after an interruption");
   ingest->add_option("NAME", options->name, "The collection")->required();
   ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
@@ -289,18 +290,17 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                      "Without --ids: ids are this text and the row number");
   ingest->add_flag(
       "--replace", options->replace,
-      "Without --ids: overwrite stored items of the same row numbers, which is refused "
-      "if their vectors or labels differ");
+      "Without --ids: overwrite stored items of the same row numbers; otherwise refused if "
+      "their vectors or labels differ");
   ingest->add_option("--payloads", options->payloads_file,
-                     "A JSON text a line, handed out with matches");
+                     "One JSON text a line, returned with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
   AddExtractorOptions(ingest, &options->extractor);
-  ingest->footer(
-      absl::StrCat("Ids that are row numbers name other items in a second file: up to 1,000 rows, "
-                   "spread over the "
-                   "file, are compared with stored items before anything is sent.\n"
-                   "Exit code 3: some rows were rejected, the others acknowledged.\n",
-                   ingest->get_footer()));
+  ingest->footer(absl::StrCat(
+      "Row numbers as ids: a second file would replace the items of the first, so up to 1,000 "
+      "rows are compared with stored items before anything is sent.\n"
+      "Exit code 3: some rows were rejected, the others acknowledged.\n",
+      ingest->get_footer()));
   SetRun(ingest, context, options, &Ingest);
 }
 

@@ -62,7 +62,7 @@ absl::Status Save(const std::string& path, const CachedItems& cached) {
   for (const v1::RetrieveCellsResponse& message : cached.items.ToMessages()) {
     written = written && SerializeDelimitedToOstream(message, &messages);
   }
-  if (!written) return absl::UnavailableError("received items: are too many to be kept");
+  if (!written) return absl::UnavailableError("received items: too many to store");
   return SaveChecked("received items", path, messages.str());
 }
 
@@ -80,7 +80,7 @@ void RenameDamaged(const std::string& path, const absl::Status& why) {
   const std::string aside = path + ".damaged";
   std::error_code failed;
   std::filesystem::rename(path, aside, failed);
-  Warn(absl::StrCat("what was received before is not kept for `privatemail rank` any more: ",
+  Warn(absl::StrCat("items received before are no longer available to `privatemail rank`: ",
                     why.message(), failed ? "" : absl::StrCat("; it is now ", aside)));
 }
 
@@ -97,8 +97,8 @@ absl::Status CacheItems(const std::string& state_folder,
   if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status());
   const bool other = cached.ok() && Fingerprint(cached->parameters) != collection.fingerprint();
   if (other) {
-    Warn(absl::StrCat("what was received of another collection ", Printable(collection.name()),
-                      " is no longer kept for `privatemail rank`"));
+    Warn(absl::StrCat("items received of another collection ", Printable(collection.name()),
+                      " are no longer available to `privatemail rank`"));
   }
   if (!cached.ok() || other) {
     cached =
@@ -150,7 +150,7 @@ absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
   if (absl::IsNotFound(bytes.status())) {
     return absl::NotFoundError(absl::StrCat("nothing was received for cells of collection ",
                                             collection, " yet: `privatemail query ", collection,
-                                            " --scheme cells` asks for some"));
+                                            " --scheme cells` fetches some"));
   }
   PM_RETURN_IF_ERROR(bytes.status());
   return Parse(path, *bytes);

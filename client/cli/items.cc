@@ -29,7 +29,7 @@ struct ItemsOptions {
 
 nlohmann::json ToJson(const v1::Item& item, bool features) {
   nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
-  // A hostile server may send what is no JSON.
+  // A hostile server may send invalid JSON.
   json["payload"] = nlohmann::json::parse(item.payload(), nullptr, /*allow_exceptions=*/false);
   if (json["payload"].is_discarded()) json["payload"] = nullptr;
   if (features)
@@ -136,7 +136,8 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
     items.insert(items.end(), page.items().begin(), page.items().end());
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
-      return absl::DataLossError("the server's pages do not go on: its cursor stays where it is");
+      return absl::DataLossError(
+          "the server's pages do not advance: it returned the cursor that it was sent");
     }
     request.set_cursor(page.next_cursor());
   } while (!request.cursor().empty() && static_cast<int64_t>(items.size()) < options.limit);
@@ -197,7 +198,7 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
   CLI::App* remove =
       AddVerb(*items, context, options, "delete",
-              "Delete items by id; they are in no answer any more, also before the next build",
+              "Delete items by id; no answer contains them any more, also before the next build",
               &DeleteItems);
   for (CLI::App* command : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");

@@ -106,7 +106,7 @@ void WarnOfMissing(const std::vector<std::string>& collections, const Transport&
   for (const std::string& name : collections) {
     if (!absl::IsNotFound(transport.GetCollection(name).status())) continue;
     Warn(absl::StrCat("collection ", name,
-                      " is not there: the key is for it as soon as one of this name is made"));
+                      " does not exist yet: the key is valid for it once it is created"));
   }
 }
 
@@ -161,19 +161,23 @@ absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) 
 void AddCreate(CLI::App& parent, Context& context) {
   auto options = std::make_shared<CreateOptions>();
   CLI::App* create = AddCommand(parent, "create", "Create a key");
-  create->add_option("NAME", options->name, "Its holder, for people and logs")->required();
+  create->add_option("NAME", options->name, "Name of its holder, for listings and logs")
+      ->required();
   create
       ->add_option("--scope", options->scopes,
                    "Its scope, once or more: search (anchors, retrieval), write (items, "
                    "builds) or admin (all of it, collections and keys)")
       ->required();
   create->add_option("--collection", options->collections,
-                     "Collection it is for, once or more; if absent all, later ones included");
-  create->add_option("--rate", options->rate, "Calls a second, twice as many at once; 0: no limit")
+                     "Collection of the key, once or more; if absent all, including future ones");
+  create
+      ->add_option("--rate", options->rate,
+                   "Calls per second, with bursts of twice as many; 0: no limit")
       ->capture_default_str();
-  create->add_option("--expires", options->expires,
-                     "End of its life: 30d, 12h or 90m from now on, or 2027-01-31 (UTC) or "
-                     "2027-01-31T12:00:00Z; if absent never");
+  create->add_option(
+      "--expires", options->expires,
+      "Expiry: 30d, 12h or 90m from now, 2027-01-31 (UTC) or 2027-01-31T12:00:00Z; if "
+      "absent never");
   create
       ->add_option("--out", options->out,
                    "New file for the key (mode 0600), which must not exist; - for standard output")
@@ -189,8 +193,8 @@ void AddKeyCommand(CLI::App& app, Context& context) {
   AddCreate(*key, context);
   auto id = std::make_shared<std::string>();
   SetRun(AddCommand(*key, "list",
-                    "All keys, with the last 1000 that were revoked or have expired; not their "
-                    "secret text"),
+                    "All valid keys and the last 1000 revoked or expired ones; not their secret "
+                    "text"),
          context, id, &ListKeys);
   CLI::App* revoke = AddCommand(*key, "revoke", "Revoke a key; its next call is refused");
   revoke->add_option("ID", *id, "12 hex digits, see key list")->required();

@@ -41,7 +41,7 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
   if (!SerializeDelimitedToOstream(last.collection, &content) ||
       !SerializeDelimitedToOstream(last.request, &content) ||
       !SerializeDelimitedToOstream(last.cells, &content)) {
-    return absl::UnavailableError("last release: is too large to be kept");
+    return absl::UnavailableError("last release: too large to store");
   }
   return SaveChecked("last release", PathIn(state_folder), content.str());
 }

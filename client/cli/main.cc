@@ -46,22 +46,23 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
   app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
   app.add_option(
       "--trust", connection.trust_fingerprint,
-      "SHA-256 fingerprint of the one server certificate to trust; $PRIVATEMAIL_TRUST where "
-      "neither --ca nor --insecure is given");
+      "SHA-256 fingerprint of the only server certificate to trust; $PRIVATEMAIL_TRUST unless "
+      "--ca or --insecure is given");
   app.add_option("--cert", connection.certificate_file,
                  "PEM certificate to show to a daemon with --client-ca");
   app.add_option("--cert-key", connection.certificate_key_file,
-                 "PEM private key of --cert, readable by you alone");
+                 "PEM private key of --cert (mode 0600)");
   app.add_flag("--insecure", connection.insecure, "No TLS");
-  app.add_option("--key-file", connection.key_file,
-                 "File with your access key, readable by you alone; $PRIVATEMAIL_KEY_FILE without "
-                 "--insecure");
+  app.add_option(
+      "--key-file", connection.key_file,
+      "File with your access key (mode 0600); $PRIVATEMAIL_KEY_FILE unless --insecure is "
+      "given");
   app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
   app.add_option("--state", context.state_folder,
-                 "Folder of the privacy ledger and the last release, yours alone (mode 0700)")
+                 "Folder of the privacy ledger and the last release (mode 0700)")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_STATE");
-  app.add_flag("--json", context.json, "Answer in JSON, one line a result, errors too");
+  app.add_flag("--json", context.json, "Print JSON, one line per result, errors included");
 }
 
 // privatemail-evaluate is a program of its own: its noise is seeded, and such noise must not be
@@ -97,11 +98,9 @@ void AddEvaluate(CLI::App& app, Context& context, const char* name, const char* 
 
 void AddEvaluateCommands(CLI::App& app, Context& context) {
   AddEvaluate(app, context, "evaluate",
-              "Rerun the papers' experiments on your data, and see what recall owes to what "
-              "(privatemail-evaluate)",
-              {});
+              "Rerun the papers' experiments on your data (privatemail-evaluate)", {});
   AddEvaluate(app, context, "tune",
-              "Search for settings on rows of your own; on public anchors that spends no budget "
+              "Search for settings on your own rows; on public anchors this spends no budget "
               "(privatemail-evaluate --tune)",
               {"--tune"});
 }
@@ -134,7 +133,7 @@ absl::Status Run(Context& context, double deadline_seconds) {
   try {
     return context.run();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("this machine has not enough memory for that");
+    return absl::ResourceExhaustedError("not enough memory on this machine");
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
   }
@@ -161,8 +160,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
-      "Exit codes: 0 done, 1 failed or refused, 2 the command line was not understood or a value "
-      "or file that it gives is not valid, 3 some rows of an upload were rejected.");
+      "Exit codes: 0 done; 1 failed or refused; 2 invalid command line, value or file; 3 some rows "
+      "of an upload were rejected.");
   AddCommands(app, context);
   RequireNumericOptions(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;

@@ -1,4 +1,4 @@
-// privatemail plan: how to ask for cells, what that would find and cost, before anything is spent.
+// `privatemail plan`: plans a query for cells and predicts its recall and cost; spends nothing.
 #include <limits>
 #include <memory>
 #include <optional>
@@ -56,7 +56,7 @@ std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
     warnings.push_back(
         absl::StrCat("the collection has fewer than ", kFewOfAClass, " anchors a class (",
                      parameters.anchor_count, " of ", classes,
-                     " classes): its recall may well lie outside the interval, rather above it"));
+                     " classes): recall may lie outside the interval, more likely above it"));
   }
   return warnings;
 }
@@ -142,11 +142,12 @@ std::string InWords(const PlanWish& wish) {
 std::string CostText(const PlanAnswer& answer, const PlanWish& wish) {
   const QueryPlan& plan = answer.plan;
   return absl::StrFormat(
-      "scheme cells: ask for %d of the %d cells of partition %d, drawn to the nearest %d; %d of %d "
-      "items answer, as %s\n"
-      "%s, %s: foreseen from %d anchors alone, nothing was spent\n"
-      "%d bytes down, if ids take %d bytes, without payloads\n"
-      "%.2g ms to choose and %.2g ms to rank on this machine, beside network and server\n"
+      "scheme cells: request %d of the %d cells of partition %d, preferring the nearest %d; %d of "
+      "%d "
+      "items are returned, as %s\n"
+      "%s, %s: predicted from %d anchors, nothing was spent\n"
+      "%d bytes down without payloads, if ids take %d bytes\n"
+      "%.2g ms to choose and %.2g ms to rank on this machine, without network and server\n"
       "each query spends epsilon %g (%s: %s); hidden: %s\n",
       plan.cost.ask, plan.cells, plan.cost.partition, plan.cost.focus, plan.items, answer.gallery,
       answer.code, InWords("fidelity", plan.k, plan.forecast.fidelity),
@@ -162,7 +163,7 @@ std::string ToText(const PlanAnswer& answer, const PlanOptions& options) {
   std::string text;
   if (!plan.fulfils) {
     absl::StrAppendFormat(
-        &text, "no plan is foreseen to reach %s with epsilon %g and %d bytes; the most:\n",
+        &text, "no plan is predicted to reach %s with epsilon %g and %d bytes; the best:\n",
         InWords(wish), wish.epsilon, wish.max_bytes);
   }
   text += CostText(answer, wish);
@@ -170,19 +171,19 @@ std::string ToText(const PlanAnswer& answer, const PlanOptions& options) {
   if (plan.open_fidelity) text += plan.OpenFidelityInWords() + "\n";
   if (plan.open_recall) text += plan.OpenRecallInWords(*wish.recall) + "\n";
   if (answer.radius.has_value()) {
-    absl::StrAppend(&text, "beside it, --scheme anchored --mechanism lap-output --radius ",
+    absl::StrAppend(&text, "instead, --scheme anchored --mechanism lap-output --radius ",
                     answer.radius->radius,
                     " hides the features within the radius and not the class, and finds the class; "
                     "of the anchors ",
-                    answer.radius->ToString(), ". What it would find is not foreseen\n");
+                    answer.radius->ToString(), ". Its recall is not predicted\n");
   }
   if (options.out.empty()) return text;
   if (plan.fulfils) {
     absl::StrAppend(&text, "privatemail query ", Printable(answer.collection), " --plan ",
-                    Printable(options.out), " asks so\n");
+                    Printable(options.out), " runs this plan\n");
   } else {
     absl::StrAppend(&text, Printable(options.out),
-                    " was not written: what it may hold is an earlier plan\n");
+                    " was not written; if it exists, it holds an earlier plan\n");
   }
   return text;
 }
@@ -192,13 +193,14 @@ constexpr uint64_t kMaxGallery = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckPlannable(const v1::GetCollectionResponse& collection) {
   if (collection.embedded_items() > kMaxGallery) {
-    return absl::DataLossError(absl::StrCat("collection ", collection.name(), " has ",
-                                            collection.embedded_items(),
-                                            " items, the server says, which none can have"));
+    return absl::DataLossError(
+        absl::StrCat("collection ", collection.name(), " has ", collection.embedded_items(),
+                     " items according to the server, expected at most 2^31 - 1"));
   }
   if (collection.embedded_items() > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("collection ", collection.name(), " has no items that could be found"));
+      absl::StrCat("collection ", collection.name(),
+                   " has no searchable items: run `privatemail ingest` and `privatemail build`"));
 }
 
 // Writes a plan that fulfils the wish only.
@@ -236,8 +238,8 @@ absl::StatusOr<PlanAnswer> ComputePlan(const CellClient& client, const Anchors& 
   }
   if (answer.plan.items == answer.gallery) {
     answer.warnings.push_back(absl::StrCat("all ", answer.gallery,
-                                           " items come back, whichever cell is asked for: any "
-                                           "smaller epsilon finds as much"));
+                                           " items are returned for every cell: any smaller "
+                                           "epsilon finds as much"));
   }
   PM_ASSIGN_OR_RETURN(answer.timing,
                       TimePlan(client.scheme(), anchors, answer.plan, options.wish.id_bytes));
@@ -278,25 +280,25 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       ->required();
   plan->add_option(
       "--fidelity", wish.fidelity,
-      "At least this share of the -k nearest items shall be among the -k matches; with "
-      "neither this nor --recall, as much as can be");
+      "Required share of the -k nearest items among the -k matches; without this and --recall "
+      "the maximum is planned");
   plan->add_option("--recall", wish.recall,
-                   "At least with this probability one of the -k matches shall be of the query's "
-                   "class");
+                   "Required probability that one of the -k matches has the query's class");
   plan->add_option("-k", wish.k, "Number of matches")->capture_default_str();
   plan->add_option("--radius", options->radius,
-                   "Say, too, what this radius of the anchored scheme means on the collection");
+                   "Also describe this radius of the anchored scheme on the collection");
   plan->add_option("--id-bytes", wish.id_bytes,
-                   "Length of an item's id, which no server publishes: assumed")
+                   "Assumed length of an item's id, which is not published")
       ->capture_default_str();
   plan->add_option("--out", options->out,
-                   "File to write the plan to, if it fulfils the wish, for query --plan");
+                   "File for query --plan; written if the plan meets the requirements");
   plan->footer(
-      "The plan of fewest bytes that is foreseen to fulfil the wish. Fidelity and recall are of "
-      "the matches, which items' codes rank. On data like what it was fitted to, intervals had "
-      "the mean in nine of ten cases, on other data in seven to nine: see docs/results.md. Queries "
-      "and items must be of the anchors' kind. Exit code 1: no plan fulfils the wish, and the one "
-      "that finds most is shown.");
+      "Prints the plan of fewest bytes that is predicted to meet the requirements. Fidelity and "
+      "recall are of the matches, ranked by the items' codes. Intervals contained the mean in nine "
+      "of ten cases on data like the data they were fitted to, in seven to nine on other data: see "
+      "docs/results.md. Queries and items must resemble the anchors. Exit code 1: no plan meets "
+      "the "
+      "requirements; the best one is shown.");
   SetRun(plan, context, options, &Plan);
 }
 

@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr size_t kFingerprintBytes = 32;
 
 absl::Status NoPlan(const std::string& path, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--plan ", path, " is no file that `privatemail plan --out` has written: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--plan ", path, " is not a file written by `privatemail plan --out`: ", why));
 }
 
 template <typename Value>

@@ -109,7 +109,7 @@ absl::StatusOr<std::string> LoadChecked(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " is not there"));
+  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const std::string digest = bytes.substr(0, kDigestBytes);
   bytes.erase(0, std::min(bytes.size(), kDigestBytes));

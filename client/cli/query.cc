@@ -17,8 +17,8 @@ namespace privatemail::client::cli {
 namespace {
 
 constexpr char kFilterHelp[] =
-    "Only items whose payload matches. SENT IN CLEAR: the server learns it, and epsilon does not "
-    "cover it; use nothing that depends on the target: ";
+    "Only items whose payload matches. SENT IN CLEAR: the server learns the filter, and epsilon "
+    "does not cover it; it must not depend on the target: ";
 
 // Options of the joint scheme that the anchored one does not have.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
@@ -107,8 +107,7 @@ std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& 
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
                     "Spent by each query; required without --plan");
-  query->add_option("--delta", slots->delta,
-                    "Spent by each query, where the mechanism has one: the Gaussian ones");
+  query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
       ->add_option("--mechanism", slots->mechanism,
                    MechanismNames() +
@@ -117,25 +116,25 @@ void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
       ->capture_default_str();
   query->add_option("--radius", slots->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class. The answer counts the pairs "
-                    "of anchors within it");
+                    "among all within this distance, not the class. The answer says how many pairs "
+                    "of anchors are within it");
   query
       ->add_option("--private-iterations", slots->query.cost.private_iterations,
-                   "Joint: iterations that see the target, with noise after each")
+                   "Joint: number of iterations on the target, with noise after each")
       ->capture_default_str();
   query
       ->add_option("--post-process", slots->post_process,
-                   "Joint: where the iterations after the noise run, client or server")
+                   "Joint: the party that runs the iterations after the noise, client or server")
       ->capture_default_str();
   query->add_option("--dummies", slots->dummies_file,
-                    "Vectors of your own to hide among; the anchors if absent");
+                    "Your own vectors to draw dummies from; the anchors if absent");
   query->add_option("--dummy-labels", slots->dummy_labels_file, "Their labels");
 }
 
 void AddReportOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option(
       "--compare-images", slots->compare_images,
-      "The gallery's pictures on this machine, to show what a search without privacy finds");
+      "The gallery's pictures on this machine, to show the matches of a search without privacy");
   query->add_option("--report", slots->report_file, "Write an HTML report with pictures and plots");
 }
 
@@ -149,23 +148,24 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_option("NAME", slots.collection, "The collection")->required();
   AddChoice(
       query, "--scheme", &options->scheme, kSchemeNames,
-      "How the target is hidden. joint: noise on an embedding, finds the class. anchored: noise on "
-      "one row a class, beside the anchors' public coordinates; finds the class. cells: a noisy "
-      "choice of cells, whose items are ranked here; needs a collection with cells");
+      "How the target is hidden. joint: noise on an embedding; finds the class. anchored: noise on "
+      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
+      "choice of cells, whose items are ranked locally; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   AddReleaseOptions(query, &slots);
-  query->add_option("--plan", options->plan_file,
-                    "A file of `privatemail plan --out`: scheme cells with the plan's settings and "
-                    "epsilon, and its -k if none is given");
+  query->add_option(
+      "--plan", options->plan_file,
+      "File of `privatemail plan --out`: scheme cells with the plan's settings, epsilon "
+      "and, unless given, -k");
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   AddReportOptions(query, &slots);
   query->footer(absl::StrCat(
-      "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is an "
-      "older name of the same value.\n",
+      "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
+      "older name.\n",
       query->get_footer()));
   query->callback([&context, options, query] {
     if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {

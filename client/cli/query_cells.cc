@@ -51,30 +51,30 @@ absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionRespon
   return absl::FailedPreconditionError(absl::StrCat("--plan was made for the public parameters ",
                                                     ToHex(query.fingerprint), ", but collection ",
                                                     collection.name(),
-                                                    " has others now: make another with "
+                                                    " has others now: plan again with "
                                                     "`privatemail plan`; nothing was spent"));
 }
 
 absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
   if (collection.cells_ready()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the cells of collection ", collection.name(),
-                                             " do not answer yet (", collection.cells(),
-                                             "): try it again later; nothing was spent"));
+                                             " are not ready yet (", collection.cells(),
+                                             "): try again later; nothing was spent"));
 }
 
 std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection,
                                        const CellQueryOptions& options) {
   std::vector<std::string> warnings;
   if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(absl::StrCat("cells answer with what was stored at the last build; ",
+    warnings.push_back(absl::StrCat("answers are from the last build; ",
                                     Counted(collection.changes_since_embedding(), "change"),
-                                    " since may not be shown, deletions apart, which always are: "
-                                    "`privatemail build ",
-                                    collection.name(), "`, by who may write, shows them all"));
+                                    " since may be missing, except for deletions: `privatemail "
+                                    "build ",
+                                    collection.name(), "` (write access) includes them"));
   }
   if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
     warnings.push_back(absl::StrCat(options.items, " items are requested, but the gallery has ",
-                                    collection.embedded_items(), ": no more come back"));
+                                    collection.embedded_items(), ": no more are returned"));
   }
   return warnings;
 }
@@ -140,7 +140,7 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
       PlaceText(outcome.prepared.state.target, outcome.target.guessed, parameters,
                 client.targets().relative_residual()),
       absl::StrFormat(
-          "  the nearest of %d items that came back, for %s: %s of partition %d\n"
+          "  the nearest of %d returned items, for %s: %s of partition %d\n"
           "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
           "  features %.1f ms, release %.1f ms, answer %.1f ms\n",
           outcome.result.candidates,
@@ -212,7 +212,7 @@ std::string PlaceText(const CellTarget& target, bool guessed, const PublicParame
   if (!target.label.has_value()) return "";
   const auto slot = parameters.SlotOf(*target.label);
   return absl::StrCat(
-      "  ranked by coordinates of embedding ", target.embedding_version, ", placed as of class ",
+      "  ranked by coordinates of embedding ", target.embedding_version, ", placed as class ",
       slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "",
       relative_residual ? absl::StrFormat("; alignment residual %.4f", *relative_residual) : "",
       "\n");

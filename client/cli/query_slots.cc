@@ -96,10 +96,9 @@ absl::Status CheckLabelsAreGiven(const SlotsQuery& options,
   const bool guessed = std::any_of(targets.begin(), targets.end(),
                                    [](const NamedTarget& target) { return target.guessed; });
   if (traits.protects == MechanismTraits::Protects::kValue || !guessed) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--label must be given with ", traits.name,
-                   ", which does not hide the class: a class guessed from the features would tell "
-                   "what it is to hide"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--label must be given with ", traits.name,
+      ", which does not hide the class: a class guessed from the features would reveal them"));
 }
 
 // The delta that one query spends. A pure law spends some only over several iterations.
@@ -116,17 +115,16 @@ std::vector<std::string> WarningsAbout(const SlotsQuery& options,
                                        const v1::GetCollectionResponse& collection) {
   std::vector<std::string> warnings;
   if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(
-        absl::StrCat(collection.embedded_items(), " items are searchable, ", collection.items(),
-                     " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
-                     " since the last build may not be shown, deletions apart, which always are: "
-                     "`privatemail build ",
-                     collection.name(), "`, by who may write, shows them all"));
+    warnings.push_back(absl::StrCat(
+        collection.embedded_items(), " items are searchable, ", collection.items(),
+        " are stored, and ", Counted(collection.changes_since_embedding(), "change"),
+        " since the last build may be missing, except for deletions: `privatemail build ",
+        collection.name(), "` (write access) includes them"));
   }
   if (options.query.filter) {
     warnings.emplace_back(
-        "the server reads --filter in clear, and the guarantee does not cover it: what it tells "
-        "about your query is told");
+        "the server reads --filter in clear, and the guarantee does not cover it: a filter that "
+        "depends on the target reveals it");
   }
   return warnings;
 }
@@ -293,13 +291,12 @@ std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
     }
   }
   text << "      (= marks the class "
-       << (outcome.target.guessed ? "guessed for the query, not a known one)\n"
-                                  : "given for the query)\n");
+       << (outcome.target.guessed ? "guessed for the query)\n" : "given for the query)\n");
   for (const std::string& fact : report.facts) text << "  " << fact << "\n";
   if (outcome.result.truncated) {
     text << (outcome.prepared.request.has_filter()
-                 ? "  fewer items than asked for fit the filter: all are shown\n"
-                 : "  the gallery holds fewer items than asked for: all are shown\n");
+                 ? "  fewer items than -k match the filter: all are shown\n"
+                 : "  the gallery has fewer items than -k: all are shown\n");
   }
   return text.str();
 }

@@ -134,7 +134,7 @@ void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
             if (!rows.ok()) throw CLI::ConversionError(std::string(rows.status().message()));
             options->rows = *std::move(rows);
           },
-          "Rows of --vectors to search for, each a query of its own: 7, 0-9, 3,7,9-12 or all")
+          "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all")
       ->expected(1, kMaxWords)
       ->allow_extra_args(false)
       ->type_name("ROWS");
@@ -146,17 +146,18 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name; one for all or one each; - reads them from standard "
-      "input, a line each, hidden from process lists; guessed from the anchors if absent. Not "
-      "sent, but not hidden by the mechanisms of Inference Privacy either");
+      "Class of the query, number or name; one for all queries or one each; - reads one a line "
+      "from "
+      "standard input, hidden from process lists; guessed from the anchors if absent. Never sent, "
+      "but mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
 
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
-  command->add_option(
-      "--own-anchors", options->own_anchors_file,
-      "Cells with --cell-code none: the collection's anchors, in its order, by the model that made "
-      "--vectors (.npy .fvecs .csv); they stay on this machine");
+  command->add_option("--own-anchors", options->own_anchors_file,
+                      "Cells with --cell-code none: features of the collection's anchors, in its "
+                      "order, by the model "
+                      "of --vectors (.npy .fvecs .csv); never sent");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {

@@ -24,7 +24,7 @@
 #include "privatemail/cell_client.h"
 #include "privatemail/joint_client.h"
 
-// explain, resend and rank: commands on what earlier queries saved on this machine. None spends.
+// `privatemail explain`, `resend` and `rank`: commands on saved releases and items. None spends.
 
 namespace privatemail::client::cli {
 namespace {
@@ -44,7 +44,7 @@ struct RankOptions {
 };
 
 constexpr char kPrepared[] =
-    " bytes and nothing else (kept before sending; whether they arrived is not known here):\n";
+    " bytes and nothing else (saved before sending; delivery is not recorded):\n";
 
 std::string RowName(const PublicParameters& parameters, int64_t row) {
   const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
@@ -54,8 +54,8 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
 
 std::string ReleaseForm(const LastRelease& last) {
   if (last.scheme == Scheme::kAnchored) {
-    return "anchored: a noisy row that points to each class, then the anchors' coordinates, which "
-           "depend on no target";
+    return "anchored: one noisy row per class, then the anchors' coordinates, which depend on no "
+           "target";
   }
   return last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
 }
@@ -165,7 +165,7 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
   for (size_t i = 0; i < result.matches.size(); ++i) {
     absl::StrAppendFormat(&text, "%4d  %s\n", i + 1, Printable(result.matches[i].id));
   }
-  text += "  spent nothing: the rows are those of the last release\n";
+  text += "  spent nothing: the rows of the last release were sent again\n";
   return Result{.json = {{"collection", last.request.collection()},
                          {"scheme", NameOf(last.scheme)},
                          {"label", label},
@@ -237,7 +237,7 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
       .text = absl::StrCat(
           "collection ", Printable(request.collection()), "\n", MatchesText(result, parameters),
           PlaceText(target, guessed, parameters), "  the nearest of ", result.candidates,
-          " items that came back; spent nothing: the bytes are those of the last release\n")};
+          " returned items; spent nothing: the bytes of the last release were sent again\n")};
 }
 
 absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& options) {
@@ -277,8 +277,8 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
                                 MatchesText(result, cached.parameters),
                                 PlaceText(place, target.guessed, cached.parameters),
                                 "  the nearest of ", Counted(result.candidates, "item"),
-                                " that came back so far, as they were then; nothing was sent or "
-                                "spent\n")},
+                                " received so far, in their state at that time; nothing was sent "
+                                "or spent\n")},
           context.json);
   }
   return absl::OkStatus();
@@ -287,17 +287,17 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
 void AddResend(CLI::App& app, Context& context) {
   auto options = std::make_shared<ResendOptions>();
   CLI::App* resend = AddCommand(app, "resend",
-                                "Send the last release again, at no cost, and read one class of "
-                                "the answer or, of one for cells, the nearest to its target");
+                                "Send the last release again, at no cost, and print the matches of "
+                                "one class or, for cells, the items nearest to the target");
   resend->add_option("--label", options->label,
-                     "Joint and anchored: the class whose matches to read, - from standard input; "
-                     "the server is not told. Cells with --cell-code none: the target's class, "
-                     "guessed if absent");
+                     "Joint and anchored: the class whose matches to print, - from standard "
+                     "input; not sent. Cells with --cell-code none: the target's class, guessed "
+                     "if absent");
   AddFeatureOptions(resend, &options->target);
   AddOwnAnchorsOption(resend, &options->target);
   resend->add_option(
       "-k", options->k,
-      absl::StrCat("Matches wanted; if absent as many as before, for cells ", kDefaultMatches));
+      absl::StrCat("Number of matches; if absent as before, for cells ", kDefaultMatches));
   SetRun(resend, context, options, &Resend);
 }
 
@@ -310,12 +310,11 @@ void AddRank(CLI::App& app, Context& context) {
   AddOwnAnchorsOption(rank, &options->targets);
   rank->add_option("-k", options->k, "Number of matches")->capture_default_str();
   rank->footer(
-      "Whether you ask the server after a look at this is seen by the server: to hide what you "
-      "hold, do not let it depend on what you find. `privatemail query --scheme cells` keeps what "
-      "comes back in the folder of --state, 64 MiB a collection at most, and where items are "
-      "coordinates (--cell-code none) those of the last build that answered, with the anchors. "
-      "Items may have changed or been deleted since they came. "
-      "Labels are for such collections alone.");
+      "The server sees whether a query follows: a decision that depends on this result reveals "
+      "something about the target. `privatemail query --scheme cells` stores received items in the "
+      "folder of --state, at most 64 MiB per collection; with --cell-code none only those of the "
+      "last build, with the anchors. Items may have changed or been deleted since. Labels are for "
+      "collections with --cell-code none only.");
   SetRun(rank, context, options, &Rank);
 }
 
@@ -323,8 +322,8 @@ void AddRank(CLI::App& app, Context& context) {
 
 void AddReplayCommands(CLI::App& app, Context& context) {
   SetRun(AddCommand(app, "explain",
-                    "Show the last release as it was prepared for the server, row by row or cell "
-                    "by cell; of several targets, the last one's"),
+                    "Show the last release as prepared for the server, row by row or cell by "
+                    "cell"),
          context, std::make_shared<std::string>(), &Explain);
   AddResend(app, context);
   AddRank(app, context);

@@ -253,11 +253,10 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   CLI::App* command =
       AddCommand(app, "sensitivity", "Bound the change of a release when its target is replaced");
   command
-      ->add_option(
-          "--bound", options->bound,
-          absl::StrCat(SensitivityBoundNames(), "; the first is what releases use by default"))
+      ->add_option("--bound", options->bound,
+                   absl::StrCat(SensitivityBoundNames(), "; releases use the first by default"))
       ->required();
-  command->add_option("--targets", options->targets, "Slots: the number of classes")->required();
+  command->add_option("--targets", options->targets, "Number of slots, one per class")->required();
   command->add_option("--anchor-labels", options->labels_file, "Labels of the anchors")->required();
   command->add_option("--anchors", options->anchors_file,
                       "Their vectors (.npy .fvecs .csv), for known-anchors");
@@ -276,8 +275,8 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
                        "Rows that differ: 2, or 1 when the class is public; for known-anchors and "
                        "replace-target")
           ->capture_default_str();
-  CLI::Option* seed =
-      command->add_option("--seed", options->seed, "Repeatable start; secure bits if absent");
+  CLI::Option* seed = command->add_option("--seed", options->seed,
+                                          "Seed of a repeatable start; secure bits if absent");
   SetRun(command, context, options, [changed, seed](const Context&, SensitivityOptions given) {
     given.changed_is_set = changed->count() > 0;
     given.seeded = seed->count() > 0;

@@ -30,13 +30,13 @@ absl::StatusOr<PrivateFile> OpenFile(const SnapshotOptions& options) {
   absl::StatusOr<PrivateFile> file = PrivateFile::Create("--out", options.out, existing);
   if (!absl::IsAlreadyExists(file.status())) return file;
   return absl::AlreadyExistsError(
-      absl::StrCat(file.status().message(), ": --force replaces it by the snapshot"));
+      absl::StrCat(file.status().message(), ": replace it with --force"));
 }
 
 absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(PrivateFile file, OpenFile(options));
-  // A damaged snapshot is found now, while it can be fetched again.
+  // Detects a damaged snapshot while it can be fetched again.
   uint64_t version = 0;
   SnapshotReader check({[&](const v1::SnapshotCollection& head) {
                           version = head.latest_version();
@@ -46,8 +46,8 @@ absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& o
                         {}});
   const auto checked = [&](const absl::Status& status) -> absl::Status {
     if (status.ok()) return status;
-    return absl::DataLossError(absl::StrCat("what the server sent for --out ", options.out,
-                                            " is damaged: ", status.message()));
+    return absl::DataLossError(absl::StrCat("the snapshot that the server sent for --out ",
+                                            options.out, " is damaged: ", status.message()));
   };
   ProgressBar bar("snapshot");
   uint64_t bytes = 0;
@@ -184,9 +184,9 @@ absl::StatusOr<Result> Restore(const Context& context, const RestoreOptions& opt
   std::string text = absl::StrCat(
       "restored ", Counted(collection.items(), "item"), " of the collection ",
       Printable(head.name()), " as ", options.name,
-      same_digest ? ", with the digest that it had: budgets granted for it go on\n"
-                  : ", with a digest of its own, because the server has a collection with that "
-                    "of the snapshot: to clients it is another one\n");
+      same_digest ? ", with its former digest: budgets granted for it stay valid\n"
+                  : ", with a new digest, because the server has a collection with the snapshot's: "
+                    "clients see another collection\n");
   if (!built) {
     absl::StrAppend(&text, "run `privatemail build ", options.name,
                     "` to make it answer searches\n");
@@ -204,18 +204,17 @@ void AddSnapshot(CLI::App& app, Context& context) {
   auto options = std::make_shared<SnapshotOptions>();
   CLI::App* snapshot = AddCommand(
       app, "snapshot",
-      "Save a collection, as it is at one moment, to a file; searches and uploads go on meanwhile");
+      "Save a consistent copy of a collection to a file while searches and uploads continue");
   snapshot->add_option("NAME", options->name, "The collection")->required();
   snapshot
       ->add_option("--out", options->out,
-                   "The file, for you alone (mode 0600): it holds every vector, label and payload "
-                   "in the clear")
+                   "The file (mode 0600): it holds every vector, label and payload in the clear")
       ->required();
-  snapshot->add_flag("--force", options->force, "Replace a file that is there");
+  snapshot->add_flag("--force", options->force, "Replace an existing file");
   snapshot->footer(absl::StrCat(
-      "The file holds anchors, parameters and items, not the embedding, which restore computes "
-      "again, nor keys. It is checked while it is written; if anything fails, a file that was "
-      "there stays. Takes a key with scope admin.\n",
+      "The file holds anchors, parameters and items; no keys, and not the embedding, which restore "
+      "recomputes. It is verified while it is written; on failure an existing file stays. Needs a "
+      "key with scope admin.\n",
       snapshot->get_footer()));
   SetRun(snapshot, context, options, &Snapshot);
 }
@@ -224,15 +223,16 @@ void AddRestore(CLI::App& app, Context& context) {
   auto options = std::make_shared<RestoreOptions>();
   CLI::App* restore = AddCommand(
       app, "restore", "Create a collection from a file that `privatemail snapshot` wrote");
-  restore->add_option("NAME", options->name, "The new collection; any name that is free")
-      ->required();
+  restore->add_option("NAME", options->name, "Name of the new collection")->required();
   restore->add_option("--in", options->in, "The file")->required();
-  restore->add_flag("--no-build", options->no_build, "Leave building it to `privatemail build`");
+  restore->add_flag("--no-build", options->no_build, "Do not build the collection");
   restore->footer(absl::StrCat(
-      "The whole file is checked before anything is sent, and stored as a whole or not at all. The "
-      "new collection keeps the digest of the snapshot's, so that budgets and anchors that clients "
-      "hold stay valid, unless the server has a collection with it; then it gets a digest of its "
-      "own. Takes a key with scope admin.\n",
+      "The whole file is verified before anything is sent, and stored completely or not at all. "
+      "The "
+      "new collection keeps the snapshot's digest, so that clients' budgets and anchors stay "
+      "valid, "
+      "unless the server has a collection with it; then it gets a new one. Needs a key with scope "
+      "admin.\n",
       restore->get_footer()));
   SetRun(restore, context, options, &Restore);
 }

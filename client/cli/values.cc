@@ -58,7 +58,7 @@ absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view
   if (end && *end > now && *end <= now + kMaxLifetime) return *end;
   return absl::InvalidArgumentError(absl::StrCat(
       flag,
-      " must be a time to come within a hundred years, like 30d, 12h, 90m, 2027-01-31 or "
+      " must be a future time within a hundred years, such as 30d, 12h, 90m, 2027-01-31 or "
       "2027-01-31T12:00:00Z, but is \"",
       text, "\""));
 }

@@ -98,7 +98,7 @@ absl::Status Run(const EvaluationOptions& options) {
   try {
     return cli::WithFlagName(Evaluate(options), *options.app);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("this machine has not enough memory for that");
+    return absl::ResourceExhaustedError("not enough memory on this machine");
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
   }

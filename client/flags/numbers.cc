@@ -105,7 +105,7 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
     double value = 0;
     if (!absl::SimpleAtod(number, &value) || !(value > 0 && value * unit <= kMaxBytes)) {
       throw CLI::ConversionError(absl::StrCat(
-          flags, " must be a number of bytes, as 2500, 800K or 2M, but is \"", text, "\""));
+          flags, " must be a number of bytes such as 2500, 800K or 2M, but is \"", text, "\""));
     }
     *bytes = static_cast<int64_t>(value * unit);
   };

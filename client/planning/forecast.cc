@@ -169,17 +169,18 @@ absl::Status CheckForeseeable(const PublicParameters& parameters, const Anchors&
                               int64_t items) {
   if (parameters.cell_partitions.empty()) {
     return absl::FailedPreconditionError(
-        "the collection has no cells: its operator has made it without --cells");
+        "the collection has no cells: it was created without --cells");
   }
   if (parameters.SendsCoordinates()) {
     return absl::FailedPreconditionError(
-        "what queries find is not foreseen where cell_code is none: coordinates rank what comes "
-        "back, which tell little but the class");
+        "recall is not predicted where cell_code is none: items are ranked by coordinates, which "
+        "tell "
+        "little but the class");
   }
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   if (anchors.features.rows() < kFewestAnchors) {
     return absl::FailedPreconditionError(
-        absl::StrCat("nothing can be foreseen from fewer than ", kFewestAnchors,
+        absl::StrCat("nothing can be predicted from fewer than ", kFewestAnchors,
                      " anchors: the collection has ", anchors.features.rows()));
   }
   if (items >= 1) return absl::OkStatus();

@@ -167,14 +167,14 @@ std::string Ceiling::InWords(double epsilon, double wished) const {
 
 std::string QueryPlan::OpenFidelityInWords() const {
   return absl::StrFormat(
-      "even a search that hides nothing is foreseen to have %.2f (%.2f to %.2f) of the %d "
+      "even a search that hides nothing is predicted to have %.2f (%.2f to %.2f) of the %d "
       "nearest items among its matches, as the codes that items come back in rank them",
       open_fidelity->value, open_fidelity->low, open_fidelity->high, k);
 }
 
 std::string QueryPlan::OpenRecallInWords(double wished) const {
   const std::string found = absl::StrFormat(
-      "a search that hides nothing is foreseen to find the class among its %d matches with "
+      "a search that hides nothing is predicted to find the class among its %d matches with "
       "probability %.2f (%.2f to %.2f), rather more",
       k, open_recall->value, open_recall->low, open_recall->high);
   return open_recall->value < wished ? absl::StrFormat("no ceiling, but even %s", found)

@@ -64,10 +64,10 @@ struct QueryPlan {
   std::optional<Estimate> open_fidelity = {};
   std::optional<Estimate> open_recall = {};
 
-  // "even a search that hides nothing is foreseen to have ...". Requires open_fidelity.
+  // "even a search that hides nothing is predicted to have ...". Requires open_fidelity.
   std::string OpenFidelityInWords() const;
-  // "no ceiling, but even a search that hides nothing is foreseen to find ...": where all items
-  // come back, recall is foreseen too low (docs/results.md). Requires open_recall.
+  // "no ceiling, but even a search that hides nothing is predicted to find ...": where all items
+  // come back, recall is predicted too low (docs/results.md). Requires open_recall.
   std::string OpenRecallInWords(double wished) const;
 };
 

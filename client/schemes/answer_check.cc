@@ -20,7 +20,7 @@ absl::Status CheckMatch(const PublicParameters& parameters, const ExpectedAnswer
         absl::StrCat("squared_distance must be finite, but is ", match.squared_distance()));
   }
   if (!expected.with_payloads && !match.payload().empty()) {
-    return absl::DataLossError("there is a payload, but none was asked for");
+    return absl::DataLossError("payload must be empty, but is not: none was requested");
   }
   return CheckPayload(match.payload());
 }

@@ -99,8 +99,8 @@ absl::StatusOr<AnchorCoordinates> JoinCoordinates(
   };
   if (std::all_of(chunks.begin(), chunks.end(), has_none)) {
     return absl::UnavailableError(
-        "the anchors came without coordinates: what answers for the collection's cells is being "
-        "made; fetch them again later");
+        "anchors have no coordinates yet: the collection's cells are being built; fetch them again "
+        "later");
   }
   AnchorCoordinates joined{
       .rows = Matrix(parameters.anchor_count, parameters.settings.embedding_dim),

@@ -1,6 +1,6 @@
-// Reproducible bits for evaluation and tests: whoever knows the seed knows the noise, so a release
-// made of them hides nothing. A room of its own, which no program that opens a network channel
-// links; a test reads the link graph.
+// Reproducible bits for evaluation and tests. A release made of them hides nothing from anyone with
+// the seed, so no program that opens a network channel links this library; a test reads the link
+// graph.
 #ifndef PRIVATEMAIL_CLIENT_SEEDED_BITS_SEEDED_BITS_H_
 #define PRIVATEMAIL_CLIENT_SEEDED_BITS_SEEDED_BITS_H_
 
@@ -23,8 +23,8 @@ class SeededBits final : public BitSource {
   std::mt19937_64 generator_;
 };
 
-// A seed for one part of an experiment: parts of other names or numbers have streams that have
-// nothing to do with it (the finalizer of SplitMix64, Steele, Lea, Flood 2014).
+// The seed of one part of an experiment; parts of different names or numbers have unrelated streams
+// (the finalizer of SplitMix64, Steele, Lea, Flood 2014).
 uint64_t SeedOf(absl::string_view part, uint64_t seed, uint64_t number = 0);
 
 }  // namespace privatemail::client

@@ -176,10 +176,11 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
     return absl::InvalidArgumentError("give --cert and --cert-key together");
   }
   if (options.insecure && !options.certificate_file.empty()) {
-    return absl::InvalidArgumentError("--cert needs TLS: leave --insecure away");
+    return absl::InvalidArgumentError("--cert needs TLS: remove --insecure");
   }
   if (options.insecure && !options.key_file.empty()) {
-    return absl::InvalidArgumentError("--key-file needs TLS: --insecure would show the key");
+    return absl::InvalidArgumentError(
+        "--key-file needs TLS: --insecure would send the key in clear; remove it");
   }
   if (options.insecure) return grpc::InsecureChannelCredentials();
   PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));

@@ -108,23 +108,22 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   if (says("connection refused")) {
     return absl::StrCat("connection refused: is privatemaild running?",
                         NamesHost(options.server)
-                            ? " (Of several addresses of a name one may answer so, and another "
-                              "fail otherwise: give --server the one that is meant.)"
+                            ? " (A name may have several addresses: give --server the right one.)"
                             : "");
   }
   if (says("is not in peer certificate")) {
     return absl::StrCat("its certificate is for other names (", reason,
                         "): give --server one that it names, or --trust its fingerprint");
   }
-  if (says("wrong version number")) return "it does not speak TLS: is it run with --insecure?";
+  if (says("wrong version number")) return "it does not speak TLS: does it run with --insecure?";
   const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
   if (hung_up && options.insecure) {
-    return "it closed the connection: it probably speaks TLS, so leave --insecure away and give "
-           "--trust or --ca";
+    return "it closed the connection: it probably speaks TLS, so replace --insecure by --trust or "
+           "--ca";
   }
   if (options.certificate_file.empty() && (hung_up || says("certificate required"))) {
     return absl::StrCat("it closed the connection (", reason,
-                        "): if it demands certificates of its clients, give --cert and --cert-key");
+                        "): if it requires client certificates, give --cert and --cert-key");
   }
   return std::string(reason);
 }
@@ -142,8 +141,8 @@ absl::Status Explain(const ConnectionOptions& options, const absl::Status& statu
   }
   // Cancelled by the server: cancellations of the client return their own status.
   if (status.code() == absl::StatusCode::kCancelled) {
-    return absl::UnavailableError(absl::StrCat(
-        "server ", options.server, " ended the call, as one does that is being stopped"));
+    return absl::UnavailableError(
+        absl::StrCat("server ", options.server, " ended the call: it is probably being stopped"));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options.server,

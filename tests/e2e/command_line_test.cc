@@ -252,9 +252,8 @@ TEST_F(Advice, AQueryWarnsOfItemsThatAreNotSearchableYet) {
   Write("more", SeparatedClasses(kItems + 5, 2));
   Ingest("more");
   const std::string warning =
-      "200 items are searchable, 205 are stored, and 5 changes since the last build may not be "
-      "shown, deletions apart, which always are: `privatemail build things`, by who may write, "
-      "shows them all";
+      "200 items are searchable, 205 are stored, and 5 changes since the last build may be "
+      "missing, except for deletions: `privatemail build things` (write access) includes them";
   EXPECT_EQ(Answer(query)["warnings"], json::array({warning}));
   EXPECT_THAT(Run(query).err, HasSubstr("warning: " + warning + "\n"));
 }

@@ -119,9 +119,9 @@ TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
                       "--filter", which}))
         .out;
   };
-  const std::string short_of = "fewer items than asked for fit the filter";
+  const std::string short_of = "fewer items than -k match the filter";
   EXPECT_THAT(query("20", R"({"path":"n","lt":-1})"),
-              AllOf(HasSubstr(short_of), Not(HasSubstr("the gallery holds fewer"))));
+              AllOf(HasSubstr(short_of), Not(HasSubstr("the gallery has fewer"))));
   EXPECT_THAT(query("5", filter), Not(HasSubstr("fewer")));
   EXPECT_EQ(Run({"items", "list", "things", "--filter", R"({"path":"n","lt":-1})"}).out,
             "no items\n");

@@ -142,7 +142,7 @@ TEST_F(PrivacyCommands, AGrantBelowWhatIsSpentSaysThatNothingIsLeft) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
   const Outcome less = Run({"budget", "set", "things", "--epsilon", ".5", "--delta", ".1"});
   EXPECT_EQ(less.exit_code, 0);
-  EXPECT_THAT(less.err, HasSubstr("nothing is left of this: epsilon 1 is spent already"));
+  EXPECT_THAT(less.err, HasSubstr("nothing is left of this budget: epsilon 1 is spent already"));
   const Outcome more = Run({"budget", "set", "things", "--epsilon", "3", "--delta", ".1"});
   EXPECT_EQ(more.err, "");
 }
@@ -262,7 +262,7 @@ TEST_F(PrivacyCommands, ExplainStatesWhatWasPreparedAndNothingElse) {
     const std::string words = Run({"explain"}).out;
     const std::vector<std::string> facts = {
         "Prepared for the server, " + answer["bytes"]["up"].dump() +
-            " bytes and nothing else (kept before sending; whether they arrived is not known here)",
+            " bytes and nothing else (saved before sending; delivery is not recorded)",
         "collection   things\n",
         "digest       " + Info()["digest"].get<std::string>() + "\n",
         "matches      3 for every slot\n",

@@ -77,7 +77,7 @@ TEST_F(Tls, UntrustedCertificateIsRefused) {
 
 TEST_F(Tls, InsecureClientOfATlsServerIsRefused) {
   ExpectRefused({"--insecure"}, "UNAVAILABLE",
-                {daemon_->address(), "it probably speaks TLS, so leave --insecure away"});
+                {daemon_->address(), "it probably speaks TLS, so replace --insecure"});
 }
 
 TEST_F(Tls, TlsClientOfAnInsecureServerIsRefused) {

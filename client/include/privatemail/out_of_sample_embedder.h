@@ -14,8 +14,8 @@ namespace privatemail::client {
 
 // Embeds the anchors locally and noise-free by the collection's settings, aligns them to the
 // server's coordinates by the best similarity, and embeds a target as one more row that moves no
-// anchor. So errors are the same for every target. Held by the client; sees targets only while
-// Embed and GuessLabel run. Immutable, thread-safe.
+// anchor: errors do not depend on the target. Held by the client; sees targets only while Embed and
+// GuessLabel run. Immutable, thread-safe.
 //
 //   symbol | meaning         | Create: O(T n^2 d) time, 8 T n k bytes
 //   n, d   | unit anchors    | Embed:  O(n (d + T k)) time

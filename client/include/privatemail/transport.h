@@ -48,7 +48,7 @@ struct ConnectionOptions {
 //                                  when the key exceeds its rate
 //   changes                        never
 // Statuses are the server's, except:
-//   UNAVAILABLE        the server cannot be reached; the message names it and how to mend that
+//   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
 //   DEADLINE_EXCEEDED  no answer within options.deadline
 class Transport {
  public:

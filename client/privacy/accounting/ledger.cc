@@ -92,11 +92,11 @@ absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
 absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
-      "it was copied, restored or lost, or the witness was given another mode or a hard link, ",
-      "and what was spent since is unknown, so nothing more is. ",
+      "it was copied, restored or lost, or the witness was given another mode or a hard link; ",
+      "charges since are unknown, so none is accepted. ",
       "Its content stays readable (privatemail budget history NAME). ",
       "To start anew, move it and ", path, ".witness away ",
-      "and grant with privatemail budget set no more than is certainly left"));
+      "and grant with privatemail budget set at most the budget that is certainly left"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ absl::Status CheckDistinctIds(const Response& response) {
   absl::flat_hash_set<std::string_view> ids(items);
   for (const v1::RetrieveCellsResponse& message : response) {
     for (const std::string& id : message.ids()) {
-      if (!ids.insert(id).second) return absl::DataLossError("answer: an item came twice");
+      if (!ids.insert(id).second) return absl::DataLossError("answer: an item is repeated");
     }
   }
   return absl::OkStatus();
@@ -111,15 +111,15 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   items_left_ -= message.ids_size();
   if (items_left_ < 0) {
     return absl::DataLossError(
-        absl::StrCat("answer: ", -items_left_, " items more than were asked for came"));
+        absl::StrCat("answer: ", -items_left_, " items more than requested"));
   }
   bytes_left_ -= static_cast<int64_t>(message.ByteSizeLong());
   if (bytes_left_ < 0) {
     return absl::DataLossError(
-        absl::StrCat("answer: ", -bytes_left_, " bytes more than its items can take came"));
+        absl::StrCat("answer: ", -bytes_left_, " bytes more than its items can take"));
   }
   if (message.ids_size() > 0 || empty_messages_left_-- > 0) return absl::OkStatus();
-  return absl::DataLossError("answer: a second message without any item came");
+  return absl::DataLossError("answer: a second message without items");
 }
 
 absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target) {
@@ -127,7 +127,7 @@ absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget&
   return absl::AbortedError(absl::StrCat(
       "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
       target.embedding_version,
-      ": the collection was built in between; fetch the anchors and ask for the same cells again, "
+      ": the collection was built in between; fetch the anchors and send the same request again, "
       "which costs nothing"));
 }
 

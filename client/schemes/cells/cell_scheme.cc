@@ -15,7 +15,7 @@ absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const
                                               const std::optional<FloatMatrix>& own_anchors) {
   if (parameters.cell_partitions.empty()) {
     return absl::FailedPreconditionError(
-        "the collection has no cells: its operator has made it without --cells");
+        "the collection has no cells: it was created without --cells");
   }
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, anchors, own_anchors));

@@ -212,7 +212,7 @@ TEST(Forecast, SaysWhatItCannotForesee) {
   PublicParameters without_codes = clouds.parameters;
   without_codes.cell_code = CellCode::kNone;
   EXPECT_THAT(Forecaster::Create(without_codes, clouds.anchors, 100),
-              FailsWith(kFailedPrecondition, "not foreseen where cell_code is none"));
+              FailsWith(kFailedPrecondition, "not predicted where cell_code is none"));
   clouds.parameters.cell_partitions.clear();
   EXPECT_THAT(Forecaster::Create(clouds.parameters, clouds.anchors, 100),
               FailsWith(kFailedPrecondition, "the collection has no cells"));

@@ -193,7 +193,7 @@ TEST(QueryPlan, HoldsARecallThatIsOutOfReachAgainstASearchThatHidesNothing) {
   EXPECT_NEAR(plan.open_recall->value, 1, 1e-12);
   EXPECT_THAT(
       plan.OpenRecallInWords(.95),
-      HasSubstr("no ceiling: a search that hides nothing is foreseen to find the class among "
+      HasSubstr("no ceiling: a search that hides nothing is predicted to find the class among "
                 "its 4 matches with probability 1.00 ("));
   wish.recall = .1;
   ASSERT_OK_AND_ASSIGN(const QueryPlan within, Plan(wish));
@@ -214,7 +214,7 @@ TEST(QueryPlan, HoldsAFidelityThatCodesDoNotReachAgainstASearchThatHidesNothing)
   EXPECT_LT(plan.open_fidelity->value, .9);
   EXPECT_GE(plan.open_fidelity->value, plan.forecast.fidelity.value - 1e-12);
   EXPECT_THAT(plan.OpenFidelityInWords(),
-              HasSubstr("even a search that hides nothing is foreseen to have 0."));
+              HasSubstr("even a search that hides nothing is predicted to have 0."));
 
   wish.fidelity = plan.open_fidelity->value - .01;
   wish.epsilon = .5;

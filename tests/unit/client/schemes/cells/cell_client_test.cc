@@ -156,12 +156,12 @@ const Fault kFaults[] = {
      "it must have a code for each of its 4 items, but has 3"},
     {[](Answer* a) { (*a)[1].mutable_codes()->replace(0, 2, std::string("\x00\x7e", 2)); },
      "message 1: codes must decode to finite values"},
-    {[](Answer* a) { (*a)[1].set_ids(0, "item 2"); }, "answer: an item came twice"},
+    {[](Answer* a) { (*a)[1].set_ids(0, "item 2"); }, "answer: an item is repeated"},
     {[](Answer* a) { (*a)[1].set_ids(0, "\xff"); }, "an id is not UTF-8"},
-    {[](Answer* a) { a->push_back(MessageOf(6, 1)); }, "1 items more than were asked for came"},
+    {[](Answer* a) { a->push_back(MessageOf(6, 1)); }, "1 items more than requested"},
     {[](Answer* a) { (*a)[1].set_ids(0, std::string(1 << 16, 'x')); },
-     "bytes more than its items can take came"},
-    {[](Answer* a) { a->resize(4); }, "a second message without any item came"},
+     "bytes more than its items can take"},
+    {[](Answer* a) { a->resize(4); }, "a second message without items"},
 };
 
 TEST(CellClient, CorruptAnswerReturnsDataLossForEveryTarget) {

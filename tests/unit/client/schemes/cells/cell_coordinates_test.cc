@@ -212,7 +212,7 @@ TEST(CellCoordinates, MissingCoordinatesReturnUnavailable) {
     chunk.clear_embedding_version();
   }
   EXPECT_THAT(published.Client(),
-              FailsWith(absl::StatusCode::kUnavailable, "the anchors came without coordinates"));
+              FailsWith(absl::StatusCode::kUnavailable, "anchors have no coordinates yet"));
 }
 
 struct AnswerFault {
