@@ -8,15 +8,15 @@ using Result = absl::StatusOr<BaselineResult>;
 constexpr Baseline kBaselines[] = {
     {"pca", false, kProtectsNothing,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource&) -> Result {
-       return Pca(split, settings.pca);
+       return Pca(split, settings.dimension);
      }},
     {"t-sne", false, kTsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost&, BitSource& bits) -> Result {
        return Tsne(split, settings.tsne, bits);
      }},
     {"analyse-gauss", true, kAnalyseGaussProtects,
-     [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
-         -> Result { return AnalyseGauss(split, settings.analyse_gauss, cost, bits); }},
+     [](const DataSplit& split, const Settings& settings, const Cost& cost,
+        BitSource& bits) -> Result { return AnalyseGauss(split, settings.dimension, cost, bits); }},
     {"published-ppca", true, kPpcaProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
          -> Result { return PublishedPpca(split, settings.published_ppca, cost, bits); }},
@@ -25,7 +25,7 @@ constexpr Baseline kBaselines[] = {
          -> Result { return CandidatePpca(split, settings.candidate_ppca, cost, bits); }},
     {"random-projection", true, kRandomProjectionProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost, BitSource& bits)
-         -> Result { return RandomProjection(split, settings.random_projection, cost, bits); }},
+         -> Result { return RandomProjection(split, settings.dimension, cost, bits); }},
     {"dp-dsne", true, kDpDsneProtects,
      [](const DataSplit& split, const Settings& settings, const Cost& cost,
         BitSource& bits) -> Result { return DpDsne(split, settings.dp_dsne, cost, bits); }},
@@ -35,10 +35,9 @@ constexpr Baseline kBaselines[] = {
 
 Settings Settings::OfDimension(int64_t dimension) {
   Settings settings;
-  for (int64_t* each : {&settings.pca.dimension, &settings.analyse_gauss.dimension,
-                        &settings.published_ppca.dimension, &settings.candidate_ppca.dimension,
-                        &settings.random_projection.dimension, &settings.tsne.dimension,
-                        &settings.dp_dsne.tsne.dimension}) {
+  settings.dimension = dimension;
+  for (int64_t* each : {&settings.published_ppca.dimension, &settings.candidate_ppca.dimension,
+                        &settings.tsne.dimension, &settings.dp_dsne.tsne.dimension}) {
     *each = dimension;
   }
   return settings;

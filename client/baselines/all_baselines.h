@@ -14,11 +14,9 @@ namespace privatemail::client::baselines {
 
 // The options of all of them; each looks at its own.
 struct Settings {
-  PcaOptions pca;
-  AnalyseGaussOptions analyse_gauss;
+  int64_t dimension = 2;  // of the linear baselines
   PublishedPpcaOptions published_ppca;
   CandidatePpcaOptions candidate_ppca;
-  RandomProjectionOptions random_projection;
   TsneOptions tsne;
   DpDsneOptions dp_dsne;
 

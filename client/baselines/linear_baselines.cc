@@ -38,12 +38,11 @@ Matrix Mirrored(const Matrix& upper_triangle, Eigen::Index d) {
 
 }  // namespace
 
-absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options) {
-  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+absl::StatusOr<BaselineResult> Pca(const DataSplit& split, int64_t dimension) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, dimension));
   const RowVector mean = split.gallery.features.colwise().mean();
   const Matrix gallery = split.gallery.features.rowwise() - mean;
-  PM_ASSIGN_OR_RETURN(const Matrix axes,
-                      PrincipalAxes(gallery.transpose() * gallery, options.dimension));
+  PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(gallery.transpose() * gallery, dimension));
   return BaselineResult{gallery * axes, (split.targets.features.rowwise() - mean) * axes,
                         NoGuarantee()};
 }
@@ -76,13 +75,12 @@ absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& proj
   return result;
 }
 
-absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
-                                                const RandomProjectionOptions& options,
+absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split, int64_t dimension,
                                                 const Cost& cost, BitSource& bits) {
-  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
-  const double stddev = 1 / std::sqrt(static_cast<double>(options.dimension));
+  PM_RETURN_IF_ERROR(CheckSplit(split, dimension));
+  const double stddev = 1 / std::sqrt(static_cast<double>(dimension));
   PM_ASSIGN_OR_RETURN(const Matrix projection,
-                      NormalStart(split.gallery.features.cols(), options.dimension, stddev, bits));
+                      NormalStart(split.gallery.features.cols(), dimension, stddev, bits));
   PM_ASSIGN_OR_RETURN(NoisySketch sketch,
                       ReleaseSketch(split.targets.features, projection, cost, bits));
   return BaselineResult{split.gallery.features * projection, std::move(sketch.rows),
@@ -116,13 +114,12 @@ absl::StatusOr<NoisySecondMoments> ReleaseSecondMoments(const Matrix& rows, cons
   return result;
 }
 
-absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
-                                            const AnalyseGaussOptions& options, const Cost& cost,
-                                            BitSource& bits) {
-  PM_RETURN_IF_ERROR(CheckSplit(split, options.dimension));
+absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split, int64_t dimension,
+                                            const Cost& cost, BitSource& bits) {
+  PM_RETURN_IF_ERROR(CheckSplit(split, dimension));
   PM_ASSIGN_OR_RETURN(const NoisySecondMoments noisy,
                       ReleaseSecondMoments(split.gallery.features, cost, bits));
-  PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, options.dimension));
+  PM_ASSIGN_OR_RETURN(const Matrix axes, PrincipalAxes(noisy.moments, dimension));
   return BaselineResult{split.gallery.features * axes, split.targets.features * axes,
                         noisy.guarantee};
 }

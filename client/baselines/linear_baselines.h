@@ -12,22 +12,14 @@ namespace privatemail::client::baselines {
 
 inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
 
-struct PcaOptions {
-  int64_t dimension = 2;  // of the subspace, 1 to d; fewer lose more of the features
-};
-
 // Principal component analysis (Pearson 1901) of the gallery: rows minus the gallery's mean,
-// projected on the `dimension` heaviest eigenvectors of its covariance. Protects nothing. Draws no
-// bits. Errors: CheckSplit's.
-absl::StatusOr<BaselineResult> Pca(const DataSplit& split, const PcaOptions& options);
+// projected on the `dimension` (1 to d) heaviest eigenvectors of its covariance. Protects nothing.
+// Draws no bits. Errors: CheckSplit's.
+absl::StatusOr<BaselineResult> Pca(const DataSplit& split, int64_t dimension);
 
 inline constexpr char kRandomProjectionProtects[] =
     "each target's features, replaced by any others of length 1, from the server and whoever sees "
     "the sketch; not the gallery, which stays with the server";
-
-struct RandomProjectionOptions {
-  int64_t dimension = 2;  // of the sketch, 1 to d; more keep distances better and need more noise
-};
 
 // Kenthapadi, Korolova, Mironov and Mishra, "Privacy via the Johnson-Lindenstrauss Transform",
 // 2013: target x (1 x d) is released as x P + noise, P public with independent entries of N(0,
@@ -38,8 +30,7 @@ struct RandomProjectionOptions {
 // - Proven: exact noise, calibrated after Balle and Wang 2018 for SketchSensitivity.
 // - INVALID_ARGUMENT: CheckSplit's; a target that cannot be scaled to length 1; epsilon or delta
 //   out of the calibration's range. Otherwise the error of `bits`.
-absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split,
-                                                const RandomProjectionOptions& options,
+absl::StatusOr<BaselineResult> RandomProjection(const DataSplit& split, int64_t dimension,
                                                 const Cost& cost, BitSource& bits);
 
 // The noise step: rows (m x d, scaled to length 1) times projection (d x k, public), with noise in
@@ -62,10 +53,6 @@ inline constexpr char kAnalyseGaussProtects[] =
     "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
     "targets, which are ranked as they are";
 
-struct AnalyseGaussOptions {
-  int64_t dimension = 2;  // of the subspace, 1 to d
-};
-
 // Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving
 // Principal Component Analysis", 2014: gallery and targets are projected on the `dimension`
 // heaviest eigenvectors of the gallery's second moments (not centred) with symmetric Gaussian
@@ -76,9 +63,8 @@ struct AnalyseGaussOptions {
 // - Proven: exact noise, calibrated after Balle and Wang 2018 for SecondMomentSensitivity.
 // - INVALID_ARGUMENT: CheckSplit's; a row that cannot be scaled to length 1; epsilon or delta out
 //   of the calibration's range. Otherwise the error of `bits`.
-absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split,
-                                            const AnalyseGaussOptions& options, const Cost& cost,
-                                            BitSource& bits);
+absl::StatusOr<BaselineResult> AnalyseGauss(const DataSplit& split, int64_t dimension,
+                                            const Cost& cost, BitSource& bits);
 
 // The noise step: sum over rows of row^T row (d x d), with independent noise of one deviation on
 // the diagonal and above it, and the same mirrored below. rows: n x d, scaled to length 1.

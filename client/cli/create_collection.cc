@@ -139,19 +139,14 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
                      "Folder of public images, one sub-folder a class");
   AddExtractorOptions(create, &options->extractor);
   EmbeddingSettings& s = options->settings;
-  create->add_option("--bandwidth", s.kernel_bandwidth, "Kernel bandwidth over unit vectors")
-      ->capture_default_str();
+  AddEmbeddingOptions(create, &s);
   CLI::Option* alpha = create->add_option(
       "--alpha", s.alpha,
       "Weight of the label graph; if absent 60 / (largest label - smallest + 1) for the distance "
       "graph, .6 for the others");
-  create->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
-      ->capture_default_str();
   create->add_option("--steps", s.steps, "Iterations of client and server")->capture_default_str();
   create->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
       ->capture_default_str();
-  AddChoice(create, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
-  AddChoice(create, "--kernel", &s.kernel, kKernelNames, "Denominator of the feature kernel");
   create->add_flag_callback(
       "--no-normalise", [&s] { s.normalise = false; },
       "Do not scale the iterates to Frobenius norm sqrt(n)");

@@ -43,8 +43,8 @@ struct CellsQuery {
 absl::Status CheckLabelsUsable(const TargetOptions& targets, const PublicParameters& parameters,
                                const std::string& option);
 
-// Queries for each target in turn and prints each answer. Failures that can be foreseen here come
-// before the first charge.
+// Queries for each target in turn and prints each answer. Failures that this machine can detect
+// come before the first charge.
 absl::Status QueryCells(const Context& context, const CellsQuery& query);
 
 // Sends a request for cells. Reading stops at the first item beyond what the request allows.

@@ -30,8 +30,8 @@ struct SlotsQuery {
   std::string report_file;
 };
 
-// Queries for each target in turn and prints each answer. Failures that can be foreseen here come
-// before the first charge.
+// Queries for each target in turn and prints each answer. Failures that this machine can detect
+// come before the first charge.
 absl::Status QuerySlots(const Context& context, SlotsQuery options);
 
 }  // namespace privatemail::client::cli

@@ -49,7 +49,7 @@ absl::StatusOr<std::string> DataUri(const std::string& path) {
   return absl::StrCat("data:image/", type, ";base64,", absl::Base64Escape(bytes));
 }
 
-// alt: what the picture is here for, since the caption says which one it is.
+// alt: the role of the picture; the caption names it.
 absl::StatusOr<std::string> Figure(const ReportImage& image, const std::string& css_class,
                                    const std::string& alt, const std::string& mark) {
   std::string picture;

@@ -260,13 +260,8 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   command->add_option("--anchor-labels", options->labels_file, "Labels of the anchors")->required();
   command->add_option("--anchors", options->anchors_file,
                       "Their vectors (.npy .fvecs .csv), for known-anchors");
-  command->add_option("--bandwidth", s.kernel_bandwidth, "Kernel bandwidth over unit vectors")
-      ->capture_default_str();
+  AddEmbeddingOptions(command, &s);
   command->add_option("--alpha", s.alpha, "Weight of the label graph")->capture_default_str();
-  command->add_option("--dim", s.embedding_dim, "Dimensions of the embedding")
-      ->capture_default_str();
-  AddChoice(command, "--label-graph", &s.label_graph, kLabelGraphNames, "Graph over the labels");
-  AddChoice(command, "--kernel", &s.kernel, kKernelNames, "Denominator of the feature kernel");
   command->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
       ->capture_default_str();
   CLI::Option* changed =

@@ -76,14 +76,11 @@ void AddSizeOptions(CLI::App& app, EvaluationOptions* options) {
 
 void AddSettings(CLI::App& app, EvaluationOptions* options) {
   EmbeddingSettings& s = options->study.settings;
-  app.add_option("--bandwidth", s.kernel_bandwidth, "s")->capture_default_str();
+  cli::AddEmbeddingOptions(&app, &s);
   app.add_option("--alpha", s.alpha,
                  "Weight of labels; by their span if absent, as for "
                  "`privatemail collection create`");
-  app.add_option("--dim", s.embedding_dim, "Of the embedding")->capture_default_str();
   app.add_option("--steps", s.steps, "T, on either side")->capture_default_str();
-  cli::AddChoice(&app, "--label-graph", &s.label_graph, cli::kLabelGraphNames, "Over labels");
-  cli::AddChoice(&app, "--kernel", &s.kernel, cli::kKernelNames, "Over features");
 }
 
 bool Given(const EvaluationOptions& options, const char* flag) {

@@ -29,4 +29,16 @@ absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   return absl::InvalidArgumentError(absl::StrCat(flag, rest));
 }
 
+void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {
+  command
+      ->add_option("--bandwidth", settings->kernel_bandwidth, "Kernel bandwidth over unit vectors")
+      ->capture_default_str();
+  command->add_option("--dim", settings->embedding_dim, "Dimensions of the embedding")
+      ->capture_default_str();
+  AddChoice(command, "--label-graph", &settings->label_graph, kLabelGraphNames,
+            "Graph over the labels");
+  AddChoice(command, "--kernel", &settings->kernel, kKernelNames,
+            "Denominator of the feature kernel");
+}
+
 }  // namespace privatemail::client::cli

@@ -65,6 +65,9 @@ std::string NameOf(const std::map<std::string, Value>& names, Value value) {
 // has it as a flag, the message begins with the flag, "--delta must be given".
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
 
+// --bandwidth, --dim, --label-graph and --kernel.
+void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings);
+
 }  // namespace privatemail::client::cli
 
 #endif  // PRIVATEMAIL_CLIENT_FLAGS_NAMES_H_

@@ -35,7 +35,7 @@ struct CellRelease {
 // thread-safe. Held by the client; sees a target only while NearestCells or Release runs.
 class CellScheme {
  public:
-  // anchors: those that the parameters were published with. own_anchors: see CellClient::Create.
+  // anchors: published with the parameters. own_anchors: see CellClient::Create.
   // FAILED_PRECONDITION: the collection has no cells.
   // INVALID_ARGUMENT: shapes differ; an anchor is zero or not finite.
   // DATA_LOSS: the anchors do not have the published digest.

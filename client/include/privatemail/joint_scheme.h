@@ -78,8 +78,8 @@ struct JointSetting;
 // Held by the client; sees a target only while GuessLabel or Release runs.
 class JointScheme {
  public:
-  // anchors: those that the parameters were published with. dummies: a pool of the client's own in
-  // the shape of anchors; by default dummies are drawn from the anchors of each class.
+  // anchors: published with the parameters. dummies: a pool of the client's own in the shape of
+  // anchors; by default dummies are drawn from the anchors of each class.
   // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
   //   none of the collection's; a class has no dummy.
   // DATA_LOSS: the anchors do not have the published digest.

@@ -10,7 +10,7 @@ namespace privatemail::client::baselines {
 namespace {
 
 TEST(Pca, RanksAsScikitLearns) {
-  ASSERT_OK_AND_ASSIGN(const BaselineResult result, Pca(GoldenSplit(), {.dimension = 2}));
+  ASSERT_OK_AND_ASSIGN(const BaselineResult result, Pca(GoldenSplit(), 2));
   ExpectSame(Distances(result.targets, result.gallery),
              MatrixFrom(Golden()["principal_components"]["pca"]));
 }
@@ -26,14 +26,11 @@ TEST(PrincipalAxes, ComeHeaviestFirst) {
 
 TEST(Split, WhatIsWrongIsNamed) {
   DataSplit split = GoldenSplit();
-  EXPECT_THAT(Pca(split, {.dimension = 6}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "dimension"));
+  EXPECT_THAT(Pca(split, 6), FailsWith(absl::StatusCode::kInvalidArgument, "dimension"));
   split.targets.features.conservativeResize(Eigen::NoChange, 4);
-  EXPECT_THAT(Pca(split, {.dimension = 2}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "targets"));
+  EXPECT_THAT(Pca(split, 2), FailsWith(absl::StatusCode::kInvalidArgument, "targets"));
   split.gallery.features.resize(0, 4);
-  EXPECT_THAT(Pca(split, {.dimension = 2}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "gallery"));
+  EXPECT_THAT(Pca(split, 2), FailsWith(absl::StatusCode::kInvalidArgument, "gallery"));
 }
 
 constexpr Cost kLinearCost{.epsilon = 1, .delta = 1e-5};
@@ -57,9 +54,9 @@ double UpperTriangleMove(const Matrix& one, const Matrix& other) {
 // Noise that is not much of ten thousand copies.
 TEST(AnalyseGauss, RanksAsScikitLearnsUnderVanishingNoise) {
   SeededBits bits(1);
-  ASSERT_OK_AND_ASSIGN(const BaselineResult result,
-                       AnalyseGauss(GoldenSplitWithCopies(10'000), {.dimension = 2},
-                                    {.epsilon = 1e6, .delta = .1}, bits));
+  ASSERT_OK_AND_ASSIGN(
+      const BaselineResult result,
+      AnalyseGauss(GoldenSplitWithCopies(10'000), 2, {.epsilon = 1e6, .delta = .1}, bits));
   const Matrix expected = MatrixFrom(Golden()["principal_components"]["truncated_svd"]);
   const Matrix actual = Distances(result.targets, result.gallery.topRows(expected.cols()));
   EXPECT_LE((actual - expected).cwiseAbs().maxCoeff(), 1e-6);
@@ -155,8 +152,7 @@ TEST(RandomProjection, AddsNoiseOfTheCalibratedDeviationToTargetsAlone) {
   split.gallery = Unlabelled(Matrix::Identity(kDim, kDim));
   split.targets = Unlabelled(Matrix::Identity(kDim, kDim).replicate(kTargets / kDim, 1));
   SeededBits bits(2);
-  ASSERT_OK_AND_ASSIGN(const BaselineResult result,
-                       RandomProjection(split, {.dimension = 4}, kLinearCost, bits));
+  ASSERT_OK_AND_ASSIGN(const BaselineResult result, RandomProjection(split, 4, kLinearCost, bits));
   const Matrix& projection = result.gallery;
   const double entries = 4 * kDim;
   EXPECT_NEAR(projection.squaredNorm() / entries, .25, kDeviations * .25 * std::sqrt(2 / entries));
