@@ -1,7 +1,6 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -86,42 +85,6 @@ TEST(GaussianStddevGolden, IsRoundedUp) {
     ASSERT_OK_AND_ASSIGN(const auto classical,
                          PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta")));
     ExpectSame(classical, golden.at("classical"));
-  }
-}
-
-TEST(StrongCompositionGolden, MatchesBothForms) {
-  ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
-  for (const json& golden : Golden().at("strong_composition")) {
-    const Guarantee each{.epsilon = golden.at("epsilon"),
-                         .delta = golden.at("delta"),
-                         .neighbours = "golden",
-                         .proven = true,
-                         .source = "golden"};
-    for (const auto& [form, expected] :
-         {std::pair(StrongForm::kDworkRothblumVadhan, "epsilon_drv"),
-          std::pair(StrongForm::kKairouzOhViswanath, "epsilon_kov")}) {
-      ASSERT_OK_AND_ASSIGN(const auto all,
-                           ComposeStrong(each, golden.at("k"), golden.at("delta_slack"), form));
-      ExpectSame(all.epsilon, golden.at(expected));
-      ExpectSame(all.delta, golden.at("delta_total"));
-    }
-  }
-}
-
-TEST(InferencePrivacyGolden, ChainingMatchesReference) {
-  ASSERT_EQ(Golden().at("inference_privacy").at("chaining").size(), 3u);
-  for (const json& golden : Golden().at("inference_privacy").at("chaining")) {
-    const Guarantee near{.epsilon = golden.at("epsilon"),
-                         .delta = golden.at("delta"),
-                         .neighbours = "golden",
-                         .radius = golden.at("alpha").get<double>(),
-                         .metric = "l2",
-                         .proven = true,
-                         .source = "golden"};
-    ASSERT_OK_AND_ASSIGN(const auto far,
-                         ChainToRadius(near, golden.at("beta"), InputDomain::kConvex));
-    ExpectSame(far.epsilon, golden.at("chained_epsilon"));
-    ExpectSame(far.delta, golden.at("chained_delta"));
   }
 }
 

@@ -13,7 +13,6 @@ namespace privatemail::client {
 //   Pr[M(x) in S] <= e^epsilon Pr[M(x') in S] + delta.
 // With a radius it is Inference Privacy (Tian and Tandon, definition 2): neighbours are the inputs
 // at most `radius` apart in `metric`; an infinite radius is local differential privacy.
-// composition.h combines guarantees.
 struct Guarantee {
   double epsilon = 0;
   double delta = 0;

@@ -1,6 +1,5 @@
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -76,17 +75,6 @@ long double LnGaussianDelta(long double epsilon, long double mu) {
   const long double difference = MillsDrop(-a, mu);
   if (!(difference > 0)) return -std::numeric_limits<long double>::infinity();
   return -a * a / 2 - kLnSqrtTwoPi + std::log(difference);
-}
-
-absl::StatusOr<double> GaussianDelta(double mu, double epsilon) {
-  PM_RETURN_IF_ERROR(CheckMu(mu));
-  PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", epsilon));
-  const long double delta = std::exp(LnGaussianDelta(epsilon, mu)) * (1 + kSurplus);
-  const auto rounded = static_cast<double>(delta);
-  // One step of subnormal doubles is more than the surplus.
-  const bool rounded_down = static_cast<long double>(rounded) < delta;
-  return std::clamp(rounded_down ? std::nextafter(rounded, 1.0) : rounded,
-                    std::numeric_limits<double>::denorm_min(), 1.0);
 }
 
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta) {

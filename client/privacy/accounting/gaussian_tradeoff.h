@@ -11,12 +11,10 @@
 namespace privatemail::client {
 
 // Results are rounded towards less privacy: never below the true value, and above it by at most one
-// part in 10^8, or one step of subnormal doubles. INVALID_ARGUMENT: mu outside [1e-6, 1e6].
+// part in 10^8.
 
-// The smallest delta at epsilon >= 0. INVALID_ARGUMENT: epsilon not finite, or negative.
-absl::StatusOr<double> GaussianDelta(double mu, double epsilon);
-
-// The smallest epsilon >= 0 at delta. INVALID_ARGUMENT: delta outside [1e-300, 1).
+// The smallest epsilon >= 0 at delta. INVALID_ARGUMENT: mu outside [1e-6, 1e6], delta outside
+// [1e-300, 1).
 absl::StatusOr<double> GaussianEpsilon(double mu, double delta);
 
 // The smallest mu such that every epsilon-DP mechanism (delta = 0) is mu-Gaussian-DP:

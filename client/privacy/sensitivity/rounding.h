@@ -2,8 +2,6 @@
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ROUNDING_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ROUNDING_H_
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace privatemail::client {
@@ -19,26 +17,10 @@ inline constexpr double kRoundedUp = 1 + 18 * kUnitRoundoff;
 // Largest absolute error of a rounding to a subnormal float.
 inline constexpr double kSmallestFloatRounding = 0x1p-150;
 
-// At least the exact number, not negative, of which `value` is computed with at most 17 +
-// more_roundings roundings. The last term covers subnormal results, which lose up to half a step.
-inline double RoundUp(double value, double more_roundings = 0) {
-  return value * (kRoundedUp + more_roundings * kUnitRoundoff) +
-         4 * std::numeric_limits<double>::denorm_min();
-}
-
-// The smallest double that is not below whole * factor; whole: an integer.
-inline double ProductUp(double whole, double factor) {
-  const double product = whole * factor;
-  const bool rounded_down = std::fma(whole, factor, -product) > 0;
-  return rounded_down ? std::nextafter(product, std::numeric_limits<double>::infinity()) : product;
-}
-
-// The smallest double that is not below the sum of two that are not negative.
-inline double SumUp(double one, double other) {
-  const double sum = one + other;
-  // sum - larger is exact.
-  const bool rounded_down = std::min(one, other) > sum - std::max(one, other);
-  return rounded_down ? std::nextafter(sum, std::numeric_limits<double>::infinity()) : sum;
+// At least the exact number, not negative, of which `value` is computed with at most 17 roundings.
+// The last term covers subnormal results, which lose up to half a step.
+inline double RoundUp(double value) {
+  return value * kRoundedUp + 4 * std::numeric_limits<double>::denorm_min();
 }
 
 }  // namespace privatemail::client

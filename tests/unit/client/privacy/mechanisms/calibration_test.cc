@@ -9,7 +9,6 @@
 #include <limits>
 #include <random>
 
-#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/hundred_digits.h"
 
@@ -134,7 +133,7 @@ TEST(LapOutput, IsPureAndRoundedUp) {
 TEST(GaussOutput, MeetsDeltaAtItsMu) {
   ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
                        CalibrateGaussOutput(3, 1e-6, {.radius = .25, .p = 1}, 4));
-  EXPECT_LE(*GaussianDelta(1 / noise.stddev, 3), 1e-6 * (1 + 1e-8));
+  EXPECT_LE(DeltaOf(3, 1 / Real(noise.stddev)), Real(1e-6));
   EXPECT_NEAR(*noise.guarantee.gaussian_mu * noise.stddev, 1, 1e-14);
   EXPECT_EQ(noise.guarantee.metric, "l1");
   EXPECT_EQ(CalibrateLapOutput(2, {.radius = .5, .p = 1.999996}, 3)->guarantee.metric, "l1.999996");
