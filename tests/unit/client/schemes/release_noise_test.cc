@@ -66,7 +66,9 @@ TEST_F(ReleaseNoise, SourceNamesCompositionTheorem) {
     EXPECT_EQ(strong.guarantee.source,
               absl::StrCat(kStrongComposition, " over 8 iterations of: ", one.guarantee.source));
     EXPECT_EQ(strong.guarantee.delta, .09);
-    if (traits.law == Law::kLaplace) EXPECT_LT(strong.noise_stddev, .8 * eight.noise_stddev);
+    if (traits.law == Law::kLaplace) {
+      EXPECT_LT(strong.noise_stddev, .8 * eight.noise_stddev);
+    }
     cost.delta = 1e-5;  // sqrt(2 * 8 ln(1e5)) = 13.6: more than 8, so the plain sum wins
     ASSERT_OK_AND_ASSIGN(const JointRelease plain, Release(cost));
     EXPECT_EQ(plain.guarantee, eight.guarantee);
