@@ -1,8 +1,6 @@
 // Audit of the choice of cells and of requests, in production and with planted faults. False-alarm
 // probability: below 1e-6 per subject.
 #include <algorithm>
-#include <cmath>
-#include <random>
 
 #include "client/audit/cell_attack.h"
 #include "tests/testing/matchers.h"
@@ -85,72 +83,6 @@ TEST(CellAudit, DetectsTenPercentMoreEpsilonInRequest) {
                        AttackCellRequest(kEpsilon, &ChooseWithTenPercentMore));
   ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = kReleases}));
   EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower << " by " << result.best_attack;
-}
-
-// Of class inference among equally frequent classes from any pure epsilon-DP release (randomised
-// response attains it: Kairouz, Oh, Viswanath 2014).
-double MaxAccuracy(double epsilon, int64_t classes) {
-  return std::exp(epsilon) / (std::exp(epsilon) + static_cast<double>(classes) - 1);
-}
-
-// Exact, of the Bayes classifier. own: classes x cells, the distribution of each class's targets.
-double BestGuessAccuracy(const Matrix& own, double epsilon) {
-  const int64_t cells = own.cols();
-  const std::vector<double> overlap =
-      CellMechanism::Create({.cells = cells, .ask = 1, .focus = 1, .epsilon = epsilon})
-          ->OverlapProbabilities();
-  const double other = overlap[0] / static_cast<double>(cells - 1);
-  const Matrix asked = (overlap[1] - other) * own + Matrix::Constant(own.rows(), cells, other);
-  return asked.colwise().maxCoeff().sum() / static_cast<double>(own.rows());
-}
-
-TEST(ClassInference, AccuracyIsAtMostTheBoundOfPureEpsilon) {
-  std::mt19937 bits(1);
-  std::exponential_distribution<double> weight;
-  for (const double epsilon : {.1, 1., 2., 6.}) {
-    for (const int64_t classes : {2, 5, 40}) {
-      const double most = MaxAccuracy(epsilon, classes);
-      EXPECT_NEAR(BestGuessAccuracy(Matrix::Identity(classes, classes), epsilon), most, 1e-12);
-      for (const int64_t cells : {2, 3, 5, 17, 40, 100}) {
-        // Each class in one cell, several classes in one or cells without a class; and spread.
-        Matrix own = Matrix::Zero(classes, cells);
-        for (int64_t c = 0; c < classes; ++c) own(c, c % cells) = 1;
-        EXPECT_LE(BestGuessAccuracy(own, epsilon), most + 1e-12) << classes << " " << cells;
-        own = own.unaryExpr([&](double) { return std::pow(weight(bits), 4); });
-        own = own.array().colwise() / own.rowwise().sum().array();
-        EXPECT_LT(BestGuessAccuracy(own, epsilon), most) << classes << " " << cells;
-      }
-    }
-  }
-}
-
-// Lower bound (risk 1e-6) on the accuracy of guessing the class whose cell is requested, over 8
-// equally frequent classes.
-double AccuracyLowerBound(const RequestCellsFn& request_cells, int64_t each) {
-  constexpr int32_t kClasses = 8;
-  const absl::StatusOr<CellScheme> scheme = MakeOneCellPerClassScheme(kClasses);
-  EXPECT_THAT(scheme.status(), IsOk());
-  SecureBits bits;
-  int64_t right = 0;
-  for (int32_t label = 0; label < kClasses; ++label) {
-    for (int64_t i = 0; i < each; ++i) {
-      const auto asked =
-          request_cells(*scheme, MakeClassTarget(label, kClasses), {.epsilon = kEpsilon}, bits);
-      EXPECT_THAT(asked, IsOk());
-      right += *asked == std::vector<int64_t>{label} ? 1 : 0;
-    }
-  }
-  return ClopperPearsonRates({.releases = kClasses * each, .one = right, .other = 0}, 1 - 2e-6)
-      .one_lower;
-}
-
-// .513 are right with epsilon 2 and .563 with a tenth more, in deviations of .0035.
-TEST(ClassInference, ProductionRequestsKeepTheBound) {
-  const double most = MaxAccuracy(kEpsilon, 8);
-  const double found = AccuracyLowerBound(&ChooseRequestCells, 2500);
-  EXPECT_LE(found, most);
-  EXPECT_GE(found, most - .035);
-  EXPECT_GT(AccuracyLowerBound(&ChooseWithTenPercentMore, 2500), most);
 }
 
 }  // namespace

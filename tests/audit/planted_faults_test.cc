@@ -37,15 +37,6 @@ Subject WithStddevPerUnit(double stddev_per_unit) {
                          kDistance / 2, Secure);
 }
 
-TEST(PlantedFault, SoundNoiseIsNotFlagged) {
-  ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(WithStddevPerUnit(SoundStddevPerUnit()), {}));
-  EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
-}
-
-TEST(PlantedFault, DetectsStddevFivePercentTooSmall) {
-  ExpectDetected(WithStddevPerUnit(.95 * SoundStddevPerUnit()));
-}
-
 // Noise of an epsilon whose stddev is 5 % smaller, under the claim of kEpsilon.
 TEST(PlantedFault, DetectsStddevFivePercentTooSmallOfEveryProvenMechanism) {
   for (const MechanismTraits& traits : AllMechanisms()) {

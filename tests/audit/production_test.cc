@@ -24,25 +24,6 @@ TEST(MechanismAudit, NoMechanismExceedsItsClaim) {
   }
 }
 
-class GaussianAudit : public ::testing::TestWithParam<MechanismKind> {};
-
-TEST_P(GaussianAudit, CostsNearlyItsClaim) {
-  ASSERT_OK_AND_ASSIGN(const Subject subject,
-                       AttackProductionMechanism(GetParam(), kEpsilon, kDelta));
-  ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = 1'000'000}));
-  EXPECT_LE(result.epsilon_lower, kEpsilon);
-  EXPECT_GE(result.epsilon_lower, .9 * kEpsilon);
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, GaussianAudit,
-                         ::testing::Values(MechanismKind::kGaussian, MechanismKind::kGaussOutput,
-                                           MechanismKind::kGaussInput),
-                         [](const auto& param_info) {
-                           std::string name = TraitsOf(param_info.param).name;
-                           std::erase(name, '-');
-                           return name;
-                         });
-
 TEST(MechanismAudit, InvalidParametersReturnInvalidArgument) {
   EXPECT_THAT(AttackProductionMechanism(MechanismKind::kLaplace, -1, .1),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));

@@ -4,43 +4,82 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/embedding/public_parameters.h"
 #include "common/wire/codec.h"
+#include "common/wire/item_code.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"
 
 namespace privatemail::client {
 
-// 40 anchors of 8 features in 5 classes, in chunks of 15 rows.
+// 40 anchors of 8 features in 5 classes, each shifted along its own axis, in chunks of 15 rows.
+// With a cell code, which must not be a pq code, the anchors are cut into 10 cells in turn.
 struct PublishedThings {
   static constexpr int kClasses = 5;
   static constexpr int kAnchors = 40;
   static constexpr int kDim = 8;
 
+  PublicParameters parameters;
   v1::GetCollectionResponse collection;
   std::vector<v1::GetAnchorsResponse> chunks;
 
-  explicit PublishedThings(uint64_t embedding_version = 1) {
-    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-    for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
-    const PublicParameters parameters =
-        *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
+  // Another seed gives other anchors and another digest.
+  explicit PublishedThings(uint64_t embedding_version = 1,
+                           std::optional<CellCode> cell_code = std::nullopt, unsigned seed = 1) {
+    Anchors anchors{NormalRows(kAnchors, kDim, seed), {}};
+    CellPartition partition{.cells = 10, .cell_of_anchor = {}};
+    for (int i = 0; i < kAnchors; ++i) {
+      anchors.labels.push_back(i % kClasses);
+      anchors.features(i, i % kClasses) += 3;
+      partition.cell_of_anchor.push_back(i % 10);
+    }
+    std::vector<CellPartition> partitions;
+    if (cell_code.has_value()) partitions = {partition};
+    parameters = *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors",
+                                       partitions, cell_code);
     ToProto(parameters, collection.mutable_parameters());
     collection.set_fingerprint(Fingerprint(parameters));
     collection.set_name("things");
     collection.set_embedding_version(embedding_version);
+    const FloatMatrix coordinates = NormalRows(kAnchors, 2, 40 + embedding_version);
     for (int from = 0; from < kAnchors; from += 15) {
       const int rows = std::min(15, kAnchors - from);
       v1::GetAnchorsResponse& chunk = chunks.emplace_back();
       ToProto(FloatMatrix(anchors.features.middleRows(from, rows)), chunk.mutable_features());
       chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
                                      anchors.labels.begin() + from + rows);
+      if (!parameters.SendsCoordinates()) continue;
+      ToProto(FloatMatrix(coordinates.middleRows(from, rows)), chunk.mutable_coordinates());
+      chunk.set_embedding_version(embedding_version);
     }
   }
 };
+
+// Unit features of an item, or its coordinates with code none.
+inline Eigen::RowVectorXf RowOfItem(const PublicParameters& parameters, int item) {
+  Eigen::RowVectorXf row = NormalRows(1, static_cast<int>(ItemColumns(parameters)), 100 + item);
+  if (!parameters.SendsCoordinates()) row.normalize();
+  return row;
+}
+
+// A message of version 17 with "item <first>" and the following items.
+inline v1::RetrieveCellsResponse CellMessage(const PublicParameters& parameters, int first,
+                                             int items, bool with_payloads = false) {
+  v1::RetrieveCellsResponse message;
+  for (int i = first; i < first + items; ++i) {
+    message.add_ids(absl::StrCat("item ", i));
+    message.add_labels(i % PublishedThings::kClasses);
+    AppendItemCode(parameters, RowOfItem(parameters, i), message.mutable_codes());
+    if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", i, "}"));
+  }
+  message.set_items_version(17);
+  return message;
+}
 
 }  // namespace privatemail::client
 

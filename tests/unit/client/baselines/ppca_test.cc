@@ -102,34 +102,14 @@ TEST(CandidatePpca, RanksAsScikitLearnsUnderVanishingNoiseWhereAnchorsAreTheGall
   EXPECT_LE((actual - expected).cwiseAbs().maxCoeff(), .02);
 }
 
-TEST(Ppca, OnlyTheExactFormClaimsAProof) {
-  SeededBits bits(8);
-  ASSERT_OK_AND_ASSIGN(const BaselineResult published,
-                       PublishedPpca(GoldenSplit(), {}, {.epsilon = 1}, bits));
-  EXPECT_FALSE(published.guarantee.proven);
-  EXPECT_THAT(published.guarantee.source, ::testing::HasSubstr("as published"));
-  ASSERT_OK_AND_ASSIGN(const BaselineResult exact,
-                       CandidatePpca(GoldenSplit(), {.anchors_each = 10}, {.epsilon = 1}, bits));
-  EXPECT_TRUE(exact.guarantee.proven);
-  for (const Guarantee& guarantee : {published.guarantee, exact.guarantee}) {
-    EXPECT_EQ(guarantee.epsilon, 1);
-    EXPECT_EQ(guarantee.delta, 0);
-    EXPECT_THAT(Validate(guarantee), IsOk());
-  }
-}
-
 TEST(Ppca, WhatIsWrongIsNamed) {
   SeededBits bits(9);
   EXPECT_THAT(PublishedPpca(GoldenSplit(), {.sweeps = 0}, {.epsilon = 1}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "sweeps"));
-  EXPECT_THAT(PublishedPpca(GoldenSplit(), {}, {.epsilon = std::nan("")}, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
   EXPECT_THAT(CandidatePpca(GoldenSplit(), {.anchors_each = 25}, {.epsilon = 1}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "anchors_each"));
   EXPECT_THAT(CandidatePpca(GoldenSplit(), {.candidates = 0}, {.epsilon = 1}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "candidates"));
-  EXPECT_THAT(CandidatePpca(GoldenSplit(), {.anchors_each = 10}, {.epsilon = 0}, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
 }
 
 }  // namespace

@@ -3,45 +3,19 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
-#include "common/wire/item_code.h"
-#include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/release_inputs.h"
+#include "tests/testing/published_things.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-constexpr int kAnchors = 20;
-constexpr int kDim = 8;
-
-// Another seed gives other anchors and another digest.
-v1::GetCollectionResponse Collection(int seed = 1) {
-  Anchors anchors{NormalRows(kAnchors, kDim, seed), {}};
-  CellPartition partition{.cells = 4, .cell_of_anchor = {}};
-  for (int i = 0; i < kAnchors; ++i) {
-    anchors.labels.push_back(i % 5);
-    partition.cell_of_anchor.push_back(i % 4);
-  }
-  const PublicParameters parameters = *MakePublicParameters(
-      kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-  v1::GetCollectionResponse collection;
-  ToProto(parameters, collection.mutable_parameters());
-  collection.set_fingerprint(Fingerprint(parameters));
-  collection.set_name("things");
-  return collection;
+v1::GetCollectionResponse Collection(unsigned seed = 1) {
+  return PublishedThings(1, CellCode::kFloat16, seed).collection;
 }
 
 std::vector<v1::RetrieveCellsResponse> AnswerOf(int item) {
-  v1::RetrieveCellsResponse message;
-  message.add_ids(absl::StrCat("item ", item));
-  message.add_labels(item % 5);
-  const Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + item);
-  AppendScalarCode(CellCode::kFloat16, row / row.norm(), message.mutable_codes());
-  message.set_items_version(1);
-  return {message};
+  return {CellMessage(PublishedThings(1, CellCode::kFloat16).parameters, item, 1)};
 }
 
 int64_t ItemsIn(const TemporaryFolder& folder) {

@@ -242,32 +242,6 @@ TEST(LibraryBaselines, TakeWhatThereIsOfThreeClasses) {
   }
 }
 
-TEST(LibraryBaselines, RefuseWhatTheyCannotDoByItself) {
-  const DataSplit few = *MakeSplit(
-      Clouds(3, 6, 5, 1), {.anchors_per_class = 1, .targets = 3, .gallery_per_class = 4}, 1);
-  int refused = 0;
-  for (const Baseline& baseline : LibraryBaselines(few, 4)) {
-    SeededBits bits(3);
-    const auto rows = baseline.rows(few, 1, 1e-5, bits);
-    if (baseline.name.find("candidates") == std::string::npos) {
-      EXPECT_THAT(rows, IsOk()) << baseline.name;
-      continue;
-    }
-    EXPECT_THAT(rows, FailsWith(absl::StatusCode::kFailedPrecondition, "anchors_each"));
-    ++refused;
-  }
-  EXPECT_EQ(refused, 2);
-  DataSplit many = few;
-  many.targets.features = few.targets.features.replicate(2500, 1);
-  many.targets.labels.assign(7500, 0);
-  for (const Baseline& baseline : LibraryBaselines(many, 2)) {
-    if (baseline.name.find("SNE") == std::string::npos) continue;
-    SeededBits bits(3);
-    EXPECT_THAT(baseline.rows(many, 1, 1e-5, bits),
-                FailsWith(absl::StatusCode::kFailedPrecondition, "rows to embed"));
-  }
-}
-
 // 60 rows, of which every second is embedded with the targets.
 TEST(LibraryBaselines, SayWhatTheyLeaveOutAndNeverFindIt) {
   const DataSplit split = SmallSplit();

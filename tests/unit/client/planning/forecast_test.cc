@@ -151,15 +151,9 @@ TEST(Forecast, HoldsInNineOfTenCasesOfItsKind) {
        {CellCode::kFloat16, CellCode::kScalar8, CellCode::kPq16, CellCode::kPq8}) {
     AskAndKeep(lossless_to_lossy, 2000, &kept);
   }
+  AskAndKeep(CellCode::kFloat16, 1100, &kept);  // few items to an anchor
   EXPECT_GE(kept.inside, .9 * kept.cases);
   EXPECT_LE(kept.width, .1 * kept.cases) << "intervals as wide as all hold always";
-}
-
-TEST(Forecast, HoldsWhereFewItemsComeToAnAnchor) {
-  Kept kept;
-  AskAndKeep(CellCode::kFloat16, 1100, &kept);
-  EXPECT_GE(kept.inside, .9 * kept.cases);
-  EXPECT_LE(kept.width, .1 * kept.cases);
 }
 
 TEST(Forecast, SaysWhereItsIntervalsAreUnmeasured) {

@@ -195,7 +195,7 @@ TEST_F(TransportTest, KeyFileReadableByOthersReturnsPermissionDenied) {
               FailsWith(absl::StatusCode::kInvalidArgument, "--key-file needs TLS"));
 }
 
-TEST_F(TransportTest, MalformedKeyFileReturnsInvalidArgument) {
+TEST_F(TransportTest, UnusableFileReturnsInvalidArgument) {
   options_.key_file = KeyFile(" \n", 0600);
   EXPECT_THAT(Transport::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
@@ -206,22 +206,15 @@ TEST_F(TransportTest, MalformedKeyFileReturnsInvalidArgument) {
   EXPECT_THAT(Transport::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument,
                         "cannot read --key-file " + (folder_ / "absent") + ": No such file"));
-}
-
-// Reading them would block or never end.
-TEST_F(TransportTest, SpecialFileReturnsInvalidArgument) {
-  const std::string pipe = folder_ / "pipe";
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const auto code = absl::StatusCode::kInvalidArgument;
-  for (const std::string& path : {pipe, std::string("/dev/zero"), folder_.path()}) {
-    ConnectionOptions key = options_;
-    key.key_file = path;
-    EXPECT_THAT(Transport::Create(key), FailsWith(code, "cannot read --key-file " + path));
-    ConnectionOptions authority = options_;
-    authority.trust_fingerprint.clear();
-    authority.ca_file = path;
-    EXPECT_THAT(Transport::Create(authority), FailsWith(code, "cannot read --ca " + path));
-  }
+  // Reading it would never end.
+  options_.key_file = "/dev/zero";
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read --key-file /dev/zero"));
+  options_.key_file.clear();
+  options_.trust_fingerprint.clear();
+  options_.ca_file = "/dev/zero";
+  EXPECT_THAT(Transport::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read --ca /dev/zero"));
 }
 
 TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {

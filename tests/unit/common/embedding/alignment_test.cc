@@ -24,32 +24,12 @@ Matrix RotationByRadians(double angle) {
   return r;
 }
 
-TEST(Alignment, KnownSimilarityIsRecovered) {
-  const Matrix source = Cloud(9, 2, 1);
-  const Matrix target =
-      (2.5 * source * RotationByRadians(.7)).rowwise() + Eigen::RowVector2d(3, -4);
-  const auto map = KabschUmeyama(source, target, true);
-  ASSERT_TRUE(map.ok()) << map.status();
-  EXPECT_NEAR(map->scale, 2.5, 1e-12);
-  EXPECT_LT((map->rotation - RotationByRadians(.7)).norm(), 1e-12);
-  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
-}
-
 TEST(Alignment, WithoutScaleFixesScaleAtOne) {
   const Matrix source = Cloud(9, 2, 2);
   const auto map = KabschUmeyama(source, 7 * source, false);
   ASSERT_TRUE(map.ok());
   EXPECT_EQ(map->scale, 1);
   EXPECT_LT((map->rotation - Matrix::Identity(2, 2)).norm(), 1e-12);
-}
-
-TEST(Alignment, ReflectedCloudGivesProperRotation) {
-  const Matrix source = Cloud(7, 3, 3);
-  Matrix target = source;
-  target.col(2) *= -1;
-  const auto map = KabschUmeyama(source, target, true);
-  ASSERT_TRUE(map.ok());
-  EXPECT_NEAR(map->rotation.determinant(), 1, 1e-12);
 }
 
 TEST(Alignment, TinySourceKeepsPrecision) {

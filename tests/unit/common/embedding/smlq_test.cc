@@ -90,15 +90,6 @@ TEST(Smlq, RowOfDegreeZeroIsUnchanged) {
   EXPECT_EQ(SmlqUpdate(x, TiledAffinity(points, 2), labels, .6).value(), x);
 }
 
-TEST(Smlq, NormalisedIterateHasNormSqrtN) {
-  const std::vector<int32_t> labels = Labels(20, 4);
-  const TiledAffinity graph(Normal(20, 3, 5), 2);
-  const auto z = SmlqIterate(1e-8 * Normal(20, 2, 6), graph,
-                             LabelGraph(labels, LabelGraphKind::kDistance, 2), .6, 3, true);
-  ASSERT_TRUE(z.ok()) << z.status();
-  EXPECT_NEAR(z->norm(), std::sqrt(20.0), 1e-12);
-}
-
 TEST(Smlq, ObserverErrorStopsIteration) {
   const std::vector<int32_t> labels = Labels(20, 4);
   const TiledAffinity graph(Normal(20, 3, 5), 2);

@@ -1,6 +1,5 @@
 #include "privatemail/ledger.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,41 +131,6 @@ TEST_F(LedgerTest, ConcurrentProcessesNeverOverspend) {
   }
   const auto ledger = Open();
   EXPECT_EQ(ledger->Show(kUuid)->releases, 20);
-}
-
-// A child reports each charge after it returned and is killed at some time: all reported charges
-// are stored, and at most one more.
-TEST_F(LedgerTest, ChargesSurviveKill) {
-  ASSERT_OK_AND_ASSIGN(auto ledger, Ledger::Open(path_));
-  ASSERT_THAT(ledger->Grant(kUuid, {1e6, .9}), IsOk());
-  int64_t before = 0;
-  for (int round = 0; round < 8; ++round) {
-    int report[2];
-    ASSERT_EQ(pipe(report), 0);
-    const pid_t pid = fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) {
-      const auto own = Ledger::Open(path_);
-      while (own.ok() && (*own)->Charge(kUuid, Costs(.1, 1e-9)).ok()) {
-        if (write(report[1], "x", 1) != 1) break;
-      }
-      _exit(1);
-    }
-    close(report[1]);
-    usleep(15'000 + 7'000 * round);
-    ASSERT_EQ(kill(pid, SIGKILL), 0);
-    int64_t reported = 0;
-    char byte = 0;
-    while (read(report[0], &byte, 1) == 1) ++reported;
-    close(report[0]);
-    ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
-    ASSERT_OK_AND_ASSIGN(ledger, Ledger::Open(path_));
-    const int64_t now = ledger->Show(kUuid)->releases;
-    EXPECT_GE(now - before, reported);
-    EXPECT_LE(now - before, reported + 1);
-    before = now;
-  }
-  EXPECT_GT(before, 0);
 }
 
 Guarantee Gaussian(double epsilon, double delta, double mu) {

@@ -103,18 +103,6 @@ TEST(LipschitzOfRelease, LongChordsDoNotExceedL2AndL1Bounds) {
   EXPECT_GT(closest, .1);
 }
 
-// At the second paper's setting (CIFAR-100: 100 slots, 1,000 anchors) and random rows of 64
-// coordinates, which the start knows nothing of: what a typical release overpays.
-TEST(LipschitzOfRelease, PaperSettingsDoNotExceedBound) {
-  Adversary adversary(3);
-  const Setting c(adversary.Normal(1100, 2), 6, .6, 100);
-  const Matrix rows = adversary.UnitRows(1100, 64);
-  const double bound = Bound(c).to_l2;
-  const double speed = SpeedOf(c, rows, 3, rows.row(3) + .1 * adversary.Normal(1, 64).row(0)).l2;
-  EXPECT_LE(speed, bound);
-  RecordProperty("bound_over_typical_speed", std::to_string(bound / speed));
-}
-
 TEST(LipschitzOfRelease, BadInputsAreNamed) {
   Adversary adversary(5);
   const Setting c(adversary.Normal(10, 2), 1, .6, 2);

@@ -8,8 +8,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr int kClasses = PublishedThings::kClasses;
-constexpr int kAnchors = PublishedThings::kAnchors;
 constexpr int kDim = PublishedThings::kDim;
 
 using Published = PublishedThings;
@@ -71,28 +69,11 @@ TEST(AnchoredClient, InvalidOptionsAreNotCharged) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
 
-TEST(AnchoredClient, UnbuiltOrForeignCollectionReturnsError) {
+TEST(AnchoredClient, ForeignAnchorsReturnDataLoss) {
   Published published;
-  published.collection.set_embedding_version(0);
-  EXPECT_THAT(AnchoredClient::Create(published.collection, published.chunks),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "not built yet"));
-  published = Published();
   published.chunks[0].set_labels(0, 4);
   EXPECT_THAT(AnchoredClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kDataLoss, "digest"));
-}
-
-TEST(AnchoredClient, GuessLabelAndDescribeRadiusEqualJointClient) {
-  const Published published;
-  const AnchoredClient anchored = MakeClient();
-  const JointClient joint = *JointClient::Create(published.collection, published.chunks);
-  for (unsigned seed = 10; seed < 20; ++seed) {
-    const Eigen::RowVectorXf features = NormalRows(1, kDim, seed);
-    EXPECT_EQ(*anchored.GuessLabel(features), *joint.GuessLabel(features));
-  }
-  EXPECT_EQ(anchored.DescribeRadius(1).ToString(), joint.DescribeRadius(1).ToString());
-  EXPECT_THAT(anchored.CheckExtractor("other"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "extractor"));
 }
 
 }  // namespace

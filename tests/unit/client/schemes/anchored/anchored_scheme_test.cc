@@ -98,8 +98,6 @@ TEST(AnchoredRelease, RefusedReleaseIsNotCharged) {
     return scheme.Release(target, cost, *funded.ledger, bits);
   };
   const Target good = TargetOf(10, 3);
-  EXPECT_THAT(release(good, {}), FailsWith(kInvalid, "epsilon must be finite and positive"));
-  EXPECT_THAT(release(good, {.epsilon = 1}), FailsWith(kInvalid, "delta"));
   EXPECT_THAT(release(good, {.epsilon = 1, .delta = 1e-5, .radius = .5}),
               FailsWith(kInvalid,
                         "radius is of no use to gaussian: expected none, or one of the mechanisms "
@@ -118,9 +116,6 @@ TEST(AnchoredRelease, RefusedReleaseIsNotCharged) {
                 FailsWith(kInvalid, "in the anchored scheme, but is"));
   }
   EXPECT_THAT(release(TargetOf(11, 3), kCost), FailsWith(kInvalid, "label must be one of"));
-  EXPECT_THAT(release({Eigen::RowVectorXf::Ones(5), 10}, kCost),
-              FailsWith(kInvalid, "expected 6, got 5"));
-  EXPECT_THAT(release({Eigen::RowVectorXf::Zero(kDim), 10}, kCost), FailsWith(kInvalid, "zero"));
   EXPECT_THAT(release(good, {.epsilon = 101, .delta = 1e-5}),
               FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 101"));
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);

@@ -4,61 +4,25 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/codec.h"
-#include "common/wire/item_code.h"
-#include "common/wire/parameters_proto.h"
-#include "tests/testing/release_inputs.h"
+#include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client {
 namespace {
 
-constexpr int kAnchors = 40;
-constexpr int kDim = 8;
+constexpr int kDim = PublishedThings::kDim;
 
-struct Published {
-  v1::GetCollectionResponse collection;
-  std::vector<v1::GetAnchorsResponse> chunks = std::vector<v1::GetAnchorsResponse>(1);
-
-  Published() {
-    Anchors anchors{NormalRows(kAnchors, kDim, 1), {}};
-    CellPartition partition{.cells = 10, .cell_of_anchor = {}};
-    for (int i = 0; i < kAnchors; ++i) {
-      anchors.labels.push_back(i % 5);
-      partition.cell_of_anchor.push_back(i % 10);
-    }
-    const PublicParameters parameters = *MakePublicParameters(
-        kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-    ToProto(parameters, collection.mutable_parameters());
-    collection.set_fingerprint(Fingerprint(parameters));
-    collection.set_name("things");
-    collection.set_embedding_version(1);
-    ToProto(anchors.features, chunks[0].mutable_features());
-    chunks[0].mutable_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
-  }
-};
-
-CellClient MakeClient() {
-  const Published published;
-  return *CellClient::Create(published.collection, published.chunks);
+const PublishedThings& Published() {
+  static const PublishedThings things(1, CellCode::kFloat16);
+  return things;
+}
+CellClient MakeClient() { return *CellClient::Create(Published().collection, Published().chunks); }
+v1::RetrieveCellsResponse MessageOf(int first, int items, bool with_payloads = false) {
+  return CellMessage(Published().parameters, first, items, with_payloads);
 }
 
 const CellQueryOptions kOptions{
     .cost = {.partition = 0, .ask = 2, .focus = 1, .epsilon = 1}, .items = 6, .k = 3};
-
-// Random items with ids from `first`.
-v1::RetrieveCellsResponse MessageOf(int first, int items, bool with_payloads = false) {
-  v1::RetrieveCellsResponse message;
-  for (int i = first; i < first + items; ++i) {
-    message.add_ids(absl::StrCat("item ", i));
-    message.add_labels(i % 5);
-    Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + i);
-    AppendScalarCode(CellCode::kFloat16, row / row.norm(), message.mutable_codes());
-    if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", i, "}"));
-  }
-  message.set_items_version(17);
-  return message;
-}
 
 PreparedCellQuery Prepare(const CellClient& client, const CellQueryOptions& options = kOptions) {
   const FundedLedger funded;
@@ -125,7 +89,7 @@ TEST(CellClient, FinishReturnsNearestItems) {
   const RowVector target = NormalRows(1, kDim, 7).row(0).cast<double>().normalized();
   std::vector<std::pair<double, int>> expected;
   for (int i = 0; i < 6; ++i) {
-    const Eigen::RowVectorXf row = NormalRows(1, kDim, 100 + i).row(0).normalized();
+    const Eigen::RowVectorXf row = RowOfItem(Published().parameters, i);
     expected.emplace_back((row.cast<double>() - target).squaredNorm(), i);
   }
   std::sort(expected.begin(), expected.end());

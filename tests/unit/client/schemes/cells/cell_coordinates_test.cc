@@ -2,12 +2,11 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/published_collection.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_code.h"
-#include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
 #include "privatemail/cell_item_cache.h"
-#include "tests/testing/release_inputs.h"
+#include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client {
@@ -16,37 +15,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int kAnchors = 40;
-constexpr int kDim = 8;
-constexpr int kClasses = 5;
+constexpr int kAnchors = PublishedThings::kAnchors;
+constexpr int kDim = PublishedThings::kDim;
+constexpr int kClasses = PublishedThings::kClasses;
 
-struct Published {
-  v1::GetCollectionResponse collection;
-  std::vector<v1::GetAnchorsResponse> chunks = std::vector<v1::GetAnchorsResponse>(2);
-
-  explicit Published(uint64_t embedding_version = 3, CellCode code = CellCode::kNone) {
-    const Anchors anchors = LeaningAnchors(kClasses, kAnchors, kDim);
-    CellPartition partition{.cells = 10, .cell_of_anchor = {}};
-    for (int i = 0; i < kAnchors; ++i) partition.cell_of_anchor.push_back(i % 10);
-    const PublicParameters parameters = *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors,
-                                                              {}, "vectors", {partition}, code);
-    ToProto(parameters, collection.mutable_parameters());
-    collection.set_fingerprint(Fingerprint(parameters));
-    collection.set_name("things");
-    collection.set_embedding_version(embedding_version);
-    const FloatMatrix coordinates = NormalRows(kAnchors, 2, 40 + embedding_version);
-    int first = 0;
-    for (const int rows : {30, 10}) {
-      v1::GetAnchorsResponse& chunk = chunks[first == 0 ? 0 : 1];
-      ToProto(FloatMatrix(anchors.features.middleRows(first, rows)), chunk.mutable_features());
-      chunk.mutable_labels()->Assign(anchors.labels.begin() + first,
-                                     anchors.labels.begin() + first + rows);
-      ToProto(FloatMatrix(coordinates.middleRows(first, rows)), chunk.mutable_coordinates());
-      chunk.set_embedding_version(embedding_version);
-      first += rows;
-    }
-  }
-
+struct Published : PublishedThings {
+  explicit Published(uint64_t version = 3, CellCode code = CellCode::kNone)
+      : PublishedThings(version, code) {}
   absl::StatusOr<CellClient> Client() const { return CellClient::Create(collection, chunks); }
 };
 
@@ -55,19 +30,10 @@ const CellQueryOptions kOptions{
 
 Eigen::RowVectorXf Query(unsigned seed = 7) { return NormalRows(1, kDim, seed); }
 
-Eigen::RowVectorXf CoordinatesOf(int item) {
-  return NormalRows(1, 2, 100 + static_cast<unsigned>(item));
-}
+Eigen::RowVectorXf CoordinatesOf(int item) { return RowOfItem(Published().parameters, item); }
 
 v1::RetrieveCellsResponse MessageOf(int first, int items, uint64_t embedding_version = 3) {
-  const PublicParameters parameters = *FromProto(Published().collection.parameters());
-  v1::RetrieveCellsResponse message;
-  for (int i = first; i < first + items; ++i) {
-    message.add_ids(absl::StrCat("item ", i));
-    message.add_labels(10 * (i % kClasses));
-    AppendItemCode(parameters, CoordinatesOf(i), message.mutable_codes());
-  }
-  message.set_items_version(17);
+  v1::RetrieveCellsResponse message = CellMessage(Published().parameters, first, items);
   message.set_embedding_version(embedding_version);
   return message;
 }
@@ -83,7 +49,7 @@ PreparedCellQuery Prepare(const CellClient& client, std::optional<int32_t> label
 
 TEST(CellCoordinates, RankedByDistanceToTargetPoint) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
-  for (const int32_t label : {0, 40}) {
+  for (const int32_t label : {0, 4}) {
     const PreparedCellQuery query = Prepare(client, label);
     EXPECT_EQ(query.state.target.label, label);
     ASSERT_EQ(query.state.target.point.size(), 2);
@@ -101,7 +67,7 @@ TEST(CellCoordinates, RankedByDistanceToTargetPoint) {
       EXPECT_NEAR(result.matches[i].squared_distance, expected[i].first, 1e-6);
     }
   }
-  EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 40).state.target.point);
+  EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 4).state.target.point);
   ASSERT_TRUE(client.targets().relative_residual().has_value());
   EXPECT_GT(*client.targets().relative_residual(), .5) << "random server anchors";
 }
@@ -111,8 +77,8 @@ TEST(CellCoordinates, LabelDefaultsToGuess) {
   for (int c = 0; c < kClasses; ++c) {
     const Eigen::RowVectorXf leaning = Eigen::RowVectorXf::Unit(kDim, c);
     ASSERT_OK_AND_ASSIGN(const CellTarget guessed, client.targets().Make(leaning, 3));
-    ASSERT_OK_AND_ASSIGN(const CellTarget given, client.targets().Make(leaning, 3, 10 * c));
-    EXPECT_EQ(guessed.label, 10 * c);
+    ASSERT_OK_AND_ASSIGN(const CellTarget given, client.targets().Make(leaning, 3, c));
+    EXPECT_EQ(guessed.label, c);
     EXPECT_EQ(guessed.point, given.point);
   }
 }
@@ -121,7 +87,7 @@ TEST(CellCoordinates, RequestDoesNotDependOnLabel) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published().Client());
   EXPECT_EQ(Prepare(client).request.embedding_version(), 3u);
   const std::string request = Prepare(client).request.SerializeAsString();
-  for (const int32_t label : {0, 10, 40}) {
+  for (const int32_t label : {0, 1, 4}) {
     EXPECT_EQ(Prepare(client, label).request.SerializeAsString(), request);
   }
 }
@@ -133,7 +99,7 @@ TEST(CellCoordinates, InvalidLabelIsNotCharged) {
   EXPECT_THAT(client.Prepare(Query(), kOptions, *funded.ledger, bits, 7),
               FailsWith(kInvalid, "label must be one of the collection's 5 classes"));
   ASSERT_OK_AND_ASSIGN(const CellClient coded, Published(3, CellCode::kFloat16).Client());
-  EXPECT_THAT(coded.Prepare(Query(), kOptions, *funded.ledger, bits, 10),
+  EXPECT_THAT(coded.Prepare(Query(), kOptions, *funded.ledger, bits, 1),
               FailsWith(kInvalid, "label must not be given unless the collection's cell_code is"));
   EXPECT_EQ(coded.targets().relative_residual(), std::nullopt);
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
@@ -142,7 +108,7 @@ TEST(CellCoordinates, InvalidLabelIsNotCharged) {
 // The client's model: wider, reversed features of the same anchors.
 TEST(CellCoordinates, OwnModelGivesTheSameCellsAndPoint) {
   const Published published;
-  const FloatMatrix features = LeaningAnchors(kClasses, kAnchors, kDim).features;
+  const FloatMatrix features = JoinAnchors(published.chunks, kDim)->features;
   FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
   own.leftCols(kDim) = 5 * features.rowwise().reverse();
   ASSERT_OK_AND_ASSIGN(const CellClient client,
@@ -179,13 +145,9 @@ struct AnchorFault {
 const AnchorFault kAnchorFaults[] = {
     {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
      "anchors, chunk 1: coordinates"},
-    {[](auto* c) { (*c)[0].mutable_coordinates()->set_values(0, INFINITY); },
-     "anchors, chunk 0: coordinates"},
-    {[](auto* c) { (*c)[0].mutable_coordinates()->mutable_values()->RemoveLast(); },
-     "anchors, chunk 0: coordinates has 30 rows of 2 columns but 59 values"},
-    {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[1].mutable_coordinates()); },
-     "anchors, chunk 1: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
-    {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[1].mutable_coordinates()); },
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[2].mutable_coordinates()); },
+     "anchors, chunk 2: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[2].mutable_coordinates()); },
      "coordinates must be 10 x 2, one row an anchor, but are 10 x 3"},
     {[](auto* c) { (*c)[1].clear_coordinates(); }, "anchors, chunk 1: coordinates"},
     {[](auto* c) { (*c)[1].set_embedding_version(4); },
@@ -221,15 +183,6 @@ struct AnswerFault {
 };
 
 const AnswerFault kAnswerFaults[] = {
-    {[](Answer* a) { (*a)[0].mutable_codes()->replace(4, 4, std::string("\x00\x00\xc0\x7f", 4)); },
-     "message 0: codes must decode to finite values"},
-    {[](Answer* a) { (*a)[1].mutable_codes()->replace(0, 4, std::string("\x00\x00\x80\x7f", 4)); },
-     "message 1: codes must decode to finite values"},
-    {[](Answer* a) { (*a)[1].mutable_codes()->pop_back(); },
-     "message 1: codes must be whole rows of 8 bytes, but are 15 bytes"},
-    {[](Answer* a) { (*a)[0].mutable_codes()->resize(3 * 8); },
-     "message 0: it must have a code for each of its 4 items, but has 3"},
-    {[](Answer* a) { (*a)[0].clear_codes(); }, "message 0: it must have a code for each of its 4"},
     {[](Answer* a) { (*a)[1].clear_embedding_version(); },
      "message 1: embedding_version must be given with coordinates, but is not"},
     {[](Answer* a) { (*a)[1].set_embedding_version(4); },
@@ -251,13 +204,13 @@ TEST(CellCoordinates, CorruptAnswerReturnsDataLossForEveryTarget) {
 
 TEST(CellCoordinates, RebuildDuringQueryReturnsAborted) {
   ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
-  const PreparedCellQuery query = Prepare(client, 10);
+  const PreparedCellQuery query = Prepare(client, 1);
   const Answer rebuilt = {MessageOf(0, 6, 4)};
   EXPECT_THAT(
       client.Finish(query, rebuilt),
       FailsWith(kAborted, "embedding_version of the answer is 4, but that of the anchors 3"));
   ASSERT_OK_AND_ASSIGN(const CellClient later, Published(4).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Make(Query(), 3, 10));
+  ASSERT_OK_AND_ASSIGN(const CellTarget target, later.targets().Make(Query(), 3, 1));
   EXPECT_NE(target.point, query.state.target.point);
   ASSERT_OK_AND_ASSIGN(const CellQueryResult result,
                        ReadCellAnswer(later.parameters(), query.request, target, rebuilt));

@@ -8,26 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/wire/item_code.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/release_inputs.h"
+#include "tests/testing/published_things.h"
 
 namespace privatemail::client {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int kDim = 8;
+constexpr int kDim = PublishedThings::kDim;
 constexpr int kItemBytes = 2 * kDim + 6;  // a code, and an id such as "item 3"
 
-PublicParameters Parameters() {
-  Anchors anchors{NormalRows(20, kDim, 1), {}};
-  CellPartition partition{.cells = 4, .cell_of_anchor = {}};
-  for (int i = 0; i < 20; ++i) {
-    anchors.labels.push_back(i % 5);
-    partition.cell_of_anchor.push_back(i % 4);
-  }
-  return *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors", {partition},
-                               CellCode::kFloat16);
-}
+PublicParameters Parameters() { return PublishedThings(1, CellCode::kFloat16).parameters; }
 
 // Item i lies in direction i + `turn` of a quarter circle of ten steps.
 Eigen::RowVectorXf Direction(int step) {

@@ -48,23 +48,6 @@ TEST(JointClient, RequestDependsOnReleaseAndPublicValuesOnly) {
   }
 }
 
-TEST(JointClient, RequestsOfTwoTargetsDifferInReleaseOnly) {
-  const FundedLedger funded;
-  const JointClient client = MakeClient();
-  QueryOptions options = kOptions;
-  options.post_processing = PostProcessing::kServer;
-  SeededBits one_bits(4);
-  SeededBits two_bits(4);
-  ASSERT_OK_AND_ASSIGN(PreparedQuery one,
-                       client.Prepare(TargetOf(0, 7), options, *funded.ledger, one_bits));
-  ASSERT_OK_AND_ASSIGN(PreparedQuery two,
-                       client.Prepare(TargetOf(4, 8), options, *funded.ledger, two_bits));
-  EXPECT_NE(one.state.slot, two.state.slot);
-  EXPECT_NE(one.request.SerializeAsString(), two.request.SerializeAsString());
-  *two.request.mutable_release() = one.request.release();
-  EXPECT_EQ(one.request.SerializeAsString(), two.request.SerializeAsString());
-}
-
 TEST(JointClient, ServerPostProcessingGivesTheClientsCoordinates) {
   const FundedLedger funded;
   const JointClient client = MakeClient();

@@ -98,6 +98,8 @@ TEST(JointRelease, RefusedReleaseIsNotCharged) {
                                              "epsilon must be finite and positive, but is nan"));
   EXPECT_THAT(release(target, {.epsilon = 1}),
               FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
+  EXPECT_THAT(release(target, {.epsilon = 1, .delta = 1e-5, .private_iterations = 0}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
   target.label = 11;
   EXPECT_THAT(release(target, cost),
               FailsWith(absl::StatusCode::kInvalidArgument,
@@ -112,19 +114,6 @@ TEST(JointRelease, RefusedReleaseIsNotCharged) {
   EXPECT_THAT(release(TargetOf(10, 3), {.epsilon = 101, .delta = 1e-5}),
               FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 101"));
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
-}
-
-TEST(JointRelease, PublishedMechanismIsNotProven) {
-  const FundedLedger funded;
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
-  SecureBits bits;
-  const PrivacyCost cost{
-      .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kPublishedGaussian};
-  ASSERT_OK_AND_ASSIGN(const JointRelease release,
-                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
-  EXPECT_FALSE(release.guarantee.proven);
-  EXPECT_THAT(release.guarantee.source, ::testing::HasSubstr("not a proven guarantee"));
 }
 
 // Every mechanism by name, the printed ones included, charges what it promises and says what it
@@ -153,39 +142,6 @@ TEST(JointRelease, TakesEveryMechanism) {
                 FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
     EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
   }
-}
-
-// Four iterations of Gaussian noise are each twice as wide as one alone; four pure ones share
-// epsilon, or less than that with a delta to spare.
-TEST(JointRelease, PrivateIterationsShareCost) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
-  const auto relative_noise = [&](const PrivacyCost& cost) {
-    const FundedLedger funded;
-    SeededBits bits(4);  // the same start, so the same sensitivity
-    const auto release = scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits);
-    EXPECT_THAT(release, IsOk());
-    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, cost.epsilon);
-    return release->noise_stddev / release->sensitivity;
-  };
-  PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
-  const double gaussian = relative_noise(cost);
-  cost.private_iterations = 4;
-  EXPECT_NEAR(relative_noise(cost) / gaussian, 2, 1e-6);
-
-  PrivacyCost pure{.epsilon = .1, .mechanism = MechanismKind::kLaplace};
-  const double laplace = relative_noise(pure);
-  pure.private_iterations = 8;
-  const double sum = relative_noise(pure);
-  EXPECT_NEAR(sum / laplace, 8, 1e-3);  // the grid rounds up
-  pure.delta = .09;                     // sqrt(2 * 8 ln(1/.09)) = 6.2
-  EXPECT_LT(relative_noise(pure), .8 * sum);
-
-  const FundedLedger funded;
-  SecureBits bits;
-  cost.private_iterations = 0;
-  EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "private_iterations"));
 }
 
 TEST(JointScheme, GuessLabelReturnsClassOfNearestMean) {
