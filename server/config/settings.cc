@@ -8,9 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/embedding/public_parameters.h"
 #include "common/numerics/neighbors.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
 
 namespace privatemail::server {
 namespace {

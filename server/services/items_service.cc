@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/wire/payload_filter_proto.h"
 #include "server/services/collections_service.h"
 #include "server/services/rpc_table.h"
 
@@ -26,7 +27,7 @@ absl::Status CheckCount(int64_t ids, int64_t max) {
 template <typename Request>
 absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request) {
   if (!request.has_filter()) return std::nullopt;
-  return PayloadFilter::FromProto("filter", request.filter());
+  return FromProto("filter", request.filter());
 }
 
 void ToProto(Item item, v1::Item* proto) {

@@ -15,6 +15,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
+#include "common/wire/payload_filter_proto.h"
 #include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
 #include "server/services/slot_encoder.h"
@@ -173,7 +174,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   query.cancelled = [&call] { return call.Cancelled(); };
   query.hidden = view.hidden;
   if (request.has_filter()) {
-    PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request.filter()));
+    PM_ASSIGN_OR_RETURN(query.filter, FromProto("filter", request.filter()));
     query.filter_memory = call.limits().max_request_memory;
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));

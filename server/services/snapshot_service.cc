@@ -10,9 +10,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/engine/snapshot_io.h"
 #include "server/services/collections_service.h"
 #include "server/services/rpc_table.h"
+#include "server/snapshot/snapshot_io.h"
 
 namespace privatemail::server {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/item_text.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::server {
 namespace {

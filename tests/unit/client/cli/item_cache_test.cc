@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/items/item_code.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_code.h"
 #include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"

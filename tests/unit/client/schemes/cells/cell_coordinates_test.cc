@@ -2,8 +2,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "common/items/item_code.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_code.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/cell_client.h"
 #include "privatemail/cell_item_cache.h"
