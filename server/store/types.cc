@@ -31,6 +31,17 @@ absl::Status CheckId(const std::string& id) {
 
 }  // namespace
 
+absl::Status NoSuchCollection(absl::string_view collection) {
+  return absl::NotFoundError(absl::StrCat(
+      "collection ", absl::CHexEscape(collection.substr(0, 2 * kMaxCollectionNameBytes)),
+      " does not exist"));
+}
+
+absl::Status LaterEmbeddingError(int64_t items_version) {
+  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", items_version,
+                                         ") was saved during this build and stays"));
+}
+
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckId(item.id));
   const auto columns = static_cast<int64_t>(item.features.size());
