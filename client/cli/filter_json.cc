@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/wire/item_text.h"
-#include "common/wire/payload_filter.h"
+#include "common/items/item_text.h"
+#include "common/wire/payload_filter_proto.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -189,7 +189,7 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
   }
   v1::PayloadFilter filter;
   PM_RETURN_IF_ERROR(ReadFilter("--filter", json::parse(text), &filter));
-  PM_RETURN_IF_ERROR(PayloadFilter::FromProto("--filter", filter).status());
+  PM_RETURN_IF_ERROR(FromProto("--filter", filter).status());
   return filter;
 }
 

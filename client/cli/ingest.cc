@@ -11,7 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/wire/item_text.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/cli/query_batch.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/cell_answer.h"
 

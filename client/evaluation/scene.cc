@@ -14,9 +14,9 @@
 #include "common/base/validate.h"
 #include "common/embedding/alignment.h"
 #include "common/embedding/embed_rows.h"
+#include "common/embedding/public_parameters.h"
 #include "common/embedding/tiled_affinity.h"
 #include "common/numerics/point_source.h"
-#include "common/wire/codec.h"
 
 namespace privatemail::client {
 namespace {

@@ -10,8 +10,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
+#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/item_code.h"
 
 namespace privatemail::client {
 namespace {

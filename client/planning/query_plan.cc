@@ -9,7 +9,7 @@
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 
 namespace privatemail::client {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_text.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_text.h"
 
 namespace privatemail::client {
 namespace {

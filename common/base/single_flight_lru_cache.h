@@ -78,9 +78,8 @@ class CancellableMutex {
 };
 
 // An LRU cache in which concurrent misses compute once:
-//   - A miss waits, in order of arrival, until no other computation of this cache runs. If the
-//   value
-//     is cached by then, it is returned; otherwise the caller computes it. So callers of one key
+//   - A miss waits, in order of arrival, until no other computation of this cache runs. A value
+//     that is cached by then is returned; otherwise the caller computes it. So callers of one key
 //     share a computation, and all misses together take one core.
 //   - Cache hits never wait for a running computation.
 //   - The most recent value stays cached even if it exceeds the capacity.

@@ -18,12 +18,10 @@ inline double LabelSpan(absl::Span<const int32_t> labels) {
 }
 
 // 60 / span for the distance graph, the papers' .6 for the others, which do not scale with labels.
-// - An iteration multiplies the direction that orders the classes by (1 - alpha span / pi^2) / 2
-// and
+// - An iteration multiplies the direction that orders the classes by (1 - alpha span / pi^2) / 2,
 //   other directions by about 1/2: below alpha span = 3 pi^2 the classes fade.
-// - Measured over 10 to 100 classes, recall@8 of one picture: chance up to alpha span = 25, above
-// .8
-//   from 40 on. The papers' .6 at 100 classes is 60.
+// - Measured over 10 to 100 classes, recall@8 of one picture: chance up to alpha span = 25, and
+//   above .8 from 40 on. The papers' .6 at 100 classes is 60.
 inline double DefaultAlpha(LabelGraphKind graph, double span) {
   return graph == LabelGraphKind::kDistance ? 60 / span : .6;
 }

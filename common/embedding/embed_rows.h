@@ -37,10 +37,9 @@ absl::Status CheckShareable(const AffinityPlan& plan);
 // DeterministicStart, without noise. Pure and thread-safe. The same bits for rows in memory or in a
 // file, in any blocks and any number of processes.
 // - labels: one a row
-// - feature_graph: the operator of PlanEmbedding for these rows; null: it is made
-// - observer: as in SmlqIterate, and called with all steps done while the objective is computed;
-// its
-//   error stops the work within moments and is returned, as are errors of reading the rows
+// - feature_graph: the operator of PlanEmbedding for these rows; null: created here
+// - observer: as in SmlqIterate, and called with all steps done while the objective is computed.
+//   Its error stops the work within moments and is returned, as are errors of reading the rows
 // - FAILED_PRECONDITION: the settings make the iterate vanish or overflow
 //
 //   n rows, d coordinates, k = embedding_dim, T steps   time               memory beside the rows

@@ -46,7 +46,7 @@ struct AffinityPlan {
 // - always tiled if that takes about ten milliseconds (1,000 rows of 128 coordinates)
 AffinityPlan PlanAffinity(const AffinityTask& task);
 
-// Upper bound of the memory of an operator over points in memory, in bytes, whatever is planned. A
+// Upper bound in bytes of the memory of any planned operator over points in memory. A
 // series that needs more than kMaxSeriesBytes is not planned.
 inline constexpr int64_t kMaxSeriesBytes = int64_t{1} << 28;
 int64_t MaxAffinityBytes(Eigen::Index rows, Eigen::Index cols);

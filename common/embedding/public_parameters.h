@@ -21,6 +21,9 @@ namespace privatemail {
 // Maximum number of classes; both sides hold a table of classes by classes.
 inline constexpr int64_t kMaxSlots = 10000;
 
+// Maximum k of a query. The client checks it before it spends a budget.
+inline constexpr int64_t kMaxNeighbors = 10000;
+
 // Maximum lengths in bytes; every description of a collection repeats these texts.
 inline constexpr size_t kMaxExtractorBytes = 1024;
 inline constexpr size_t kMaxClassNameBytes = 256;

@@ -62,7 +62,7 @@ absl::Status Validate(const EmbeddingSettings& settings) {
 
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
                           double stddev, Eigen::Index first) {
-  // Unsigned, whatever the sign of char.
+  // Unsigned even if char is signed.
   const std::vector<unsigned char> seed_bytes(fingerprint.begin(), fingerprint.end());
   std::seed_seq seed(seed_bytes.begin(), seed_bytes.end());
   std::mt19937_64 bits(seed);

@@ -17,9 +17,8 @@ class RTree {
   // With more coordinates a scan is faster (tests/benchmarks/index_benchmark.cc).
   static constexpr Eigen::Index kMaxDimensions = 4;
 
-  // points: n >= 1 rows, finite, at most kMaxDimensions columns k. O(n log n) time. Memory: about
-  // 12
-  // + 9 k bytes a row, 20 + 16 k during construction. Equal rows are visited once.
+  // points: n >= 1 rows, finite, at most kMaxDimensions columns k. Equal rows are visited once.
+  // O(n log n) time. About 12 + 9 k bytes of memory a row, 20 + 16 k during construction.
   explicit RTree(const Matrix& points);
   ~RTree();
   RTree(const RTree&) = delete;

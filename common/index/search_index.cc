@@ -55,7 +55,7 @@ std::string SearchIndex::ExactDescription() const {
 
 std::string SearchIndex::description() const {
   if (const Approximate* built = approximate_) return built->description;
-  return absl::StrCat(ExactDescription(), ShouldBuildApproximate() ? "; IVF is being made" : "");
+  return absl::StrCat(ExactDescription(), ShouldBuildApproximate() ? "; IVF is being built" : "");
 }
 
 std::vector<std::vector<Neighbor>> SearchIndex::Search(const Matrix& queries, int64_t count,

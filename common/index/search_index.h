@@ -30,9 +30,8 @@ class SearchIndex {
   // Exact, and ready at once.
   SearchIndex(Matrix points, const IndexOptions& options);
 
-  // Builds the approximate index if it is enabled and pays, in O(n sqrt(n) k) time; it then
-  // replaces the exact one, which answers meanwhile and after a failure. Call once. Gives up within
-  // seconds of `stopped`.
+  // Builds the approximate index if it is enabled and pays. The exact one answers until then, and
+  // after a failure. Call once. O(n sqrt(n) k) time; ends within seconds of `stopped`.
   void BuildApproximateIndex(const std::atomic<bool>* stopped = nullptr) const;
 
   Eigen::Index size() const { return exact_->size(); }

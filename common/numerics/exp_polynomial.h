@@ -24,7 +24,7 @@ inline constexpr double kMaxExpRange = 2;
 // The polynomial of `degree` (0, 1 or 2) with the smallest relative error on [-radius, radius], by
 // the Remez exchange. Requires rate >= 0, radius >= 0 and rate * radius <= kMaxExpRange.
 //
-// Proof of relative_error, whatever the exchange arrived at: let e(t) = p(t) exp(-rate t) - 1.
+// Proof of relative_error for any result of the exchange: let e(t) = p(t) exp(-rate t) - 1.
 // - e'(t) = (p'(t) - rate p(t)) exp(-rate t) vanishes only at roots of the quadratic p' - rate p.
 // - So |e| is largest at an end of the interval or at one of at most two roots, where the stored
 //   coefficients are evaluated.

@@ -157,7 +157,7 @@ int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 off
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
-  if (size == 0) Of(file)->checked = Of(file)->database;  // an emptied file starts anew
+  if (size == 0) Of(file)->checked = Of(file)->database;  // an emptied file is new
   return CallNeedingSpace([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
 }
 int Sync(sqlite3_file* file, int flags) {

@@ -14,10 +14,9 @@ namespace privatemail::sqlite {
 // therefore holds the number of frames synced at the end of the last transaction. It is written
 // after each transaction without a sync of its own:
 // - A killed program leaves the mark of its last transaction.
-// - After a power failure the mark may be an older one of the same log, which claims less, but
-// never
-//   one of an earlier log: before a log restarts, its pages are in the database and an empty mark
-//   is synced (Clear).
+// - After a power failure the mark may be an older one of the same log, which claims less. It is
+//   never one of an earlier log: before a log restarts, its pages are in the database and an empty
+//   mark is synced (Clear).
 // A damaged or missing mark claims nothing.
 class WalMark {
  public:

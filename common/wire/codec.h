@@ -1,4 +1,4 @@
-// Conversion of matrices to and from protobuf messages, and limits on requests.
+// Conversion of matrices to and from protobuf messages.
 #ifndef PRIVATEMAIL_COMMON_WIRE_CODEC_H_
 #define PRIVATEMAIL_COMMON_WIRE_CODEC_H_
 
@@ -14,16 +14,12 @@ namespace privatemail {
 // Maximum values of a matrix from a peer; checked in 64 bits before anything is allocated.
 inline constexpr int64_t kMaxMatrixValues = int64_t{1} << 28;
 
-// Maximum k of a query. The client checks it before it spends a budget.
-inline constexpr int64_t kMaxNeighbors = 10000;
-
 void ToProto(const FloatMatrix& matrix, v1::Matrix* proto);
 // Rounds to float.
 void ToProto(const Matrix& matrix, v1::Matrix* proto);
 
 // - INVALID_ARGUMENT naming `field`: rows * cols is not the number of values ("release has 3 rows
-// of
-//   2 columns but 5 values"), a dimension is zero, or a value is not finite
+//   of 2 columns but 5 values"), a dimension is zero, or a value is not finite
 // - RESOURCE_EXHAUSTED: more than kMaxMatrixValues
 absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto);
 

@@ -145,7 +145,7 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
     PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
   }
   if (proto.has_cell_codebook()) {
-    // Without a product code Validate refuses it, whatever it holds.
+    // Without a product code Validate refuses any codebook.
     PM_ASSIGN_OR_RETURN(
         parameters.cell_codebook,
         DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kNone)));

@@ -120,7 +120,7 @@ absl::Status SnapshotReader::Damaged(absl::string_view what) const {
 
 absl::Status SnapshotReader::Handled(const absl::Status& status) const {
   if (!absl::IsInvalidArgument(status)) return status;
-  return Damaged(absl::StrCat("holds what no snapshot can: ", status.message()));
+  return Damaged(absl::StrCat("is invalid: ", status.message()));
 }
 
 absl::Status SnapshotReader::Truncated() const {

@@ -38,11 +38,11 @@ absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the server is busy: the call waited ", limits.queue_seconds,
                        " s (queue_seconds) while ", admission_->Count(true),
-                       " others were worked on (max_concurrent ", limits.max_concurrent, ")"));
+                       " others were running (max_concurrent ", limits.max_concurrent, ")"));
     }
     admission_->changed_.wait_for(lock,
                                   std::min<std::chrono::duration<double>>(kPollInterval, left));
-    if (cancelled()) return absl::CancelledError("the caller did not wait until it was its turn");
+    if (cancelled()) return absl::CancelledError("the caller stopped waiting in the queue");
   }
   return absl::OkStatus();
 }
@@ -66,15 +66,15 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
   const int64_t waiting = Count(false);
   if (waiting >= limits_.max_queued + (caller.is_operator ? Reserved(limits_) : 0)) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the server is busy: ", Count(true), " calls are worked on (max_concurrent ",
+        "the server is busy: ", Count(true), " calls are running (max_concurrent ",
         limits_.max_concurrent, ") and ", waiting, " wait (max_queued ", limits_.max_queued, ")"));
   }
   if (caller.key.empty()) return absl::OkStatus();
   const int64_t of_key = CountOfKey(caller.key, false);
   if (of_key < limits_.max_concurrent_per_key) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "key ", caller.key, " has ", CountOfKey(caller.key, true), " calls that are worked on and ",
-      of_key, " that wait (max_concurrent_per_key ", limits_.max_concurrent_per_key, ")"));
+      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ", of_key,
+      " waiting ones (max_concurrent_per_key ", limits_.max_concurrent_per_key, ")"));
 }
 
 void Admission::AdmitWaiting() {

@@ -1,7 +1,5 @@
 #include "server/access/key_file.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -23,16 +22,13 @@ constexpr absl::string_view kMagic = "privatemail keys ";
 constexpr absl::string_view kHeader = "privatemail keys 1\n";
 constexpr absl::string_view kHeaderWithExpiry = "privatemail keys 2\n";
 constexpr absl::string_view kChecksum = "sha256 ";
-constexpr size_t kTrailerBytes = kChecksum.size() + 2 * SHA256_DIGEST_LENGTH + 1;
+constexpr size_t kTrailerBytes = kChecksum.size() + 2 * 32 + 1;  // hex of 32 bytes, newline
 constexpr size_t kMaxBytes = size_t{1} << 30;  // every key with every collection it may name
 
 bool Expires(const AccessKey& key) { return key.grant.expires_at != 0; }
 
 std::string Trailer(absl::string_view body) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(body.data()), body.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return absl::StrCat(kChecksum, absl::BytesToHexString(digest), "\n");
+  return absl::StrCat(kChecksum, absl::BytesToHexString(Sha256::Of(body)), "\n");
 }
 
 std::string Line(const AccessKey& key) {

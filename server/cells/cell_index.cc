@@ -8,7 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 
 namespace privatemail::server {
 namespace {

@@ -1,16 +1,15 @@
 #include "server/config/settings.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/numerics/neighbors.h"
+#include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
 
 namespace privatemail::server {
 namespace {
@@ -27,6 +26,11 @@ SettingSlot Of(DaemonOptions& options) {
 template <auto Member>
 SettingSlot Limit(DaemonOptions& options) {
   return &(options.limits.*Member);
+}
+
+Setting Choice(Setting setting, std::vector<std::string> choices) {
+  setting.choices = std::move(choices);
+  return setting;
 }
 
 std::vector<Setting> AddressSettings() {
@@ -56,14 +60,10 @@ std::vector<Setting> AddressSettings() {
 std::vector<Setting> StoreSettings() {
   using Options = DaemonOptions;
   return {
-      {"store",
-       Of<&Options::store>,
-       kRestart,
-       "Store of the collections: data_dir, or PostgreSQL 15 or later, which several daemons may "
-       "share.",
-       0,
-       0,
-       {"sqlite", "postgres"}},
+      Choice({"store", Of<&Options::store>, kRestart,
+              "Store of the collections: data_dir, or PostgreSQL 15 or later, which several "
+              "daemons may share."},
+             {"sqlite", "postgres"}),
       {"postgres_file", Of<&Options::postgres_file>, kRestart,
        "File with the libpq connection string of store postgres, readable by you alone."},
       {"postgres_connections", Of<&Options::postgres_connections>, kRestart,
@@ -94,34 +94,21 @@ std::vector<Setting> OperationSettings() {
        "Time without changes before an automatic rebuild starts; it starts after 12 times as long "
        "in any case.",
        .05, 86400},
-      {"log_level",
-       Of<&Options::log_level>,
-       kLive,
-       "Minimum severity of messages that are logged to standard error.",
-       0,
-       0,
-       {"debug", "info", "warning", "error"}},
-      {"log_format",
-       Of<&Options::log_format>,
-       kLive,
-       "Format of log lines.",
-       0,
-       0,
-       {"text", "json"}},
+      Choice({"log_level", Of<&Options::log_level>, kLive,
+              "Minimum severity of messages that are logged to standard error."},
+             {"debug", "info", "warning", "error"}),
+      Choice({"log_format", Of<&Options::log_format>, kLive, "Format of log lines."},
+             {"text", "json"}),
   };
 }
 
 std::vector<Setting> IndexSettings() {
   using Options = DaemonOptions;
   return {
-      {"index",
-       Of<&Options::index>,
-       kLive,
-       "Index of embeddings of more than 4 columns and at least 10000 items: exact scan, or "
-       "inverted file (IVF). Applies to embeddings built or loaded from then on.",
-       0,
-       0,
-       {"exact", "ivf"}},
+      Choice({"index", Of<&Options::index>, kLive,
+              "Index of embeddings of more than 4 columns and at least 10000 items: exact scan, or "
+              "inverted file (IVF). Applies to embeddings built or loaded from then on."},
+             {"exact", "ivf"}),
       {"index_recall", Of<&Options::index_recall>, kLive,
        "Minimum recall@8 of index ivf, measured when the index is built; below it, the exact index "
        "is used.",

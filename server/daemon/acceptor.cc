@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
       new Acceptor(std::move(sockets), max_connections, std::move(server), std::move(on_refused)));
   acceptor->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->stop_ < 0) {
-    return absl::InternalError(absl::StrCat("cannot make an event: ", std::strerror(errno)));
+    return absl::InternalError(absl::StrCat("cannot create an eventfd: ", std::strerror(errno)));
   }
   try {
     acceptor->thread_ = std::thread([acceptor = acceptor.get()] { acceptor->Run(); });

@@ -254,7 +254,7 @@ absl::StatusOr<TlsIdentity> LoadOrCreateIdentity(const std::string& directory) {
   if (known && !std::filesystem::exists(key_path)) {
     return absl::FailedPreconditionError(absl::StrCat(
         key_path, " is missing but its certificate ", certificate_path,
-        " is there: restore the key, or delete the certificate to have both made anew (clients "
+        " is there: restore the key, or delete the certificate to have both created again (clients "
         "must then trust the new fingerprint)"));
   }
   if (!known) {

@@ -54,7 +54,7 @@ absl::Status CheckDataDirectory(const std::string& path) {
   if (Exists(path)) return CheckDirectory("--data-dir", path, R_OK | W_OK | X_OK);
   std::filesystem::path there = std::filesystem::absolute(path).lexically_normal();
   while (!Exists(there.string()) && there.has_relative_path()) there = there.parent_path();
-  return CheckDirectory(absl::StrCat("--data-dir ", path, " cannot be made:"), there.string(),
+  return CheckDirectory(absl::StrCat("--data-dir ", path, " cannot be created:"), there.string(),
                         W_OK | X_OK);
 }
 
@@ -133,10 +133,10 @@ std::vector<std::string> CheckFilePermissions(const DaemonOptions& options,
   };
   open("data directory", options.data_directory, "", "700");
   open("--postgres-file", options.postgres_file, ", who may read a password in it", "600");
-  open("private key", tls_key, ", who can stand in for this server", "600");
-  writable("--config", config_file, "turn this server's defences off");
-  writable("--client-ca", options.client_ca, "let in whom they want");
-  writable("audit log", AuditLogPath(options), "change what was done");
+  open("private key", tls_key, ", who can impersonate this server", "600");
+  writable("--config", config_file, "disable TLS and keys");
+  writable("--client-ca", options.client_ca, "admit any client");
+  writable("audit log", AuditLogPath(options), "change the record");
   return warnings;
 }
 

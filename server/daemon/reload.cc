@@ -64,28 +64,28 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     ApplyLogSettings(options_);
     dispatcher_.SetLimits(options_.limits);
     builds_.SetOptions(ToAutomaticBuildOptions(options_));
-    catalog_->SetOptions(ToCatalogOptions(options_));
-    if (audit_ != nullptr) audit_->SetMaxBytes(options_.audit_max_bytes);
+    parts_.catalog->SetOptions(ToCatalogOptions(options_));
+    if (parts_.audit != nullptr) parts_.audit->SetMaxBytes(options_.audit_max_bytes);
   }
   ReloadFiles();
 }
 
 void DaemonServer::ReloadFiles() {
-  if (keys_ != nullptr) ReloadKeys(keys_.get());
-  if (audit_ != nullptr) {
-    LogOutcome(audit_->Reopen(), "audit log reopened", "it goes on in the former file");
+  if (parts_.keys != nullptr) ReloadKeys(parts_.keys.get());
+  if (parts_.audit != nullptr) {
+    LogOutcome(parts_.audit->Reopen(), "audit log reopened", "it continues in the former file");
     Audit("reload");
   }
   RefreshCertificates();
 }
 
 void DaemonServer::RefreshCertificates() {
-  if (tls_ == nullptr) return;
-  const absl::StatusOr<bool> changed = tls_->Refresh();
+  if (parts_.tls == nullptr) return;
+  const absl::StatusOr<bool> changed = parts_.tls->Refresh();
   if (!changed.ok()) {
-    LogOutcome(changed.status(), "", "the former certificate is served on");
+    LogOutcome(changed.status(), "", "the former certificate stays in use");
   } else if (*changed) {
-    const TlsIdentity identity = tls_->identity();
+    const TlsIdentity identity = parts_.tls->identity();
     metrics_.SetCertificateExpiry(identity.not_after);
     LogOutcome(absl::OkStatus(),
                absl::StrCat("certificates changed; fingerprint ", identity.fingerprint, ", until ",
@@ -95,8 +95,8 @@ void DaemonServer::RefreshCertificates() {
 }
 
 void DaemonServer::Audit(absl::string_view event) {
-  if (audit_ == nullptr) return;
-  if (const absl::Status written = audit_->Record(event); !written.ok()) {
+  if (parts_.audit == nullptr) return;
+  if (const absl::Status written = parts_.audit->Record(event); !written.ok()) {
     metrics_.CountAuditFailure();
     Log(LogLevel::kError, written.message());
   }

@@ -68,7 +68,7 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   quota.Resize(static_cast<size_t>(limits.max_transport_memory));
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
-  // Streamed messages have a fixed size, whatever max_message_bytes is.
+  // Streamed messages have a fixed size, which max_message_bytes does not change.
   builder->SetMaxSendMessageSize(
       static_cast<int>(std::max(limits.max_message_bytes, kMaxStreamedMessageBytes)));
 }
@@ -155,28 +155,23 @@ CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
-    : address_(std::move(parts.address)),
-      lock_(std::move(parts.lock)),
-      options_(options),
-      tls_(std::move(parts.tls)),
-      catalog_(std::move(parts.catalog)),
-      keys_(std::move(parts.keys)),
-      audit_(std::move(parts.audit)),
+    : options_(options),
+      parts_(std::move(parts)),
       admission_(options.limits),
-      metrics_(catalog_.get(), &admission_),
-      dispatcher_({keys_.get(), audit_.get(), &admission_, &metrics_}, options.limits),
-      retrieval_(catalog_.get(), &dispatcher_),
-      collections_(catalog_.get(), &dispatcher_),
-      key_service_(keys_.get(), &dispatcher_),
-      health_(catalog_.get(), &dispatcher_),
-      builds_(catalog_.get(), ToAutomaticBuildOptions(options), BuildHooks()) {
-  if (tls_ != nullptr) metrics_.SetCertificateExpiry(tls_->identity().not_after);
+      metrics_(parts_.catalog.get(), &admission_),
+      dispatcher_({parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_}, options.limits),
+      retrieval_(parts_.catalog.get(), &dispatcher_),
+      collections_(parts_.catalog.get(), &dispatcher_),
+      key_service_(parts_.keys.get(), &dispatcher_),
+      health_(parts_.catalog.get(), &dispatcher_),
+      builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()) {
+  if (parts_.tls != nullptr) metrics_.SetCertificateExpiry(parts_.tls->identity().not_after);
 }
 
 DaemonServer::~DaemonServer() { Drain(absl::ZeroDuration()); }
 
 std::string DaemonServer::admin_key_path() const {
-  if (keys_ == nullptr) return "";
+  if (parts_.keys == nullptr) return "";
   const std::string path = AdminKeyPath(options());
   return std::filesystem::exists(path) ? path : "";
 }
@@ -234,8 +229,8 @@ absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address_));
-  address_.port = sockets.port();
+  PM_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(parts_.address));
+  parts_.address.port = sockets.port();
   grpc::EnableDefaultHealthCheckService(false);  // it knows no keys
   grpc::ServerBuilder builder;
   SetArguments(options.limits, &builder);
@@ -248,10 +243,11 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.RegisterService(&health_);
   auto connections = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      tls_ == nullptr ? grpc::InsecureServerCredentials() : tls_->Credentials());
+      parts_.tls == nullptr ? grpc::InsecureServerCredentials() : parts_.tls->Credentials());
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot serve on ", address_.ToString()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot serve on ", parts_.address.ToString()));
   }
   PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
                                                  std::move(connections), [this] {

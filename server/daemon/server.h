@@ -58,22 +58,22 @@ class DaemonServer {
   // The certificate part of ReloadFiles; logs only changes and failures.
   void RefreshCertificates();
 
-  const ListenAddress& address() const { return address_; }  // with the actual port
+  const ListenAddress& address() const { return parts_.address; }  // with the actual port
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
   // File of the admin key that the first start created; empty if it is gone or keys are off.
   std::string admin_key_path() const;
   // Whether this start created it.
-  bool created_admin_key() const { return keys_ != nullptr && keys_->made_admin_key(); }
+  bool created_admin_key() const { return parts_.keys != nullptr && parts_.keys->made_admin_key(); }
   // The identity in use; nullopt if TLS is off.
   std::optional<TlsIdentity> identity() const {
-    return tls_ == nullptr ? std::nullopt : std::optional(tls_->identity());
+    return parts_.tls == nullptr ? std::nullopt : std::optional(parts_.tls->identity());
   }
   // The options in effect.
   DaemonOptions options() const;
 
  private:
-  // Resources that Start opens before the server is constructed.
+  // Resources that are opened before the server is constructed.
   struct Parts {
     ListenAddress address;
     std::optional<DirectoryLock> lock;   // of the data directory, unless the store holds it
@@ -90,14 +90,9 @@ class DaemonServer {
   void Audit(absl::string_view event);
   absl::Status StartHttp(const DaemonOptions& options);
 
-  ListenAddress address_;
-  std::optional<DirectoryLock> lock_;  // of the data directory, unless the store holds it
-  mutable std::mutex options_mutex_;   // guards options_
+  mutable std::mutex options_mutex_;  // guards options_
   DaemonOptions options_;
-  std::unique_ptr<ReloadableTls> tls_;  // null: TLS is off
-  std::unique_ptr<Catalog> catalog_;
-  std::unique_ptr<KeyRing> keys_;    // null: keys are off
-  std::unique_ptr<AuditLog> audit_;  // null: no audit log
+  Parts parts_;
   Admission admission_;
   Metrics metrics_;
   Dispatcher dispatcher_;

@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
+#include "server/engine/point_file.h"
 
 namespace privatemail::server {
 namespace {
@@ -15,14 +18,18 @@ Result NameInNotFound(Result result, const CollectionView& collection) {
   return NoSuchCollection(collection.published->name);
 }
 
+absl::Status DeletedDuringBuild(absl::string_view name) {
+  return absl::AbortedError(
+      absl::StrCat("collection ", name, " was deleted while it was being built"));
+}
+
 }  // namespace
 
 Catalog::Catalog(std::unique_ptr<Store> store, std::string directory)
     : store_(std::move(store)),
       directory_(std::move(directory)),
       preparer_(store_.get(), &registry_),
-      synchronizer_(store_.get(), &registry_, &preparer_),
-      builder_(store_.get(), &registry_, &synchronizer_, directory_) {}
+      synchronizer_(store_.get(), &registry_, &preparer_) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
@@ -113,6 +120,71 @@ absl::StatusOr<uint64_t> Catalog::CountItems(const CollectionView& collection,
 absl::StatusOr<ChangesSinceEmbedding> Catalog::CountChanges(
     const CollectionView& collection) const {
   return NameInNotFound(store_->CountChanges(collection.published->parameters), collection);
+}
+
+absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
+                                               const StepObserver& observer, int64_t memory) {
+  const PublicParameters& parameters = view.published->parameters;
+  const Anchors& anchors = view.published->anchors;
+  const ProductObserver poll =
+      OncePerSecond([&](double) { return observer(0, parameters.settings.steps); });
+  const int64_t iterate_bytes = view.build_memory(CollectionView::Features::kInFile);
+  const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
+    PM_RETURN_IF_ERROR(poll(0));
+    return CheckBuildMemory("this build", iterate_bytes + bytes, memory);
+  };
+  if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
+    PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
+    return Embed(parameters, anchors, std::move(gallery), observer);
+  }
+  PM_ASSIGN_OR_RETURN(SpooledGallery gallery,
+                      SpoolGallery(*store_, parameters, anchors, directory_, watch));
+  return Embed(parameters, anchors, std::move(gallery.columns), std::move(gallery.points),
+               observer);
+}
+
+absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
+                               const StepObserver& observer, int64_t memory) {
+  const CollectionView view = registry_.ViewOf(*entry);
+  const PublishedCollection& published = *view.published;
+  const StepObserver watch = [&](double done, int steps) -> absl::Status {
+    if (registry_.IsRemoved(*entry)) return DeletedDuringBuild(published.name);
+    return observer ? observer(done, steps) : absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
+  absl::StatusOr<Embedding> embedding;
+  RunAtLowPriority([&] { embedding = EmbedStored(view, watch, memory); });  // searches come first
+  if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
+  PM_RETURN_IF_ERROR(embedding.status());
+  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
+  if (absl::IsNotFound(version.status())) return DeletedDuringBuild(published.name);
+  PM_RETURN_IF_ERROR(version.status());
+  embedding->version = *version;
+  // It is stored. If the rest fails, the Refresh after the build adopts it.
+  absl::Cleanup refresh = [&] { registry_.MarkOutdated(entry.get()); };
+  auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
+  if (absl::IsNotFound(deleted.status())) return DeletedDuringBuild(published.name);
+  PM_RETURN_IF_ERROR(deleted.status());
+  PM_ASSIGN_OR_RETURN(const bool installed,
+                      synchronizer_.Install(entry, *std::move(embedding),
+                                            deleted->value_or(std::vector<std::string>())));
+  if (!installed) return DeletedDuringBuild(published.name);
+  std::move(refresh).Cancel();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
+                                              int64_t memory) {
+  PM_ASSIGN_OR_RETURN(const CollectionRegistry::EntryPtr entry, registry_.BeginBuild(name));
+  bool outdated = false;
+  // Also after an exception, such as std::bad_alloc.
+  auto end = absl::MakeCleanup([&] { outdated = registry_.EndBuild(entry.get()); });
+  const absl::Status outcome = RunBuild(entry, observer, memory);
+  std::move(end).Invoke();
+  // If the store is unavailable now, its watch refreshes later.
+  if (outdated) synchronizer_.Refresh().IgnoreError();
+  PM_RETURN_IF_ERROR(outcome);
+  return registry_.ViewOf(*entry);
 }
 
 }  // namespace privatemail::server

@@ -15,15 +15,15 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/cells_preparer.h"
-#include "server/engine/collection_builder.h"
 #include "server/engine/collection_creation.h"
 #include "server/engine/collection_registry.h"
+#include "server/engine/embed.h"
 #include "server/engine/store_synchronizer.h"
 #include "server/store/store.h"
 
 namespace privatemail::server {
 
-// A facade over registry, store synchronizer, builder and cells preparer. Thread-safe.
+// Runs at most one build of a collection at a time, at low priority. Thread-safe.
 //   - Find and List wait for a map lookup at most, never for a build or a write.
 //   - A build replaces the retriever atomically; running searches keep theirs.
 //   - Writes to items show after the next build, except deletions, which hide an item at once.
@@ -95,12 +95,14 @@ class Catalog {
   // collection was deleted, or another daemon has embedded later items. RESOURCE_EXHAUSTED: memory
   // or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
-                                       int64_t memory = std::numeric_limits<int64_t>::max()) {
-    return builder_.Build(name, observer, memory);
-  }
+                                       int64_t memory = std::numeric_limits<int64_t>::max());
 
  private:
   Catalog(std::unique_ptr<Store> store, std::string directory);
+  absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,
+                        int64_t memory);
+  absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
+                                        int64_t memory);
 
   const std::unique_ptr<Store> store_;
   const std::string directory_;
@@ -108,7 +110,6 @@ class Catalog {
   CollectionRegistry registry_;
   CellsPreparer preparer_;
   StoreSynchronizer synchronizer_;
-  CollectionBuilder builder_;
   std::unique_ptr<ChangeWatch> watch_;  // last: it uses the other members
 };
 

@@ -6,9 +6,14 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/background_queue.h"
+#include "server/cells/cell_index.h"
 #include "server/engine/collection_registry.h"
+#include "server/engine/hidden_rows.h"
+#include "server/engine/retriever.h"
 #include "server/store/store.h"
+#include "server/store/types.h"
 
 namespace privatemail::server {
 
@@ -33,6 +38,14 @@ class CellsPreparer {
   CollectionRegistry* const registry_;
   BackgroundQueue queue_;  // last: its jobs use the other members
 };
+
+// Removes items from the gallery that the embedding does not have or that are hidden there (null:
+// none), and returns the coordinates of the others. These get the labels, payloads and version of
+// the embedding and keep the gallery's features. The gallery must not be older than the embedding.
+// FAILED_PRECONDITION: coordinates that overflow in float, or anchors that cannot be aligned in
+// float. O(n log n).
+absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,
+                                                    const HiddenRows* hidden, Gallery* gallery);
 
 }  // namespace privatemail::server
 

@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_COLLECTION_CREATION_H_
 #define PRIVATEMAIL_SERVER_ENGINE_COLLECTION_CREATION_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,8 +15,6 @@
 #include "server/store/types.h"
 
 namespace privatemail::server {
-
-inline constexpr size_t kMaxCollectionNameBytes = 64;
 
 // An operator's settings of a new collection; MakePublicParameters validates them.
 struct NewCollection {

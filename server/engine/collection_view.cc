@@ -2,9 +2,7 @@
 
 #include <thread>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/collection_creation.h"
 
 namespace privatemail::server {
 
@@ -36,12 +34,6 @@ int64_t CollectionView::build_memory(Features features) const {
   const int64_t graphs = 2 * classes * classes;
   return rows * feature_bytes +
          (rows * image_values + graphs) * static_cast<int64_t>(sizeof(double));
-}
-
-absl::Status NoSuchCollection(absl::string_view name) {
-  return absl::NotFoundError(
-      absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)),
-                   " does not exist"));
 }
 
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory) {

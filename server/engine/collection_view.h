@@ -47,9 +47,6 @@ struct CollectionView {
   int64_t build_memory(Features features) const;
 };
 
-// NOT_FOUND: "collection birds does not exist".
-absl::Status NoSuchCollection(absl::string_view name);
-
 // RESOURCE_EXHAUSTED if `purpose` takes more than `memory` bytes.
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory);
 

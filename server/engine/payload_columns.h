@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/single_flight_lru_cache.h"
-#include "common/wire/payload_filter.h"
+#include "common/items/payload_filter.h"
 #include "server/engine/hidden_rows.h"
 
 namespace privatemail::server {

@@ -95,7 +95,7 @@ void RebuildScheduler::Build(const std::string& name, int64_t memory) {
     return stopping_ ? absl::CancelledError("the daemon stops") : absl::OkStatus();
   };
   absl::StatusOr<CollectionView> view = catalog_->Find(name);
-  if (!view.ok()) return;  // deleted meanwhile
+  if (!view.ok()) return;  // deleted since Next
   absl::Status outcome = hooks_.check(*view);
   if (outcome.ok()) outcome = TryBuild(catalog_, name, observer, memory);
   hooks_.ended(name, outcome);

@@ -26,8 +26,9 @@ struct EmbedOutcome {
 // returns the outcome; the others return an empty one. All ranks return the status of Ranks::Agree;
 // on an error nothing is saved:
 //   NOT_FOUND            no collection of this name
-//   ABORTED              deleted or changed during the reading; an embedding of later items was
-//   saved FAILED_PRECONDITION  empty, needs every pair of rows (EmbedShare), or cannot be aligned
+//   ABORTED              deleted or changed while ranks read it, or an embedding of later items is
+//                        stored
+//   FAILED_PRECONDITION  empty, needs every pair of rows (EmbedShare), or cannot be aligned
 //   INVALID_ARGUMENT     more ranks than groups of rows
 //   and errors of PostgresStore and PointFile
 absl::StatusOr<EmbedOutcome> Run(const EmbedJob& job, const Ranks& ranks);

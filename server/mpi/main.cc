@@ -30,9 +30,8 @@ struct Flags {
 
 void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--collection", flags->collection, "Name of the collection to build")->required();
-  app->add_option(
-      "--config", flags->config,
-      "The daemon's TOML file, out of which store, postgres_file and data_dir are read");
+  app->add_option("--config", flags->config,
+                  "The daemon's TOML file; store, postgres_file and data_dir are read from it");
   app->add_option("--postgres-file", flags->postgres_file,
                   "File with the libpq connection string, readable by you alone; instead of the "
                   "configuration's");

@@ -8,9 +8,8 @@ namespace {
 
 absl::Status CellsProblem(const CollectionView& view) {
   if (view.cells_problem.ok()) return absl::OkStatus();
-  return absl::Status(
-      view.cells_problem.code(),
-      absl::StrCat(view.cells_problem.message(), "; `privatemail build` tries it again"));
+  return absl::Status(view.cells_problem.code(), absl::StrCat(view.cells_problem.message(),
+                                                              "; `privatemail build` tries again"));
 }
 
 }  // namespace
@@ -31,9 +30,9 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
 
 absl::Status CheckHasCells(const CollectionView& view) {
   if (view.has_cells()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", view.published->name,
-                   " has no cells: `privatemail collection create --cells` makes one that has"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", view.published->name,
+      " has no cells: `privatemail collection create --cells` creates one with cells"));
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
@@ -42,8 +41,7 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
   if (view.cells != nullptr) return view.cells;
   PM_RETURN_IF_ERROR(CellsProblem(view));
   return absl::UnavailableError(absl::StrCat("what answers for the cells of collection ",
-                                             view.published->name,
-                                             " is being made; send it again"));
+                                             view.published->name, " is being built: try again"));
 }
 
 std::string DescribeCells(const CollectionView& view) {

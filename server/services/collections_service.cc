@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -50,15 +49,6 @@ void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint6
   }
 }
 
-absl::Status CheckSameCollection(const std::string& expected, const std::string& actual,
-                                 int64_t message) {
-  if (expected == actual) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("collection must be the same in every message of the stream: expected '",
-                   expected, "', got '", absl::CHexEscape(actual.substr(0, 64)), "' in message ",
-                   message, " (from 0); earlier messages are stored"));
-}
-
 // Counts every item as new: the store alone knows which ones replace others.
 absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& catalog,
                          const Limits& limits) {
@@ -80,8 +70,8 @@ absl::Status CheckNotReplaced(const Catalog& catalog, const CollectionView& coll
     return absl::OkStatus();
   }
   return absl::AbortedError(absl::StrCat("collection ", name,
-                                         " was deleted and made again while items were sent; what "
-                                         "was acknowledged went with the former one"));
+                                         " was deleted and created again during this upload; the "
+                                         "items acknowledged so far were deleted with it"));
 }
 
 absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
@@ -96,7 +86,8 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
       name = message.collection();
       PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
     }
-    PM_RETURN_IF_ERROR(CheckSameCollection(name, message.collection(), number));
+    PM_RETURN_IF_ERROR(
+        CheckSameCollection(name, message.collection(), number, "earlier messages are stored"));
     PM_RETURN_IF_ERROR(CheckNotReplaced(*catalog, collection));
     PM_RETURN_IF_ERROR(CheckLimits(message, *catalog, call.limits()));
     const std::vector<Item> items = TakeItems(&message);
@@ -194,8 +185,7 @@ UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const By
                                                    Bytes* response) {
   return dispatcher_->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
       context, "CreateCollection", request, response,
-      [this](Call& call, const v1::CreateCollectionRequest& message,
-             v1::CreateCollectionResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
         PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(message));
         const std::lock_guard<std::mutex> guard(create_mutex_);
@@ -210,17 +200,14 @@ UnaryReactor* CollectionsService::ListCollections(RpcContext* context, const Byt
                                                   Bytes* response) {
   return dispatcher_->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
       context, "ListCollections", request, response,
-      [this](Call& call, const v1::ListCollectionsRequest&, v1::ListCollectionsResponse* answer) {
-        return List(*catalog_, call, answer);
-      });
+      [this](Call& call, const auto&, auto* answer) { return List(*catalog_, call, answer); });
 }
 
 UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const Bytes* request,
                                                    Bytes* response) {
   return dispatcher_->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
       context, "DeleteCollection", request, response,
-      [this](Call& call, const v1::DeleteCollectionRequest& message,
-             v1::DeleteCollectionResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(message.name()));
         call.AddRows(items);
         answer->set_deleted_items(items);
@@ -230,16 +217,14 @@ UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const By
 
 ReadReactor* CollectionsService::UpsertItems(RpcContext* context, Bytes* response) {
   return dispatcher_->ServeClientStream<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
-      context, "UpsertItems", response,
-      [this](Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
-             v1::UpsertItemsResponse* totals) { return Upsert(catalog_, call, reader, totals); });
+      context, "UpsertItems", response, [this](Call& call, auto& reader, auto* totals) {
+        return Upsert(catalog_, call, reader, totals);
+      });
 }
 
 WriteReactor* CollectionsService::BuildEmbedding(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
-      context, "BuildEmbedding", request,
-      [this](Call& call, const v1::BuildEmbeddingRequest& message,
-             MessageWriter<v1::BuildEmbeddingResponse>& writer) {
+      context, "BuildEmbedding", request, [this](Call& call, const auto& message, auto& writer) {
         return Build(catalog_, call, message.collection(), writer);
       });
 }

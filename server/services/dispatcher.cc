@@ -58,7 +58,8 @@ void ReportAuditFailure(const Dispatcher::Dependencies& dependencies, const absl
 }
 
 void LogSuppressedLines(const Dispatcher::Dependencies& dependencies, uint64_t lines) {
-  Log(LogLevel::kWarning, "calls without a valid key came too fast to be written down one by one",
+  Log(LogLevel::kWarning,
+      "too many calls without a valid key: some are counted, not logged one by one",
       {{"left_out", absl::StrCat(lines)}});
   if (dependencies.audit != nullptr)
     ReportAuditFailure(dependencies, dependencies.audit->RecordLeftOut(lines));

@@ -39,8 +39,7 @@ class HealthService final : public RawService<grpc::health::v1::Health::Service,
     using grpc::health::v1::HealthCheckResponse;
     return dispatcher_->ServeUnary<HealthCheckRequest, HealthCheckResponse>(
         context, "Check", request, response,
-        [this](Call& call, const HealthCheckRequest& message,
-               HealthCheckResponse* answer) -> absl::Status {
+        [this](Call& call, const auto& message, auto* answer) -> absl::Status {
           PM_ASSIGN_OR_RETURN(const bool serving, IsServing(message.service(), &call));
           answer->set_status(serving ? HealthCheckResponse::SERVING
                                      : HealthCheckResponse::NOT_SERVING);

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/wire/payload_filter_proto.h"
 #include "server/services/collections_service.h"
 #include "server/services/rpc_table.h"
 
@@ -26,7 +27,7 @@ absl::Status CheckCount(int64_t ids, int64_t max) {
 template <typename Request>
 absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request) {
   if (!request.has_filter()) return std::nullopt;
-  return PayloadFilter::FromProto("filter", request.filter());
+  return FromProto("filter", request.filter());
 }
 
 void ToProto(Item item, v1::Item* proto) {
@@ -85,8 +86,7 @@ UnaryReactor* CollectionsService::DeleteItems(RpcContext* context, const Bytes* 
                                               Bytes* response) {
   return dispatcher_->ServeUnary<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
       context, "DeleteItems", request, response,
-      [this](Call& call, const v1::DeleteItemsRequest& message,
-             v1::DeleteItemsResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxIdsToDelete));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
@@ -101,8 +101,7 @@ UnaryReactor* CollectionsService::GetItems(RpcContext* context, const Bytes* req
                                            Bytes* response) {
   return dispatcher_->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(
       context, "GetItems", request, response,
-      [this](Call& call, const v1::GetItemsRequest& message,
-             v1::GetItemsResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxItemsToGet));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
@@ -116,8 +115,7 @@ UnaryReactor* CollectionsService::ScrollItems(RpcContext* context, const Bytes* 
                                               Bytes* response) {
   return dispatcher_->ServeUnary<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
       context, "ScrollItems", request, response,
-      [this](Call& call, const v1::ScrollItemsRequest& message,
-             v1::ScrollItemsResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", message.limit(), 1, kMaxItemsToGet));
         PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
@@ -133,8 +131,7 @@ UnaryReactor* CollectionsService::CountItems(RpcContext* context, const Bytes* r
                                              Bytes* response) {
   return dispatcher_->ServeUnary<v1::CountItemsRequest, v1::CountItemsResponse>(
       context, "CountItems", request, response,
-      [this](Call& call, const v1::CountItemsRequest& message,
-             v1::CountItemsResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_ASSIGN_OR_RETURN(const uint64_t items,

@@ -54,8 +54,7 @@ absl::Status KeysService::CheckKeysAreOn() const {
 UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::CreateKeyRequest, v1::CreateKeyResponse>(
       context, "CreateKey", request, response,
-      [this](Call& call, const v1::CreateKeyRequest& message,
-             v1::CreateKeyResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
         PM_ASSIGN_OR_RETURN(KeyGrant grant, ParseGrant(message));
         PM_ASSIGN_OR_RETURN(NewAccessKey created, keys_->Create(std::move(grant)));
@@ -70,7 +69,7 @@ UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, 
 UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::ListKeysRequest, v1::ListKeysResponse>(
       context, "ListKeys", request, response,
-      [this](Call& call, const v1::ListKeysRequest&, v1::ListKeysResponse* answer) -> absl::Status {
+      [this](Call& call, const auto&, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
         for (const AccessKey& key : keys_->List()) ToProto(key, answer->add_keys());
         call.AddRows(static_cast<uint64_t>(answer->keys_size()));
@@ -81,8 +80,7 @@ UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, B
 UnaryReactor* KeysService::RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) {
   return dispatcher_->ServeUnary<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
       context, "RevokeKey", request, response,
-      [this](Call& call, const v1::RevokeKeyRequest& message,
-             v1::RevokeKeyResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
         PM_RETURN_IF_ERROR(CheckNotEmpty("id", message.id()));
         // Before Revoke, which may fail after revoking because the key file cannot be written.

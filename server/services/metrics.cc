@@ -170,10 +170,10 @@ void Metrics::EndBuild(const std::string& collection) {
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
   families.push_back(SingleValue("privatemail_requests_in_flight",
-                                 "Calls that are worked on, or whose answers wait to be taken.",
+                                 "Running calls, and calls whose answer is not delivered yet.",
                                  prometheus::MetricType::Gauge,
                                  static_cast<double>(admission_->running())));
-  families.push_back(SingleValue("privatemail_requests_queued", "Calls that wait for their turn.",
+  families.push_back(SingleValue("privatemail_requests_queued", "Waiting calls.",
                                  prometheus::MetricType::Gauge,
                                  static_cast<double>(admission_->waiting())));
   AddCollections(catalog_->List(), &families);

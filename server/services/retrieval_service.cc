@@ -15,9 +15,10 @@
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
+#include "common/wire/payload_filter_proto.h"
 #include "server/services/collection_state.h"
+#include "server/services/response_encoders.h"
 #include "server/services/rpc_table.h"
-#include "server/services/slot_encoder.h"
 
 namespace privatemail::server {
 namespace {
@@ -119,8 +120,7 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
                                               Bytes* response) {
   return dispatcher_->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
       context, "GetCollection", request, response,
-      [this](Call& call, const v1::GetCollectionRequest& message,
-             v1::GetCollectionResponse* answer) -> absl::Status {
+      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         CollectionToProto(view, answer);
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
@@ -138,8 +138,7 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
 WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
       context, "GetAnchors", request,
-      [this](Call& call, const v1::GetAnchorsRequest& message,
-             MessageWriter<v1::GetAnchorsResponse>& writer) -> absl::Status {
+      [this](Call& call, const auto& message, auto& writer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view,
                             FindCollection(*catalog_, message.collection(), message.fingerprint()));
         call.AddRows(view.published->anchors.labels.size());
@@ -173,7 +172,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   query.cancelled = [&call] { return call.Cancelled(); };
   query.hidden = view.hidden;
   if (request.has_filter()) {
-    PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::FromProto("filter", request.filter()));
+    PM_ASSIGN_OR_RETURN(query.filter, FromProto("filter", request.filter()));
     query.filter_memory = call.limits().max_request_memory;
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));

@@ -11,8 +11,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
-#include "server/services/cell_encoder.h"
 #include "server/services/collection_state.h"
+#include "server/services/response_encoders.h"
 #include "server/services/retrieval_service.h"
 #include "server/services/rpc_table.h"
 
@@ -134,9 +134,7 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
 
 WriteReactor* RetrievalService::RetrieveCells(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
-      context, "RetrieveCells", request,
-      [this](Call& call, const v1::RetrieveCellsRequest& message,
-             MessageWriter<v1::RetrieveCellsResponse>& writer) {
+      context, "RetrieveCells", request, [this](Call& call, const auto& message, auto& writer) {
         return SendCells(message, call, writer);
       });
 }

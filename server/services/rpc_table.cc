@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
@@ -79,6 +80,14 @@ absl::StatusOr<CollectionView> FindCollection(const Catalog& catalog, const std:
 absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value) {
   if (!value.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, " must be named, but is empty"));
+}
+
+absl::Status CheckSameCollection(absl::string_view first, absl::string_view actual, int64_t number,
+                                 absl::string_view consequence) {
+  if (first == actual) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "collection must be the same in every message of the stream: expected '", first, "', got '",
+      absl::CHexEscape(actual.substr(0, 64)), "' in message ", number, " (from 0); ", consequence));
 }
 
 absl::Status ResponseTooLargeError(int64_t max_bytes, absl::string_view remedy) {

@@ -42,6 +42,11 @@ absl::StatusOr<CollectionView> FindCollection(const Catalog& catalog, const std:
 // INVALID_ARGUMENT when a required text is empty: "collection must be named, but is empty".
 absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value);
 
+// INVALID_ARGUMENT: message `number` (from 0) of a stream names another collection than the first.
+// consequence: ends the error.
+absl::Status CheckSameCollection(absl::string_view first, absl::string_view actual, int64_t number,
+                                 absl::string_view consequence);
+
 // RESOURCE_EXHAUSTED naming max_message_bytes and how to stay below it.
 absl::Status ResponseTooLargeError(int64_t max_bytes, absl::string_view remedy);
 

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/engine/snapshot_io.h"
 #include "server/services/collections_service.h"
 #include "server/services/rpc_table.h"
+#include "server/snapshot/snapshot_io.h"
 
 namespace privatemail::server {
 namespace {
@@ -99,12 +97,9 @@ absl::StatusOr<StoredCollection> ReceiveSnapshot(
       name = message.collection();
       // Before the caller sends the rest in vain.
       PM_RETURN_IF_ERROR(check_name(name));
-    } else if (message.collection() != name) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("collection must be the same in every message of the stream: expected '",
-                       name, "', got '", absl::CHexEscape(message.collection().substr(0, 64)),
-                       "' in message ", number, " (from 0); nothing is stored"));
     }
+    PM_RETURN_IF_ERROR(
+        CheckSameCollection(name, message.collection(), number, "nothing is stored"));
     PM_RETURN_IF_ERROR(snapshot.Read(message.data()));
     PM_RETURN_IF_ERROR(Append(message.data(), call.limits(), disk, file));
   }
@@ -160,8 +155,7 @@ WriteReactor* CollectionsService::SnapshotCollection(RpcContext* context, const 
   return dispatcher_
       ->ServeServerStream<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
           context, "SnapshotCollection", request,
-          [this](Call& call, const v1::SnapshotCollectionRequest& message,
-                 MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+          [this](Call& call, const auto& message, auto& writer) {
             return Snapshot(*catalog_, &snapshot_bytes_, call, message.collection(), writer);
           });
 }
@@ -169,9 +163,7 @@ WriteReactor* CollectionsService::SnapshotCollection(RpcContext* context, const 
 ReadReactor* CollectionsService::RestoreCollection(RpcContext* context, Bytes* response) {
   return dispatcher_
       ->ServeClientStream<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
-          context, "RestoreCollection", response,
-          [this](Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
-                 v1::RestoreCollectionResponse* restored) {
+          context, "RestoreCollection", response, [this](Call& call, auto& reader, auto* restored) {
             return Restore(call, reader, restored);
           });
 }

@@ -27,6 +27,12 @@ void Copy(absl::string_view blob, Value* values) {
 
 }  // namespace
 
+std::string EncodeParameters(const PublicParameters& parameters) {
+  v1::PublicParameters proto;
+  ToProto(parameters, &proto);
+  return proto.SerializeAsString();
+}
+
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
                                                   absl::string_view parameters,
                                                   absl::string_view anchor_features,

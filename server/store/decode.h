@@ -1,4 +1,4 @@
-// Decoding of stored bytes, common to both stores.
+// Stored bytes, common to both stores.
 //
 //   | features    | float32, little-endian, row-major  |
 //   | coordinates | float64, little-endian, row-major  |
@@ -20,6 +20,8 @@
 #include "server/store/types.h"
 
 namespace privatemail::server {
+
+std::string EncodeParameters(const PublicParameters& parameters);
 
 // Checks the anchors against their digest.
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,

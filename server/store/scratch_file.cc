@@ -34,8 +34,8 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
   const int file = OpenNameless(directory);
   if (file >= 0) return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
   const int error = errno;
-  const std::string message =
-      absl::StrCat("cannot make a file for ", holds, " in ", directory, ": ", std::strerror(error));
+  const std::string message = absl::StrCat("cannot create a file for ", holds, " in ", directory,
+                                           ": ", std::strerror(error));
   const bool full = IsFull(error) || error == EMFILE || error == ENFILE;
   return OperatorOnlyError(full ? absl::ResourceExhaustedError(message)
                                 : absl::FailedPreconditionError(message));
@@ -57,7 +57,7 @@ absl::Status ScratchFile::Append(absl::string_view bytes) {
     if (written < 0) return Unusable("write");
     bytes.remove_prefix(static_cast<size_t>(written));
     at += written;
-    if (bytes.empty()) size_ = at;  // what is there in part counts as not there
+    if (bytes.empty()) size_ = at;  // a part does not count
   }
   return absl::OkStatus();
 }

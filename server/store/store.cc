@@ -44,8 +44,7 @@ absl::StatusOr<uint64_t> Store::CountItems(const PublicParameters& parameters,
     for (const CollectionState& state : states) {
       if (state.uuid == parameters.collection_uuid) return state.items;
     }
-    return absl::NotFoundError(
-        absl::StrCat("collection ", parameters.collection_uuid, " does not exist"));
+    return NoSuchCollection(parameters.collection_uuid);
   }
   uint64_t count = 0;
   std::string after;

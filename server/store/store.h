@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/embedding/public_parameters.h"
-#include "common/wire/payload_filter.h"
+#include "common/items/payload_filter.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/item_text.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::server {
 namespace {
@@ -30,6 +30,17 @@ absl::Status CheckId(const std::string& id) {
 }
 
 }  // namespace
+
+absl::Status NoSuchCollection(absl::string_view collection) {
+  return absl::NotFoundError(absl::StrCat(
+      "collection ", absl::CHexEscape(collection.substr(0, 2 * kMaxCollectionNameBytes)),
+      " does not exist"));
+}
+
+absl::Status LaterEmbeddingError(int64_t items_version) {
+  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", items_version,
+                                         ") was saved during this build and stays"));
+}
 
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckId(item.id));

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 
@@ -25,6 +26,13 @@ struct Item {
 };
 
 inline constexpr size_t kMaxItemIdBytes = 512;
+inline constexpr size_t kMaxCollectionNameBytes = 64;
+
+// NOT_FOUND: "collection birds does not exist". collection: its name or UUID.
+absl::Status NoSuchCollection(absl::string_view collection);
+
+// ABORTED: a build would replace an embedding of later items, of this version.
+absl::Status LaterEmbeddingError(int64_t items_version);
 
 // INVALID_ARGUMENT naming field, expected and actual value: the item does not fit a collection with
 // these parameters. Never repeats features or payload.

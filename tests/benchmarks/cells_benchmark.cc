@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/cell_answer.h"
 #include "privatemail/cell_scheme.h"

@@ -185,7 +185,7 @@ TEST_F(EmbedRanks, UnusableInputIsRefused) {
                 "must be in PostgreSQL");
   ExpectRefused(Mpirun(2, {"--collection", "things", "--postgres-file", conninfo_file_,
                            "--data-dir", folder_ / "none"}),
-                "cannot make a file for the features of a build in");
+                "cannot create a file for the features of a build in");
   server_.Kill();
   ExpectRefused(Embed("things", 2), "the store is unavailable");
 }

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "common/embedding/public_parameters.h"
+#include "common/items/item_code.h"
+#include "common/items/item_text.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_code.h"
-#include "common/wire/item_text.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"

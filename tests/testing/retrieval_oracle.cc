@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
+#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/item_code.h"
 
 namespace privatemail::server {
 namespace {

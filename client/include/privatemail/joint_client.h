@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/alignment.h"
-#include "common/wire/codec.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/answer_check.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/joint_scheme.h"

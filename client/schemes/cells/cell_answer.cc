@@ -7,9 +7,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_code.h"
+#include "common/items/item_text.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/item_code.h"
-#include "common/wire/item_text.h"
 
 namespace privatemail::client {
 namespace {

@@ -6,7 +6,7 @@
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/codec.h"
+#include "common/embedding/public_parameters.h"
 
 namespace privatemail::client {
 

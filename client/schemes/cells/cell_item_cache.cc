@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/item_code.h"
 
 namespace privatemail::client {
 

@@ -9,7 +9,7 @@
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
 #include "common/wire/codec.h"
-#include "common/wire/payload_filter.h"
+#include "common/wire/payload_filter_proto.h"
 
 namespace privatemail::client {
 namespace {
@@ -47,7 +47,7 @@ ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collect
 absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, served.max_k));
   if (!options.filter) return absl::OkStatus();
-  return PayloadFilter::FromProto("filter", *options.filter).status();
+  return FromProto("filter", *options.filter).status();
 }
 
 v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,

@@ -21,8 +21,7 @@ absl::StatusOr<EmbeddingRow> FindFormer(Transaction* transaction, int64_t collec
                                         int64_t items_version) {
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former, postgres::FindEmbedding(transaction, collection));
   if (items_version >= former.items_version) return former;
-  return absl::AbortedError(absl::StrCat("an embedding of later items (version ",
-                                         former.items_version, ") was saved meanwhile; it stays"));
+  return LaterEmbeddingError(former.items_version);
 }
 
 absl::Status Replace(Transaction* transaction, int64_t collection, const EmbeddingRow& former,
@@ -60,7 +59,7 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kKeepAlive));
   auto& [transaction, collection] = begun;
   if (embedding.collection != 0 && embedding.collection != collection.key) {
-    return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+    return NoSuchCollection(uuid);
   }
   PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
   PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));

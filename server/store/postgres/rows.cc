@@ -95,7 +95,7 @@ absl::StatusOr<CollectionRow> FindCollection(Transaction* transaction, absl::str
                                       SqlOf(lock)),
                          Parameters().Text(uuid)));
   if (found.rows() == 1) return CollectionRow{found.Int(0, 0), found.Int(0, 1), found.Int(0, 2)};
-  return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
+  return NoSuchCollection(uuid);
 }
 
 absl::StatusOr<CollectionTransaction> BeginWithCollection(Pool* pool, absl::string_view uuid,

@@ -25,18 +25,9 @@ using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-absl::Status MadeFromLaterItems(int64_t version) {
-  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", version,
-                                         ") was saved meanwhile; it stays"));
-}
-
-absl::Status NotThere(absl::string_view uuid) {
-  return absl::NotFoundError(absl::StrCat("collection ", uuid, " does not exist"));
-}
-
 absl::Status CannotMake(const std::string& path) {
   return OperatorOnlyError(
-      absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be made")));
+      absl::ErrnoToStatus(errno, absl::StrCat("database file ", path, " cannot be created")));
 }
 
 // A new file gets its name after its tables, so an empty file is a damaged one.
@@ -92,7 +83,7 @@ absl::StatusOr<int64_t> SqliteStore::KeyOf(Database* database, absl::string_view
   PM_ASSIGN_OR_RETURN(Statement select,
                       database->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.BindText(1, uuid).Step());
-  if (!found) return NotThere(uuid);
+  if (!found) return NoSuchCollection(uuid);
   return select.Int(0);
 }
 
@@ -168,11 +159,11 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
   if (embedding.collection != 0 && embedding.collection != key) {
-    return NotThere(parameters.collection_uuid);
+    return NoSuchCollection(parameters.collection_uuid);
   }
   PM_ASSIGN_OR_RETURN(const EmbeddingVersions former, VersionsOf(key));
   const auto items_version = static_cast<int64_t>(embedding.items_version);
-  if (items_version < former.items_version) return MadeFromLaterItems(former.items_version);
+  if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
   for (const absl::string_view sql :
        {"DELETE FROM embedded_items WHERE collection = ?1",
         "DELETE FROM embeddings WHERE collection = ?1",

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/wire/parameters_proto.h"
-#include "server/engine/snapshot_io.h"
+#include "server/snapshot/snapshot_io.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {

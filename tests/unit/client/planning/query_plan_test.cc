@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/unit/client/planning/planned_collections.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "common/wire/parameters_proto.h"
 #include "tests/testing/matchers.h"
 

@@ -200,7 +200,7 @@ TEST(SearchIndex, ApproximateOnlyIfEnabledAndUseful) {
 TEST(SearchIndex, SearchesDuringBuildAreAnswered) {
   const Matrix clouds = Clouds(kRows, 1);
   const SearchIndex index(clouds, {true, .5});
-  EXPECT_EQ(index.description(), "exact, scan; IVF is being made");
+  EXPECT_EQ(index.description(), "exact, scan; IVF is being built");
   const RowVector between = (clouds.row(0) + clouds.row(1)) / 2;
   std::vector<int64_t> nearest = Ranked(clouds, between, std::vector<bool>(kRows));
   nearest.resize(8);

@@ -1,10 +1,9 @@
-#include "common/wire/payload_filter.h"
-
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/wire/payload_filter_proto.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::testing {
@@ -17,7 +16,7 @@ v1::PayloadFilter Parse(const std::string& text) {
 }
 
 bool Matches(const std::string& filter, const std::string& payload) {
-  const auto checked = PayloadFilter::FromProto("filter", Parse(filter));
+  const auto checked = FromProto("filter", Parse(filter));
   EXPECT_THAT(checked, IsOk()) << filter;
   return checked.ok() && checked->Matches(payload);
 }
@@ -144,17 +143,17 @@ TEST(PayloadFilter, InvalidPartIsNamed) {
         {"range { path: \"a\" gt: nan }", "one is nan"},
         {deep, "must be nested at most 8 deep"},
         {wide + " }", "must be one of at most 64 conditions"}}) {
-    EXPECT_THAT(PayloadFilter::FromProto("filter", Parse(text)),
+    EXPECT_THAT(FromProto("filter", Parse(text)),
                 FailsWith(absl::StatusCode::kInvalidArgument, message))
         << text.substr(0, 60);
   }
 }
 
 TEST(PayloadFilter, PathsAreDistinct) {
-  const auto filter = PayloadFilter::FromProto(
-      "filter", Parse("all_of { filters { " + Equals("a", "integer_value: 1") + " } filters { " +
-                      Equals("b.c", "integer_value: 1") + " } filters { " +
-                      Equals("a", "integer_value: 2") + " } }"));
+  const auto filter =
+      FromProto("filter", Parse("all_of { filters { " + Equals("a", "integer_value: 1") +
+                                " } filters { " + Equals("b.c", "integer_value: 1") +
+                                " } filters { " + Equals("a", "integer_value: 2") + " } }"));
   ASSERT_THAT(filter, IsOk());
   EXPECT_THAT(filter->paths(), ::testing::ElementsAre("a", "b.c"));
 }

@@ -114,9 +114,8 @@ TEST(SnapshotDamage, HostileBlockIsNamed) {
               FailsWith(kDataLoss, "block 2 (anchors) does not have the shape"));
   v1::SnapshotCollection head = HeadOf(SomeAnchors(), 3);
   head.mutable_parameters()->mutable_settings()->set_embedding_dim(0);
-  EXPECT_THAT(
-      read({Block(1, 1, head.SerializeAsString())}),
-      FailsWith(kDataLoss, "block 1 (collection) holds what no snapshot can: embedding_dim"));
+  EXPECT_THAT(read({Block(1, 1, head.SerializeAsString())}),
+              FailsWith(kDataLoss, "block 1 (collection) is invalid: embedding_dim"));
 }
 
 TEST(SnapshotDamage, HostileLengthIsRejectedBeforeAllocation) {

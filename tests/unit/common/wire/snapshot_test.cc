@@ -83,7 +83,7 @@ TEST(Snapshot, HandlerErrorStopsReading) {
   SnapshotHandlers handlers;
   handlers.items = [](const v1::SnapshotItems&) { return absl::InvalidArgumentError("no bird"); };
   EXPECT_THAT(ReadAll(bytes, 100, handlers),
-              FailsWith(kDataLoss, "block 3 (items) holds what no snapshot can: no bird"));
+              FailsWith(kDataLoss, "block 3 (items) is invalid: no bird"));
   handlers.items = [](const v1::SnapshotItems&) { return absl::ResourceExhaustedError("full"); };
   EXPECT_THAT(ReadAll(bytes, 100, handlers),
               FailsWith(absl::StatusCode::kResourceExhausted, "full"));

@@ -53,7 +53,7 @@ TEST(Admission, AdmitsUpToMaxConcurrent) {
     EXPECT_THAT(second, IsOk());
     EXPECT_THAT(Enter(&admission, Never),
                 FailsWith(kExhausted,
-                          "2 calls are worked on (max_concurrent 2) and 0 wait "
+                          "2 calls are running (max_concurrent 2) and 0 wait "
                           "(max_queued 0)"));
     EXPECT_EQ(admission.running(), 2);
   }
@@ -148,7 +148,7 @@ TEST(Admission, KeyCannotTakeAllPlaces) {
   EXPECT_EQ(admission.waiting(), 2);
   EXPECT_THAT(admission.Enter(greedy),
               FailsWith(kExhausted,
-                        "key greedy has 2 calls that are worked on and 2 that wait "
+                        "key greedy has 2 running calls and 2 waiting ones "
                         "(max_concurrent_per_key 2)"));
   // Calls that wait for their own key do not block later callers.
   EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());

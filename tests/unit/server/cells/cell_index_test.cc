@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "common/cells/cell_lists.h"
+#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "common/wire/item_code.h"
 #include "server/cells/anchor_training.h"
 #include "tests/unit/server/fixtures.h"
 

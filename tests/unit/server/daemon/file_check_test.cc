@@ -90,7 +90,7 @@ TEST(CheckFiles, NamesObstacleOfDataDirectory) {
   folder.Write("data", "");
   options.data_directory = folder / "data/below/it";
   EXPECT_THAT(ProblemsOf(options), ElementsAre(absl::StrCat("--data-dir ", folder / "data/below/it",
-                                                            " cannot be made: ", folder / "data",
+                                                            " cannot be created: ", folder / "data",
                                                             " must be a directory, but is none")));
   options.data_directory = folder / "other/below/it/";
   EXPECT_THAT(ProblemsOf(options), IsEmpty());

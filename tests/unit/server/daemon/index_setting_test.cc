@@ -64,7 +64,7 @@ TEST_F(IndexSettingTest, ReloadAppliesToNextBuild) {
   daemon_->Reload(updated);
   EXPECT_EQ(Index(), "exact, scan");
   ASSERT_THAT(Build("birds", &progress), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being made"; }));
+  EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being built"; }));
   EXPECT_THAT(Index(), StartsWith("IVF of 200 lists, "));
 }
 

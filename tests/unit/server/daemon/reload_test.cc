@@ -102,7 +102,7 @@ TEST_F(ReloadTest, UnusableCertificateKeepsFormer) {
     daemon_->RefreshCertificates();
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 ::testing::AllOf(HasSubstr("ERROR reload: "), HasSubstr(reason),
-                                 HasSubstr("the former certificate is served on")));
+                                 HasSubstr("the former certificate stays in use")));
   }
   absl::SleepFor(
       absl::Seconds(1.5));  // a wrong change would show after gRPC's poll interval of 1 s

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "server/engine/collection_registry.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"

@@ -12,7 +12,7 @@ class CatalogIndexTest : public CatalogTest {
 
   // Waits until no index is being built.
   std::string FinalIndex() const {
-    while (Index() == "exact, scan; IVF is being made") absl::SleepFor(absl::Milliseconds(5));
+    while (Index() == "exact, scan; IVF is being built") absl::SleepFor(absl::Milliseconds(5));
     return Index();
   }
 };

@@ -173,19 +173,19 @@ TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
   const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
   contents.gallery.labels[1] = 4;
   EXPECT_THAT(parse(), FailsWith(kDataLoss,
-                                 "block 3 (items) holds what no snapshot can: item 1: "
+                                 "block 3 (items) is invalid: item 1: "
                                  "label must be one of"));
   contents.gallery.labels[1] = 3;
   contents.gallery.payloads[2] = "{";
   EXPECT_THAT(parse(), FailsWith(kDataLoss,
-                                 "block 3 (items) holds what no snapshot can: item 2: "
+                                 "block 3 (items) is invalid: item 2: "
                                  "payload"));
   contents.gallery.payloads[2] = "";
   EXPECT_THAT(parse(), IsOk());
   for (const char* uuid : {"", "birds", "00000000-0000-4000-8000-00000000000G"}) {
     contents.collection.parameters.collection_uuid = uuid;
     EXPECT_THAT(parse(), FailsWith(kDataLoss,
-                                   "block 1 (collection) holds what no snapshot can: "
+                                   "block 1 (collection) is invalid: "
                                    "collection_uuid is no UUID"));
   }
 }

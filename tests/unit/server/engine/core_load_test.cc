@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/engine/core_calls.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/snapshots.h"
@@ -43,7 +44,7 @@ std::optional<PayloadFilter> Below(int bound) {
   v1::PayloadFilter filter;
   filter.mutable_range()->set_path(absl::StrCat("path", bound % 20));  // more than are kept
   filter.mutable_range()->set_lt(bound);
-  return *PayloadFilter::FromProto("filter", filter);
+  return *FromProto("filter", filter);
 }
 
 class CoreLoad : public ::testing::Test {

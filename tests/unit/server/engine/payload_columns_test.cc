@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -21,7 +22,7 @@ using ::testing::SizeIs;
 PayloadFilter Filter(const std::string& text) {
   v1::PayloadFilter proto;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return *PayloadFilter::FromProto("filter", proto);
+  return *FromProto("filter", proto);
 }
 
 PayloadFilter Below(const std::string& path, int bound) {

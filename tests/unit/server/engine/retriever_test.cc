@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -99,7 +100,7 @@ TEST_F(RetrieverTest, AppliesFilterAndHiddenRowsInEverySlot) {
   proto.mutable_range()->set_path("row");
   proto.mutable_range()->set_gte(3);
   RetrievalQuery query = QueryOf(slots_);
-  query.filter = *PayloadFilter::FromProto("filter", proto);
+  query.filter = *FromProto("filter", proto);
   const auto filtered = retriever.Retrieve(query);
   ASSERT_THAT(filtered, IsOk());
   const int64_t nearest[] = {5, 3, 4};  // of the rows 3, 4 and 5

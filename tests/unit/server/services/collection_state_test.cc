@@ -46,19 +46,20 @@ TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
 
 TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
   parameters_.cell_partitions.clear();
-  EXPECT_THAT(RequireCells(Built()), FailsWith(kFailedPrecondition,
-                                               "collection birds has no cells: `privatemail "
-                                               "collection create --cells` makes one that has"));
+  EXPECT_THAT(RequireCells(Built()),
+              FailsWith(kFailedPrecondition,
+                        "collection birds has no cells: `privatemail "
+                        "collection create --cells` creates one with cells"));
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
-  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being made"));
+  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being built"));
 }
 
 TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
   CollectionView view = Built();
-  view.cells_problem = absl::UnavailableError("could not be made: no memory");
-  constexpr char kMessage[] = "could not be made: no memory; `privatemail build` tries it again";
+  view.cells_problem = absl::UnavailableError("could not be built: no memory");
+  constexpr char kMessage[] = "could not be built: no memory; `privatemail build` tries again";
   EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, kMessage));
   EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
 }

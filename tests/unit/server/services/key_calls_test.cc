@@ -138,8 +138,8 @@ TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
   for (const auto& upload : uploads) outcomes.push_back(upload->Finish());
   EXPECT_THAT(outcomes, ::testing::Contains(FailsWith(
                             kExhausted, absl::StrCat("key ", greedy.key().id(),
-                                                     " has 4 calls that are worked on and 4 that "
-                                                     "wait (max_concurrent_per_key 4)"))));
+                                                     " has 4 running calls and 4 waiting ones "
+                                                     "(max_concurrent_per_key 4)"))));
 }
 
 // Reserved tickets let operators revoke the keys that hold the others.
@@ -243,7 +243,7 @@ TEST_F(KeyCallsTest, ReplacedCollectionAbortsUpload) {
     ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
   };
   EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"birds"}).text(), replace),
-              FailsWith(absl::StatusCode::kAborted, "deleted and made again"));
+              FailsWith(absl::StatusCode::kAborted, "deleted and created again"));
 }
 
 TEST_F(KeyCallsTest, AuditLogNamesCreatedAndRevokedKeys) {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <set>
 
+#include "common/items/item_code.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
-#include "common/wire/item_code.h"
 #include "common/wire/parameters_proto.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"

@@ -65,7 +65,7 @@ TEST(CollectionToProto, ReportsCellsStatus) {
   expect(v1::CELLS_STATUS_PREPARING, false, 0, "being made");
   view.cells_problem = absl::ResourceExhaustedError("too large");
   expect(v1::CELLS_STATUS_FAILED, false, 0,
-         "RESOURCE_EXHAUSTED: too large; `privatemail build` tries it again");
+         "RESOURCE_EXHAUSTED: too large; `privatemail build` tries again");
   view.cells_problem = absl::OkStatus();
   view.cells = CellIndex::Create(published->parameters, published->anchors,
                                  GalleryOf(MakeItems(6, 1)), {false});

@@ -57,7 +57,7 @@ TEST(ScratchFile, CreationErrorsNameReason) {
   const TemporaryFolder folder;
   EXPECT_THAT(ScratchFile::Create(folder / "none", "a test"),
               FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "cannot make a file for a test in " + (folder / "none")));
+                        "cannot create a file for a test in " + (folder / "none")));
   EXPECT_THAT(ScratchFile::Create("/proc", "a test"),
               FailsWith(absl::StatusCode::kFailedPrecondition, "in /proc"));
   const NoMoreFiles none;

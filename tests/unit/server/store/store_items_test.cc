@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
@@ -21,7 +22,7 @@ using ::testing::UnorderedElementsAre;
 PayloadFilter Filter(const std::string& text) {
   v1::PayloadFilter proto;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  auto filter = PayloadFilter::FromProto("filter", proto);
+  auto filter = FromProto("filter", proto);
   EXPECT_THAT(filter, IsOk());
   return *filter;
 }

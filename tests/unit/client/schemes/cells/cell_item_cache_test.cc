@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 

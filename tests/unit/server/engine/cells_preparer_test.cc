@@ -1,4 +1,4 @@
-#include "server/engine/cell_coordinates.h"
+#include "server/engine/cells_preparer.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "server/engine/snapshot_io.h"
+#include "server/snapshot/snapshot_io.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 // Writing and parsing of snapshots (common/wire/snapshot.h).
-#ifndef PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
-#define PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
+#ifndef PRIVATEMAIL_SERVER_SNAPSHOT_SNAPSHOT_IO_H_
+#define PRIVATEMAIL_SERVER_SNAPSHOT_SNAPSHOT_IO_H_
 
 #include <cstdint>
 #include <functional>
@@ -58,4 +58,4 @@ absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVi
 
 }  // namespace privatemail::server
 
-#endif  // PRIVATEMAIL_SERVER_ENGINE_SNAPSHOT_IO_H_
+#endif  // PRIVATEMAIL_SERVER_SNAPSHOT_SNAPSHOT_IO_H_

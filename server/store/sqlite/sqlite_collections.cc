@@ -1,9 +1,13 @@
-// SqliteStore: creation and import of collections.
+// SqliteStore: creation, import and deletion of collections. A deletion removes the collection in
+// one small transaction and its rows in many, which bounds the wait of other calls and the space on
+// an almost full disk.
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/wire/parameters_proto.h"
+#include "server/store/decode.h"
 #include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail::server {
@@ -12,6 +16,21 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
+
+// Tables with rows of collections, and an indexed column. That of items follows the order of
+// insertion, so that whole pages become free.
+struct Table {
+  const char* name;
+  const char* column;
+};
+constexpr Table kTables[] = {{"items", "version"},
+                             {"deletions", "version"},
+                             {"embedded_items", "position"},
+                             {"embeddings", "collection"}};
+constexpr int kRowsAtOnce = 1000;
+
+// std::mutex is not fair: without a pause this thread would mostly get it again.
+constexpr absl::Duration kYieldTime = absl::Milliseconds(1);
 
 absl::Status CheckFree(Database* database, absl::string_view column, const std::string& value) {
   PM_ASSIGN_OR_RETURN(Statement find, database->Prepare(absl::StrCat(
@@ -26,9 +45,7 @@ absl::Status Insert(Database* database, const StoredCollection& collection,
                     std::optional<int64_t> key, uint64_t items, uint64_t latest_version) {
   PM_RETURN_IF_ERROR(CheckFree(database, "name", collection.name));
   PM_RETURN_IF_ERROR(CheckFree(database, "uuid", collection.parameters.collection_uuid));
-  v1::PublicParameters proto;
-  ToProto(collection.parameters, &proto);
-  const std::string parameters = proto.SerializeAsString();
+  const std::string parameters = EncodeParameters(collection.parameters);
   const Anchors& anchors = collection.anchors;
   PM_ASSIGN_OR_RETURN(
       Statement insert,
@@ -106,6 +123,79 @@ absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collec
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
   PM_RETURN_IF_ERROR(Insert(database_.get(), collection, key, collection.items, version));
   return transaction.Commit();
+}
+
+absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
+  PM_ASSIGN_OR_RETURN(const Removed removed, RemoveCollection(uuid));
+  // The collection is deleted already. If this fails, the next start removes the rows.
+  RemoveRowsOf(removed.key).IgnoreError();
+  return removed.items;
+}
+
+absl::StatusOr<SqliteStore::Removed> SqliteStore::RemoveCollection(absl::string_view uuid) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  Removed removed;
+  PM_ASSIGN_OR_RETURN(removed.key, KeyOf(uuid));
+  {
+    // Finished before the commit, which an open statement would block.
+    PM_ASSIGN_OR_RETURN(Statement count,
+                        database_->Prepare("SELECT items FROM collections WHERE key = ?1"));
+    PM_RETURN_IF_ERROR(count.Bind(1, removed.key).Step().status());
+    removed.items = static_cast<uint64_t>(count.Int(0));
+  }
+  PM_ASSIGN_OR_RETURN(Statement remove,
+                      database_->Prepare("DELETE FROM collections WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(remove.Bind(1, removed.key).Run());
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return removed;
+}
+
+absl::Status SqliteStore::RemoveRowsOf(int64_t key) {
+  for (const Table& table : kTables) {
+    const std::string part = absl::StrCat(
+        "DELETE FROM ", table.name, " WHERE collection = ?1 AND ", table.column, " IN (SELECT ",
+        table.column, " FROM ", table.name, " WHERE collection = ?1 LIMIT ", kRowsAtOnce, ")");
+    while (true) {
+      PM_ASSIGN_OR_RETURN(const int64_t removed, RemovePart(part, key));
+      if (removed < kRowsAtOnce) break;
+      absl::SleepFor(kYieldTime);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SqliteStore::RemovePart(const std::string& sql, int64_t key) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Statement remove, database_->Prepare(sql));
+  PM_RETURN_IF_ERROR(remove.Bind(1, key).Run());
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return database_->changes();
+}
+
+absl::Status SqliteStore::RemoveOrphanRows() {
+  for (const Table& table : kTables) {
+    PM_ASSIGN_OR_RETURN(int64_t key, NextOrphanKey(table.name, 0));
+    while (key != 0) {
+      PM_RETURN_IF_ERROR(RemoveRowsOf(key));
+      PM_ASSIGN_OR_RETURN(key, NextOrphanKey(table.name, key));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SqliteStore::NextOrphanKey(absl::string_view table, int64_t after) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (int64_t key = after;;) {
+    PM_ASSIGN_OR_RETURN(Statement next,
+                        database_->Prepare(absl::StrCat("SELECT min(collection), min(collection) "
+                                                        "IN (SELECT key FROM collections) FROM ",
+                                                        table, " WHERE collection > ?1")));
+    PM_RETURN_IF_ERROR(next.Bind(1, key).Step().status());
+    key = next.Int(0);
+    if (key == 0 || next.Int(1) == 0) return key;  // none: null reads as 0
+  }
 }
 
 }  // namespace privatemail::server

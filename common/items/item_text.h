@@ -1,6 +1,6 @@
 // Validation of the texts of an item, the same on both sides.
-#ifndef PRIVATEMAIL_COMMON_WIRE_ITEM_TEXT_H_
-#define PRIVATEMAIL_COMMON_WIRE_ITEM_TEXT_H_
+#ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_TEXT_H_
+#define PRIVATEMAIL_COMMON_ITEMS_ITEM_TEXT_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ absl::Status CheckPayload(const std::string& payload);
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_WIRE_ITEM_TEXT_H_
+#endif  // PRIVATEMAIL_COMMON_ITEMS_ITEM_TEXT_H_

@@ -1,4 +1,4 @@
-#include "common/wire/item_text.h"
+#include "common/items/item_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The encoding of items that cells return: scalar or product codes of feature vectors, or
 // coordinates in the server's embedding.
-#ifndef PRIVATEMAIL_COMMON_WIRE_ITEM_CODE_H_
-#define PRIVATEMAIL_COMMON_WIRE_ITEM_CODE_H_
+#ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
+#define PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
 
 #include <cstdint>
 #include <string>
@@ -46,4 +46,4 @@ absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_WIRE_ITEM_CODE_H_
+#endif  // PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_

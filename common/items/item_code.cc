@@ -1,4 +1,4 @@
-#include "common/wire/item_code.h"
+#include "common/items/item_code.h"
 
 #include <cmath>
 #include <cstring>

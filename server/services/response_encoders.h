@@ -1,18 +1,22 @@
-// Encoder of the slots of a v1.RetrieveResponse.
-#ifndef PRIVATEMAIL_SERVER_SERVICES_SLOT_ENCODER_H_
-#define PRIVATEMAIL_SERVER_SERVICES_SLOT_ENCODER_H_
+// Encoders of search responses, byte for byte as protobuf would write them, without message
+// objects.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_RESPONSE_ENCODERS_H_
+#define PRIVATEMAIL_SERVER_SERVICES_RESPONSE_ENCODERS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "server/cells/cell_index.h"
+#include "server/engine/hidden_rows.h"
 #include "server/engine/retriever.h"
 
 namespace privatemail::server {
 
-// Writes the field `slots` byte for byte as protobuf would. Appending the other fields' bytes gives
-// the whole message. Avoids one message object per match, which would cost more than the search.
+// The field `slots` of a v1.RetrieveResponse; appending the other fields' bytes gives the whole
+// message. One message object per match would cost more than the search.
 class SlotEncoder {
  public:
   // Computes sizes only. answer and retriever must outlive the encoder.
@@ -36,6 +40,11 @@ class SlotEncoder {
   std::vector<uint32_t> slot_sizes_;
 };
 
+// A v1.RetrieveCellsResponse of `rows` (each < index.items()) without the `hidden` ones (null:
+// none). EncodedBlock::hidden is left null.
+EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
+                             const HiddenRows* hidden, bool with_payloads);
+
 }  // namespace privatemail::server
 
-#endif  // PRIVATEMAIL_SERVER_SERVICES_SLOT_ENCODER_H_
+#endif  // PRIVATEMAIL_SERVER_SERVICES_RESPONSE_ENCODERS_H_
