@@ -57,7 +57,7 @@ TEST(AnalyticGaussian, RandomParametersMeetDeltaTightly) {
   int too_large = 0;
   Quad least_left_over = 1;
   Quad least_surplus = 1;  // of delta asked over delta reached
-  for (int trial = 0; trial < 100000; ++trial) {
+  for (int trial = 0; trial < 10000; ++trial) {
     const double epsilon = std::exp(log_epsilon(bits));
     const double delta = std::exp(log_delta(bits));
     const double sensitivity = std::exp(log_sensitivity(bits));
