@@ -101,6 +101,13 @@ class Story {
         [](Model* model) { model->fish = true; });
     Add([this](SqliteStore* store) { return store->Delete(birds().collection_uuid).status(); },
         [](Model* model) { *model = {.fish = true}; });
+    const std::vector<Item> snapshot = Large(MakeItems(9, 170));
+    Add([this, snapshot](
+            SqliteStore* store) { return Import(store, birds_, GalleryOf(snapshot)); },
+        [snapshot](Model* model) {
+          model->birds = true;
+          for (const Item& item : snapshot) model->items[item.id] = item;
+        });
   }
 
   size_t steps() const { return steps_.size(); }
