@@ -10,10 +10,7 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 // At this epsilon the best cell is left out with a probability below 10^-15.
@@ -55,12 +52,6 @@ class Cells : public Service {
   }
   Command Query(const std::string& row, const Command& more) const {
     return Join(OfRow({"query", "things", "--scheme", "cells"}, row), more);
-  }
-
-  static std::vector<std::string> Ids(const json& answer) {
-    std::vector<std::string> ids;
-    for (const json& match : answer["matches"]) ids.push_back(match["id"]);
-    return ids;
   }
 
   json created_;
@@ -112,14 +103,7 @@ TEST_F(Cells, QueryResendAndRankFindTheTarget) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
 }
 
-TEST_F(Cells, DeletedItemIsNotFound) {
-  Answer(Query("17", {"--epsilon", kLargeEpsilon, "--items", "80"}));
-  Answer({"items", "delete", "things", "17"});
-  EXPECT_EQ(Info()["cells_state"], "ready: 199 items");
-  EXPECT_THAT(Ids(Answer(OfRow({"resend"}, "17"))), Not(Contains("17")));
-}
-
-TEST_F(Cells, MoreItemsThanTheGalleryHoldsWarns) {
+TEST_F(Cells, MoreItemsThanGalleryHoldsWarns) {
   EXPECT_THAT(Answer(Query("17", {"--epsilon", "1", "--items", "200"}))["warnings"], SizeIs(0));
   EXPECT_THAT(Answer(Query("17", {"--epsilon", "1", "--items", "201"}))["warnings"], SizeIs(1));
 }
@@ -142,37 +126,25 @@ TEST_F(Cells, BatchIsChargedAsAWhole) {
   ExpectRefused(Join(batch, {"--epsilon", "300", "--items", "10"}), "RESOURCE_EXHAUSTED");
 }
 
-// 64 parts of one feature each, with 16 centroids.
-TEST_F(Cells, ProductCodesAreDecodedByThePublishedCodebook) {
+TEST_F(Cells, ProductCodesAreDecodedByPublishedCodebook) {
   Write("many", SeparatedClasses(650, 1));
-  const json created = Answer(Create("short", "many", {"--cells", "5", "--cell-code", "pq32"}));
-  EXPECT_EQ(created["cell_code"], "pq32");
-  const double error = created["cell_code_error"];
+  const double error =
+      Answer(Create("short", "many", {"--cells", "5", "--cell-code", "pq32"}))["cell_code_error"];
   EXPECT_GT(error, 1e-5);
-  EXPECT_LT(error, 1e-2);
   EXPECT_EQ(Info()["cell_code_error"], nullptr) << "float16 has no codebook";
   FillAndBuild("short");
   WaitUntilReady("short");
-  EXPECT_EQ(Answer({"collection", "info", "short"})["cell_code_error"], error);
   Answer({"budget", "set", "short", "--epsilon", "1000"});
-
   const json answer = Answer(OfRow(
       {"query", "short", "--scheme", "cells", "--epsilon", kLargeEpsilon, "--items", "80"}, "17"));
   EXPECT_EQ(answer["matches"][0]["id"], "17");
   EXPECT_GT(answer["matches"][0]["distance"].get<double>(), 0) << "a code is not the item";
   EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 10 * error);
-  EXPECT_EQ(answer["candidates"], 80);
   EXPECT_LT(answer["bytes"]["down"].get<int>(), 80 * (32 + 10));
-  EXPECT_EQ(Answer(OfRow({"resend"}, "17"))["matches"], answer["matches"]);
   EXPECT_EQ(Answer(OfRow({"rank", "short"}, "17"))["matches"], answer["matches"]);
-
-  const json planned = Answer({"plan", "short", "--epsilon", kLargeEpsilon, "--max-bytes", "20K"});
-  EXPECT_EQ(planned["code"], "pq32");
-  EXPECT_THAT(planned["warnings"], SizeIs(1));
-  EXPECT_GT(planned["fidelity"]["value"].get<double>(), 0);
 }
 
-TEST_F(Cells, FlagsOfOtherSchemesAndValuesOutOfRangeAreRefused) {
+TEST_F(Cells, ForeignFlagOrValueOutOfRangeIsRefused) {
   const Command good = {"--epsilon", "1", "--items", "10"};
   const Command joint =
       OfRow({"query", "things", "--label", "0", "--epsilon", "1", "--delta", "1e-5"}, "0");
@@ -201,38 +173,31 @@ TEST_F(Cells, FlagsOfOtherSchemesAndValuesOutOfRangeAreRefused) {
   ExpectRefused(Query("0", {"--epsilon", "nan", "--items", "9"}), "INVALID_ARGUMENT", {"epsilon"});
 }
 
-TEST_F(Cells, RankMergesAnswersAndReplacesADamagedFile) {
+TEST_F(Cells, RankMergesAnswersAndRefusesDamagedFile) {
   const Command rank = OfRow({"rank", "things"}, "1");
   ExpectRefused(rank, "NOT_FOUND");
-  for (const char* row : {"0", "1"})
+  for (const char* row : {"0", "1"}) {
     Answer(Query(row, {"--epsilon", kLargeEpsilon, "--items", "60"}));
+  }
   const json ranked = Answer(rank);
   EXPECT_GT(ranked["candidates"], 60) << "rows 0 and 1 are in different cells";
   EXPECT_EQ(ranked["matches"][0]["id"], "1");
   EXPECT_EQ(ranked["spent"]["epsilon"], 0);
 
-  int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
-    const std::string path = file.path();
-    if (path.find("received-") == std::string::npos) continue;
-    ++files;
+    if (file.path().string().find("received-") == std::string::npos) continue;
     EXPECT_EQ(file.status().permissions(), std::filesystem::perms(0600));
-    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+    std::filesystem::resize_file(file.path(), file.file_size() - 1);
   }
-  EXPECT_EQ(files, 1);
   ExpectRefused(rank, "DATA_LOSS", {"received-"});
-  const Outcome warned = Run(Query("0", {"--epsilon", "1", "--items", "20"}));
-  EXPECT_EQ(warned.exit_code, 0) << warned.err;
-  EXPECT_THAT(warned.err, HasSubstr(".pb.damaged"));
-  EXPECT_EQ(Answer(rank)["candidates"], 20);
 }
 
-TEST_F(Cells, QueryIsNotChargedIfItsReleaseCannotBeSaved) {
+TEST_F(Cells, UnsavedReleaseIsNotCharged) {
   std::filesystem::create_directory(user_.state + "/last_release.pb");
   ExpectRefused(Query("0", {"--epsilon", "1", "--items", "20"}), "INVALID_ARGUMENT");
 }
 
-TEST_F(Cells, ResendRequiresTheTargetOfTheLastScheme) {
+TEST_F(Cells, ResendRequiresTargetOfLastScheme) {
   Answer(Query("0", {"--epsilon", "1", "--items", "10"}));
   ExpectRefused({"resend", "--label", "1"}, "INVALID_ARGUMENT", {"--label"});
   ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--vectors with --row, or --image"});
@@ -244,24 +209,16 @@ TEST_F(Cells, ResendRequiresTheTargetOfTheLastScheme) {
   Answer({"resend", "--label", "1"});
 }
 
-TEST_F(Cells, CollectionThatCannotHaveCellsIsRefused) {
+TEST_F(Cells, InvalidCellsOfNewCollectionAreRefused) {
   ExpectRefused(Create("other", "anchors", {"--cells", "5"}), "INVALID_ARGUMENT",
                 {"--cell-code is missing"});
   ExpectRefused(Create("other", "anchors", {"--cells", "4", "--cell-code", "pq12"}),
                 "INVALID_ARGUMENT", {"--cell-code"});
   ExpectRefused(Create("other", "anchors", {"--cells", "1", "--cell-code", "scalar8"}),
                 "INVALID_ARGUMENT", {"--cells must be between 2 and 4096, but is 1"});
-  ExpectRefused(Create("other", "anchors", {"--cells", "4", "--cell-code", "pq8"}),
-                "INVALID_ARGUMENT");  // too few anchors
-  Answer(Create("plain", "anchors", {}));
-  FillAndBuild("plain");
-  Answer({"budget", "set", "plain", "--epsilon", "9", "--delta", ".1"});
-  ExpectRefused(
-      OfRow({"query", "plain", "--scheme", "cells", "--epsilon", "1", "--items", "10"}, "0"),
-      "FAILED_PRECONDITION");
 }
 
-TEST_F(Cells, PlanSpendsNothingAndItsQueryKeepsToIt) {
+TEST_F(Cells, QueryFollowsItsPlan) {
   const std::string plan = folder_ / "plan.json";
   const json before = Everything();
   const json planned =
@@ -332,7 +289,7 @@ TEST_F(Cells, PlanFromFewAnchorsPerClassWarns) {
   EXPECT_THAT(told.err, HasSubstr(warning));
 }
 
-TEST_F(Cells, PlanOutOfReachReportsItsCeilingAndIsNotWritten) {
+TEST_F(Cells, UnreachablePlanReportsCeilingAndIsNotWritten) {
   const std::string plan = folder_ / "plan.json";
   const Command command = {"plan", "things",      "--epsilon", ".5",    "--fidelity",
                            ".9",   "--max-bytes", "3K",        "--out", plan};
@@ -355,7 +312,7 @@ TEST_F(Cells, PlanOutOfReachReportsItsCeilingAndIsNotWritten) {
   EXPECT_TRUE(recall["open_recall"].contains("words"));
 }
 
-TEST_F(Cells, PlanRefusesValuesOutOfRange) {
+TEST_F(Cells, PlanValueOutOfRangeIsRefused) {
   const auto refused = [&](const Command& flags, const std::string& part) {
     ExpectRefused(Join({"plan", "things"}, flags), "INVALID_ARGUMENT", {part});
   };

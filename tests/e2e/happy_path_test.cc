@@ -1,5 +1,4 @@
 // Every command of a user, with valid input.
-#include <csignal>
 #include <set>
 
 #include "tests/e2e/service.h"
@@ -80,6 +79,7 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
     EXPECT_EQ(Keys(match),
               (std::set<std::string>{"distance", "id", "label", "payload", "squared_distance"}));
     EXPECT_GE(match["distance"], nearer);
+    EXPECT_EQ(match["squared_distance"], match["distance"]);
     nearer = match["distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.
     EXPECT_EQ(std::stoi(match["id"].get<std::string>()) % kClasses, match["label"]);
@@ -89,6 +89,9 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   EXPECT_THAT(ids, SizeIs(8));
   EXPECT_EQ(CountOf(answer["matches"], 3), 8);
 
+  EXPECT_EQ(answer["scheme"], "joint");
+  EXPECT_EQ(answer["collection"], "things");
+  EXPECT_EQ(answer["row"], 3);
   EXPECT_EQ(answer["guarantee"]["epsilon"], 20);
   EXPECT_EQ(answer["guarantee"]["delta"], 1e-5);
   EXPECT_EQ(answer["guarantee"]["proven"], true);
@@ -107,17 +110,6 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   EXPECT_LT(answer["alignment"]["relative_residual"], .1);
   EXPECT_EQ(answer["embedding_version"], 1);
   EXPECT_EQ(answer["truncated"], false);
-}
-
-TEST_F(FilledService, ResendTakesAnotherNumberOfMatches) {
-  const json answer = Answer(
-      Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
-  const json fewer = Answer({"resend", "--label", "3", "-k", "5"});
-  ASSERT_THAT(fewer["matches"], SizeIs(5));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(fewer["matches"][i]["id"], answer["matches"][i]["id"]);
-  EXPECT_THAT(Answer({"resend", "--label", "3"})["matches"], SizeIs(8));
-  ExpectRefused({"resend", "--label", "3", "-k", "0"}, "INVALID_ARGUMENT", {"k must be between"});
-  EXPECT_EQ(Budget()["left"]["epsilon"], 80);
 }
 
 TEST_F(FilledService, LabelDashReadsStandardInput) {
@@ -154,34 +146,12 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
 
 TEST_F(FilledService, PostProcessingRunsOnEitherSide) {
   for (const std::string side : {"client", "server"}) {
-    for (const std::string mechanism : {"gaussian", "published-gaussian"}) {
-      SCOPED_TRACE(side + " " + mechanism);
-      const json answer = Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta",
-                                        "1e-5", "--post-process", side, "--mechanism", mechanism}));
-      EXPECT_THAT(answer["matches"], SizeIs(8));
-      EXPECT_EQ(answer["guarantee"]["proven"], mechanism == "gaussian");
-      EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 5 : 0);
-    }
+    SCOPED_TRACE(side);
+    const json answer = Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta",
+                                      "1e-5", "--post-process", side}));
+    EXPECT_THAT(answer["matches"], SizeIs(8));
+    EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 5 : 0);
   }
-  EXPECT_EQ(Budget()["spent"]["epsilon"], 40);
-  EXPECT_EQ(Budget()["releases"], 4);
-}
-
-TEST_F(FilledService, ExplainShowsEveryRowOfTheLastRelease) {
-  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
-  const json explained = Answer({"explain"});
-  EXPECT_EQ(explained["collection"], "things");
-  EXPECT_EQ(explained["digest"], Info()["digest"]);
-  EXPECT_EQ(explained["k"], 3);
-  EXPECT_EQ(explained["with_payloads"], false);
-  ASSERT_THAT(explained["rows"], SizeIs(kClasses + kClasses * kAnchorsPerClass));
-  EXPECT_EQ(explained["rows"][0]["row"], "slot 0 (0)");
-  EXPECT_EQ(explained["rows"][kClasses]["row"], "anchor 0");
-  for (const json& row : explained["rows"]) EXPECT_THAT(row["values"], SizeIs(2));
-  const Outcome text = Run({"explain"});
-  EXPECT_EQ(text.exit_code, 0);
-  EXPECT_THAT(text.out, HasSubstr("slot 4 (4)"));
-  EXPECT_THAT(text.out, HasSubstr("anchor 39"));
 }
 
 TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
@@ -209,13 +179,15 @@ TEST_F(FilledService, PayloadsAreReturnedOnRequest) {
   EXPECT_EQ(ingested["updated"], kItems);
   Build();
   EXPECT_EQ(Info()["version"], 2);
-  const json answer = Answer(
-      Query({"--row", "1", "--label", "1", "--epsilon", "1", "--delta", "1e-5", "--payloads"}));
+  const Command query =
+      Query({"--row", "1", "--label", "1", "--epsilon", "1", "--delta", "1e-5", "--payloads"});
+  const json answer = Answer(query);
   ASSERT_THAT(answer["matches"], SizeIs(8));
   for (const json& match : answer["matches"]) {
     EXPECT_EQ(match["payload"]["shelf"], std::stoi(match["id"].get<std::string>()));
   }
   EXPECT_EQ(Answer({"explain"})["with_payloads"], true);
+  EXPECT_THAT(Run(query).out, HasSubstr("\n        {\"shelf\":"));
 }
 
 TEST_F(FilledService, BudgetHistoryListsGrantsAndCharges) {
@@ -238,50 +210,6 @@ TEST_F(FilledService, BudgetHistoryListsGrantsAndCharges) {
   EXPECT_EQ(changes[2]["epsilon"], cost);
   EXPECT_EQ(changes[2]["proven"], false);
   EXPECT_EQ(changes[3]["kind"], "grant");
-}
-
-TEST_F(FilledService, CollectionSurvivesARestart) {
-  const json before = Info();
-  daemon_->program().Signal(SIGTERM);
-  EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
-  StartDaemon();
-  EXPECT_EQ(Info(), before);
-  const json answer =
-      Answer(Query({"--row", "4", "--label", "4", "--epsilon", "20", "--delta", "1e-5"}));
-  EXPECT_EQ(CountOf(answer["matches"], 4), 8);
-}
-
-// Commands that need no server.
-class Calculator : public Service {};
-
-TEST_F(Calculator, CalibrateMatchesTheAnalyticGaussian) {
-  // 3.730632: standard deviation for (1, 1e-5) at sensitivity 1 by the program of Balle and Wang
-  // (2018).
-  const json proven = Answer({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--delta",
-                              "1e-5", "--sensitivity", "2"});
-  EXPECT_NEAR(proven["stddev"], 2 * 3.730632, 1e-5);
-  const double stddev = proven["stddev"];
-  EXPECT_DOUBLE_EQ(proven["variance"], stddev * stddev);
-  EXPECT_EQ(proven["proven"], true);
-  EXPECT_EQ(proven["guarantee"]["epsilon"], 1);
-  EXPECT_EQ(proven["guarantee"]["delta"], 1e-5);
-  const json published = Answer({"calibrate", "--mechanism", "published-gaussian", "--epsilon", "1",
-                                 "--delta", "1e-5", "--sensitivity", "2"});
-  EXPECT_EQ(published["proven"], false);
-}
-
-TEST_F(Calculator, SensitivityIsRepeatableWithASeed) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  for (const std::string bound : {"replace-target", "published-gaussian"}) {
-    const Command command = {"sensitivity",     "--bound",         bound,    "--targets", "5",
-                             "--anchor-labels", Labels("anchors"), "--seed", "9"};
-    const json answer = Answer(command);
-    EXPECT_GT(answer["sensitivity"], 0);
-    EXPECT_EQ(answer["bound"], bound);
-    EXPECT_EQ(answer["rows"], kClasses + kClasses * kAnchorsPerClass);
-    EXPECT_EQ(answer["proven"], bound == "replace-target");
-    EXPECT_EQ(Answer(command), answer) << "a seed must repeat the start";
-  }
 }
 
 }  // namespace

@@ -2,17 +2,14 @@
 #include <fstream>
 
 #include "tests/e2e/service.h"
-#include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -20,21 +17,10 @@ class Items : public FilledService {
  protected:
   // Gives every item the payload {"n": its number}.
   void AddPayloads() const {
-    const Labelled rows = SeparatedClasses(kItems, 2);
-    bool sent = false;
-    const auto response = Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
-      if (std::exchange(sent, true)) return false;
-      message->set_collection("things");
-      for (int i = 0; i < kItems; ++i) {
-        v1::Item* item = message->add_items();
-        item->set_id(std::to_string(i));
-        item->set_label(rows.labels[i]);
-        item->mutable_features()->Assign(rows.vectors.row(i).begin(), rows.vectors.row(i).end());
-        item->set_payload("{\"n\":" + std::to_string(i) + "}");
-      }
-      return true;
-    });
-    ASSERT_THAT(response, IsOk());
+    std::string payloads;
+    for (int i = 0; i < kItems; ++i) payloads += "{\"n\":" + std::to_string(i) + "}\n";
+    Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery"),
+            "--payloads", folder_.Write("payloads.jsonl", payloads)});
     Build();
   }
 
@@ -78,22 +64,7 @@ TEST_F(Items, GetOfMissingIdFailsAndPrintsTheOthers) {
   EXPECT_THAT(outcome.err, HasSubstr("error: collection things has no item none (NOT_FOUND)"));
 }
 
-TEST_F(Items, ADeletedItemIsNeverReturnedAgain) {
-  const auto query = [&] {
-    return Answer(Query({"--row", "2", "--label", "2", "-k", "60", "--epsilon", "5", "--delta",
-                         "1e-3"}))["matches"];
-  };
-  std::vector<std::string> command = {"items", "delete", "things"};
-  for (const json& match : query()) command.push_back(match["id"]);
-  const std::vector<std::string> gone(command.begin() + 3, command.end());
-  Answer(command);
-  for (int i = 0; i < 2; ++i) {
-    for (const json& match : query()) EXPECT_THAT(gone, Each(Not(match["id"].get<std::string>())));
-    Build();
-  }
-}
-
-TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
+TEST_F(Items, FilterAppliesToSearchAndWarnsOfLeak) {
   AddPayloads();
   const std::string filter = R"({"and":[{"path":"n","gte":50},{"path":"n","lt":60}]})";
   EXPECT_EQ(Answer({"items", "count", "things", "--filter", filter})["items"], 10);
@@ -104,6 +75,7 @@ TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json answer = outcome.json();
   EXPECT_THAT(answer["matches"], SizeIs(10));
+  EXPECT_EQ(answer["truncated"], true);
   for (const json& match : answer["matches"]) {
     EXPECT_GE(match["payload"]["n"], 50);
     EXPECT_LT(match["payload"]["n"], 60);
@@ -127,7 +99,7 @@ TEST_F(Items, AFilterIsAppliedToASearchAndTheLeakIsSaid) {
             "no items\n");
 }
 
-TEST_F(Items, AFilterOfAnyFormIsExplainedAsItWasGiven) {
+TEST_F(Items, ExplainShowsFilterAsGiven) {
   const std::vector<std::string> plain = {"--row",     "0", "--label", "0",
                                           "--epsilon", "1", "--delta", "1e-5"};
   Answer(Query(plain));
@@ -142,7 +114,7 @@ TEST_F(Items, AFilterOfAnyFormIsExplainedAsItWasGiven) {
   EXPECT_EQ(Answer({"explain"})["filter"], filter);
 }
 
-TEST_F(Items, ABadFilterIsRefusedBeforeAnythingIsSpent) {
+TEST_F(Items, InvalidFilterIsRefused) {
   for (const auto& [filter, part] :
        {std::pair{"{", "is not JSON"},
         {"[]", "--filter must be an object, but is []"},
@@ -157,11 +129,11 @@ TEST_F(Items, ABadFilterIsRefusedBeforeAnythingIsSpent) {
     ExpectRefused(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5",
                          "--filter", filter}),
                   "INVALID_ARGUMENT", {part});
-    ExpectRefused({"items", "count", "things", "--filter", filter}, "INVALID_ARGUMENT", {part});
   }
+  ExpectRefused({"items", "count", "things", "--filter", "{"}, "INVALID_ARGUMENT", {"is not JSON"});
 }
 
-TEST_F(Items, SayWhatIsMissing) {
+TEST_F(Items, MissingArgumentIsNamed) {
   ExpectRefused({"items", "get", "things"}, "INVALID_ARGUMENT", {"no ids"});
   ExpectRefused({"items", "delete", "nothing", "1"}, "NOT_FOUND", {"nothing"});
   ExpectRefused({"items", "delete", "things", "--ids-file", folder_ / "none"}, "INVALID_ARGUMENT",

@@ -89,6 +89,8 @@ void Program::Signal(int signal) const {
   if (!outcome_) ::kill(pid_, signal);
 }
 
+std::string Program::err() const { return WholeFile(err_); }
+
 bool Program::ReadMore() {
   pollfd ready = {out_, POLLIN, 0};
   if (::poll(&ready, 1, kLongestSilenceMilliseconds) == 0) Signal(SIGKILL);

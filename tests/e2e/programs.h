@@ -48,6 +48,9 @@ class Program {
   // a minute is killed, which ends its output.
   std::optional<std::string> ReadLine();
 
+  // Standard error so far.
+  std::string err() const;
+
   // Waits for the end. `out` includes the lines that ReadLine returned.
   Outcome Wait();
 

@@ -53,13 +53,6 @@ TEST_F(Tls, PrintedFingerprintOrCertificateIsTrusted) {
   }
 }
 
-TEST_F(Tls, FingerprintSurvivesARestart) {
-  const std::string before = daemon_->fingerprint();
-  daemon_.reset();
-  SetUp();
-  EXPECT_EQ(daemon_->fingerprint(), before);
-}
-
 TEST_F(Tls, OtherFingerprintIsRefusedNamingBoth) {
   std::string other = daemon_->fingerprint();
   other[63] = other[63] == '0' ? '1' : '0';

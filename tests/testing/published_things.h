@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/embedding/public_parameters.h"
-#include "common/wire/codec.h"
 #include "common/items/item_code.h"
+#include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"

@@ -1,7 +1,6 @@
 #include "server/access/admission.h"
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::testing {
 
@@ -36,13 +36,6 @@ absl::StatusOr<Admission::Ticket> Enter(Admission* admission, const std::functio
   if (!ticket.ok()) return ticket;
   if (absl::Status status = ticket->Await(gone); !status.ok()) return status;
   return ticket;
-}
-
-void WaitUntil(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000 && !condition(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  ASSERT_TRUE(condition());
 }
 
 TEST(Admission, AdmitsUpToMaxConcurrent) {
@@ -90,7 +83,7 @@ TEST(Admission, AdmitsInOrderOfArrival) {
         const std::lock_guard<std::mutex> guard(mutex);
         order.push_back(i);
       });
-      WaitUntil([&] { return admission.waiting() == i + 1; });
+      ASSERT_TRUE(WaitUntil([&] { return admission.waiting() == i + 1; }));
     }
   }
   for (std::thread& caller : callers) caller.join();
@@ -101,7 +94,7 @@ TEST(Admission, NewLimitsApplyToWaitingCalls) {
   Admission admission(Places(1, 1, 60));
   const auto place = Enter(&admission, Never);
   std::thread caller([&] { EXPECT_THAT(Enter(&admission, Never), IsOk()); });
-  WaitUntil([&] { return admission.waiting() == 1; });
+  ASSERT_TRUE(WaitUntil([&] { return admission.waiting() == 1; }));
   admission.SetLimits(Places(2, 1, 60));
   caller.join();
 }

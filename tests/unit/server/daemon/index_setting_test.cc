@@ -1,7 +1,6 @@
 // Index settings: from text to the index that callers see.
 #include <grpcpp/grpcpp.h>
 
-#include "absl/time/clock.h"
 #include "common/rpc/status.h"
 #include "server/config/settings.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -45,6 +44,7 @@ TEST_F(IndexSettingTest, ReloadAppliesToNextBuild) {
   grpc::ClientContext context;
   v1::CreateCollectionRequest request = Birds();
   request.mutable_settings()->set_embedding_dim(5);
+  request.mutable_settings()->set_kernel_bandwidth(6);  // wide: builds are quick
   v1::CreateCollectionResponse created;
   ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &created)), IsOk());
   v1::UpsertItemsResponse totals;

@@ -1,15 +1,15 @@
 #include <atomic>
-#include <chrono>
+#include <functional>
 #include <future>
 #include <new>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/items/item_code.h"
 #include "server/engine/collection_registry.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -65,27 +65,24 @@ class CatalogCells : public CatalogTest {
 
   // Waits for a cell index of at least this items version.
   CollectionView Ready(uint64_t version) const {
-    for (int i = 0; i < 2000; ++i) {
-      const auto view = catalog_->Find("birds");
-      if (view->cells != nullptr && view->cells->items_version() >= version) return *view;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->cells_problem;
-    return *catalog_->Find("birds");
+    return ReadyWhen(
+        [&](const CollectionView& view) { return view.cells->items_version() >= version; });
   }
 
   // Waits for coordinates of the current embedding.
   CollectionView CoordinatesReady() const {
-    for (int i = 0; i < 2000; ++i) {
-      const auto view = catalog_->Find("birds");
-      if (view->cells != nullptr &&
-          view->cells->embedding_version() == view->retriever->version()) {
-        return *view;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "cells are never ready: " << catalog_->Find("birds")->cells_problem;
-    return *catalog_->Find("birds");
+    return ReadyWhen([](const CollectionView& view) {
+      return view.cells->embedding_version() == view.retriever->version();
+    });
+  }
+
+  CollectionView ReadyWhen(const std::function<bool(const CollectionView&)>& ready) const {
+    CollectionView view;
+    EXPECT_TRUE(WaitUntil([&] {
+      view = *catalog_->Find("birds");
+      return view.cells != nullptr && ready(view);
+    })) << view.cells_problem;
+    return view;
   }
 
   // Coordinates, labels and payloads equal those of the retriever.
@@ -152,9 +149,7 @@ TEST_F(CatalogCells, RestartPreparesSmallCollectionsFirst) {
   };
   ReopenWith(&hooks);
   opened.set_value();
-  for (int i = 0; i < 2000 && galleries < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  EXPECT_TRUE(WaitUntil([&] { return galleries >= 3; }));
   catalog_.reset();  // before the hooks
   EXPECT_THAT(ready, ElementsAre("", "small ", "middle small "));
 }
@@ -209,9 +204,7 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   ReopenWith(&hooks);
   Create(5);
   Build();
-  for (int i = 0; i < 2000 && catalog_->Find("birds")->cells_problem.ok(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("birds")->cells_problem.ok(); }));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem,
               FailsWith(kUnavailable, "cells of collection birds could not be made"));
   Build();
@@ -229,15 +222,11 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
     Build();
     const std::string limit =
         absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
-    const auto reported = [&] {
+    EXPECT_TRUE(WaitUntil([&] {
       const absl::Status problem = catalog_->Find("birds")->cells_problem;
       return absl::StrContains(problem.message(), "memory of making it in bytes is at least ") &&
              absl::EndsWith(problem.message(), limit);
-    };
-    for (int i = 0; i < 2000 && !reported(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_TRUE(reported()) << catalog_->Find("birds")->cells_problem;
+    })) << catalog_->Find("birds")->cells_problem;
   }
   catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
   Build();

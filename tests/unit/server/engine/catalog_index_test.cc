@@ -1,4 +1,4 @@
-#include "absl/time/clock.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 
 namespace privatemail::testing {
@@ -10,20 +10,26 @@ class CatalogIndexTest : public CatalogTest {
  protected:
   std::string Index() const { return catalog_->Find("birds")->retriever->index_description(); }
 
+  // As many items as get an approximate index.
+  void CreateAndBuild(const std::string& name) {
+    NewCollection collection = Birds();
+    collection.name = name;
+    collection.settings.embedding_dim = 5;
+    collection.settings.kernel_bandwidth = 6;  // wide enough for a polynomial: builds are quick
+    ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(collection));
+    ASSERT_THAT(catalog_->Upsert(view, MakeItems(SearchIndex::kMinApproximateRows, 1)), IsOk());
+    ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  }
+
   // Waits until no index is being built.
   std::string FinalIndex() const {
-    while (Index() == "exact, scan; IVF is being built") absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being built"; }));
     return Index();
   }
 };
 
 TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
-  NewCollection birds = Birds();
-  birds.settings.embedding_dim = 5;
-  const auto view = catalog_->Create(birds);
-  ASSERT_THAT(view, IsOk());
-  ASSERT_THAT(catalog_->Upsert(*view, MakeItems(10'000, 1)), IsOk());
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  CreateAndBuild("birds");
   EXPECT_EQ(Index(), "exact, scan");
   const CatalogOptions ivf = {.index = {true, .9}};
   catalog_->SetOptions(ivf);
@@ -39,15 +45,7 @@ TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
 
 TEST_F(CatalogIndexTest, DeletedCollectionDoesNotBlockQueue) {
   catalog_->SetOptions({.index = {true, .9}});
-  for (const char* name : {"fish", "birds"}) {
-    NewCollection collection = Birds();
-    collection.name = name;
-    collection.settings.embedding_dim = 5;
-    const auto view = catalog_->Create(collection);
-    ASSERT_THAT(view, IsOk());
-    ASSERT_THAT(catalog_->Upsert(*view, MakeItems(10'000, 1)), IsOk());
-    ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
-  }
+  for (const char* name : {"fish", "birds"}) CreateAndBuild(name);
   ASSERT_THAT(catalog_->Delete("fish"), IsOk());
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
   catalog_.reset();  // also while one is being made

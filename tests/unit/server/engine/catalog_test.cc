@@ -269,6 +269,7 @@ class WideCatalogTest : public CatalogTest {
     NewCollection wide = Birds();
     wide.name = "wide";
     wide.anchors.features = FloatMatrix::Random(wide.anchors.features.rows(), kWide);
+    wide.settings.steps = 1;
     const auto view = catalog_->Create(std::move(wide));
     std::vector<Item> items = MakeItems(kItems, 1);
     for (Item& item : items) {

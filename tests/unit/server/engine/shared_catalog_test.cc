@@ -3,29 +3,17 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/engine/catalog.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/snapshots.h"
+#include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
 namespace {
-
-PostgresServer& Server() {
-  static PostgresServer server;
-  return server;
-}
-
-bool Eventually(const std::function<bool()>& holds) {
-  for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(30);) {
-    if (holds()) return true;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return false;
-}
 
 class SharedCatalog : public ::testing::Test {
  protected:
@@ -54,19 +42,19 @@ class SharedCatalog : public ::testing::Test {
   }
 
   const TemporaryFolder directory_;
-  const std::string conninfo_ = Server().NewDatabase();
+  const std::string conninfo_ = SharedPostgres().NewDatabase();
   std::unique_ptr<Catalog> one_ = OpenCatalog();
   std::unique_ptr<Catalog> other_ = OpenCatalog();
 };
 
 TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   const CollectionView view = CreateBirds(5);
-  EXPECT_TRUE(Eventually([&] { return Other().items == 5; }));
+  EXPECT_TRUE(WaitUntil([&] { return Other().items == 5; }));
   EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
   EXPECT_EQ(Other().published->anchors.features, view.published->anchors.features);
   const auto built = one_->Build("birds", nullptr);
   ASSERT_THAT(built, IsOk());
-  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
   const auto own = built->retriever->Retrieve(query);
   const auto others = Other().retriever->Retrieve(query);
@@ -78,7 +66,7 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   }
   ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
   ASSERT_THAT(other_->Build("birds", nullptr), IsOk());
-  EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->retriever->version() == 2; }));
+  EXPECT_TRUE(WaitUntil([&] { return one_->Find("birds")->retriever->version() == 2; }));
   EXPECT_EQ(one_->Find("birds")->embedded_items(), 7u);
   EXPECT_EQ(one_->Find("birds")->items, 7u);
 }
@@ -86,37 +74,37 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
 TEST_F(SharedCatalog, AdoptsDeletions) {
   const CollectionView view = CreateBirds(5);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
-  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const std::vector<std::string> first = {"item-002"};
   ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
   // Its own change must not hide earlier changes of the other.
   const std::vector<std::string> second = {"item-004"};
   ASSERT_THAT(other_->DeleteItems(Other(), second), IsOk());
-  EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 3; }));
+  EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 3; }));
   EXPECT_TRUE(Other().hidden->hidden[2]);
   EXPECT_TRUE(Other().hidden->hidden[4]);
-  EXPECT_TRUE(Eventually([&] { return one_->Find("birds")->embedded_items() == 3; }));
+  EXPECT_TRUE(WaitUntil([&] { return one_->Find("birds")->embedded_items() == 3; }));
   EXPECT_EQ(OpenCatalog()->Find("birds")->embedded_items(), 3u) << "nor one that starts later";
 }
 
 TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   CreateBirds(3);
-  ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
+  ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
   const CollectionView former = Other();
   ASSERT_THAT(one_->Delete("birds"), IsOk());
-  EXPECT_TRUE(Eventually([&] { return Other().published == nullptr; }));
+  EXPECT_TRUE(WaitUntil([&] { return Other().published == nullptr; }));
   EXPECT_THAT(other_->Upsert(former, MakeItems(1, 1)),
               FailsWith(absl::StatusCode::kNotFound, "collection birds does not exist"));
   const auto again = one_->Create(Birds());
   ASSERT_THAT(again, IsOk());
-  EXPECT_TRUE(Eventually([&] { return Other().published != nullptr; }));
+  EXPECT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
   EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
   EXPECT_THAT(other_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
 }
 
 TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
   const CollectionView view = CreateBirds(3);
-  ASSERT_TRUE(Eventually([&] { return Other().items == 3; }));
+  ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
   EXPECT_THAT(one_->Build("birds",
                           [&](int done, int) {
                             if (done == 2) {
@@ -126,7 +114,7 @@ TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
                             return absl::OkStatus();
                           }),
               FailsWith(absl::StatusCode::kAborted, "an embedding of later items"));
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     const CollectionView now = *one_->Find("birds");
     return now.retriever != nullptr && now.retriever->items() == 6;
   }));
@@ -134,7 +122,7 @@ TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
 
 TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
   const CollectionView view = CreateBirds(5);
-  ASSERT_TRUE(Eventually([&] { return Other().items == 5; }));
+  ASSERT_TRUE(WaitUntil([&] { return Other().items == 5; }));
   const std::vector<std::string> ids = {"item-003"};
   ASSERT_THAT(one_->Build("birds",
                           [&](int done, int) {
@@ -145,13 +133,13 @@ TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
                           }),
               IsOk());
   EXPECT_TRUE(one_->Find("birds")->hidden->hidden[3]) << "when the build returns";
-  EXPECT_TRUE(Eventually([&] { return Other().embedded_items() == 4; }));
+  EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 4; }));
 }
 
 TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   const CollectionView view = CreateBirds(40);
   ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
-  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const CollectionView others = Other();
   const auto change = [](Catalog* catalog, const CollectionView& birds, int offset) {
     for (int i = 0; i < 20; ++i) {
@@ -176,7 +164,7 @@ TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   ASSERT_THAT(stored, IsOk());
   const uint64_t findable = (*stored)->ids.size() - (*stored)->deleted.size();
   for (const Catalog* catalog : {one_.get(), other_.get()}) {
-    EXPECT_TRUE(Eventually([&] {
+    EXPECT_TRUE(WaitUntil([&] {
       const CollectionView now = *catalog->Find("birds");
       return now.items == 7 && now.retriever->version() == (*stored)->version &&
              now.embedded_items() == findable;
@@ -203,15 +191,15 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   EXPECT_THAT((*catalog)->Upsert(*view, MakeItems(6, 1)),
               FailsWith(absl::StatusCode::kUnavailable, "the store is unavailable"));
   EXPECT_EQ((*catalog)->Find("birds")->items, 5u);
-  EXPECT_TRUE(Eventually([&] { return failures > 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return failures > 0; }));
   server.Start();
   {
     const auto elsewhere = PostgresStore::Open(conninfo);
     ASSERT_THAT(elsewhere, IsOk());
     ASSERT_THAT((*elsewhere)->Upsert(view->published->parameters, MakeItems(8, 1)), IsOk());
   }
-  EXPECT_TRUE(Eventually([&] { return (*catalog)->Find("birds")->items == 8; }));
-  EXPECT_TRUE(Eventually([&] { return recoveries > 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return (*catalog)->Find("birds")->items == 8; }));
+  EXPECT_TRUE(WaitUntil([&] { return recoveries > 0; }));
 }
 
 // Deleted and restored during an outage of the other: UUID and embedding version are equal, but the
@@ -222,7 +210,7 @@ TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());
   const StepObserver observer;
   ASSERT_THAT(one_->Build("birds", observer), IsOk());
-  ASSERT_TRUE(Eventually([&] { return OtherVersion() == 1; }));
+  ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   ASSERT_EQ(Other().retriever->items(), 8);
 
   const size_t name_at = conninfo_.find("dbname=") + 7;
@@ -240,7 +228,7 @@ TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   ASSERT_THAT(one_->Build("birds", observer), IsOk());
   PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
   EXPECT_TRUE(
-      Eventually([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));
+      WaitUntil([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));
   EXPECT_EQ(OtherVersion(), 1u);
 }
 

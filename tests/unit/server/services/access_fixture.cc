@@ -40,7 +40,7 @@ std::shared_ptr<grpc::Channel> AccessTest::ChannelWith(const std::string& key) c
 
 absl::Status AccessTest::Call(const std::shared_ptr<grpc::Channel>& channel,
                               const MethodDescriptor& method, const Message& request) {
-  const Answer answer = CallOnce(channel, method, request);
+  const Answer answer = CallOnce(channel, PathOf(method), {request.SerializeAsString()});
   if (absl::IsUnavailable(answer.status) || absl::IsUnauthenticated(answer.status) ||
       absl::IsPermissionDenied(answer.status)) {
     EXPECT_EQ(answer.messages, 0) << method.name() << " told something before " << answer.status;

@@ -13,7 +13,6 @@
 
 namespace privatemail::testing {
 
-using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
 std::vector<const MethodDescriptor*> AllMethods() {
@@ -34,8 +33,12 @@ std::vector<const MethodDescriptor*> AllMethods() {
   return methods;
 }
 
-Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel, const MethodDescriptor& method,
-                const Message& request) {
+std::string PathOf(const MethodDescriptor& method) {
+  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
+}
+
+Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+                const std::vector<std::string>& messages) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
@@ -46,13 +49,15 @@ Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel, const MethodDescr
     queue.Next(&tag, &ok);
     return ok;
   };
-  const auto call = stub.PrepareCall(
-      &context, absl::StrCat("/", method.service()->full_name(), "/", method.name()), &queue);
+  const auto call = stub.PrepareCall(&context, path, &queue);
   call->StartCall(nullptr);
   next();
-  const std::string bytes = request.SerializeAsString();
-  const grpc::Slice slice(bytes.data(), bytes.size());
-  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+  for (const std::string& message : messages) {
+    const grpc::Slice slice(message);
+    call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    if (!next()) break;  // the status says why
+  }
+  call->WritesDone(nullptr);
   next();
   Answer answer;
   grpc::ByteBuffer response;

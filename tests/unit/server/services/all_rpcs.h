@@ -3,10 +3,10 @@
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_ALL_RPCS_H_
 
 #include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
 #include <grpcpp/channel.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,16 +16,18 @@ namespace privatemail::testing {
 // All methods of all files in proto/privatemail/v1, new services included.
 std::vector<const google::protobuf::MethodDescriptor*> AllMethods();
 
+// "/package.Service/Method".
+std::string PathOf(const google::protobuf::MethodDescriptor& method);
+
 // Status and number of messages of a finished call.
 struct Answer {
   absl::Status status;
   int messages = 0;
 };
 
-// Calls a method of any kind with one message.
-Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel,
-                const google::protobuf::MethodDescriptor& method,
-                const google::protobuf::Message& request);
+// Calls a method of any kind with serialized messages.
+Answer CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+                const std::vector<std::string>& messages);
 
 }  // namespace privatemail::testing
 

@@ -100,7 +100,7 @@ TEST_F(CancelledCallsTest, SearchStopsEarly) {
 }
 
 TEST_F(CancelledCallsTest, CountStopsEarly) {
-  constexpr int kItems = 60'000;  // six parts
+  constexpr int kItems = 40'000;  // four parts
   constexpr int kItemsOfAMessage = 10'000;
   MakeBirds(0, false);
   std::vector<v1::UpsertItemsRequest> messages;

@@ -70,6 +70,12 @@ TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
                   for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
                 },
                 "class_names[0] and class_names[2] are the same: \"heron\""},
+           Case{[](auto* r) { r->add_cells(3); }, "cell_code must be given"},
+           Case{[](auto* r) {
+                  r->add_cells(3);
+                  r->set_cell_code(static_cast<v1::CellCode>(9));
+                },
+                "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"},
        }) {
     v1::CreateCollectionRequest request = Birds();
     bad.spoil(&request);
@@ -121,17 +127,6 @@ TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument)
               FailsWith(absl::StatusCode::kNotFound, "fish"));
 }
 
-TEST_F(CollectionsServiceTest, UpsertOversizedMessageReturnsResourceExhausted) {
-  MakeBirds(1, false);
-  std::vector<Item> large = MakeItems(1, 1);
-  large[0].payload = "\"" + std::string(kMaxMessageBytes, 'x') + "\"";
-  v1::UpsertItemsResponse totals;
-  EXPECT_THAT(Upsert({Message("birds", large)}, &totals),
-              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
-  EXPECT_THAT(Upsert({Message("birds", MakeItems(2, 1)), Message("birds", large)}, &totals),
-              FailsWith(absl::StatusCode::kResourceExhausted, absl::StrCat(kMaxMessageBytes)));
-}
-
 TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
   MakeBirds(6, false);
   std::vector<v1::BuildEmbeddingResponse> progress;
@@ -149,16 +144,6 @@ TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
   EXPECT_EQ(progress[4].collection().embedding_version(), 1u);
   EXPECT_NE(progress[4].objective(), 0);
   EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
-}
-
-TEST_F(CollectionsServiceTest, BuildOfMissingOrEmptyCollectionFails) {
-  MakeBirds(0, false);
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
-  EXPECT_THAT(Build("fish", &progress), FailsWith(absl::StatusCode::kNotFound, "fish"));
-  EXPECT_THAT(Build("", &progress), FailsWith(absl::StatusCode::kInvalidArgument, "collection"));
-  EXPECT_THAT(progress, SizeIs(0));
 }
 
 // A collection whose build takes minutes unless it is stopped.
@@ -196,21 +181,6 @@ TEST_F(LongBuildTest, CancelledCallStopsBuild) {
     reader->Finish();
     return started;
   })) << "the cancelled build still runs";
-}
-
-TEST_F(LongBuildTest, DeletedCollectionReturnsAborted) {
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress),
-              FailsWith(absl::StatusCode::kAborted, "is being built already"));
-  grpc::ClientContext context;
-  v1::DeleteCollectionRequest request;
-  v1::DeleteCollectionResponse response;
-  request.set_name("birds");
-  ASSERT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
-  v1::BuildEmbeddingResponse message;
-  while (reader_->Read(&message)) {
-  }
-  EXPECT_THAT(FromGrpc(reader_->Finish()), FailsWith(absl::StatusCode::kAborted, "was deleted"));
 }
 
 }  // namespace

@@ -1,30 +1,18 @@
-// Observation of a running daemon: conditions, audit log lines, metrics.
+// Observation of a running daemon: audit log lines, metrics.
 #ifndef PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_DAEMON_STATE_H_
 #define PRIVATEMAIL_TESTS_UNIT_SERVER_SERVICES_DAEMON_STATE_H_
 
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/daemon/http_client.h"
 
 namespace privatemail::testing {
-
-// Polls until the condition holds; false after a minute, which is far longer than any test needs.
-inline bool WaitUntil(const std::function<bool()>& condition) {
-  const absl::Time end = absl::Now() + absl::Minutes(1);
-  while (!condition()) {
-    if (absl::Now() > end) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
 
 // The audited calls in order, without events of the daemon itself.
 inline std::vector<nlohmann::json> CallsIn(const std::string& path) {

@@ -16,6 +16,7 @@ constexpr char kList[] = "/privatemail.v1.CollectionsService/ListCollections";
 
 DaemonOptions Limited() {
   DaemonOptions options;
+  options.http = "127.0.0.1:0";
   options.limits.max_concurrent = 8;
   options.limits.max_queued = 4;
   options.limits.max_connections = 100;

@@ -9,6 +9,7 @@ namespace {
 
 DaemonOptions Impatient(double idle_seconds) {
   DaemonOptions options;
+  options.http = "127.0.0.1:0";
   options.limits.max_concurrent = 4;
   options.limits.max_queued = 2;
   options.limits.queue_seconds = 20;
@@ -106,7 +107,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
 // The pauses are what is tested: each is shorter than the limit, together they are longer.
 class SlowCallsTest : public IdleCallsTest {
  protected:
-  SlowCallsTest() : IdleCallsTest(1.5) {}
+  SlowCallsTest() : IdleCallsTest(.9) {}
 };
 
 TEST_F(SlowCallsTest, SlowUploadContinues) {
@@ -114,7 +115,7 @@ TEST_F(SlowCallsTest, SlowUploadContinues) {
   const auto upload = Begin();
   for (unsigned i = 0; i < 4; ++i) {
     ASSERT_TRUE(upload->writer->Write(Message("birds", MakeItems(1, i))));
-    absl::SleepFor(absl::Milliseconds(500));
+    absl::SleepFor(absl::Milliseconds(300));
   }
   upload->writer->WritesDone();
   EXPECT_THAT(FromGrpc(upload->writer->Finish()), IsOk());

@@ -1,6 +1,4 @@
 // Limits on requests and responses, and the queue of waiting calls.
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -111,6 +109,12 @@ TEST_F(LimitsTest, OversizedRequestNamesLimit) {
   const absl::Status status = Create(request);
   EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
   EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
+  ASSERT_THAT(Create(Birds()), IsOk());
+  std::vector<Item> large = MakeItems(1, 1);
+  large[0].payload = absl::StrCat("\"", std::string(70'000, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(Upsert({Message("birds", MakeItems(2, 1)), Message("birds", large)}, &totals),
+              FailsWith(kExhausted, " vs. 65536)"));
 }
 
 class ResponseLimitsTest : public LimitsTest {
@@ -146,6 +150,20 @@ TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
+TEST_F(ResponseLimitsTest, OversizedSearchIsRefused) {
+  ASSERT_THAT(Create(Birds()), IsOk());
+  std::vector<Item> items = MakeItems(6, 1);  // each in three slots
+  for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5000, 'x'), "\"");
+  v1::UpsertItemsResponse totals;
+  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  std::vector<v1::BuildEmbeddingResponse> progress;
+  ASSERT_THAT(Build("birds", &progress), IsOk());
+  const v1::GetCollectionResponse& birds = progress.back().collection();
+  EXPECT_THAT(Retrieve(birds, 6), IsOk());
+  EXPECT_THAT(Retrieve(birds, 6, /*with_payloads=*/true),
+              FailsWith(kExhausted, "the response would exceed the limit of 65536 bytes"));
+}
+
 // The item fits into an upload, but not into a page beside the cursor.
 TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
   ASSERT_THAT(Create(Birds()), IsOk());
@@ -166,6 +184,7 @@ TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
 
 DaemonOptions OneAtATime() {
   DaemonOptions options;
+  options.http = "127.0.0.1:0";
   options.limits.max_concurrent = 1;
   options.limits.max_queued = 2;  // one may be a call whose answer is being delivered
   options.limits.queue_seconds = 1;

@@ -174,23 +174,6 @@ TEST_F(RetrievalServiceTest, UnbuiltCollectionReturnsFailedPrecondition) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
 }
 
-TEST_F(RetrievalServiceTest, OversizedResponseReturnsResourceExhausted) {
-  MakeBirds(6, false);
-  std::vector<Item> items = MakeItems(6, 1);
-  for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5 << 20, 'x'), "\"");
-  v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
-  v1::RetrieveRequest request = RequestFor(progress.back().collection());
-  request.set_k(6);
-  v1::RetrieveResponse response;
-  EXPECT_THAT(Retrieve(request, &response), IsOk());
-  request.set_with_payloads(true);
-  EXPECT_THAT(Retrieve(request, &response), FailsWith(absl::StatusCode::kResourceExhausted,
-                                                      "the response would exceed the limit"));
-}
-
 TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
   // 3,000 x 256 floats are 3 MiB and a bit less.
   v1::CreateCollectionRequest request = Birds();

@@ -186,13 +186,6 @@ TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
   EXPECT_THAT(Ask(request).status, FailsWith(absl::StatusCode::kNotFound, "fish"));
 }
 
-TEST_F(RetrieveCellsTest, WithoutCellsReturnsFailedPrecondition) {
-  const v1::GetCollectionResponse birds = MakeBirds(6, true);
-  EXPECT_EQ(birds.cells_status(), v1::CELLS_STATUS_NONE);
-  EXPECT_THAT(Ask(RequestFor(birds)).status,
-              FailsWith(absl::StatusCode::kFailedPrecondition, "has no cells"));
-}
-
 TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
   ASSERT_THAT(Create(BirdsWithCells()), IsOk());
   EXPECT_EQ(Get().cells_status(), v1::CELLS_STATUS_NOT_BUILT);
@@ -201,56 +194,6 @@ TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
   v1::RetrieveCellsRequest wrong = RequestFor(Get());
   wrong.set_epsilon(0);
   EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "checked before the build";
-}
-
-TEST_F(RetrieveCellsTest, CreateNamesInvalidCells) {
-  v1::CreateCollectionRequest request = BirdsWithCells();
-  request.clear_cell_code();
-  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cell_code must be given"));
-  request.set_cell_code(static_cast<v1::CellCode>(9));
-  EXPECT_THAT(
-      Create(request),
-      FailsWith(kInvalid,
-                "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"));
-  request = BirdsWithCells();
-  request.add_cells(13);
-  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must be between 2 and 12, but is 13"));
-}
-
-TEST_F(RetrieveCellsTest, RepeatedRequestReturnsSameBytes) {
-  const v1::GetCollectionResponse birds = MakeReady();
-  std::vector<std::pair<v1::RetrieveCellsRequest, Answer>> asked;
-  for (const bool payloads : {false, true}) {
-    for (const uint32_t partition : {0, 1}) {
-      for (const double epsilon : {.5, 8.}) {
-        for (const uint32_t cell : {0, 2}) {
-          for (const uint32_t items : {7, 30, 12}) {
-            v1::RetrieveCellsRequest request = RequestFor(birds);
-            request.clear_cells();
-            request.add_cells(cell);
-            request.set_partition(partition);
-            request.set_epsilon(epsilon);
-            request.set_items(items);
-            request.set_with_payloads(payloads);
-            asked.emplace_back(request, Ask(request));
-            EXPECT_THAT(asked.back().second.ids(), SizeIs(items));
-          }
-        }
-      }
-    }
-  }
-  std::set<std::string> different;
-  for (const auto& [request, answer] : asked) {
-    const Answer again = Ask(request);
-    ASSERT_EQ(again.messages.size(), answer.messages.size());
-    for (size_t i = 0; i < again.messages.size(); ++i) {
-      EXPECT_EQ(again.messages[i].SerializeAsString(), answer.messages[i].SerializeAsString());
-      EXPECT_EQ(again.messages[i].payloads_size(),
-                request.with_payloads() ? again.messages[i].ids_size() : 0);
-    }
-    different.insert(answer.messages[0].SerializeAsString());
-  }
-  EXPECT_GT(different.size(), asked.size() - 4) << "answers depend on the request";
 }
 
 TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {

@@ -21,7 +21,6 @@ ServiceTest::ServiceTest(DaemonOptions options) {
   options.data_directory = directory_.path();
   options.listen = "127.0.0.1:0";
   options.insecure = true;
-  options.http = "127.0.0.1:0";
   options.auto_build_share = 0;  // embedding versions count the builds of the test
   auto daemon = DaemonServer::Start(options);
   EXPECT_THAT(daemon, IsOk());
@@ -81,13 +80,15 @@ double ServiceTest::Metric(const std::string& metric) const {
   return MetricAt(daemon_->http_address(), metric);
 }
 
-absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const {
+absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint32_t k,
+                                   bool with_payloads) const {
   grpc::ClientContext context;
   v1::RetrieveRequest request;
-  request.set_collection("birds");
+  request.set_collection(birds.name());
   request.set_fingerprint(birds.fingerprint());
   ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
   request.set_k(k);
+  request.set_with_payloads(with_payloads);
   v1::RetrieveResponse response;
   return FromGrpc(retrieval_->Retrieve(&context, request, &response));
 }

@@ -16,7 +16,8 @@
 
 namespace privatemail::testing {
 
-// Serves an empty data directory in plaintext on a free loopback port, with metrics over HTTP.
+// Serves an empty data directory in plaintext on a free loopback port. Metrics need options.http,
+// which makes the end take 2 s.
 class ServiceTest : public ::testing::Test {
  public:
   static v1::CreateCollectionRequest Birds();
@@ -27,15 +28,16 @@ class ServiceTest : public ::testing::Test {
   static std::string SnapshotBytes(int items);
 
  protected:
-  // Overrides data directory, addresses and TLS of the options.
+  // Overrides data directory, address and TLS of the options.
   explicit ServiceTest(DaemonOptions options = {});
 
   absl::Status Create(const v1::CreateCollectionRequest& request) const;
   // The audited calls of this RPC, in order.
   std::vector<nlohmann::json> Audited(const std::string& rpc) const;
   double Metric(const std::string& metric) const;
-  // Searches birds with a random release.
-  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k) const;
+  // Searches a collection like Birds() with a random release.
+  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k,
+                        bool with_payloads = false) const;
   // Creates `birds` with items and, if `build`, its embedding.
   v1::GetCollectionResponse MakeBirds(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,

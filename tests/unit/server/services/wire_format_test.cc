@@ -1,12 +1,9 @@
 // Unparsable requests, and hand-written encoders of responses.
-#include <grpcpp/generic/generic_stub.h>
-
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
 #include "server/cells/anchor_training.h"
 #include "server/services/response_encoders.h"
 #include "tests/unit/server/services/all_rpcs.h"
@@ -18,41 +15,9 @@ namespace {
 
 class WireFormatTest : public ServiceTest {
  protected:
-  // Sends the bytes as messages of one call with a single response.
-  absl::Status Send(const std::string& method, const std::vector<std::string>& messages,
-                    std::string* answer = nullptr) {
-    grpc::GenericStub stub(Connect(daemon_->address(), grpc::InsecureChannelCredentials()));
-    grpc::ClientContext context;
-    grpc::CompletionQueue queue;
-    const auto call = stub.PrepareCall(&context, method, &queue);
-    call->StartCall(nullptr);
-    Await(&queue);
-    for (const std::string& message : messages) {
-      const grpc::Slice slice(message);
-      call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-      if (!Await(&queue)) break;  // the status says why
-    }
-    call->WritesDone(nullptr);
-    Await(&queue);
-    grpc::ByteBuffer bytes;
-    call->Read(&bytes, nullptr);
-    if (Await(&queue) && answer != nullptr) {
-      std::vector<grpc::Slice> slices;
-      EXPECT_TRUE(bytes.Dump(&slices).ok());
-      for (const grpc::Slice& slice : slices) {
-        answer->append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-      }
-    }
-    grpc::Status status;
-    call->Finish(&status, nullptr);
-    Await(&queue);
-    return FromGrpc(status);
-  }
-
-  static bool Await(grpc::CompletionQueue* queue) {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue->Next(&tag, &ok) && ok;
+  absl::Status Send(const std::string& path, const std::vector<std::string>& messages) const {
+    const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
+    return CallOnce(channel, path, messages).status;
   }
 
   static std::string Upload(const std::string& id) {
@@ -91,7 +56,7 @@ TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
 TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
   MakeBirds(3, true);
   for (const google::protobuf::MethodDescriptor* method : AllMethods()) {
-    const std::string path = absl::StrCat("/", method->service()->full_name(), "/", method->name());
+    const std::string path = PathOf(*method);
     EXPECT_THAT(
         Send(path, {"\xff\xff\xff"}),
         FailsWith(kInvalid, absl::StrCat("message must be a ", method->input_type()->full_name(),
@@ -114,33 +79,6 @@ TEST_F(WireFormatTest, TooDeepFilterReturnsInvalidArgument) {
   for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
   EXPECT_THAT(Send(kRetrieve, {deep.SerializeAsString()}),
               FailsWith(kInvalid, "message must be a privatemail.v1.RetrieveRequest, but its "));
-}
-
-TEST_F(WireFormatTest, RetrieveResponseMatchesProtobuf) {
-  const v1::GetCollectionResponse birds = MakeBirds(300, true);
-  for (const int k : {1, 7, 300, 400}) {
-    for (const bool with : {false, true}) {
-      v1::RetrieveRequest request;
-      request.set_collection("birds");
-      request.set_fingerprint(birds.fingerprint());
-      ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
-      request.set_k(static_cast<uint32_t>(k));
-      request.set_with_payloads(with);
-      request.set_with_alignment(with);
-      std::string bytes;
-      ASSERT_THAT(Send(kRetrieve, {request.SerializeAsString()}, &bytes), IsOk());
-      v1::RetrieveResponse response;
-      ASSERT_TRUE(response.ParseFromString(bytes));
-      EXPECT_EQ(response.SerializeAsString(), bytes);
-      ASSERT_EQ(response.slots_size(), 3);
-      for (const v1::SlotMatches& slot : response.slots()) {
-        ASSERT_EQ(slot.matches_size(), std::min(k, 300));
-        for (const v1::Match& match : slot.matches()) {
-          EXPECT_EQ(match.payload(), with ? "{\"file\":\"" + match.id() + ".png\"}" : "");
-        }
-      }
-    }
-  }
 }
 
 // Covers labels of ten bytes and none, distance 0, and length prefixes of one to three bytes.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 
 namespace privatemail::testing {
@@ -20,11 +21,7 @@ struct Results {
 };
 
 bool Reaches(const std::atomic<int>& count, int wanted) {
-  for (const absl::Time start = absl::Now(); absl::Now() - start < absl::Seconds(60);) {
-    if (count >= wanted) return true;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return false;
+  return WaitUntil([&] { return count >= wanted; });
 }
 
 // Returns the ids whose upsert was acknowledged.
@@ -43,7 +40,7 @@ std::vector<std::string> WriteUntilDone(Results* results, Store& store, int writ
     EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable) << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the store is unavailable"));
     EXPECT_TRUE(IsOperatorOnlyError(result.status())) << result.status();
-    absl::SleepFor(absl::Milliseconds(20));
+    absl::SleepFor(absl::Milliseconds(20));  // paces the load, is not a wait
   }
   return acknowledged;
 }

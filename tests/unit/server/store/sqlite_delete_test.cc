@@ -1,7 +1,3 @@
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <set>
@@ -96,61 +92,6 @@ TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
   ASSERT_THAT(Import(store_.get(), birds_, GalleryOf(MakeItems(5, 1))), IsOk());
   EXPECT_EQ(store_->LoadGallery(birds_.parameters)->ids.size(), 5u);
   EXPECT_EQ(*store_->LoadEmbedding(birds_.parameters), std::nullopt);
-}
-
-// Deletes the collection after a byte to `start`.
-[[noreturn]] void DeleteUntilKilled(const std::string& directory, const std::string& uuid,
-                                    int start) {
-  auto store = SqliteStore::Open(directory);
-  if (store.ok() && ::write(start, "x", 1) == 1) (*store)->Delete(uuid).IgnoreError();
-  ::pause();
-  ::_exit(1);
-}
-
-void KillWhileDeleting(const std::string& directory, const std::string& uuid, int milliseconds) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) DeleteUntilKilled(directory, uuid, ends[1]);
-  char byte;
-  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
-  ::usleep(static_cast<useconds_t>(milliseconds) * 1000);
-  ::kill(child, SIGKILL);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
-  ::close(ends[0]);
-  ::close(ends[1]);
-}
-
-TEST_F(SqliteDelete, KilledDeleteIsCompletedOrAbsent) {
-  store_.reset();
-  int interrupted = 0;
-  for (const int milliseconds : {0, 5, 10, 20, 30, 50, 80, 130, 210}) {
-    SCOPED_TRACE(milliseconds);
-    const TemporaryFolder folder;
-    const std::string data = folder / "data";
-    std::filesystem::copy(directory_.path(), data);
-    ASSERT_NO_FATAL_FAILURE(
-        KillWhileDeleting(data, birds_.parameters.collection_uuid, milliseconds));
-    // Reads a copy, because opening the file itself would checkpoint its log.
-    const std::string left = folder / "left";
-    std::filesystem::copy(data, left);
-    const int64_t rows = CountOrphanRows(left);
-    EXPECT_GE(rows, 0);
-    if (rows > 0) ++interrupted;
-
-    auto store = SqliteStore::Open(data);
-    ASSERT_THAT(store, IsOk());
-    EXPECT_EQ(CountOrphanRows(data), 0);
-    ExpectFishWhole(store->get());
-    if ((*store)->ListStates()->size() == 1) continue;
-    EXPECT_EQ(rows, 0);
-    EXPECT_EQ((*store)->LoadGallery(birds_.parameters)->ids.size(), kLeft);
-    EXPECT_EQ((*(*store)->LoadEmbedding(birds_.parameters))->ids.size(), size_t{kMany});
-    EXPECT_EQ(*(*store)->Delete(birds_.parameters.collection_uuid), kLeft);
-  }
-  EXPECT_GE(interrupted, 1);
 }
 
 // A deletion may end after any table.

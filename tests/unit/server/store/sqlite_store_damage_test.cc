@@ -101,22 +101,22 @@ class StoreDamage : public ::testing::Test {
 TEST_F(StoreDamage, FlippedBitReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < 300; ++round) {
     std::string damaged = sound_;
     const size_t bit = random() % (8 * damaged.size());
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     noticed += Notices(damaged) ? 1 : 0;
   }
-  EXPECT_GT(noticed, 900);  // the others are in pages that are not read
+  EXPECT_GT(noticed, 270);  // the others are in pages that are not read
 }
 
 TEST_F(StoreDamage, TruncationReturnsDataLoss) {
   std::mt19937 random(1);
   int noticed = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 100; ++round) {
     noticed += Notices(sound_.substr(0, random() % sound_.size())) ? 1 : 0;
   }
-  EXPECT_GT(noticed, 190);  // the rest ends within the last page, which an index has
+  EXPECT_GT(noticed, 95);  // the rest ends within the last page, which an index has
   EXPECT_TRUE(Notices(""));
 }
 

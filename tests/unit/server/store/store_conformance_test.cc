@@ -36,13 +36,6 @@ TEST_P(StoreConformance, UpsertCountsInsertedUpdatedUnchanged) {
   EXPECT_THAT(gallery.ids, SizeIs(6));
 }
 
-TEST_P(StoreConformance, LastOfEqualIdsInBatchWins) {
-  const UpsertResult result = Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2)});
-  EXPECT_EQ(result.inserted, 1u);
-  EXPECT_EQ(result.updated, 1u);
-  EXPECT_THAT(Load().labels, ElementsAre(5));
-}
-
 struct BadItem {
   const char* name;
   std::function<void(Item*)> spoil;

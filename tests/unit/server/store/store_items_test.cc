@@ -1,9 +1,6 @@
 // The contract of Store: items, versions, and changes since an embedding.
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -62,7 +59,7 @@ TEST_P(StoreItems, EachChangeTakesNextVersion) {
   EXPECT_EQ(store_->ListStates()->front().latest_version, 6u);
 }
 
-TEST_P(StoreItems, RepeatedIdInBatchTakesVersionPerChange) {
+TEST_P(StoreItems, LastOfEqualIdsInBatchWinsAndEachChangeTakesVersion) {
   const UpsertResult result =
       Upsert({MakeItem("a", 3, 1), MakeItem("a", 5, 2), MakeItem("a", 5, 2), MakeItem("b", 3, 1)});
   EXPECT_EQ(result.inserted, 2u);
@@ -71,6 +68,7 @@ TEST_P(StoreItems, RepeatedIdInBatchTakesVersionPerChange) {
   EXPECT_EQ(result.items, 2u);
   EXPECT_EQ(result.latest_version, 3u);
   EXPECT_EQ(VersionOf("a"), 2u);
+  EXPECT_THAT(Load().labels, ElementsAre(5, 3)) << "the last of equal ids";
 }
 
 TEST_P(StoreItems, GetReturnsExistingItemsInRequestOrder) {
