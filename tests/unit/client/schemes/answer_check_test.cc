@@ -5,7 +5,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace privatemail::client {
+namespace privatemail::client::answer_check_test {
 namespace {
 
 constexpr int kSlots = 3;
@@ -139,4 +139,4 @@ TEST(CheckAnswer, MalformedServerAnchorsReturnDataLoss) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::answer_check_test

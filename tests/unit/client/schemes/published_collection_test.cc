@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace privatemail::client {
+namespace privatemail::client::published_collection_test {
 namespace {
 
 TEST(AnchorByteLimit, BytesBeyondLimitReturnDataLoss) {
@@ -24,4 +24,4 @@ TEST(AnchorByteLimit, EmptyChunksCount) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::published_collection_test

@@ -17,7 +17,7 @@
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::client {
+namespace privatemail::client::release_constants_test {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -194,4 +194,4 @@ INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms
                          });
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::release_constants_test

@@ -7,7 +7,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::release_noise_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST_F(ReleaseNoise, RadiusAboveSphereDiameterReturnsInvalidArgument) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::release_noise_test

@@ -10,7 +10,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace privatemail::client {
+namespace privatemail::client::bounded_gaussian_calibration_test {
 namespace {
 
 using Real = boost::multiprecision::cpp_bin_float_50;
@@ -281,4 +281,4 @@ TEST(BoundedGaussian, ExtremesAreSolvedOrRefused) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::bounded_gaussian_calibration_test

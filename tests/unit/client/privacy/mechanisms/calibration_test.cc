@@ -13,7 +13,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/hundred_digits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::calibration_test {
 namespace {
 
 TEST(AnalyticGaussian, MeetsDeltaInAHundredDigits) {
@@ -191,4 +191,4 @@ TEST(InferencePrivacy, BadParametersAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::calibration_test

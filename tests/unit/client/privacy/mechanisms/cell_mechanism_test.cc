@@ -9,7 +9,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::cell_mechanism_test {
 namespace {
 
 // All sets of `ask` cells.
@@ -212,4 +212,4 @@ TEST(CellCeiling, IsReachedWithFocusOne) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::cell_mechanism_test

@@ -8,7 +8,7 @@
 #include "client/privacy/mechanisms/bounded_mechanism.h"
 #include "tests/testing/matchers.h"
 
-namespace privatemail::client {
+namespace privatemail::client::grid_enlargement_test {
 namespace {
 
 // Values of up to 2^57 leave no room for steps finer than 2^-4: some twenty to a width.
@@ -118,4 +118,4 @@ TEST(GridEnlargement, BoundedMechanismCoversValuesThatRoundApart) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::grid_enlargement_test

@@ -6,7 +6,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::mechanism_test {
 namespace {
 
 using Law = MechanismTraits::Law;
@@ -216,4 +216,4 @@ TEST(Mechanism, NamesRoundTrip) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::mechanism_test

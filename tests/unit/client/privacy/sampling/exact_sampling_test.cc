@@ -10,7 +10,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::exact_sampling_test {
 namespace {
 
 TEST(ExactSampling, BadParametersAreNamed) {
@@ -139,4 +139,4 @@ TEST(SecureBits, TwoFillsDiffer) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::exact_sampling_test

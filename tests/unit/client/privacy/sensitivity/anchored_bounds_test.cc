@@ -9,7 +9,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::anchored_bounds_test {
 namespace {
 
 // PRIVACY.md section 5 as it is written, in any type of number: the row of a slot with x in it.
@@ -264,4 +264,4 @@ TEST(AnchoredBounds, BadInputsAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::anchored_bounds_test

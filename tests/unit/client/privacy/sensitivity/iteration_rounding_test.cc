@@ -9,7 +9,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::iteration_rounding_test {
 namespace {
 
 using Exact = boost::multiprecision::cpp_bin_float_50;
@@ -153,4 +153,4 @@ TEST(IterationRoundingError, DimensionOutOfRangeIsRefused) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::iteration_rounding_test

@@ -8,7 +8,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::known_anchors_sensitivity_test {
 namespace {
 
 // rows, here and below: as Setting::Move takes them.
@@ -235,4 +235,4 @@ TEST(KnownAnchorsSensitivity, AffinitySpanRoundedDownDoesNotExceedBound) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::known_anchors_sensitivity_test

@@ -5,7 +5,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::lipschitz_test {
 namespace {
 
 ReleaseLipschitz Bound(const Setting& setting) { return *LipschitzOfRelease(setting.Inputs()); }
@@ -122,4 +122,4 @@ TEST(LipschitzOfRelease, BadInputsAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::lipschitz_test

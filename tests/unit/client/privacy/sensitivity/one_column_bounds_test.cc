@@ -12,7 +12,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::one_column_bounds_test {
 namespace {
 
 using one_column::kAnchors;
@@ -78,4 +78,4 @@ TEST(OneColumnBounds, LipschitzIsRoundedUp) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::one_column_bounds_test

@@ -4,7 +4,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace privatemail::client {
+namespace privatemail::client::published_sensitivity_test {
 namespace {
 
 TEST(PublishedLaplaceSensitivity, UnderflowingBetaWorksInLogs) {
@@ -44,4 +44,4 @@ TEST(PublishedGaussian, BadParametersAreNamed) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::published_sensitivity_test

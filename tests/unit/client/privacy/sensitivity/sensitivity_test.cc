@@ -5,7 +5,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"
 
-namespace privatemail::client {
+namespace privatemail::client::sensitivity_test {
 namespace {
 
 Setting RandomStart(Eigen::Index n, int64_t slots, double bandwidth, double alpha, unsigned seed) {
@@ -129,4 +129,4 @@ TEST(LargestIterateValue, HeavyLabelGraphReachesBound) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::sensitivity_test

@@ -5,7 +5,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::anchored_client_test {
 namespace {
 
 constexpr int kDim = PublishedThings::kDim;
@@ -77,4 +77,4 @@ TEST(AnchoredClient, ForeignAnchorsReturnDataLoss) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::anchored_client_test

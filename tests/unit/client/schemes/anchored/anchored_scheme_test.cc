@@ -6,7 +6,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::anchored_scheme_test {
 namespace {
 
 constexpr int kClasses = 4;
@@ -134,4 +134,4 @@ TEST(AnchoredScheme, ReleasesWithOwnDummies) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::anchored_scheme_test

@@ -9,7 +9,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::anchored_steps_test {
 namespace {
 
 constexpr int kClasses = 5;
@@ -304,4 +304,4 @@ TEST(AnchoredSetting, KernelWithoutBoundReturnsFailedPrecondition) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::anchored_steps_test

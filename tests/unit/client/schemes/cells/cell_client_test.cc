@@ -7,7 +7,7 @@
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::cell_client_test {
 namespace {
 
 constexpr int kDim = PublishedThings::kDim;
@@ -153,4 +153,4 @@ TEST(CellAnswer, MaxItemsIsEqualShareOfEveryCell) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::cell_client_test

@@ -9,7 +9,7 @@
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::cell_coordinates_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -261,4 +261,4 @@ TEST(CellItemCache, CoordinatesAreOfOneEmbedding) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::cell_coordinates_test

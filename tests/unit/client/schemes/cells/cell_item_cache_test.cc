@@ -10,7 +10,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
-namespace privatemail::client {
+namespace privatemail::client::cell_item_cache_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(CellItemCache, ToMessagesRoundTrips) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::cell_item_cache_test

@@ -7,7 +7,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::cell_scheme_test {
 namespace {
 
 constexpr int kAnchors = 40;
@@ -135,4 +135,4 @@ TEST(CellScheme, RefusedReleaseIsNotChargedAndDrawsNothing) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::cell_scheme_test

@@ -10,7 +10,7 @@
 #include "common/embedding/tiled_affinity.h"
 #include "tests/testing/release_inputs.h"
 
-namespace privatemail::client {
+namespace privatemail::client::out_of_sample_embedder_test {
 namespace {
 
 constexpr int kClasses = 4;
@@ -189,4 +189,4 @@ TEST(OutOfSampleEmbedder, ExtremeSettingsFailForNoTarget) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::out_of_sample_embedder_test

@@ -6,7 +6,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::joint_client_test {
 namespace {
 
 constexpr int kClasses = PublishedThings::kClasses;
@@ -195,4 +195,4 @@ TEST(JointClient, KOutOfRangeIsNotCharged) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::joint_client_test

@@ -10,7 +10,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::joint_draws_test {
 namespace {
 
 constexpr int kClasses = 4;
@@ -202,4 +202,4 @@ TEST(JointDraws, DummiesAreUniformAndIndependent) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::joint_draws_test

@@ -7,7 +7,7 @@
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
-namespace privatemail::client {
+namespace privatemail::client::joint_scheme_test {
 namespace {
 
 constexpr int kClasses = 4;
@@ -242,4 +242,4 @@ TEST(RadiusStats, SamplesManyAnchorsEvenly) {
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::joint_scheme_test
