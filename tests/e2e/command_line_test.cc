@@ -179,7 +179,7 @@ TEST_F(CommandLine, HelpShowsChoicesByTheirNamesAndWhereTheSharedOptionsAre) {
   EXPECT_THAT(create.out, AllOf(HasSubstr("distance, kernel or one_hot_kernel"),
                                 Not(HasSubstr("->0")), HasSubstr("privatemail --help")));
   EXPECT_THAT(Run({"ingest", "--help"}).out,
-              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces the whole item of its id")));
+              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces a stored one of the same id")));
   EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key")));
 }
 
