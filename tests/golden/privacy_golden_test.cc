@@ -97,7 +97,8 @@ TEST(StrongCompositionGolden, MatchesReference) {
     const double times = golden.at("k");
     ASSERT_OK_AND_ASSIGN(const EpsilonShare each,
                          EpsilonPerRelease(together, golden.at("delta_slack"), golden.at("k")));
-    ExpectSame(each.epsilon, std::max<double>(golden.at("epsilon"), together / times));
+    ExpectSame(each.epsilon,
+               std::max<double>(golden.at("epsilon").get<double>(), together / times));
   }
 }
 

@@ -50,7 +50,7 @@ TEST(Expiry, OtherFormsAndPastTimesAreRefused) {
                            "infinite-past",
                            "3000-01-01"}) {
     EXPECT_THAT(ParseExpiry("--expires", text, kNow),
-                FailsWith(absl::StatusCode::kInvalidArgument, "--expires must be a time to come"))
+                FailsWith(absl::StatusCode::kInvalidArgument, "--expires must be a future time"))
         << text;
   }
 }

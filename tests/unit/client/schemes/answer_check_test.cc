@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CheckAnswer, UnrequestedPayloadReturnsDataLoss) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), {.k = 2}, FullAnswer()),
-              FailsWith(absl::StatusCode::kDataLoss, "none was asked for"));
+              FailsWith(absl::StatusCode::kDataLoss, "none was requested"));
 }
 
 TEST(CheckAnswer, MalformedAlignmentReturnsDataLoss) {
