@@ -84,7 +84,7 @@ absl::Status CellsPreparer::BuildCells(Entry* entry, CollectionView view,
   if (!parameters.SendsCoordinates()) view = {};  // so that a later build frees what it replaces
   const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
     if (stopped) return absl::CancelledError("the server ends");
-    return CheckBuildMemory("making it", index_bytes + bytes, memory);
+    return CheckBuildMemory("building it", index_bytes + bytes, memory);
   };
   PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
   std::optional<CellCoordinates> coordinates;

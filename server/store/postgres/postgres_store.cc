@@ -12,8 +12,6 @@
 
 namespace privatemail::server {
 
-using postgres::CollectionRow;
-using postgres::EmbeddingRow;
 using postgres::Parameters;
 using postgres::Result;
 using postgres::RowLock;

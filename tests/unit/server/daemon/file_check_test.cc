@@ -168,9 +168,9 @@ TEST_F(CheckFilePermissionsTest, WarnsOfWritableFilesAndReadableSecrets) {
                       " is open to others: chmod 700"),
             HasSubstr("--postgres-file " + options_.postgres_file + " is open to others"),
             HasSubstr("private key " + key_ + " is open to others"),
-            HasSubstr("--config " + config_ + " can be written by others, who may turn this"),
+            HasSubstr("--config " + config_ + " can be written by others, who may disable"),
             HasSubstr("--client-ca " + options_.client_ca +
-                      " can be written by others, who may let"),
+                      " can be written by others, who may admit"),
             HasSubstr("audit log " + audit_ + " can be written by others, who may change")));
   }
   EXPECT_EQ(With(0750, 0640, 0644).size(), 3u);

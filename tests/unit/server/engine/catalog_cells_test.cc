@@ -206,7 +206,7 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   Build();
   EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("birds")->cells_problem.ok(); }));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem,
-              FailsWith(kUnavailable, "cells of collection birds could not be made"));
+              FailsWith(kUnavailable, "cells of collection birds could not be built"));
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
@@ -224,7 +224,7 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
         absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
     EXPECT_TRUE(WaitUntil([&] {
       const absl::Status problem = catalog_->Find("birds")->cells_problem;
-      return absl::StrContains(problem.message(), "memory of making it in bytes is at least ") &&
+      return absl::StrContains(problem.message(), "memory of building it in bytes is at least ") &&
              absl::EndsWith(problem.message(), limit);
     })) << catalog_->Find("birds")->cells_problem;
   }
