@@ -294,7 +294,8 @@ TEST_F(WideCatalogTest, BuildFromFileGivesSameEmbedding) {
   EXPECT_EQ(from_file->version(), 2u);
   EXPECT_EQ(from_file->objective(), in_memory->objective());
   EXPECT_EQ(from_file->anchor_coordinates(), in_memory->anchor_coordinates());
-  const RetrievalQuery query = SomeQuery();
+  RetrievalQuery query = SomeQuery();
+  query.post_processing_steps = 0;
   EXPECT_EQ(from_file->Retrieve(query)->slots[0][0].row,
             in_memory->Retrieve(query)->slots[0][0].row);
 }
