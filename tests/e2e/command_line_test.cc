@@ -141,14 +141,9 @@ TEST_F(CommandLine, HelpShowsChoicesAndSharedOptions) {
                                 Not(HasSubstr("->0")), HasSubstr("privatemail --help"),
                                 HasSubstr("--no-normalise "), Not(HasSubstr("{false}"))));
   EXPECT_THAT(Run({"ingest", "--help"}).out,
-<<<<<<< HEAD
-              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces the whole item of its id")));
+              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces a stored one of the same id")));
   EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key"),
                                          HasSubstr("2 the command line was not understood")));
-=======
-              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces a stored one of the same id")));
-  EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key")));
->>>>>>> 99c7f37f365c5fd89b4b309ea6b93a34b8530df5
 }
 
 TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
