@@ -143,7 +143,7 @@ TEST_F(CommandLine, HelpShowsChoicesAndSharedOptions) {
   EXPECT_THAT(Run({"ingest", "--help"}).out,
               AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces a stored one of the same id")));
   EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key"),
-                                         HasSubstr("2 the command line was not understood")));
+                                         HasSubstr("2 invalid command line")));
 }
 
 TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {

@@ -18,8 +18,8 @@ namespace privatemail::client {
 // changed_rows. With N_i = sum_{j != i} w_ij (q_j - mu), f = (F + Q)/2 and l = alpha L_Y Q,
 //   F_i = mu + (l_i + N_i) / D_i.                                                            (1)
 // *A unit row x and the anchors.* w(x, p_j) = e^(-2/c) e^(2 x.p_j / c), and |e^s - 1 - s| <= r :=
-// e^(2/c) - 1 - 2/c for |s| <= 2/c. With C = sum_j (q_j - mu) p_j' (k x d) the anchors' part of N
-// is
+// e^(2/c) - 1 - 2/c for |s| <= 2/c. The anchors' part of N is,
+// with C = sum_j (q_j - mu) p_j' (k x d),
 //   e^(-2/c) ( (2/c) C x + rest ), |rest| <= r sqrt(P) |Q_P - mu|_op,                         (2)
 // since sum_j (q_j - mu) = 0 and by Cauchy and Schwarz. The slots' part is sum_j w_j (q_j - mu),
 // w_j in [m, 1]. So N moves with x by at most
