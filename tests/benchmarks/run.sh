@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all benchmarks, each with its baseline. Takes three to eleven minutes on two idle cores and 8 GB of memory.
-# usage: run.sh [BUILD_FOLDER]    default build/dev, with the benchmarks built
+# usage: run.sh [BUILD_FOLDER]    default build/dev; first cmake --build BUILD_FOLDER --target benchmarks
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 build="${1:-$here/../../build/dev}"
