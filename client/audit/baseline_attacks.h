@@ -23,8 +23,7 @@ struct BaselineStep {
 //   analyse-gauss                  | a gallery of one row along either of two axes    | nearer side
 //   random-projection              | a target along the singular vector, or opposite  | nearer side
 //   dp-dsne                        | a clipped gradient or its opposite, 4 iterations | sum's side
-//   published-ppca, candidate-ppca | four rows along one axis, or one of them along   | the
-//   likelier
+//   published-ppca, candidate-ppca | four rows along one axis, or one of them along   | likelier
 //                                  | the other: the normalisers differ too, and the   | subspace
 //                                  | loss is nearly epsilon                           |
 absl::Span<const BaselineStep> BaselineSteps();

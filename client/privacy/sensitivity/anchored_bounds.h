@@ -65,9 +65,8 @@ struct AnchoredBounds {
 // - INVALID_ARGUMENT: shapes that do not match; no anchor; an anchor whose length differs from 1 by
 //   more than the rounding of UnitRows; c outside (0, 1e12]; max |q_ji| outside [1e-100, 1e100];
 //   max |l_ai| above 1e100, or not finite.
-// - FAILED_PRECONDITION: m below 1e-150; a bound not finite; or max |q_j| + g_a / (P m) above
-// 1e150,
-//   so that the square of a row's length could overflow.
+// - FAILED_PRECONDITION: m below 1e-150; a bound not finite; or max |q_j| + g_a / (P m), whose
+//   square is a row's squared length, above 1e150.
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& inputs);
 
 }  // namespace privatemail::client
