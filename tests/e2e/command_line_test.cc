@@ -188,7 +188,7 @@ TEST_F(CommandLine, AServerNeedsAPort) {
   const Outcome outcome = Run({"collection", "list"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--server must be HOST:PORT"));
-  EXPECT_THAT(Run({"--help"}).out, HasSubstr("2 the command line was not understood or a value"));
+  EXPECT_THAT(Run({"--help"}).out, HasSubstr("2 invalid command line, value or file"));
 }
 
 TEST_F(CommandLine, TakesServerTrustAndStateFromTheEnvironment) {
