@@ -35,8 +35,8 @@ absl::StatusOr<FloatMatrix> ReleaseAnchoredSlots(const AnchoredSetting& setting,
 absl::StatusOr<Subject> AttackAnchoredRelease(
     const PrivacyCost& cost, const AnchoredReleaseFn& release = &ReleaseAnchoredSlots);
 
-// The costs of `audit --all`: every mechanism of the scheme; those with a radius at one where the
-// ball bounds the move and at one where the speed does.
+// The costs of `audit --all`: every mechanism of the scheme; with a radius, one at which the ball
+// bounds the move and one at which the speed does.
 std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta);
 
 }  // namespace privatemail::client::audit

@@ -1,7 +1,7 @@
 // Empirical lower bounds on epsilon: attacks on the production release path, beside its claims.
 //
-// An attack fixes two neighbours and an event in advance, releases either neighbour many times and
-// counts the event. It can refute a claim, never prove one.
+// Attack: fixes two neighbours and an event in advance, releases either neighbour many times and
+// counts the event. It can refute a claim, not prove one.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_AUDIT_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_AUDIT_H_
 

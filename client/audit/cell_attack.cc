@@ -18,8 +18,8 @@ std::vector<int64_t> CellsFrom(int64_t first, int64_t count) {
   return cells;
 }
 
-// Whether the cells contain as many as possible of the one query's best (the first `focus`) and
-// none of the other's (the next `focus`).
+// Whether the cells contain as many as possible of one query's best (the first `focus`) and none of
+// the other query's (the next `focus`).
 bool IndicatesFirst(const CellChoice& choice, const std::vector<int64_t>& cells) {
   const auto count = [&](int64_t from) {
     return std::count_if(cells.begin(), cells.end(),

@@ -18,8 +18,9 @@ namespace privatemail::client::audit {
 using ChooseFn = std::function<absl::StatusOr<std::vector<int64_t>>(
     const CellMechanism& mechanism, const std::vector<int64_t>& best, BitSource& bits)>;
 
-// The production choice for two queries with disjoint best cells, of one cell of two and of several
-// of several; each event is e^epsilon times as likely for the one query. INVALID_ARGUMENT: epsilon.
+// The production choice for two queries with disjoint best cells, by two attacks: one cell of two,
+// several of several. Each event is e^epsilon times as likely for one query as for the other.
+// INVALID_ARGUMENT: epsilon.
 absl::StatusOr<Subject> AttackCells(double epsilon);
 absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose);
 
@@ -38,8 +39,8 @@ absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme
                                                         const CellCost& cost, BitSource& bits);
 
 // Class inference from a request for one cell: targets of two classes out of 2 and out of 8, one
-// cell per class. The event, a request for the cell of the one, is e^epsilon times as likely for
-// its target. INVALID_ARGUMENT: epsilon.
+// cell per class. Event: a request for one target's cell, e^epsilon times as likely for that
+// target. INVALID_ARGUMENT: epsilon.
 absl::StatusOr<Subject> AttackCellRequest(
     double epsilon, const RequestCellsFn& request_cells = &ChooseRequestCells);
 

@@ -16,8 +16,8 @@
 
 namespace privatemail::client::audit {
 
-// The attacker's view of one private iteration. Start, dummies and parameters are public, so the
-// noise-free iterate of either target is known.
+// The attacker's view of one private iteration: with public start, dummies and parameters the
+// noise-free iterates of both targets are known.
 struct TranscriptStep {
   Matrix one;  // noise-free iterate of the one target
   Matrix other;

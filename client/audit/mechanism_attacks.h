@@ -12,7 +12,7 @@
 
 namespace privatemail::client::audit {
 
-// Distance of the pair's values: small, so that a variance used as a deviation is detected.
+// Distance of the pair's values: small, to detect a variance used as a deviation.
 inline constexpr double kDistance = .01;
 
 // Parameters of the audited mechanism: sensitivity, radius and box are kDistance. delta: used by

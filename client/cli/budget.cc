@@ -22,7 +22,7 @@ const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting
 
 std::string NameOf(Accounting accounting) { return cli::NameOf(kAccountingNames, accounting); }
 
-// The accounting with the smaller epsilon at the granted delta; both hold if every charge does.
+// The accounting with the smaller epsilon at the granted delta; both hold if all charges do.
 Accounting CheaperAccounting(const LedgerEntry& entry) {
   return entry.granted.has_value() && entry.SpentBy(Accounting::kGaussian).epsilon <
                                           entry.SpentBy(Accounting::kBasic).epsilon

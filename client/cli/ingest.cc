@@ -108,8 +108,8 @@ bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
                     features.data() + features.size());
 }
 
-// Row numbers of a second file are the ids of other items, which an upload would replace. Compares
-// rows spread over the file with stored items; equal ones are a repeated upload.
+// Refuses a second file whose row numbers are the ids of other items. Compares rows spread over the
+// file with stored items; equal ones are a repeated upload.
 absl::Status CheckNothingIsReplaced(const Transport& transport, const std::string& name,
                                     const Rows& rows) {
   const size_t columns = static_cast<size_t>(rows.features.cols());

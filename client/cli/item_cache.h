@@ -19,9 +19,9 @@ struct CachedItems {
   CellItemCache items;
 };
 
-// Adds answers to the cache of the collection: one file a name, mode 0600.
-// - Another collection of that name replaces the cache, with a warning; so does another embedding
-//   where items are coordinates (cell code none).
+// Adds answers to the collection's cache: one file per name, mode 0600.
+// - Replaces, with a warning, the cache of another collection of that name or, with cell code
+//   none, of another embedding.
 // - A damaged file is renamed to *.damaged, with a warning.
 // - Concurrent writers may lose each other's additions.
 // anchors: the GetAnchors response, stored with cell code none.
@@ -32,8 +32,8 @@ absl::Status CacheItems(const std::string& state_folder,
                         const std::vector<v1::GetAnchorsResponse>& anchors,
                         const std::vector<v1::RetrieveCellsResponse>& answers);
 
-// Caches the answers of a batch every few seconds, so that an interruption loses only the last.
-// Write times depend on the clock and on answers, which the server knows.
+// Caches the answers of a batch every few seconds; an interruption loses the last ones only.
+// Privacy: write times depend on the clock and on answers, both known to the server.
 class AnswerCache {
  public:
   using Clock = std::chrono::steady_clock;

@@ -100,8 +100,8 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
   return request;
 }
 
-// A key may be created before its collection, but more often the name is mistyped. Other errors are
-// ignored: the key exists.
+// Warns of a collection that does not exist: allowed, but often a mistyped name. Other errors are
+// ignored, since the key exists.
 void WarnOfMissing(const std::vector<std::string>& collections, const Transport& transport) {
   for (const std::string& name : collections) {
     if (!absl::IsNotFound(transport.GetCollection(name).status())) continue;

@@ -10,8 +10,8 @@
 
 namespace privatemail::client::cli {
 
-// The bytes given to the network and the public parameters they belong to. Saved before sending, so
-// it does not say whether a server received it. Names neither the target's slot nor its cell.
+// The bytes for the network and their public parameters. Saved before sending, so it does not say
+// whether a server received it. Names neither the target's slot nor its cell.
 struct LastRelease {
   Scheme scheme = Scheme::kJoint;
   v1::GetCollectionResponse collection;

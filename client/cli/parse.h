@@ -11,7 +11,7 @@
 namespace privatemail::client::cli {
 
 // Nothing if there is a command to run; otherwise the exit code: 0 after --help and --version,
-// kExitUsage for a mistake, which is printed with the command or option that was probably meant.
+// kExitUsage for a mistake, which is printed with the most similar command or option.
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
 
 // The innermost recognised command.

@@ -47,7 +47,7 @@ struct PlanAnswer {
   std::vector<std::string> warnings = {};
 };
 
-// With few anchors a class, intervals held less often than stated.
+// With fewer anchors per class, intervals held less often than stated.
 std::vector<std::string> WarningsAbout(const PublicParameters& parameters) {
   constexpr int64_t kFewOfAClass = 5;
   const auto classes = std::ssize(parameters.slot_labels);

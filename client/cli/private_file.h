@@ -11,9 +11,9 @@
 
 namespace privatemail::client::cli {
 
-// A draft beside its final name, renamed by Commit. It is created first, so that a missing or
-// read-only folder is found before there is anything to write. Without Commit the draft is removed
-// and a former file stays.
+// A draft beside its final name, renamed by Commit.
+// - Created first: a missing or read-only folder is an error before there is anything to write.
+// - Without Commit the draft is removed and a former file stays.
 class PrivateFile {
  public:
   // Action of Commit if a file of the name exists.

@@ -36,10 +36,11 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start);
 // Whether a failure would meet the next query as well: server, key, quota or collection.
 bool EndsBatch(const absl::Status& status);
 
-// Releases and sends each target in turn and reads no answer: a client whose next request depended
-// on an answer, in content or time, would tell the server about the target.
-// - A release that fails, or a status with EndsBatch, ends the batch with that outcome.
-// - Such a status is public: the server chose it without knowing any target.
+// Releases and sends each target in turn.
+// - Reads no answer: a request that depended on an answer, in content or time, would reveal
+//   something about the target.
+// - A failed release, or a status with EndsBatch, ends the batch with that outcome. Such a status
+//   is public: the server chose it without knowledge of a target.
 // Outcome: derives from Attempt. release, send: absl::Status(Outcome*).
 template <typename Outcome, typename Release, typename Send>
 std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Release release, Send send) {

@@ -31,7 +31,7 @@ std::string SomeClasses(const PublicParameters& parameters) {
                       classes > kMaxListed ? absl::StrCat(", ... (", classes, " in all)") : "");
 }
 
-// Either rows of a file or images, and nothing missing.
+// Refuses rows of a file together with images, and neither of them.
 absl::Status CheckOptions(const TargetOptions& options) {
   if (!options.labels.empty() && !options.labels_file.empty()) {
     return absl::InvalidArgumentError("give at most one of --label and --labels");
@@ -100,7 +100,7 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   if (given != std::vector<std::string>{"-"}) return given;
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
-  // No line is an empty label, which is refused, not a missing one, which is guessed.
+  // An empty line is an empty label (refused), not a missing one (guessed).
   return lines.empty() ? std::vector<std::string>{""} : lines;
 }
 

@@ -143,8 +143,8 @@ bool HasTarget(const TargetOptions& target) {
          !target.own_anchors_file.empty();
 }
 
-// Repeated rows tell the server nothing new, so nothing is charged. The slot that is read stays on
-// this machine, and the answer is checked for every slot alike.
+// Repeated rows tell the server nothing new, so nothing is charged. The slot stays on this machine;
+// the answer is checked for every slot alike.
 absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& last,
                                    const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
@@ -194,7 +194,7 @@ absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& a
   return targets.Make(features, options.k.value_or(kDefaultMatches), label);
 }
 
-// The target is given again: nothing that is saved names it.
+// The caller gives the target again: no saved file names it.
 absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& last,
                                    const ResendOptions& options) {
   const v1::RetrieveCellsRequest& request = last.cells;

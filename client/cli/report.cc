@@ -115,8 +115,8 @@ std::string Plots(const ReportQuery& query) {
   const std::string anchor = "fill=\"none\" stroke=\"#0072b2\" stroke-width=\"1.2\"";
   const std::string slot = "fill=\"#e69f00\" stroke=\"#333\" stroke-width=\".5\"";
   const std::string own = "fill=\"#d55e00\" stroke=\"#000\"";
-  // The rings are larger than the dots and drawn over the slots, the query's dot over all: where
-  // everything meets in a few points all of it stays visible.
+  // Rings, larger than dots, over the slots, and the query's dot over all: points that coincide
+  // stay visible.
   return absl::StrCat(
       "<div class=\"plots\">",
       Scatter("Before alignment: the release", {{&query.client_slots, slot, 3},

@@ -15,12 +15,12 @@
 
 namespace privatemail::client {
 
-// FAILED_PRECONDITION: the collection is not built, so that a query would be charged and find
-//   nothing, or the fingerprint does not match the parameters.
+// FAILED_PRECONDITION: the collection is not built (a query would be charged and find nothing), or
+//   the fingerprint does not match the parameters.
 // DATA_LOSS: the parameters are malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
 
-// A byte limit on a stream of anchors, so that no server exhausts a client's memory.
+// Byte limit on a stream of anchors; protects the client's memory.
 class AnchorByteLimit {
  public:
   static constexpr int64_t kMaxBytes = int64_t{1} << 30;
@@ -35,7 +35,7 @@ class AnchorByteLimit {
   int64_t bytes_ = 0;
 };
 
-// Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed or has other than
+// Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed or does not have
 // `columns` columns.
 absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
                                     int64_t columns);
@@ -52,15 +52,16 @@ struct AnchorCoordinates {
 absl::StatusOr<AnchorCoordinates> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
 
-// INVALID_ARGUMENT: the anchors' shape is not that of the parameters. DATA_LOSS: they do not have
-// the published digest.
+// INVALID_ARGUMENT: the anchors' shape differs from the parameters'. DATA_LOSS: their digest
+// differs from the published one.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
 
 // INVALID_ARGUMENT: `given` although the collection's code is not none.
 absl::Status CheckOwnAnchorsAllowed(const PublicParameters& parameters, bool given);
 
-// The anchors scaled to length 1, in the feature space of targets: the published ones or, with code
-// none, `own`: features of the same anchors in the same order by the client's own model.
+// The anchors scaled to length 1, in the feature space of targets.
+// own: with code none, features of the same anchors in the same order by the client's own model; by
+//   default the published features.
 // INVALID_ARGUMENT: `own` is given with another code or is not one row an anchor; a row is zero or
 // not finite.
 absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,

@@ -32,10 +32,11 @@ struct IterationNoise {
   absl::string_view composition;  // theorem by which iterations share the cost; empty for one
 };
 
-// anchors: unit rows, which follow the slots. inputs: of this iteration, one of
-// cost.private_iterations. Noise is on the iterate, or on the target's unit row where the mechanism
-// protects the input. Every iteration starts from the noisy, hence public, result of the one
-// before. They share `cost` so:
+// anchors: unit rows, which follow the slots.
+// inputs: of this iteration, one of cost.private_iterations; each starts from the noisy, so public,
+//   result of the iteration before.
+// Noise: on the iterate, or on the target's unit row where the mechanism protects the input.
+// Share of `cost` per iteration:
 //   Gaussian laws  noise sqrt(iterations) times as wide: mu composes as a root of squares
 //   pure laws      EpsilonPerRelease, or epsilon / iterations without delta where that is more
 // INVALID_ARGUMENT: a parameter is missing, out of range or not used by the mechanism.
@@ -49,7 +50,7 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parame
 // composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the noise.
 Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise);
 
-// The error of noise that could not be drawn after its charge: same code, a message that says so.
+// The error of noise that could not be drawn, with the charge named in the message.
 absl::Status ChargedWithoutRelease(const absl::Status& status);
 
 }  // namespace privatemail::client

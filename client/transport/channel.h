@@ -11,10 +11,12 @@
 
 namespace privatemail::client {
 
-// A channel with round_robin over all addresses of the server's name; an unreachable one is skipped
-// and retried within a second. Read-only calls and searches get up to 4 attempts with the same
-// bytes on UNAVAILABLE, and on CANCELLED, which a stopping daemon returns. INVALID_ARGUMENT: the
-// server is neither HOST:PORT nor a gRPC target; errors of MakeChannelCredentials.
+// - round_robin over all addresses of the server's name; an unreachable address is skipped and
+//   retried within a second.
+// - Read-only calls and searches: up to 4 attempts with the same bytes on UNAVAILABLE, and on
+//   CANCELLED, the status of a stopping daemon.
+// INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC target; errors of
+// MakeChannelCredentials.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options);
 
 }  // namespace privatemail::client

@@ -29,7 +29,7 @@
 namespace privatemail::client {
 namespace {
 
-// Lower bound on the server's retry-after, so that 0 does not make a busy loop.
+// Lower bound on the server's retry-after: 0 would make a busy loop.
 constexpr absl::Duration kMinWait = absl::Milliseconds(10);
 
 std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context) {
@@ -44,10 +44,9 @@ std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context
 
 enum class OnRateLimit { kReturn, kWait };
 
-// A call within `timeout`. OnRateLimit::kWait: a call that the server refuses for the key's rate
-// (RESOURCE_EXHAUSTED with kRetryAfterMetadata) is repeated after the given wait; the last refusal
-// is returned if the wait would exceed `timeout`, which bounds all attempts together. The timing
-// depends on the server's answers only.
+// A call; `timeout` bounds all attempts together. OnRateLimit::kWait: repeated after the wait that
+// a refusal for the key's rate names (RESOURCE_EXHAUSTED with kRetryAfterMetadata); returns the
+// refusal if the wait exceeds `timeout`. Times depend on the server's answers only.
 absl::Status CallWithDeadline(absl::Duration timeout, OnRateLimit on_rate_limit,
                               absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
   const absl::Time deadline = absl::Now() + timeout;
@@ -94,7 +93,7 @@ bool NamesHost(absl::string_view server) {
          std::any_of(server.begin(), server.end(), [](char c) { return absl::ascii_isalpha(c); });
 }
 
-// How to mend a known reason of gRPC's; otherwise the reason.
+// A remedy for a reason of gRPC's that is known; otherwise the reason.
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   const std::string lower = absl::AsciiStrToLower(reason);
   const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
@@ -171,7 +170,7 @@ absl::StatusOr<Response> Call(
   return response;
 }
 
-// All messages of a stream, each of which a callback of make_accept sees on arrival.
+// All messages of a stream; a callback of make_accept sees each on arrival.
 template <typename Message, typename Call, typename MakeAccept>
 absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options, Call call,
                                              MakeAccept make_accept) {

@@ -86,7 +86,7 @@ TEST_F(Snapshots, CopyHasTheSameItemsAndAnotherDigest) {
 TEST_F(Snapshots, ExistingFileIsReplacedOnlyWithForce) {
   Save(file_, "precious");
   ExpectRefused({"snapshot", "things", "--out", file_}, "ALREADY_EXISTS",
-                {"--out ", "exists already: --force replaces it"});
+                {"--out ", "exists already: replace it with --force"});
   EXPECT_EQ(Contents(file_), "precious");
   // A failure keeps the old file and leaves no draft.
   ExpectRefused({"snapshot", "nothing", "--out", file_, "--force"}, "NOT_FOUND", {"nothing"});

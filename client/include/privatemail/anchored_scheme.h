@@ -1,5 +1,5 @@
-// The anchored scheme (PRIVACY.md section 5): anchor coordinates are computed from public rows and
-// sent exactly; noise is on the slots' rows only.
+// The anchored scheme (PRIVACY.md section 5): exact anchor coordinates from public rows, and noise
+// on the slots' rows only.
 #ifndef PRIVATEMAIL_ANCHORED_SCHEME_H_
 #define PRIVATEMAIL_ANCHORED_SCHEME_H_
 
@@ -30,8 +30,8 @@ struct AnchoredRelease {
   // (C slots + anchors) x embedding_dim, finished coordinates: per slot in the order of slot_labels
   // the posterior mean given its noisy row, then the anchors' public coordinates.
   FloatMatrix rows;
-  // C x embedding_dim: the noisy slot rows, of which `rows` is post-processing. Scaled so that a
-  // neighbour moves the row of its slot by at most 1.
+  // C x embedding_dim: the slots' noisy rows, the source of `rows`. Scaled: a neighbour moves the
+  // row of its slot by at most 1.
   FloatMatrix noisy_slots;
   Guarantee guarantee;
   double sensitivity = 0;   // L1 or L2, of all scaled rows together
@@ -45,8 +45,8 @@ struct AnchoredSetting;
 class AnchoredScheme {
  public:
   // Arguments and errors as JointScheme::Create. FAILED_PRECONDITION also: no bound is proven for
-  // these parameters, or the anchors' coordinates vanish, overflow or lie on a line, so that no
-  // server could align them.
+  // these parameters, or the anchors' coordinates cannot be aligned: they vanish, overflow or lie
+  // on a line.
   static absl::StatusOr<AnchoredScheme> Create(
       PublicParameters parameters, const Anchors& anchors,
       const std::optional<Anchors>& dummies = std::nullopt);
@@ -63,8 +63,8 @@ class AnchoredScheme {
   //   3. the ledger's charge, durable before any noise is sampled;
   //   4. the slots' noisy rows and their post-processing.
   // INVALID_ARGUMENT: features or label, a cost out of range, private_iterations other than 1, or a
-  //   mechanism that is not in the table of AnchoredRelease: input noise would leave the dummies'
-  //   rows exact, and the printed sensitivities are of the joint release.
+  //   mechanism outside the table of AnchoredRelease. Input noise would leave the dummies' rows
+  //   exact; the printed sensitivities are of the joint release.
   // Otherwise as JointScheme::Release.
   absl::StatusOr<AnchoredRelease> Release(const Target& target, const PrivacyCost& cost,
                                           Ledger& ledger, BitSource& bits) const;

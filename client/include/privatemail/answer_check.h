@@ -22,10 +22,9 @@ struct ExpectedAnswer {
 // - in any slot: more than k matches, an id that is not UTF-8, a label that is none of the
 //   collection's, a distance that is not finite, a payload that was not requested or that
 //   CheckPayload refuses;
-// - an alignment or server anchors that are mis-shaped, missing or not finite.
-//
-// Checks all slots alike and does not take the target's slot: a server that corrupts one slot at a
-// time must not learn from the client's complaints, retries or silence which slot it reads.
+// - an alignment or server anchors that are missing, of a wrong shape or not finite.
+// Privacy: all slots are checked alike and the target's slot is no argument, so errors and retries
+// tell nothing about it to a server that corrupts one slot at a time.
 absl::Status CheckAnswer(const PublicParameters& parameters, const ExpectedAnswer& expected,
                          const v1::RetrieveResponse& response);
 

@@ -18,14 +18,14 @@ namespace privatemail::client {
 // Maximum number of items in the answer: an equal share of request.items per cell, rounded up.
 int64_t MaxItems(const v1::RetrieveCellsRequest& request);
 
-// An item and byte limit on a streamed answer, so that no server exhausts a client's memory.
+// Item and byte limit on a streamed answer; protects the client's memory.
 class CellAnswerLimit {
  public:
   // parameters: of a collection with a code.
   CellAnswerLimit(const PublicParameters& parameters, const v1::RetrieveCellsRequest& request);
 
-  // DATA_LOSS: with this message the answer has more items than requested, more bytes than these
-  // can take (payloads: 1 GiB in all), or a second message without items.
+  // DATA_LOSS: with this message the answer exceeds the requested items, their largest size in
+  // bytes (payloads: 1 GiB in all), or one message without items.
   absl::Status Add(const v1::RetrieveCellsResponse& message);
 
  private:
@@ -57,16 +57,16 @@ struct CellQueryResult {
   uint64_t items_version = 0;  // collection version of the last message
 };
 
-// ABORTED: the coordinates are of another embedding than the target: the collection was built after
-// its anchors were fetched, or the daemon lags behind. Fetch the anchors again.
+// ABORTED: target and coordinates are of different embeddings, since the collection was built after
+// its anchors were fetched or the daemon lags behind. Remedy: fetch the anchors again.
 absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target);
 
 // The k received items nearest to the target.
 // DATA_LOSS naming message and field: malformed, a repeated item, more than was requested, or
 //   coordinates of several embeddings.
 // ABORTED: see CheckEmbeddingVersion.
-// All messages are validated before the target is used: success does not depend on the target, so a
-// server that corrupts answers learns nothing from complaints.
+// Privacy: all messages are validated before the target is used, so success does not depend on it
+// and errors tell nothing about it.
 absl::StatusOr<CellQueryResult> ReadCellAnswer(
     const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
     const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response);

@@ -33,9 +33,9 @@ class CellTargetFactory {
       const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
       const std::optional<FloatMatrix>& own_anchors = std::nullopt);
 
-  // features: finite, not all zero. label: with code none the target's class, not sent; by
-  // default the class with the nearest mean anchor direction. The point depends mostly on the
-  // class, so that a wrong label finds wrong items.
+  // features: finite, not all zero.
+  // label: with code none the target's class, not sent; by default the class with the nearest mean
+  //   anchor direction. A wrong label finds wrong items.
   // INVALID_ARGUMENT: features, a label that is none of the collection's, or one with another code.
   absl::StatusOr<CellTarget> Make(const Eigen::RowVectorXf& features, int64_t k,
                                   std::optional<int32_t> label = std::nullopt) const;
@@ -81,9 +81,9 @@ struct PreparedCellQuery {
 // Transport::RetrieveCells sends it, Finish ranks the answer locally.
 class CellClient {
  public:
-  // From the responses of GetCollection and GetAnchors. own_anchors: with code none, features of
-  // the same anchors in the same order by the client's own model, in which targets are then given;
-  // the server need not have that model, since a cell is a set of anchors.
+  // collection, anchors: responses of GetCollection and GetAnchors.
+  // own_anchors: with code none, features of the same anchors in the same order by the client's own
+  //   model, which the server does not need. Targets are then features by that model.
   // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection.
   // FAILED_PRECONDITION: the collection is not built or has no cells.
   // Otherwise as CellTargetFactory::Create.
@@ -104,8 +104,8 @@ class CellClient {
                                             BitSource& bits,
                                             std::optional<int32_t> label = std::nullopt) const;
 
-  // Errors of ReadCellAnswer. After ABORTED a client made of the current anchors makes the same
-  // target (targets) and ranks another answer to the same request at no cost.
+  // Errors of ReadCellAnswer. Remedy for ABORTED, at no cost: with a client of the current anchors
+  // make the target again (targets) and rank a new answer to the same request.
   absl::StatusOr<CellQueryResult> Finish(
       const PreparedCellQuery& query, const std::vector<v1::RetrieveCellsResponse>& response) const;
 

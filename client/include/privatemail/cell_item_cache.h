@@ -19,10 +19,9 @@ namespace privatemail::client {
 
 // Items by id, evicted in order of arrival. Held by the client; sees targets only while FindNearest
 // runs. Not thread-safe.
-//
-// Ranking cached items is post-processing of paid releases and costs nothing. The server sees
-// whether a query follows a local search, and no guarantee covers that: a decision that depends on
-// the local result reveals something about the target.
+// - Cost: none. A rank of cached items is post-processing of paid releases.
+// - Not covered by a guarantee: the server sees whether a query follows a local search, so a
+//   decision by the local result reveals something about the target.
 class CellItemCache {
  public:
   static constexpr int64_t kDefaultMaxBytes = int64_t{64} << 20;

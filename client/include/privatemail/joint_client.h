@@ -30,7 +30,7 @@
 
 namespace privatemail::client {
 
-// The party that runs the iterations after the noise, which are post-processing. Both give the same
+// The party that runs the iterations after the noise (post-processing). Both give the same
 // coordinates up to one rounding to float.
 enum class PostProcessing {
   kClient,  // the request carries finished coordinates
@@ -169,7 +169,7 @@ absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64
 // INVALID_ARGUMENT: k or the filter.
 absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served);
 
-// All fields of either scheme's request but its rows.
+// A request of either scheme, without its rows.
 v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
                                        const PublicParameters& parameters,
                                        const QueryOptions& options);

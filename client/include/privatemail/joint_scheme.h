@@ -1,5 +1,5 @@
-// The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): the target takes
-// its class's slot, dummies take the others, and one noisy iteration embeds all with the anchors.
+// The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): one noisy
+// iteration over the target in its class's slot, dummies in the other slots, and the anchors.
 #ifndef PRIVATEMAIL_JOINT_SCHEME_H_
 #define PRIVATEMAIL_JOINT_SCHEME_H_
 
@@ -28,8 +28,8 @@ struct Target {
   int32_t label = 0;
 };
 
-// The privacy cost of one release. No number has a default: a parameter that the mechanism needs
-// and that is missing is refused, and so is one that it does not use.
+// The privacy cost of one release. Numbers have no default. Refused: a missing parameter that the
+// mechanism needs, a given one that it does not use.
 struct PrivacyCost {
   double epsilon = std::numeric_limits<double>::quiet_NaN();
   // Of the Gaussian laws, and of strong composition over several iterations of a pure law; not

@@ -28,8 +28,8 @@ struct Budget {
   double delta = 0;
 };
 
-// How charges add up against a grant. Fixed by the grant: taking the cheaper one release by release
-// is not proven for releases that depend on earlier ones.
+// Composition of charges. Fixed by the grant: a choice of the cheaper one per release is not proven
+// for releases that depend on earlier ones.
 enum class Accounting {
   kBasic = 0,     // sums of epsilon and delta
   kGaussian = 1,  // mu = sqrt(sum mu_i^2), at most the mu that has (epsilon, delta): exact for
@@ -103,8 +103,8 @@ struct LedgerEntry {
 //   machine snapshot, container overlay. A ledger belongs on a persistent volume;
 // - ledger and witness both copied between the two writes of one change (milliseconds), and both
 //   put back within a second;
-// - the clock set back for the purpose, or all of it within one tick of a file system with coarse
-//   time stamps.
+// - the clock set back deliberately, or all of these steps within one tick of a file system with
+//   coarse time stamps.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness, readable by their owner alone. Messages name the

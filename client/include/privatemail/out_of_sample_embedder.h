@@ -35,9 +35,9 @@ class OutOfSampleEmbedder {
   // Label of the class whose mean anchor direction is nearest, as JointScheme::GuessLabel.
   int32_t GuessLabel(const RowVector& unit_features) const;
 
-  // Server coordinates (k) of a target of this class. The row starts at 0, so that anchors and
-  // class alone determine it. Where it overflows the result is infinite, not an error: the server
-  // chose the settings, and a failure would tell it something about the target. Private.
+  // Server coordinates (k) of a target of this class; the row starts at 0. Private.
+  // Overflow gives an infinite result, not an error: the server chose the settings and would learn
+  // from a failure.
   // INVALID_ARGUMENT: features of another dimension, or a label that is none of the collection's.
   absl::StatusOr<RowVector> Embed(const RowVector& unit_features, int32_t label) const;
 

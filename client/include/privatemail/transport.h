@@ -67,9 +67,9 @@ class Transport {
       const std::string& name, const std::string& fingerprint) const;
   // A prepared request may be sent any number of times at no further privacy cost.
   absl::StatusOr<v1::RetrieveResponse> Retrieve(const v1::RetrieveRequest& request) const;
-  // All messages of the answer. make_accept makes the callback of one attempt, which sees each
-  // message on arrival; its error ends the call and is returned. An answer that breaks off after
-  // its first message is an error.
+  // All messages of the answer. An answer that breaks off after its first message is an error.
+  // make_accept: makes the callback of one attempt, which sees each message on arrival; its error
+  //   ends the call and is returned.
   using AcceptCells = std::function<absl::Status(const v1::RetrieveCellsResponse&)>;
   absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
       const v1::RetrieveCellsRequest& request,

@@ -217,8 +217,8 @@ absl::Status Ledger::RecordStamp(LedgerState state, int64_t stamp,
   return transaction.Commit();
 }
 
-// Checks after witnessing that the change is still there: another ledger may have been put in place
-// of this one in between.
+// Checks after witnessing that the change is still there: the ledger file may have been replaced
+// since the commit.
 absl::Status Ledger::Apply(const LedgerChange& change, sqlite::Transaction transaction) {
   const auto apply = [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(LedgerState state, ReadLedgerState(*database_));

@@ -17,8 +17,8 @@ constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
 constexpr int kSchemaVersion = 4;
 constexpr int kSchemaVersionWithoutIds = 3;
 
-// A witness is stamped when it is written, so a larger distance between the two times means a copy
-// that was put back, not a process that was killed just then.
+// Largest distance between the times of writing and of the stamp; a larger one means a restored
+// copy, not a killed process.
 constexpr int64_t kMaxWriteNanoseconds = 1'000'000'000;
 
 constexpr char kTables[] = R"sql(

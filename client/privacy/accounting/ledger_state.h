@@ -20,7 +20,7 @@
 // change's predecessor to that of the change and no other way, atomically under a lock on the
 // witness. An id is drawn once, so every ledger in which the witness's id is that of the last
 // change, or of the one before, holds c:
-// - A copy from before c: its last change, and the one before, are not what the witness names.
+// - A copy from before c: the witness names neither its last change nor the one before.
 // - A copy from between steps 1 and 2 of another change p, put back after c was made in its stead,
 //   both on top of the same change a: p's predecessor is a, the witness names c. A comparison of
 //   counts alone would confuse the two.

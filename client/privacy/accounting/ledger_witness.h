@@ -18,8 +18,8 @@ namespace privatemail::client {
 // remembers.
 //
 // Format, 512 bytes of text: SHA-256 of all that follows (64 hexadecimal digits); a space; a JSON
-// object {format: 3, ledger, generation, change, written_at}; spaces; a newline. Format 2 had no
-// change, and is read. Not thread-safe: the ledger calls it inside its own write transaction.
+// object {format: 3, ledger, generation, change, written_at}; spaces; a newline. Format 2,
+// without `change`, is read too. Not thread-safe: called inside the ledger's write transaction.
 class LedgerWitness {
  public:
   struct Record {
@@ -45,8 +45,8 @@ class LedgerWitness {
   // UNAVAILABLE: cannot be made durable.
   absl::StatusOr<int64_t> Create(const Record& record) const;
 
-  // Compare-and-swap of `previous` for `record`, under a lock on the file: a ledger that was put
-  // back beside one that is open does not share its lock. Returns the kernel's stamp.
+  // Compare-and-swap of `previous` for `record`, under a lock on this file: a restored ledger
+  // beside an open one does not share the open one's lock. Returns the kernel's stamp.
   // - ABORTED: the file does not hold `previous`.
   // - UNAVAILABLE as Create; DATA_LOSS and NOT_FOUND as Read.
   absl::StatusOr<int64_t> Replace(const Record& previous, const Record& record) const;

@@ -4,7 +4,8 @@
 // wherever 64 bits allow. Rounding a value to the grid moves each of the m coordinates by at most
 // g/2: neighbours D apart are then at most D + g sqrt(m) apart in L2 and D + g m in L1, for which
 // the noise is calibrated. Noise is drawn exactly; the sum is rounded once, at the end, to float or
-// to double. The number of bits drawn depends on the noise, not on the values (README.md, sampling).
+// to double. The number of bits drawn depends on the noise, not on the values (README.md,
+// sampling).
 //
 // Laplace: Pr[x] proportional to exp(-|x| / t) over the integers. Values D' steps apart in L1
 // change the law of the sum by a factor of at most exp(D' / t): pure and exact.

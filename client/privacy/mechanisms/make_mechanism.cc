@@ -27,7 +27,7 @@ absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool w
              : absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
 }
 
-// No parameter of the kind is missing, and none is given that it would ignore.
+// Refuses a missing parameter of the kind, and one that the kind does not use.
 absl::Status CheckParametersGiven(const MechanismTraits& traits, const MechanismParameters& p) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", p.epsilon));
   const bool of_value = traits.protects == Protects::kValue;

@@ -18,8 +18,8 @@ namespace {
 
 __extension__ typedef unsigned __int128 uint128;
 
-// Thrown when a source fails inside a rejection loop, so that no loop can go on with a word that
-// was never drawn. The public functions convert it to a status.
+// Thrown when a source fails inside a rejection loop: no loop continues with a word that was never
+// drawn. The public functions convert it to a status.
 struct BitSourceError : std::exception {
   explicit BitSourceError(absl::Status why) : status(std::move(why)) {}
   absl::Status status;
