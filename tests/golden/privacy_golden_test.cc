@@ -1,7 +1,6 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 
-#include "client/privacy/accounting/composition.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -86,19 +85,6 @@ TEST(GaussianStddevGolden, IsRoundedUp) {
     ASSERT_OK_AND_ASSIGN(const auto classical,
                          PublishedGaussianStddev(golden.at("epsilon"), golden.at("delta")));
     ExpectSame(classical, golden.at("classical"));
-  }
-}
-
-// Equal releases that together have the golden epsilon and slack, unless their sum allows more.
-TEST(StrongCompositionGolden, MatchesReference) {
-  ASSERT_EQ(Golden().at("strong_composition").size(), 3u);
-  for (const json& golden : Golden().at("strong_composition")) {
-    const double together = golden.at("epsilon_kov");
-    const double times = golden.at("k");
-    ASSERT_OK_AND_ASSIGN(const EpsilonShare each,
-                         EpsilonPerRelease(together, golden.at("delta_slack"), golden.at("k")));
-    ExpectSame(each.epsilon,
-               std::max<double>(golden.at("epsilon").get<double>(), together / times));
   }
 }
 
