@@ -150,11 +150,10 @@ std::string Head(const Figure& figure, const Columns& columns) {
 
 std::string Row(const Figure& figure, const Columns& columns, const FigurePanel& panel,
                 const FigureSeries& series, const FigurePoint& point) {
-  const bool level = series.mark == FigureSeries::Mark::kReference && series.points.size() == 1;
   std::string row = "<tr>";
   if (columns.panels) row += Cell(panel.title);
   row += Cell(series.name);
-  row += level ? AllCell(figure.x) : XCell(figure.x, point.x);
+  row += IsLevel(series) ? AllCell(figure.x) : XCell(figure.x, point.x);
   row += NumberCell(point.y);
   if (columns.bands) row += NumberCell(point.low) + NumberCell(point.high);
   if (columns.groups) row += GroupCell(figure, point.group);
