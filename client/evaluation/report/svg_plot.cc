@@ -38,7 +38,7 @@ int Columns(size_t panels, double width) {
   return (count + rows - 1) / rows;  // four are better as 2 + 2 than as 3 + 1
 }
 
-// What panels of a figure have in common, placed from the corner of each.
+// The layout that all panels of a figure share, in pixels from a panel's corner.
 struct PanelLayout {
   double width = 0;
   double height = 0;
@@ -149,7 +149,7 @@ std::string DrawPanel(const FigurePanel& panel, const PanelLayout& layout, Spot 
   return drawn;
 }
 
-// Entries in rows, from the top to which `bottom` points down to what it is set to.
+// Draws entries in rows from *bottom downwards, and moves it below them.
 std::string DrawLegend(const std::vector<SeriesStyle>& entries, double width, double* bottom) {
   constexpr double kText = kSampleWidth + 8;  // from a sample to its text
   std::string drawn;
@@ -185,7 +185,7 @@ std::vector<SeriesStyle> LegendOf(const std::vector<SeriesStyle>& styles,
   return entries;
 }
 
-// For kPageWidth with a title and a style of its own, if it stands alone.
+// stands_alone: with a title, background and style sheet of its own.
 std::string Draw(const Figure& figure, double width, const std::string& id_prefix,
                  bool stands_alone) {
   const std::vector<SeriesStyle> styles = StylesOf(figure);
