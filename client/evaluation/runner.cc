@@ -7,7 +7,6 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -27,8 +26,6 @@ struct Place {
   std::string settings;
   std::string path;
   JobResult result = {};
-
-  std::string Kind() const { return absl::StrCat(experiment->name, "/", job->kind); }
 };
 
 std::vector<Place> PlacesOf(const std::vector<Experiment>& experiments, const RunOptions& options) {
@@ -93,76 +90,41 @@ absl::Status RunAndKeep(Place& place) {
   return WriteFileAtomically(place.path, json.dump(), 0644);
 }
 
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
-}
-
 class Meter {
  public:
-  Meter(size_t jobs, const std::vector<Place*>& to_run) : jobs_(static_cast<int64_t>(jobs)) {
-    kept_ = jobs_ - static_cast<int64_t>(to_run.size());
-    for (const Place* place : to_run) kinds_[place->Kind()].work_left += place->job->work;
+  Meter(size_t jobs, const std::vector<Place*>& to_run) {
+    progress_.jobs = static_cast<int64_t>(jobs);
+    progress_.done = progress_.kept = progress_.jobs - std::ssize(to_run);
+    for (const Place* place : to_run) work_left_ += place->job->work;
   }
 
-  void Begin() {
+  void Add(const Job& job) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    at_once_ = std::max(at_once_, ++running_);
-  }
-
-  void End(const Place& place, double seconds) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    ++done_;
-    --running_;
-    const double work = place.job->work;
-    Taken& kind = kinds_[place.Kind()];
-    kind.work_left -= work;
-    for (Taken* taken : {&kind, &all_}) {
-      taken->work_done += work;
-      taken->seconds += seconds;
-    }
+    ++progress_.done;
+    work_done_ += job.work;
+    work_left_ -= job.work;
   }
 
   RunProgress Read() const {
     const std::lock_guard<std::mutex> guard(mutex_);
-    return {.jobs = jobs_,
-            .done = kept_ + done_,
-            .kept = kept_,
-            .seconds = SecondsSince(began_),
-            .seconds_left = SecondsLeft()};
+    RunProgress now = progress_;
+    now.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    if (work_done_ > 0) now.seconds_left = now.seconds * work_left_ / work_done_;
+    if (now.done == now.jobs) now.seconds_left = 0;
+    return now;
   }
 
  private:
-  struct Taken {
-    double work_left = 0;
-    double work_done = 0;
-    double seconds = 0;
-  };
-
-  double SecondsLeft() const {
-    if (kept_ + done_ == jobs_) return 0;
-    if (done_ == 0) return -1;
-    double left = 0;
-    for (const auto& [name, kind] : kinds_) {
-      const Taken& known = kind.work_done > 0 ? kind : all_;
-      left += kind.work_left * known.seconds / known.work_done;
-    }
-    return left / at_once_;
-  }
+  using Clock = std::chrono::steady_clock;
 
   const Clock::time_point began_ = Clock::now();
-  const int64_t jobs_;
-  int64_t kept_ = 0;
   mutable std::mutex mutex_;  // guards what follows
-  int64_t done_ = 0;          // in this run
-  int running_ = 0;
-  int at_once_ = 1;
-  Taken all_;
-  std::map<std::string, Taken> kinds_;
+  RunProgress progress_;
+  double work_done_ = 0;  // in this run
+  double work_left_ = 0;
 };
 
-// Jobs without a cached result, by split: the first of every kind first, to estimate the time soon.
+// Jobs without a cached result, by split.
 std::vector<Place*> ToRun(std::vector<Place>& places) {
   std::vector<Place*> to_run;
   for (Place& place : places) {
@@ -175,9 +137,6 @@ std::vector<Place*> ToRun(std::vector<Place>& places) {
   std::stable_sort(to_run.begin(), to_run.end(), [](const Place* one, const Place* other) {
     return one->job->split < other->job->split;
   });
-  std::set<std::string> kinds;
-  std::stable_partition(to_run.begin(), to_run.end(),
-                        [&](const Place* place) { return kinds.insert(place->Kind()).second; });
   return to_run;
 }
 
@@ -193,13 +152,11 @@ absl::Status RunJobs(const RunOptions& options, std::vector<Place>& places) {
   }
   const auto run = [&](int i, TaskGroup& /*shared*/) -> absl::Status {
     Place& place = *to_run[static_cast<size_t>(i)];
-    meter.Begin();
-    const Clock::time_point began = Clock::now();
     if (const absl::Status status = RunAndKeep(place); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(place.experiment->name, ", ", place.job->key,
                                                       ": ", status.message()));
     }
-    meter.End(place, SecondsSince(began));
+    meter.Add(*place.job);
     return absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(ParallelFor(static_cast<int>(to_run.size()), run, observer));

@@ -23,13 +23,10 @@ struct JobResult : std::map<std::string, std::vector<double>> {
 // Part of an experiment. Its result depends on the study and `key` alone, whatever runs beside it.
 struct Job {
   std::string key;  // all of its settings that are not the study's
-  // How long it takes beside others of its kind, and until one of them is done, beside all jobs of
-  // the run: for estimates.
-  double work = 1;
+  double work = 1;  // how long it takes beside other jobs: for estimates
   // Jobs of one split run one after the other, since they share what is made of it; 0: of none.
   uint64_t split = 0;
   std::function<absl::StatusOr<JobResult>()> run;  // called from any thread
-  std::string kind = {};                           // within its experiment
 };
 
 struct Experiment {
@@ -45,7 +42,7 @@ struct RunProgress {
   int64_t done = 0;
   int64_t kept = 0;          // of those that are done: by an earlier run
   double seconds = 0;        // since the run began
-  double seconds_left = -1;  // by how long jobs of each kind took; negative while none has ended
+  double seconds_left = -1;  // by the work that is done; negative while no job has ended
 };
 
 struct RunOptions {

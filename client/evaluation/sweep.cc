@@ -176,8 +176,7 @@ std::vector<Job> Sweep::Jobs() const {
         jobs.push_back({.key = absl::StrCat(at, ", seed ", seed),
                         .work = condition.work,
                         .split = static_cast<uint64_t>(seed),
-                        .run = run,
-                        .kind = condition.name});
+                        .run = run});
       }
     }
   }

@@ -234,8 +234,7 @@ std::vector<Job> JobsOf(const std::shared_ptr<Stage>& stage, const LeakageAttack
         PM_ASSIGN_OR_RETURN(std::vector<double> right, attack.attack(*scene, cost, part));
         return JobResult{{"right", std::move(right)}};
       };
-      jobs.push_back(
-          {.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run, .kind = attack.id});
+      jobs.push_back({.key = absl::StrCat(part, ", seed ", seed), .work = 2, .run = run});
     }
   }
   return jobs;

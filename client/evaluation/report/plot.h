@@ -1,8 +1,7 @@
-// Plots of figures as SVG: coordinates, text, styles, legends and marks.
+// Plots of figures as SVG: coordinates, text, styles and marks.
 #ifndef PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_H_
 #define PRIVATEMAIL_CLIENT_EVALUATION_REPORT_PLOT_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,6 +13,7 @@
 
 namespace privatemail::client {
 
+// Exponents of ten if logarithmic.
 struct AxisRange {
   double low = 0;
   double high = 1;  // above low
@@ -22,25 +22,16 @@ struct AxisRange {
 
 struct AxisTick {
   double value = 0;
-  std::string text;  // empty: between those with text, on a logarithmic axis
+  std::string text;
 };
 
-// In ascending order, within the range; about `most` of them with text, three or more.
+// In ascending order, within the range; about `most` of them, two or more.
 std::vector<AxisTick> AxisTicks(const AxisRange& range, int most);
 
 // In pixels, y downwards.
 struct Spot {
   double x = 0;
   double y = 0;
-};
-
-struct Box {
-  double left = 0;
-  double top = 0;
-  double width = 0;
-  double height = 0;
-  double right() const { return left + width; }
-  double bottom() const { return top + height; }
 };
 
 // Ranges that all panels of a figure share. Categories run from top to bottom: x is then the
@@ -57,11 +48,16 @@ struct PlotScales {
 // The ranges that all panels need together. The figure must have passed CheckFigure.
 PlotScales FitScales(const Figure& figure);
 
+// In pixels, and the scales on its edges. Values beyond these are drawn on the nearest edge.
 struct PlotFrame {
-  Box box;
-  PlotScales scales;
+  double left = 0;
+  double top = 0;
+  double width = 0;
+  double height = 0;
+  PlotScales scales = {};
 
-  // Requires finite values.
+  double right() const { return left + width; }
+  double bottom() const { return top + height; }
   Spot At(double x, double y) const;
   // On the horizontal and on the vertical axis of the paper.
   double Across(double value) const;
@@ -75,22 +71,23 @@ std::string Escaped(absl::string_view text);
 
 // A coordinate, to a tenth of a pixel.
 std::string Pixels(double value);
+std::string Pixels(Spot spot);  // "x y"
 
 // "0.25", "-1.5", "2.5 x 10^-7" with typographic signs: `digits` significant ones without zeros at
 // the end. NaN is a dash.
 std::string NumberText(double value, int digits);
 
-// The same with `decimals` digits behind the point, for numbers that stand in a column or a row.
-std::string FixedText(double value, int decimals);
+inline constexpr double kFontSize = 13;
+inline constexpr double kTextLine = 18;  // from one line of text to the next
 
 // About how wide a text is, in the widest of the usual sans-serif fonts.
-double TextWidth(absl::string_view text, double font_size);
+double TextWidth(absl::string_view text);
 
-// At spaces where there are any, so that no line is wider than `width`.
-std::vector<std::string> Wrapped(absl::string_view text, double font_size, double width);
+// At spaces, so that no line of several words is wider than `width`; no line for an empty text.
+std::vector<std::string> Wrapped(absl::string_view text, double width);
 
-// Colours are Okabe and Ito's (Color Universal Design, 2008) without yellow, which paper swallows.
-inline constexpr int kPlotColours = 7;
+// Whether one point of a reference gives its height for every x.
+bool IsLevel(const FigureSeries& series);
 
 struct SeriesStyle {
   std::string name;
@@ -99,70 +96,28 @@ struct SeriesStyle {
   std::string dash;    // of a line; empty: none
   int shape = 0;       // of points
   bool hollow = false;
-  double size = 1;     // of points
-  int hatch = 0;       // of bars; 0: none
-  bool heavy = false;  // of a reference: when all rhythms of dashes are used up
+  double size = 1;  // of points
 };
 
 // One a name and mark, in the order of appearance: a series has the same style in every panel.
 std::vector<SeriesStyle> StylesOf(const Figure& figure);
-// Requires that the series is of the figure that the styles were made of.
-const SeriesStyle& StyleOf(const std::vector<SeriesStyle>& styles, const FigureSeries& series);
 
-// The groups of a figure's scatters in ascending order, counted from 0.
-using GroupRanks = std::map<int32_t, int>;
-GroupRanks RanksOf(const Figure& figure);
+// The styles of a figure's scatter groups in ascending order, named after their classes. Scatters
+// of one panel differ by SeriesStyle::hollow and size.
+std::map<int32_t, SeriesStyle> GroupStylesOf(const Figure& figure);
 
-// Of a scatter's group by its rank: colours and shapes go round, 112 pairs before one occurs again.
-// Scatters of one panel differ by SeriesStyle::hollow and size.
-SeriesStyle GroupStyle(int rank, const SeriesStyle& scatter);
-inline constexpr int kGroupStyles = 112;
+inline constexpr double kSampleWidth = 34;
 
-// Commands of an SVG path that draw a point.
-std::string PointPath(int shape, Spot centre, double radius);
+// The mark of a series in a legend. left: the middle of its left edge.
+std::string DrawSample(const SeriesStyle& style, Spot left);
 
-// Hatch patterns of `styles`; `id_prefix` separates the plots of one page.
-std::string HatchDefinitions(absl::string_view id_prefix, const std::vector<SeriesStyle>& styles);
-std::string HatchFill(absl::string_view id_prefix, const SeriesStyle& style);
+// Wide marks first; points that are not finite are left out.
+std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
+                      const std::vector<SeriesStyle>& styles,
+                      const std::map<int32_t, SeriesStyle>& groups);
 
 // CSS for everything of class "plot", light and dark.
 absl::string_view PlotStyleSheet();
-
-inline constexpr double kLegendFontSize = 13;
-inline constexpr double kLegendLine = 17;    // from one line of text to the next
-inline constexpr double kLegendSample = 42;  // from a sample of the mark to its text
-
-struct LegendEntry {
-  SeriesStyle style;
-  bool sample = true;              // false: text alone
-  std::vector<std::string> lines;  // wrapped
-  Box box;
-};
-
-// The named series, the highest end of a line first when there is one panel, and the groups of
-// scatters, wrapped to `width`.
-std::vector<LegendEntry> LegendOf(const Figure& figure, const std::vector<SeriesStyle>& styles,
-                                  double width);
-
-// Shares them out over rows below a plot. Returns the height that they take.
-double FlowBelow(Box place, std::vector<LegendEntry>* entries);
-
-// Stacks them beside a plot so that each is as near to the end of its line as the others allow;
-// those without an end come last. Requires that `frame` is as high as they are together.
-void StackBeside(const FigurePanel& panel, const PlotFrame& frame, double left,
-                 std::vector<LegendEntry>* entries);
-double StackHeight(const std::vector<LegendEntry>& entries);
-
-std::string DrawLegend(absl::string_view id_prefix, const std::vector<LegendEntry>& entries);
-// Thin lines from the ends of lines to entries beside them.
-std::string DrawLeaders(const FigurePanel& panel, const PlotFrame& frame,
-                        const std::vector<LegendEntry>& entries);
-
-// Wide marks first; points that are not finite are left out. `id_prefix`: of the plot's hatches and
-// clip paths. ranks: of the figure.
-std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
-                      const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
-                      absl::string_view id_prefix, size_t panel_index);
 
 // Pixels. A plot is drawn for a width and is not just scaled to it, so that its text has one size.
 inline constexpr double kPageWidth = 920;

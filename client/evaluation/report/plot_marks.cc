@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -9,327 +10,290 @@ namespace {
 
 using Mark = FigureSeries::Mark;
 
-constexpr size_t kMostPoints = 24;  // on one line, beside its last: more would hide it
-constexpr double kTouching = 8;     // pixels between the middles of two points
-constexpr double kStep = 9;         // from one point to the next beside it
+constexpr double kPointRadius = 3.6;
 
-struct Vertex {
-  size_t line = 0;
-  Spot spot;
-  Spot before;  // itself where the line begins or has a gap
-  Spot after;
+// Numbers of dashes and of shapes are coprime to those of colours: combinations occur late again.
+constexpr std::array<absl::string_view, 5> kLineDashes = {"", "10 3", "16 3 3 3", "6 2.5", "22 4"};
+constexpr std::array<absl::string_view, 5> kReferenceDashes = {"2 4", "7 4", "14 3 2 3", "18 5",
+                                                               "7 3 2 3 2 3"};
+
+struct Shape {
+  int corners;  // on a circle
+  double first_degrees;
+  double size;  // so that all look equally large
 };
+constexpr std::array<Shape, 5> kShapes = {
+    {{10, 0, 1}, {4, 45, 1.2}, {3, -90, 1.35}, {4, 0, 1.3}, {3, 90, 1.35}}};
 
-Spot OnLine(const Vertex& vertex, double shift) {
-  const Spot& end = shift < 0 ? vertex.before : vertex.after;
-  const double run = end.x - vertex.spot.x;
-  const double rise = run == 0 ? 0 : (end.y - vertex.spot.y) / run;
-  return {vertex.spot.x + shift, vertex.spot.y + rise * shift};
+// Colours are Okabe and Ito's (Color Universal Design, 2008) without yellow, which paper swallows.
+SeriesStyle NthStyle(int index) {
+  constexpr int kColours = 7;
+  constexpr int kShapeCount = static_cast<int>(kShapes.size());
+  SeriesStyle style;
+  style.colour = absl::StrCat("c", index % kColours);
+  style.shape = index % kShapeCount;
+  style.hollow = index / (kColours * kShapeCount) % 2 == 1;
+  return style;
+}
+
+SeriesStyle NewStyle(const FigureSeries& series, int index) {
+  SeriesStyle style = NthStyle(index);
+  style.name = series.name;
+  style.mark = series.mark;
+  if (series.mark == Mark::kLine) style.dash = std::string(kLineDashes[index % 5]);
+  if (series.mark == Mark::kScatter) {
+    // Colours and shapes are the groups'. Dots, then larger rings, then rings around these.
+    constexpr std::array<double, 3> kSizes = {1, 1.7, 3};
+    style.colour = "quiet";
+    style.shape = 0;
+    style.hollow = index % 3 > 0;
+    style.size = kSizes[index % 3];
+  }
+  if (series.mark == Mark::kReference) {
+    style.dash = std::string(kReferenceDashes[index % 5]);
+    style.colour = index % 2 == 0 ? "quiet" : "ink";  // no colour of a line's
+  }
+  return style;
+}
+
+bool Fits(const SeriesStyle& style, const FigureSeries& series) {
+  return style.mark == series.mark && style.name == series.name;
+}
+
+const SeriesStyle& StyleOf(const std::vector<SeriesStyle>& styles, const FigureSeries& series) {
+  return *std::find_if(styles.begin(), styles.end(),
+                       [&](const SeriesStyle& style) { return Fits(style, series); });
 }
 
 bool IsDrawn(const FigurePoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
 std::vector<FigurePoint> InOrder(std::vector<FigurePoint> points) {
   // NaN has no place in an order.
-  const auto finite = std::stable_partition(
-      points.begin(), points.end(), [](const auto& point) { return std::isfinite(point.x); });
-  points.erase(finite, points.end());
+  std::erase_if(points, [](const FigurePoint& point) { return !std::isfinite(point.x); });
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& left, const auto& right) { return left.x < right.x; });
   return points;
 }
 
-std::vector<Vertex> VerticesOf(const FigureSeries& series, size_t line, const PlotFrame& frame) {
-  const std::vector<FigurePoint> points = InOrder(series.points);
-  const size_t stride = (points.size() + kMostPoints - 1) / kMostPoints;
-  std::vector<Vertex> vertices;
-  const auto spot_or = [&](size_t i, Spot instead) {
-    return i < points.size() && IsDrawn(points[i]) ? frame.At(points[i].x, points[i].y) : instead;
-  };
-  for (size_t i = 0; i < points.size(); ++i) {
-    const bool shown = i % stride == 0 || i + 1 == points.size();
-    if (!shown || !IsDrawn(points[i])) continue;
-    const Spot spot = frame.At(points[i].x, points[i].y);
-    vertices.push_back({.line = line,
-                        .spot = spot,
-                        .before = spot_or(i - 1, spot),  // beyond the end where i is 0
-                        .after = spot_or(i + 1, spot)});
-  }
-  return vertices;
-}
-
-class Column {
- public:
-  void Add(const Vertex& vertex) { vertices_.push_back(vertex); }
-
-  // room: to the next column. begins, ends: nothing lies on that side.
-  void Place(double room, bool begins, bool ends, std::vector<std::vector<Spot>>* places) {
-    std::stable_sort(
-        vertices_.begin(), vertices_.end(),
-        [](const Vertex& one, const Vertex& other) { return one.spot.y < other.spot.y; });
-    for (size_t first = 0, end = 0; first < vertices_.size(); first = end) {
-      end = first + 1;
-      while (end < vertices_.size() &&
-             vertices_[end].spot.y - vertices_[end - 1].spot.y < kTouching) {
-        ++end;
-      }
-      std::sort(vertices_.begin() + static_cast<std::ptrdiff_t>(first),
-                vertices_.begin() + static_cast<std::ptrdiff_t>(end),
-                [](const Vertex& one, const Vertex& other) { return one.line < other.line; });
-      const auto count = static_cast<double>(end - first);
-      const double step = std::min(kStep, .9 * room / count);
-      const double left = begins ? 0 : ends ? 1 - count : (1 - count) / 2;
-      for (size_t i = first; i < end; ++i) {
-        const double shift = step * (left + static_cast<double>(i - first));
-        (*places)[vertices_[i].line].push_back(OnLine(vertices_[i], shift));
-      }
-    }
-  }
-
- private:
-  std::vector<Vertex> vertices_;
-};
-
-std::vector<std::vector<Spot>> PlacePoints(const FigurePanel& panel, const PlotFrame& frame) {
-  std::map<double, Column> columns;  // by x on paper
-  size_t lines = 0;
-  for (const FigureSeries& series : panel.series) {
-    if (series.mark != Mark::kLine) continue;
-    for (const Vertex& vertex : VerticesOf(series, lines, frame))
-      columns[vertex.spot.x].Add(vertex);
-    ++lines;
-  }
-  std::vector<std::vector<Spot>> places(lines);
-  for (auto column = columns.begin(); column != columns.end(); ++column) {
-    const auto next = std::next(column);
-    const bool begins = column == columns.begin();
-    const bool ends = next == columns.end();
-    double room = frame.box.width;
-    if (!begins) room = std::min(room, column->first - std::prev(column)->first);
-    if (!ends) room = std::min(room, next->first - column->first);
-    column->second.Place(room, begins && !ends, ends && !begins, &places);
-  }
-  return places;
-}
-
-struct Strip {
-  double first = 0;
-  double last = 0;
-  double middle() const { return (first + last) / 2; }
-};
-
-Strip StripOf(size_t series, size_t count) {
-  constexpr double kUsed = 0.72;  // of a category
-  const double width = kUsed / static_cast<double>(count);
-  const double first = -kUsed / 2 + width * static_cast<double>(series);
-  constexpr double kBetween = 0.03;
-  return {first + kBetween / 2, first + width - kBetween / 2};
-}
-
-// Three digits of the longest bar, and as many behind the point for all, as in a column.
-std::string ValueText(double value, const AxisRange& range) {
-  constexpr int kMostDecimals = 6;
-  constexpr int kMostZeros = 3;
-  const double largest = std::max(std::abs(range.low), std::abs(range.high));
-  const int decimals = 2 - static_cast<int>(std::floor(std::log10(largest)));
-  if (decimals < -kMostZeros || decimals > kMostDecimals) return NumberText(value, 3);
-  return FixedText(value, std::max(0, decimals));
-}
-
-std::string WhiskerPath(const PlotFrame& frame, const FigurePoint& point) {
-  constexpr double kCap = 3.5;
-  const AxisRange& y = frame.scales.y;
-  const bool lying = frame.scales.categories;
+// Commands of an SVG path that draw a point.
+std::string PointPath(const SeriesStyle& style, Spot centre) {
+  const Shape& shape = kShapes.at(static_cast<size_t>(style.shape));
+  const double radius = kPointRadius * style.size * shape.size;
   std::string path;
-  Spot ends[2] = {frame.At(point.x, std::clamp(point.low, y.low, y.high)),
-                  frame.At(point.x, std::clamp(point.high, y.low, y.high))};
-  for (const Spot& end : ends) {
-    absl::StrAppend(&path, "M", Pixels(end.x - (lying ? 0 : kCap)), " ",
-                    Pixels(end.y - (lying ? kCap : 0)), lying ? "v" : "h", Pixels(2 * kCap));
+  for (int i = 0; i < shape.corners; ++i) {
+    const double angle = (shape.first_degrees + 360.0 * i / shape.corners) * M_PI / 180;
+    absl::StrAppend(
+        &path, i == 0 ? "M" : "L",
+        Pixels(Spot{centre.x + radius * std::cos(angle), centre.y + radius * std::sin(angle)}));
   }
-  return absl::StrCat(path, "M", Pixels(ends[0].x), " ", Pixels(ends[0].y), "L", Pixels(ends[1].x),
-                      " ", Pixels(ends[1].y));
+  return path + "z";
 }
 
-std::string DrawBar(const FigurePoint& point, const Strip& strip, const PlotFrame& frame,
-                    const SeriesStyle& style, absl::string_view id_prefix) {
-  constexpr double kTextGap = 7;
-  const AxisRange& y = frame.scales.y;
-  const double from = frame.Across(std::clamp(0.0, y.low, y.high));
-  const double to = frame.Across(std::clamp(point.y, y.low, y.high));
-  const double top = frame.Upward(point.x + strip.first);
-  const double bottom = frame.Upward(point.x + strip.last);
-  std::string drawn =
-      absl::StrCat("<rect class=\"bar ", style.colour, "\"", HatchFill(id_prefix, style), " x=\"",
-                   Pixels(std::min(from, to)), "\" y=\"", Pixels(top), "\" width=\"",
-                   Pixels(std::abs(to - from)), "\" height=\"", Pixels(bottom - top), "\"/>");
-  double text_left = std::max(from, to) + kTextGap;
-  if (std::isfinite(point.low) && std::isfinite(point.high)) {
-    FigurePoint shifted = point;
-    shifted.x += strip.middle();
-    absl::StrAppend(&drawn, "<path class=\"whisker\" d=\"", WhiskerPath(frame, shifted), "\"/>");
-    text_left = std::max(text_left, frame.Across(std::min(point.high, y.high)) + kTextGap);
-  }
-  absl::StrAppend(&drawn, "<text class=\"small strong\" x=\"", Pixels(text_left), "\" y=\"",
-                  Pixels((top + bottom) / 2 + 4), "\">", ValueText(point.y, y), "</text>\n");
-  return drawn;
-}
-
-std::string DrawBars(const FigurePanel& panel, const PlotFrame& frame,
-                     const std::vector<SeriesStyle>& styles, absl::string_view id_prefix) {
-  std::vector<const FigureSeries*> bars;
-  for (const FigureSeries& series : panel.series) {
-    if (series.mark == FigureSeries::Mark::kBars) bars.push_back(&series);
-  }
-  std::string drawn;
-  for (size_t i = 0; i < bars.size(); ++i) {
-    const SeriesStyle& style = StyleOf(styles, *bars[i]);
-    for (const FigurePoint& point : bars[i]->points) {
-      if (!std::isfinite(point.y)) continue;
-      drawn += DrawBar(point, StripOf(i, bars.size()), frame, style, id_prefix);
-    }
-  }
-  return drawn;
-}
-
-constexpr std::ptrdiff_t kFewBands = 4;
-
-std::string At(Spot spot) { return absl::StrCat(Pixels(spot.x), " ", Pixels(spot.y)); }
-
-// A band's lower end may be 0 where the axis is logarithmic.
-Spot LowEnd(const PlotFrame& frame, const FigurePoint& point) {
-  return frame.At(point.x, std::max(point.low, frame.scales.y.low));
-}
-
-bool HasBand(const FigurePoint& point) {
-  return IsDrawn(point) && std::isfinite(point.low) && std::isfinite(point.high);
-}
-
-std::string Path(absl::string_view style_class, absl::string_view colour, absl::string_view d,
-                 absl::string_view more = "") {
+std::string Path(absl::string_view kind, absl::string_view colour, absl::string_view d) {
   if (d.empty()) return "";
-  return absl::StrCat("<path class=\"", style_class, " ", colour, "\"", more, " d=\"", d, "\"/>\n");
+  return absl::StrCat("<path class=\"", kind, " ", colour, "\" d=\"", d, "\"/>\n");
 }
 
-// One area for each stretch of points that have a band. Where there are many, each is fainter: all
-// together would hide what lies under them.
-std::string DrawBand(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
-                     bool faint) {
-  const std::vector<FigurePoint> points = InOrder(series.points);
-  std::string areas;
-  std::string whiskers;
-  for (size_t first = 0; first < points.size();) {
-    size_t end = first;
-    while (end < points.size() && HasBand(points[end])) ++end;
-    if (end == first + 1) absl::StrAppend(&whiskers, WhiskerPath(frame, points[first]));
-    if (end > first + 1) {
-      for (size_t i = first; i < end; ++i) {
-        absl::StrAppend(&areas, i == first ? "M" : "L", At(frame.At(points[i].x, points[i].high)));
-      }
-      for (size_t i = end; i > first; --i) {
-        absl::StrAppend(&areas, "L", At(LowEnd(frame, points[i - 1])));
-      }
-      areas += "z";
-    }
-    first = end + 1;
-  }
-  return Path(faint ? "band faint" : "band", style.colour, areas) +
-         Path("whisker", style.colour, whiskers);
+std::string StyledLine(const SeriesStyle& style, absl::string_view d) {
+  const std::string dashed =
+      style.dash.empty() ? "" : absl::StrCat("\" stroke-dasharray=\"", style.dash);
+  return Path("line", style.colour + dashed, d);
+}
+
+std::string Points(const SeriesStyle& style, absl::string_view d) {
+  return Path(style.hollow ? "hollow" : "point", style.colour, d);
 }
 
 std::string LinePath(const std::vector<FigurePoint>& points, const PlotFrame& frame) {
   std::string path;
   bool gap = true;
   for (const FigurePoint& point : points) {
-    if (IsDrawn(point)) absl::StrAppend(&path, gap ? "M" : "L", At(frame.At(point.x, point.y)));
+    if (IsDrawn(point)) absl::StrAppend(&path, gap ? "M" : "L", Pixels(frame.At(point.x, point.y)));
     gap = !IsDrawn(point);
   }
   return path;
 }
 
-std::string Dashes(const SeriesStyle& style) {
-  return style.dash.empty() ? "" : absl::StrCat(" stroke-dasharray=\"", style.dash, "\"");
+// The band of a point as an error bar, or nothing where it has none.
+std::string WhiskerPath(const PlotFrame& frame, const FigurePoint& point) {
+  constexpr double kCap = 3.5;
+  if (!IsDrawn(point) || !std::isfinite(point.low) || !std::isfinite(point.high)) return "";
+  const bool lying = frame.scales.categories;
+  const Spot low = frame.At(point.x, point.low);
+  const Spot high = frame.At(point.x, point.high);
+  std::string path = absl::StrCat("M", Pixels(low), "L", Pixels(high));
+  for (const Spot& end : {low, high}) {
+    const Spot cap = {end.x - (lying ? 0 : kCap), end.y - (lying ? kCap : 0)};
+    absl::StrAppend(&path, "M", Pixels(cap), lying ? "v" : "h", Pixels(2 * kCap));
+  }
+  return path;
 }
 
-std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
-                     const std::vector<Spot>& places) {
-  std::string points;
-  for (const Spot& place : places) absl::StrAppend(&points, PointPath(style.shape, place, 3.6));
-  return Path("line", style.colour, LinePath(InOrder(series.points), frame), Dashes(style)) +
-         Path(style.hollow ? "hollow" : "point", style.colour, points);
+// place: of the series among `count` with bars.
+std::string DrawBars(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
+                     double place, double count) {
+  constexpr double kUsed = 0.72;  // of a category
+  constexpr double kTextGap = 7;
+  const double from = frame.Across(0);
+  std::string drawn;
+  for (FigurePoint point : series.points) {
+    if (!std::isfinite(point.y)) continue;
+    point.x += kUsed * ((place + .5) / count - .5);  // the middle of the bar
+    const double to = frame.Across(point.y);
+    const double top = frame.Upward(point.x - .47 * kUsed / count);
+    const double bottom = frame.Upward(point.x + .47 * kUsed / count);
+    double text_left = std::max(from, to) + kTextGap;
+    if (std::isfinite(point.high))
+      text_left = std::max(text_left, frame.Across(point.high) + kTextGap);
+    absl::StrAppend(&drawn, "<rect class=\"point ", style.colour, "\" x=\"",
+                    Pixels(std::min(from, to)), "\" y=\"", Pixels(top), "\" width=\"",
+                    Pixels(std::abs(to - from)), "\" height=\"", Pixels(bottom - top), "\"/>",
+                    Path("whisker", "ink", WhiskerPath(frame, point)),
+                    "<text class=\"strong\" x=\"", Pixels(text_left), "\" y=\"",
+                    Pixels((top + bottom) / 2 + 4), "\">", NumberText(point.y, 3), "</text>\n");
+  }
+  return drawn;
 }
 
-// A single point is a level: it holds for every x. Over categories a line reaches the edges.
+std::string DrawLine(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style) {
+  const std::vector<FigurePoint> points = InOrder(series.points);
+  std::string whiskers;
+  std::string shapes;
+  for (const FigurePoint& point : points) {
+    whiskers += WhiskerPath(frame, point);
+    if (IsDrawn(point)) shapes += PointPath(style, frame.At(point.x, point.y));
+  }
+  return absl::StrCat(Path("whisker", style.colour, whiskers),
+                      StyledLine(style, LinePath(points, frame)), Points(style, shapes));
+}
+
+// Over categories a line reaches the edges.
 std::string DrawReference(const FigureSeries& series, const PlotFrame& frame,
                           const SeriesStyle& style) {
-  const AxisRange& x = frame.scales.x;
   std::vector<FigurePoint> points = InOrder(series.curve.empty() ? series.points : series.curve);
-  if (series.points.size() == 1 && std::isfinite(series.points[0].y)) {
-    points = {series.points[0], series.points[0]};
-    points[0].x = x.low;
-    points[1].x = x.high;
-  } else if (frame.scales.categories && !points.empty()) {
+  if (IsLevel(series)) {
+    const double level = series.points[0].y;
+    if (!std::isfinite(level)) return "";
+    return StyledLine(style, frame.scales.categories
+                                 ? absl::StrCat("M", Pixels(Spot{frame.Across(level), frame.top}),
+                                                "V", Pixels(frame.bottom()))
+                                 : absl::StrCat("M", Pixels(Spot{frame.left, frame.Upward(level)}),
+                                                "H", Pixels(frame.right())));
+  }
+  if (frame.scales.categories && !points.empty()) {
     points.insert(points.begin(), points.front());
     points.push_back(points.back());
     points.front().x -= 0.5;
     points.back().x += 0.5;
   }
-  const std::string path = LinePath(points, frame);
-  return Path("halo", style.colour, path) +
-         Path(style.heavy ? "reference heavy" : "reference", style.colour, path, Dashes(style));
+  return StyledLine(style, LinePath(points, frame));
 }
 
 std::string DrawCloud(const FigureSeries& series, const PlotFrame& frame, const SeriesStyle& style,
-                      const GroupRanks& ranks) {
-  constexpr size_t kMany = 300;
-  const double radius = series.points.size() > kMany ? 2.6 : 3.4;
-  std::map<int, std::string> paths;  // by rank
+                      const std::map<int32_t, SeriesStyle>& groups) {
+  std::map<int32_t, std::string> paths;
   for (const FigurePoint& point : series.points) {
     if (!IsDrawn(point)) continue;
-    const int rank = ranks.at(point.group);
-    const SeriesStyle group = GroupStyle(rank, style);
-    absl::StrAppend(&paths[rank],
-                    PointPath(group.shape, frame.At(point.x, point.y), radius * group.size));
+    SeriesStyle of_point = groups.at(point.group);
+    of_point.size = style.size;
+    paths[point.group] += PointPath(of_point, frame.At(point.x, point.y));
   }
   std::string drawn;
-  for (const auto& [rank, path] : paths) {
-    const SeriesStyle group = GroupStyle(rank, style);
-    drawn += Path(group.hollow ? "cloud hollow" : "cloud point", group.colour, path);
+  for (const auto& [group, path] : paths) {
+    SeriesStyle of_group = groups.at(group);
+    of_group.hollow = of_group.hollow != style.hollow;
+    drawn += Points(of_group, path);
   }
   return drawn;
 }
 
 }  // namespace
 
-std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
-                      const std::vector<SeriesStyle>& styles, const GroupRanks& ranks,
-                      absl::string_view id_prefix, size_t panel_index) {
-  const auto draw_all = [&](Mark mark, const auto& draw) {
-    std::string drawn;
+std::vector<SeriesStyle> StylesOf(const Figure& figure) {
+  std::vector<SeriesStyle> styles;
+  std::array<int, 4> seen = {};  // of each mark
+  for (const FigurePanel& panel : figure.panels) {
     for (const FigureSeries& series : panel.series) {
-      if (series.mark == mark) drawn += draw(series, frame, StyleOf(styles, series));
+      const bool known = std::any_of(styles.begin(), styles.end(),
+                                     [&](const SeriesStyle& style) { return Fits(style, series); });
+      if (!known) styles.push_back(NewStyle(series, seen.at(static_cast<size_t>(series.mark))++));
     }
-    return drawn;
-  };
-  const auto lines =
-      std::count_if(panel.series.begin(), panel.series.end(),
-                    [](const FigureSeries& series) { return series.mark == Mark::kLine; });
-  const auto draw_band = [&](const auto& series, const auto& place, const auto& style) {
-    return DrawBand(series, place, style, lines > kFewBands);
-  };
-  const auto draw_cloud = [&](const auto& series, const auto& place, const auto& style) {
-    return DrawCloud(series, place, style, ranks);
-  };
-  const std::vector<std::vector<Spot>> places = PlacePoints(panel, frame);
-  size_t line = 0;
-  const auto draw_line = [&](const auto& series, const auto& place, const auto& style) {
-    return DrawLine(series, place, style, places[line++]);
-  };
-  return absl::StrCat(DrawBars(panel, frame, styles, id_prefix), "<g clip-path=\"url(#", id_prefix,
-                      "-clip", panel_index, ")\">\n", draw_all(Mark::kLine, draw_band),
-                      draw_all(Mark::kReference, DrawReference),
-                      draw_all(Mark::kScatter, draw_cloud), draw_all(Mark::kLine, draw_line),
-                      "</g>\n");
+  }
+  return styles;
+}
+
+std::map<int32_t, SeriesStyle> GroupStylesOf(const Figure& figure) {
+  std::map<int32_t, SeriesStyle> styles;
+  for (const FigurePanel& panel : figure.panels) {
+    for (const FigureSeries& series : panel.series) {
+      if (series.mark != Mark::kScatter) continue;
+      for (const FigurePoint& point : series.points) styles[point.group] = {};
+    }
+  }
+  int rank = 0;
+  for (auto& [group, style] : styles) {
+    const auto name = figure.class_names.find(group);
+    style = NthStyle(rank++);
+    style.name = name == figure.class_names.end() ? absl::StrCat("class ", group) : name->second;
+    style.mark = Mark::kScatter;
+  }
+  return styles;
+}
+
+std::string DrawSample(const SeriesStyle& style, Spot left) {
+  const std::string line = absl::StrCat("M", Pixels(left), "h", kSampleWidth);
+  const std::string point = PointPath(style, {left.x + kSampleWidth / 2, left.y});
+  switch (style.mark) {
+    case Mark::kLine:
+      return StyledLine(style, line) + Points(style, point);
+    case Mark::kReference:
+      return StyledLine(style, line);
+    case Mark::kBars:
+      return Path("point", style.colour,
+                  absl::StrCat(line, "v6h-", kSampleWidth, "v-12h", kSampleWidth, "z"));
+    case Mark::kScatter:
+      return Points(style, point);
+  }
+  return "";
+}
+
+std::string DrawMarks(const FigurePanel& panel, const PlotFrame& frame,
+                      const std::vector<SeriesStyle>& styles,
+                      const std::map<int32_t, SeriesStyle>& groups) {
+  const auto bars = std::count_if(panel.series.begin(), panel.series.end(),
+                                  [](const auto& series) { return series.mark == Mark::kBars; });
+  int bar = 0;
+  std::string drawn;
+  for (const Mark mark : {Mark::kBars, Mark::kReference, Mark::kScatter, Mark::kLine}) {
+    for (const FigureSeries& series : panel.series) {
+      if (series.mark != mark) continue;
+      const SeriesStyle& style = StyleOf(styles, series);
+      if (mark == Mark::kBars) {
+        drawn += DrawBars(series, frame, style, bar++, static_cast<double>(bars));
+      }
+      if (mark == Mark::kReference) drawn += DrawReference(series, frame, style);
+      if (mark == Mark::kScatter) drawn += DrawCloud(series, frame, style, groups);
+      if (mark == Mark::kLine) drawn += DrawLine(series, frame, style);
+    }
+  }
+  return drawn;
+}
+
+absl::string_view PlotStyleSheet() {
+  return R"css(.plot{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"DejaVu Sans",sans-serif;font-size:13px}
+.plot text{fill:#3c434d}.plot .strong{fill:#14181d;font-weight:600}
+.plot .end{text-anchor:end}.plot .middle{text-anchor:middle}
+.plot .paper{fill:#fff}.plot .grid{stroke:#e6e9ed;fill:none}.plot .axis{stroke:#8a939f;fill:none}
+.plot .line{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}
+.plot .whisker{fill:none;stroke:currentColor;stroke-width:1.3;opacity:.6}
+.plot .point{fill:currentColor}.plot .hollow{fill:none;stroke:currentColor;stroke-width:1.5}
+.plot .c0{color:#0072b2}.plot .c1{color:#d55e00}.plot .c2{color:#009e73}.plot .c3{color:#cc79a7}
+.plot .c4{color:#e69f00}.plot .c5{color:#000}.plot .c6{color:#56b4e9}.plot .quiet{color:#59616c}.plot .ink{color:#14181d}
+@media screen and (prefers-color-scheme:dark){
+.plot text{fill:#b9c0ca}.plot .strong{fill:#f0f2f5}.plot .paper{fill:#15181d}
+.plot .grid{stroke:#2a2f37}.plot .axis{stroke:#707985}
+.plot .c0{color:#3f9fdc}.plot .c5{color:#f0f2f5}.plot .quiet{color:#98a1ad}.plot .ink{color:#f0f2f5}}
+)css";
 }
 
 }  // namespace privatemail::client

@@ -67,19 +67,6 @@ th,td{padding:7px 12px}
 @media screen and (prefers-color-scheme:dark){
 :root{--paper:#15181d;--ink:#e6e9ed;--soft:#98a1ad;--rule:#2a2f37;--wash:#1c2027;--link:#7cb8ea}
 }
-@media print{
-@page{margin:18mm 16mm}
-:root{color-scheme:light}
-body{font-size:10.5pt;line-height:1.5}
-.sheet{max-width:none;padding:0}
-h1{font-size:22pt}h2{font-size:15pt}
-nav,.phone,.files{display:none}.page{display:block}
-section{margin-top:26pt;padding-top:16pt}
-h2,.kicker{break-after:avoid}figure{break-inside:avoid}
-details:not([open]){display:none}
-.table{max-height:none;overflow:visible}
-thead th{position:static}
-}
 )css";
 }
 
@@ -150,11 +137,10 @@ std::string Head(const Figure& figure, const Columns& columns) {
 
 std::string Row(const Figure& figure, const Columns& columns, const FigurePanel& panel,
                 const FigureSeries& series, const FigurePoint& point) {
-  const bool level = series.mark == FigureSeries::Mark::kReference && series.points.size() == 1;
   std::string row = "<tr>";
   if (columns.panels) row += Cell(panel.title);
   row += Cell(series.name);
-  row += level ? AllCell(figure.x) : XCell(figure.x, point.x);
+  row += IsLevel(series) ? AllCell(figure.x) : XCell(figure.x, point.x);
   row += NumberCell(point.y);
   if (columns.bands) row += NumberCell(point.low) + NumberCell(point.high);
   if (columns.groups) row += GroupCell(figure, point.group);
