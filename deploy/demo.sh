@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Runs a private image search beside a non-private one on a fresh machine: packages, build, daemon, painted
-# birds, ingest, three private queries and a report. Output goes to demo/; a second run starts in seconds.
+# birds, ingest, three private queries and a report. Output goes to demo/; a second run starts in seconds, with new
+# data: stop a daemon on demo/data first.
+# usage: demo.sh
 set -euo pipefail
+[ "$#" -eq 0 ] || { echo "demo: expected no arguments, got: $*" >&2; exit 2; }
 cd "$(dirname "$0")/.."
 deploy/setup.sh
 log=$(mktemp)
@@ -57,5 +60,6 @@ demo: the daemon is stopped. To continue, start it again in this folder and quer
   $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query birds \\
     --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
+Running deploy/demo.sh again deletes $out/data and $out/state.
 Both programs have --help; docs/guide.md continues where this demo ends.
 END

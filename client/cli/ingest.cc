@@ -259,6 +259,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
+  const std::string next =
+      response.inserted() + response.updated() == 0
+          ? ""
+          : absl::StrCat("run `privatemail build ", options.name, "` to make them searchable\n");
   return Result{
       .json = {{"acknowledged", acknowledged},
                {"rejected", rejected},
@@ -268,8 +272,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                {"reasons", reasons}},
       .text = absl::StrCat(Counted(acknowledged, "item"), " acknowledged (", response.inserted(),
                            " new, ", response.updated(), " changed, ", response.unchanged(),
-                           " as before), ", rejected, " rejected\nrun `privatemail build ",
-                           options.name, "` to make them searchable\n"),
+                           " as before), ", rejected, " rejected\n", next),
       .exit_code = rejected > 0 ? kExitSomeRejected : 0};
 }
 
@@ -285,7 +288,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
   ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
   ingest->add_option("--ids", options->ids_file,
-                     "Their ids, one a line; the row numbers if absent");
+                     "Their ids, one a line; if absent the row numbers, of images class/file");
   ingest->add_option("--id-prefix", options->id_prefix,
                      "Without --ids: ids are this text and the row number");
   ingest->add_flag(

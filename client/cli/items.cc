@@ -198,7 +198,8 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
   CLI::App* remove =
       AddVerb(*items, context, options, "delete",
-              "Delete items by id; no answer contains them any more, also before the next build",
+              "Delete items by id; no answer contains them any more, also before the next build. "
+              "Missing ids are no error: the number of deleted items is printed",
               &DeleteItems);
   for (CLI::App* command : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");

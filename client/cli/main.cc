@@ -77,8 +77,10 @@ absl::Status ExecEvaluate(const std::vector<std::string>& arguments) {
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
   if (!error) ::execv(program.c_str(), raw.data());
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot start ", program, ": ", error ? error.message() : std::strerror(errno)));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot start ", program, ": ", error ? error.message() : std::strerror(errno),
+      "; `cmake --preset release && cmake --build --preset release` builds it (the demo "
+      "builds without it)"));
 }
 
 // Passes all further arguments on, --help included.

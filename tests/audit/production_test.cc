@@ -14,13 +14,16 @@ TEST(MechanismAudit, NoMechanismExceedsItsClaim) {
     SCOPED_TRACE(traits.name);
     ASSERT_OK_AND_ASSIGN(const Subject subject,
                          AttackProductionMechanism(traits.kind, kEpsilon, kDelta));
-    ASSERT_OK_AND_ASSIGN(const Result result, RunAudit(subject, {.releases = 100'000}));
+    // Enough to see a Gaussian that is made for 2.1 (100,000 show 1.94 of it).
+    const bool gaussian = traits.law == MechanismTraits::Law::kGaussian && !traits.published;
+    ASSERT_OK_AND_ASSIGN(const Result result,
+                         RunAudit(subject, {.releases = gaussian ? 1'000'000 : 100'000}));
     EXPECT_LE(result.epsilon_lower, kEpsilon);
     EXPECT_EQ(result.claim.proven, !traits.published);
     if (traits.published) continue;
     // Power of the attack.
     const bool laplace = traits.law == MechanismTraits::Law::kLaplace;
-    EXPECT_GT(result.epsilon_lower, (laplace ? .95 : .8) * kEpsilon);
+    EXPECT_GT(result.epsilon_lower, (laplace ? .95 : gaussian ? .9 : .8) * kEpsilon);
   }
 }
 

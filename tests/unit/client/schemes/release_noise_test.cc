@@ -32,7 +32,10 @@ class ReleaseNoise : public ::testing::Test {
         JointScheme::Create(*MakePublicParameters(kUuid, EmbeddingSettings{}, anchors_, {}, "v"),
                             anchors_)
             ->Release({Eigen::RowVectorXf::LinSpaced(kDim, 1, 2), 10}, cost, *funded.ledger, bits);
-    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, release.ok() ? 1 : 0);
+    const auto charged = funded.ledger->Show(kUuid);
+    EXPECT_EQ(charged->releases, release.ok() ? 1 : 0);
+    // All iterations together cost this.
+    EXPECT_EQ(charged->spent().epsilon, release.ok() ? cost.epsilon : 0);
     return release;
   }
 
