@@ -12,7 +12,7 @@
 namespace privatemail::client::baselines {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
 absl::Status Check(const Cost& cost, int64_t classes) {
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", cost.epsilon));
@@ -20,7 +20,7 @@ absl::Status Check(const Cost& cost, int64_t classes) {
     return absl::InvalidArgumentError(
         absl::StrCat("delta must be at least 0 and below 1, but is ", cost.delta));
   }
-  return CheckIntegerBetween("classes", classes, 2, kMost);
+  return CheckIntegerBetween("classes", classes, 2, kMaxCount);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ absl::StatusOr<double> LabelHidingCeilingOverTargets(const Cost& cost, int64_t c
 
 absl::StatusOr<double> LabelHidingCeiling(const Cost& cost, int64_t classes, int64_t k) {
   PM_RETURN_IF_ERROR(Check(cost, classes));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMost));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxCount));
   if (k >= classes) return 1;
   // Both sides of the fraction over e^epsilon, which overflows where the ceiling is 1.
   const double other = std::exp(-cost.epsilon);

@@ -10,7 +10,7 @@
 
 namespace privatemail::client::baselines {
 
-inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every target";
+inline constexpr char kProtectsNothing[] = "nothing: the ranking party sees every target";
 
 // Principal component analysis (Pearson 1901) of the gallery: rows minus the gallery's mean,
 // projected on the `dimension` (1 to d) heaviest eigenvectors of its covariance. Protects nothing.
@@ -18,8 +18,8 @@ inline constexpr char kProtectsNothing[] = "nothing: whoever ranks sees every ta
 absl::StatusOr<BaselineResult> Pca(const DataSplit& split, int64_t dimension);
 
 inline constexpr char kRandomProjectionProtects[] =
-    "each target's features, replaced by any others of length 1, from the server and whoever sees "
-    "the sketch; not the gallery, which stays with the server";
+    "each target's features, replaced by any others of length 1, from the server and anyone who "
+    "sees the sketch; not the gallery, which stays with the server";
 
 // Kenthapadi, Korolova, Mironov and Mishra, "Privacy via the Johnson-Lindenstrauss Transform",
 // 2013: target x (1 x d) is released as x P + noise, P public with independent entries of N(0,
@@ -50,7 +50,7 @@ absl::StatusOr<NoisySketch> ReleaseSketch(const Matrix& rows, const Matrix& proj
 double SketchSensitivity(const Matrix& projection);
 
 inline constexpr char kAnalyseGaussProtects[] =
-    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "each gallery row, from anyone who sees the subspace; not the projected rows of gallery and "
     "targets, which are ranked as they are";
 
 // Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: Optimal Bounds for Privacy-Preserving

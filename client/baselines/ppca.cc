@@ -158,12 +158,15 @@ absl::StatusOr<std::vector<Matrix>> Candidates(const Matrix& anchors,
   return candidates;
 }
 
-// Steps by which replacing a row can move a score: one unit, a candidate whose columns are
-// orthonormal up to rounding (1e-9 of it), rounding to a step (1), and sums in double. In these,
-// tr V^T A V with A = X^T X adds up products x_ri x_rj v_il v_jl; each passes through n sums of A,
-// d of A V and d k of the trace, in any order, and is off by (n + d + d k + 6) u of itself, up to
-// terms in u^2 for which that is doubled below. Absolute values of all of them add up to at most
-// sum_l |v_l|^2 sum_r |x_r|^2 = k n. k <= d, and there are two neighbours.
+// Steps by which replacing a row can move a score, the sum of:
+// - one unit;
+// - 1e-9 of it: a candidate's columns are orthonormal up to rounding;
+// - 1 step: rounding to a step;
+// - the errors of sums in double, for two neighbours.
+// Sums: tr V^T A V, A = X^T X, adds up products x_ri x_rj v_il v_jl, k <= d.
+// - Each passes through n sums of A, d of A V and d k of the trace, in any order, and is off by
+//   (n + d + d k + 6) u of itself; doubled below for terms in u^2.
+// - Absolute values of all add up to at most sum_l |v_l|^2 sum_r |x_r|^2 = k n.
 double SensitivityInSteps(int64_t n, int64_t d) {
   const auto rows = static_cast<double>(n);
   const auto columns = static_cast<double>(d);

@@ -35,7 +35,7 @@ absl::StatusOr<Matrix> SampleMatrixBingham(const Matrix& b, int64_t k, int64_t s
 // - Neighbours: one gallery row replaced by any other unit row.
 
 inline constexpr char kPpcaProtects[] =
-    "each gallery row, from whoever sees the subspace; not the projected rows of gallery and "
+    "each gallery row, from anyone who sees the subspace; not the projected rows of gallery and "
     "targets, which are ranked as they are";
 
 struct PublishedPpcaOptions {

@@ -136,9 +136,9 @@ absl::StatusOr<std::shared_ptr<const Matrix>> LastTsneAffinity::Of(const Matrix&
 }
 
 Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding,
-                    Matrix* room) {
+                    Matrix* scratch) {
   Matrix own;
-  Matrix& similarities = room == nullptr ? own : *room;
+  Matrix& similarities = scratch == nullptr ? own : *scratch;
   FillSimilarities(embedding, &similarities);
   const double sum = similarities.sum();
   Matrix gradient(embedding.rows(), embedding.cols());
@@ -165,7 +165,7 @@ absl::StatusOr<Matrix> DescendTsne(const Matrix& start, const TsneOptions& optio
 }
 
 absl::Status CheckTsne(const TsneOptions& options, int64_t rows) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("rows to embed", rows, 3, kMostTsneRows));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("rows to embed", rows, 3, kMaxTsneRows));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("early_iterations", options.early_iterations, 0, 100'000));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("late_iterations", options.late_iterations, 0, 100'000));
   PM_RETURN_IF_ERROR(CheckBetween("exaggeration", options.exaggeration, 1, 1000));
@@ -189,10 +189,10 @@ absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& o
   PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start,
                       NormalStart(rows.rows(), options.dimension, options.start_stddev, bits));
-  Matrix room;
+  Matrix scratch;
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options, [&](double exaggeration, const Matrix& at) {
-                        return TsneGradient(*affinity, exaggeration, at, &room);
+                        return TsneGradient(*affinity, exaggeration, at, &scratch);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),
                         embedding.bottomRows(split.targets.features.rows()), NoGuarantee()};
@@ -242,10 +242,10 @@ absl::StatusOr<BaselineResult> DpDsne(const DataSplit& split, const DpDsneOption
   PM_ASSIGN_OR_RETURN(const auto affinity, AffinityFor(options.tsne, rows));
   PM_ASSIGN_OR_RETURN(const Matrix start, NormalStart(rows.rows(), options.tsne.dimension,
                                                       options.tsne.start_stddev, bits));
-  Matrix room;
+  Matrix scratch;
   PM_ASSIGN_OR_RETURN(const Matrix embedding,
                       DescendTsne(start, options.tsne, [&](double exaggeration, const Matrix& at) {
-                        return noise.Release(TsneGradient(*affinity, exaggeration, at, &room),
+                        return noise.Release(TsneGradient(*affinity, exaggeration, at, &scratch),
                                              bits);
                       }));
   return BaselineResult{embedding.topRows(split.gallery.features.rows()),

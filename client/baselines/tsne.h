@@ -23,8 +23,8 @@ namespace privatemail::client::baselines {
 // INVALID_ARGUMENT: fewer than 3 rows, a value not finite, or perplexity outside (1, n - 1).
 absl::StatusOr<Matrix> TsneAffinity(const Matrix& rows, double perplexity);
 
-// The affinities that were asked for last, for runs over the same rows that differ in their noise
-// alone. Thread-safe; who asks while they are computed waits.
+// A cache of the affinities computed last, for runs over the same rows that differ in their noise
+// alone. Thread-safe; concurrent callers wait for a running computation.
 class LastTsneAffinity {
  public:
   // Errors of TsneAffinity.
@@ -37,11 +37,11 @@ class LastTsneAffinity {
   std::shared_ptr<const Matrix> affinity_;
 };
 
-// The most rows, gallery and targets together: three matrices of so many squared, 1.2 GB.
-inline constexpr int64_t kMostTsneRows = 7000;
+// Maximum of gallery and target rows together: three matrices of that size squared, 1.2 GB.
+inline constexpr int64_t kMaxTsneRows = 7000;
 
 inline constexpr char kTsneProtects[] =
-    "nothing: gallery and targets are embedded jointly by whoever has both";
+    "nothing: gallery and targets are embedded jointly by the party that has both";
 
 struct TsneOptions {
   int64_t dimension = 2;           // of the embedding, 1 to d
@@ -59,41 +59,42 @@ struct TsneOptions {
 // and exaggeration of scikit-learn 1.2. Gallery and targets are embedded jointly from a random
 // start drawn from `bits`. Protects nothing. Time O(iterations n^2).
 //
-// INVALID_ARGUMENT: CheckSplit's; more than kMostTsneRows rows; perplexity out of range; a number
+// INVALID_ARGUMENT: CheckSplit's; more than kMaxTsneRows rows; perplexity out of range; a number
 // of iterations below 0 or above 100,000; exaggeration, learning rate or start not finite or out of
 // range. Otherwise the error of `bits`.
 absl::StatusOr<BaselineResult> Tsne(const DataSplit& split, const TsneOptions& options,
                                     BitSource& bits);
 
-// The gradient of the Kullback-Leibler divergence (equation 5): 4 sum_j (e p_ij - q_ij) (y_i - y_j)
-// / (1 + |y_i - y_j|^2), q with the heavy tails of equation 4 and at least 2^-52, e the
-// exaggeration. affinity: n x n. embedding: n x k; returns n x k. room: for n x n values, which
-// many gradients in turn may use; null: it takes its own.
+// The gradient of the Kullback-Leibler divergence (equation 5), n x k:
+// 4 sum_j (e p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2)
+// - q: as in equation 4, at least 2^-52; e: exaggeration.
+// - affinity (p): n x n; embedding (y): n x k.
+// - scratch: n x n values, reusable by later calls; null: allocated by the call.
 Matrix TsneGradient(const Matrix& affinity, double exaggeration, const Matrix& embedding,
-                    Matrix* room = nullptr);
+                    Matrix* scratch = nullptr);
 
 // The gradient at an embedding, or something in its place.
 using GradientFn =
     std::function<absl::StatusOr<Matrix>(double exaggeration, const Matrix& embedding)>;
 
-// Gradient descent from `start` (n x k) in the two phases of the options. A gain for each
-// coordinate grows by 0.2 when its gradient changes sign against the last move and shrinks by a
-// fifth otherwise, at least 0.01 (Jacobs 1988, as in the paper); moves and gains begin anew with
-// the second phase. Looks at nothing but what `gradient` returns. Errors: those of `gradient`.
+// Gradient descent from `start` (n x k) in the two phases of the options.
+// - Gains, one a coordinate (Jacobs 1988, as in the paper): + 0.2 when the gradient's sign differs
+//   from that of the last move, times 0.8 otherwise; at least 0.01.
+// - The second phase resets moves and gains.
+// - Reads only the results of `gradient`. Errors: those of `gradient`.
 absl::StatusOr<Matrix> DescendTsne(const Matrix& start, const TsneOptions& options,
                                    const GradientFn& gradient);
 
-// INVALID_ARGUMENT as Tsne for the options, and more than kMostTsneRows rows.
+// INVALID_ARGUMENT as Tsne for the options, and more than kMaxTsneRows rows.
 absl::Status CheckTsne(const TsneOptions& options, int64_t rows);
 
 // Gallery rows, then target rows.
 Matrix JointRows(const DataSplit& split);
 
 inline constexpr char kDpDsneProtects[] =
-    "gallery and targets, from whoever sees the embedding and every gradient on the way, as any "
-    "two "
-    "inputs with as many rows: its noise hides all rows at once and not one record alone; not from "
-    "the curator who has all features and embeds them";
+    "gallery and targets, from anyone who sees the embedding and every gradient on the way, as any "
+    "two inputs with as many rows: its noise hides all rows at once and not one record alone; not "
+    "from the curator who has all features and embeds them";
 
 struct DpDsneOptions {
   // Every iteration is paid for: the noise grows with the root of their number, which is why there
@@ -105,9 +106,10 @@ struct DpDsneOptions {
 };
 
 // After Saha, Calhoun, Du, Fu, Panta, Kwon, Sarwate and Plis, "Privacy-Preserving Quality Control
-// of Neuroimaging Datasets in Federated Environments", 2021. Differences to the paper: one joint
-// embedding of gallery and targets; the whole gradient is clipped, not each site's; exact Gaussian
-// composition instead of a moments accountant.
+// of Neuroimaging Datasets in Federated Environments", 2021. Differences to the paper:
+// - One joint embedding of gallery and targets.
+// - The whole gradient is clipped, not each site's.
+// - Exact Gaussian composition instead of a moments accountant.
 //
 // - Protects gallery and targets against everyone who sees the embedding and every gradient; not
 //   against the curator who computes it from all features.

@@ -125,7 +125,7 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateOptions& op
     if (const absl::Status saved = file->Commit(response.text() + "\n"); !saved.ok()) {
       return absl::UnavailableError(absl::StrCat(saved.message(), "; revoke key ",
                                                  Printable(response.key().id()),
-                                                 ", which nobody holds"));
+                                                 ", whose secret is lost"));
     }
   }
   WarnOfMissing(options.collections, transport);

@@ -201,7 +201,7 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   if (!options.label.empty() && !parameters.SendsCoordinates()) {
     return absl::InvalidArgumentError(
-        "--label is of no use: the last release asked for cells; give its target, with --vectors "
+        "--label cannot be used: the last release asked for cells; give its target, with --vectors "
         "and --row or with --image");
   }
   PM_RETURN_IF_ERROR(
@@ -248,7 +248,7 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& optio
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--vectors, --row, --image and --own-anchors are of no use: the last release was of the ",
+      "--vectors, --row, --image and --own-anchors cannot be used: the last release was of the ",
       NameOf(last.scheme), " scheme; give --label"));
 }
 

@@ -26,7 +26,7 @@ struct Asker {
 struct StandIn {
   std::vector<int64_t> items;  // anchors, ascending
   // Of each item the places of the others, nearest first, as many as were asked for: what a server
-  // knows (common/cells/demand.h).
+  // knows (common/cells/cell_lists.h).
   std::vector<std::vector<int64_t>> nearest;
   std::vector<Asker> held_out;  // anchors that are no items
   std::vector<Asker> known;     // as many items: what a server has fitted its lists to
@@ -88,7 +88,7 @@ struct StandInAsk {
   int64_t cells = 0;
   double epsilon = 0;
   double own = 0;             // probability that the own cell is asked for
-  double ranks_per_fold = 0;  // of demand (common/cells/demand.h)
+  double ranks_per_fold = 0;  // of demand (common/cells/cell_lists.h)
   // Fidelity: share of so many nearest items that are among as many first, by their codes, of what
   // comes back; need not be whole.
   double k = 0;

@@ -1,9 +1,10 @@
 // The lists of items that a server returns for each cell.
 //
-// A cell is the region of feature space nearest to one of a collection's public centroids. A
-// searcher chooses cells by a differentially private mechanism over cell numbers (PRIVACY.md
-// section 5). The items of a cell's list are the server's choice and cost no privacy: this code
-// knows the gallery and nothing of a searcher.
+// - Cell: the region of feature space nearest to one of a collection's public centroids.
+// - Searchers choose cells by a differentially private mechanism over cell numbers (PRIVACY.md
+//   section 5).
+// - The server chooses the items of a list at no cost of privacy: this code knows the gallery and
+//   nothing of a searcher.
 #ifndef PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 #define PRIVATEMAIL_COMMON_CELLS_CELL_LISTS_H_
 

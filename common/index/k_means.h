@@ -15,7 +15,7 @@ struct KMeansEffort {
   int iterations = 20;
   int points_per_centroid = 256;  // maximum; more points are sampled
 };
-// For lists that only choose what is compared exactly.
+// For inverted lists that only preselect candidates for exact comparison.
 inline constexpr KMeansEffort kRoughKMeans = {.iterations = 8, .points_per_centroid = 64};
 
 // The centroids (count x d) of a k-means with a fixed seed: equal points give equal centroids.

@@ -25,10 +25,10 @@ absl::Status CheckOpenFiles(int64_t max_connections);
 // store, logs and monitors.
 class Acceptor {
  public:
-  // Accepts up to about `max_connections` at once (open files are counted) on a thread of its own.
-  // Calls `on_refused` for each connection beyond, and logs at most one a minute. Raises the
-  // process's limit of open files if necessary.
-  // Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
+  // Starts a thread that accepts up to about `max_connections` at once (open files are counted).
+  // - on_refused: called for each connection beyond; at most one a minute is logged.
+  // - Raises the process's limit of open files if necessary.
+  // - Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
       ListeningSockets sockets, int64_t max_connections,
       std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,

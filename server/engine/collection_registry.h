@@ -32,8 +32,8 @@ struct CatalogOptions {
 // Maps names to collections and holds all of their mutable state under one mutex, for the time of a
 // map lookup: it never calls the store. Thread-safe.
 //
-// A retriever or cell index takes time to load or build. Meanwhile ("a load") the registry records
-// deletions, and hides them in what is installed, which may still have those items.
+// "Load" below: reading or building a retriever or cell index. During a load the registry records
+// deletions, and hides those items in the result, which may still contain them.
 class CollectionRegistry {
  public:
   struct Entry;  // one collection; also after its removal

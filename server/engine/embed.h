@@ -1,4 +1,4 @@
-// Embeds a gallery together with its anchors.
+// The joint embedding of a gallery and its anchors.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_EMBED_H_
 #define PRIVATEMAIL_SERVER_ENGINE_EMBED_H_
 

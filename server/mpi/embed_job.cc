@@ -52,18 +52,19 @@ class Progress {
  public:
   Progress(PostgresStore* store, const StoredCollection& collection)
       : name_(collection.name),
-        watch_(store->Watch([this, store, key = collection.key] { return Look(store, key); },
-                            /*report=*/nullptr)) {}
+        watch_(
+            store->Watch([this, store, key = collection.key] { return CheckDeleted(store, key); },
+                         /*report=*/nullptr)) {}
 
-  absl::Status Tell(double done, int steps) {
+  absl::Status Report(double done, int steps) {
     if (deleted_) return Deleted(name_);
-    while (told_ + 1 <= done) std::printf("step %d of %d\n", ++told_, steps);
+    while (reported_ + 1 <= done) std::printf("step %d of %d\n", ++reported_, steps);
     std::fflush(stdout);
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Look(PostgresStore* store, int64_t key) {
+  absl::Status CheckDeleted(PostgresStore* store, int64_t key) {
     PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store->ListStates());
     deleted_ = std::none_of(states.begin(), states.end(),
                             [&](const CollectionState& one) { return one.key == key; });
@@ -71,7 +72,7 @@ class Progress {
   }
 
   const std::string name_;
-  int told_ = 0;
+  int reported_ = 0;
   std::atomic<bool> deleted_ = false;
   std::unique_ptr<ChangeWatch> watch_;  // ends before what it writes to
 };
@@ -84,7 +85,7 @@ absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& rows,
   StepObserver observer;
   if (rows->first_group() == 0) {
     progress.emplace(store, collection);
-    observer = [&](double done, int steps) { return progress->Tell(done, steps); };
+    observer = [&](double done, int steps) { return progress->Report(done, steps); };
   }
   return EmbedShare(collection.parameters, rows, share.points, share.labels, rows_of_label,
                     observer);

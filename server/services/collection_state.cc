@@ -40,8 +40,8 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
   PM_RETURN_IF_ERROR(RequireRetriever(view).status());
   if (view.cells != nullptr) return view.cells;
   PM_RETURN_IF_ERROR(CellsProblem(view));
-  return absl::UnavailableError(absl::StrCat("what answers for the cells of collection ",
-                                             view.published->name, " is being built: try again"));
+  return absl::UnavailableError(absl::StrCat("the cell index of collection ", view.published->name,
+                                             " is being built: try again"));
 }
 
 std::string DescribeCells(const CollectionView& view) {

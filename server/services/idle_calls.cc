@@ -45,8 +45,7 @@ IdleCalls::~IdleCalls() {
 
 absl::Status IdleCalls::TimeoutError(double seconds) {
   return absl::DeadlineExceededError(
-      absl::StrCat("the caller neither sent what was awaited nor took what was sent within ",
-                   seconds, " s (stream_idle_seconds)"));
+      absl::StrCat("the caller was idle for ", seconds, " s (stream_idle_seconds)"));
 }
 
 void IdleCalls::Run() {

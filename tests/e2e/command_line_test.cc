@@ -1,4 +1,4 @@
-// What the command line says: help, warnings, mistakes, and who may read what it writes.
+// Output of the command line: help, warnings, usage errors, and permissions of written files.
 #include <sys/stat.h>
 
 #include <cstdlib>

@@ -57,11 +57,11 @@ void EnsureFolder(const struct stat& owner, const std::string& path) {
   if (::chown(path.c_str(), owner.st_uid, owner.st_gid) != 0) GiveUp("chown");
 }
 
-// Writes only what is not so already.
+// Writes the file only if its content differs.
 void EnsureContent(const struct stat& owner, const std::string& path, const std::string& bytes) {
   std::error_code none;
   if (std::filesystem::file_size(path, none) == bytes.size() && ContentOf(path) == bytes) return;
-  std::filesystem::remove(path);  // another name of the same file stays as it is
+  std::filesystem::remove(path);  // other hard links keep their content
   WriteAs(owner, path, bytes);
 }
 
@@ -72,7 +72,7 @@ void EnsureLink(const std::string& file, const std::string& name) {
   std::filesystem::create_hard_link(file, name);
 }
 
-// Paths of everything below a folder, each behind the folder that it is in.
+// Relative paths of all entries below a folder, parents first.
 std::vector<std::string> PathsBelow(const std::string& folder) {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -81,7 +81,7 @@ std::vector<std::string> PathsBelow(const std::string& folder) {
   return paths;
 }
 
-// Of what is below a folder.
+// Removes the entries below `folder` that are not in `paths`.
 void RemoveAllBut(const std::map<std::string, std::string>& paths, const std::string& folder) {
   for (const std::string& path : PathsBelow(folder)) {
     if (paths.count(path) == 0) std::filesystem::remove_all(folder + path);
@@ -109,7 +109,7 @@ std::string Half(const std::string& durable, const std::string& working, std::mt
 }  // namespace
 
 SyncedFiles::SyncedFiles(std::string folder) : folder_(std::move(folder)) {
-  if (::stat(folder_.c_str(), &owner_) != 0) GiveUp(folder_ + " is not there");
+  if (::stat(folder_.c_str(), &owner_) != 0) GiveUp(folder_ + " does not exist");
   if (::chown(disk_.path().c_str(), owner_.st_uid, owner_.st_gid) != 0) GiveUp("chown");
   WriteAs(owner_, disk_.path() + synced::kLock, "");
   // A copy that the server's user can read.
@@ -123,7 +123,7 @@ std::vector<std::string> SyncedFiles::environment() const {
           absl::StrCat(synced::kDiskVariable, "=", disk_.path())};
 }
 
-// All that is in the folder is on the disk. What is so already is left alone, which is nearly all.
+// Makes the disk equal to the folder. Unchanged files, nearly all, are not rewritten.
 void SyncedFiles::Reset() {
   MakeRoom();
   std::filesystem::remove(disk_.path() + synced::kIgnored);

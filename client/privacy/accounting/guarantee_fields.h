@@ -17,7 +17,8 @@ absl::Status CheckEpsilon(double epsilon);
 absl::Status CheckDelta(double delta);
 
 // Text of Guarantee::neighbours for a mechanism of a value. Composition and the ledger compare it,
-// so every number is printed exactly (common/base/exactly.h): different relations, different text.
+// so every number is printed exactly (common/base/printable.h): different relations, different
+// text.
 
 // "any two inputs whose values differ by at most 0.5 in L2"; norm: "L2".
 std::string NeighboursOfValue(double sensitivity, absl::string_view norm);

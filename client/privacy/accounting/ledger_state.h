@@ -15,19 +15,19 @@
 //   not confirmed  it stores none, and the witness names its last change itself.
 // So the witness names the last change of an accepted ledger or the one before that. Let c be the
 // last change that was released, so that the witness named c at some time, and let the witness
-// never be put back (its stamp tells: any write or copy of it is stamped anew). From then on it
-// names c or a change that was made on top of a ledger that held c: step 2 goes from the id of a
-// change's predecessor to that of the change and no other way, atomically under a lock on the
+// never be restored from a copy (the stamp shows it: any write or copy has a new stamp). From then
+// on it names c or a change that was made on top of a ledger that held c: step 2 goes from the id
+// of a change's predecessor to that of the change and no other way, atomically under a lock on the
 // witness. An id is drawn once, so every ledger in which the witness's id is that of the last
 // change, or of the one before, holds c:
 // - A copy from before c: the witness names neither its last change nor the one before.
-// - A copy from between steps 1 and 2 of another change p, put back after c was made in its stead,
-//   both on top of the same change a: p's predecessor is a, the witness names c. A comparison of
+// - A copy from between steps 1 and 2 of another change p, restored after c was made instead of
+//   p, both on top of the same change a: p's predecessor is a, the witness names c. A comparison of
 //   counts alone would confuse the two.
-// - A copy from before p put back while p is committed and not witnessed: it is confirmed, and p is
-//   lost; but nothing of p was released, and when the process that made p goes on it finds the
+// - A copy from before p, restored while p is committed and not witnessed: it is confirmed, and p
+//   is lost; but nothing of p was released, and when the process that made p goes on it finds the
 //   witness or its own ledger changed, and fails.
-// - A copy from between steps 2 and 3 of c itself, put back before another change: it holds c.
+// - A copy from between steps 2 and 3 of c itself, restored before another change: it holds c.
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
 

@@ -127,7 +127,7 @@ absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget&
   return absl::AbortedError(absl::StrCat(
       "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
       target.embedding_version,
-      ": the collection was built in between; fetch the anchors and send the same request again, "
+      ": the collection was rebuilt meanwhile; fetch the anchors and send the same request again, "
       "which costs nothing"));
 }
 

@@ -154,8 +154,7 @@ absl::Status Connection::Prepare() {
     if (settings.Bytes(0, column) == "on") continue;
     return OperatorOnlyError(absl::FailedPreconditionError(
         absl::StrCat(place_, " runs with ", column == 0 ? "fsync" : "full_page_writes",
-                     " off, so that what it acknowledges would not survive a loss of power: turn "
-                     "it on")));
+                     " off, so a power failure could lose committed changes: turn it on")));
   }
   // Stricter settings (remote_apply) stay.
   const absl::string_view commit = settings.Bytes(0, 2);

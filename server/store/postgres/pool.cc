@@ -66,7 +66,7 @@ absl::Status Transaction::Commit() {
   PM_ASSIGN_OR_RETURN(const Result result, connection_->Query("COMMIT"));
   // For a failed transaction the server reports ROLLBACK as a success.
   if (result.command() == "COMMIT") return absl::OkStatus();
-  return absl::InternalError("a transaction that had failed was to be committed");
+  return absl::InternalError("the transaction had failed before its commit and was rolled back");
 }
 
 }  // namespace privatemail::server::postgres

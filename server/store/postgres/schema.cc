@@ -10,11 +10,12 @@ namespace {
 
 // Never changed after a release: later changes are further migrations.
 //
-// Blobs as in decode.h. Ids and payloads are bytea: it orders as SQLite does, holds any UTF-8 (text
-// has no NUL) and is independent of the database's encoding. Keys come from sequences and are never
-// reused, so no row can pass from a deleted collection to a new one.
-// `inserted` and `version` of an item are those of its insertion and of its last change;
-// `deletions` holds tombstones until an embedding without the items is saved.
+// - Blobs: as in decode.h.
+// - Ids and payloads: bytea orders as SQLite does, holds any UTF-8 (text has no NUL) and is
+//   independent of the database's encoding.
+// - Keys: from sequences, never reused: no row passes from a deleted collection to a new one.
+// - items.inserted, items.version: the versions of an item's insertion and of its last change.
+// - deletions: tombstones until an embedding without the items is saved.
 constexpr const char* kMigrations[] = {R"sql(
   CREATE TABLE collections (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -48,13 +48,15 @@ constexpr const char* kMigrations[] = {
     PRIMARY KEY (collection, position)
   ) STRICT, WITHOUT ROWID;
 )sql",
-    // Versions of items. `inserted` and `version` are those of an item's insertion and of its last
-    // change; `deletions` holds tombstones until an embedding without them is saved.
+    // Versions of items:
+    // - items.inserted, items.version: the versions of an item's insertion and of its last change.
+    // - deletions: tombstones until an embedding without the items is saved.
     //
-    // Items that were there before get versions as if what the embedding shows had come first, then
-    // the embedding (items_version), then the rest: 1. embedded and alike, 2. embedded and changed
-    // since (inserted at 0, before everything), 3. new. A change of features alone cannot be
-    // detected.
+    // Existing items get versions in the order of their class:
+    //   1. embedded and unchanged; the embedding (items_version) follows these
+    //   2. embedded and changed since: inserted at 0, before everything
+    //   3. not embedded
+    // A change of features alone cannot be detected.
     R"sql(
   ALTER TABLE collections ADD COLUMN latest_version INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE items ADD COLUMN inserted INTEGER NOT NULL DEFAULT 0;

@@ -17,10 +17,11 @@
 
 namespace privatemail::server {
 
-// The file `privatemail.sqlite` of a locked data directory, with a write-ahead log and
-// synchronous=FULL. Calls are serialized, except that imports and deletions of collections run in
-// parts and galleries are read concurrently. An upsert takes about 10 us an item. Errors name the
-// file.
+// A store in the file `privatemail.sqlite` of a locked data directory.
+// - Durability: write-ahead log, synchronous=FULL.
+// - Concurrency: calls are serialized, except that imports and deletions of collections run in
+//   parts and galleries are read concurrently.
+// - An upsert takes about 10 us an item. Errors name the file.
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked, cannot be created or written, or has a database

@@ -131,7 +131,7 @@ TEST(LabelHidingCeiling, IsOneWhereAllClassesAreAnsweredOrNothingIsHidden) {
   EXPECT_NEAR(*LabelHidingCeiling({0, .99}, 10, 1), .1 + .99 * .9, 1e-15);
 }
 
-TEST(LabelHidingCeiling, WhatIsWrongIsNamed) {
+TEST(LabelHidingCeiling, InvalidInputReturnsInvalidArgument) {
   EXPECT_THAT(LabelHidingCeiling({std::nan(""), 0}, 10, 1),
               FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
   EXPECT_THAT(LabelHidingCeiling({1, std::nan("")}, 10, 1),

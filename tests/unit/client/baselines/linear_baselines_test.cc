@@ -24,7 +24,7 @@ TEST(PrincipalAxes, ComeHeaviestFirst) {
               FailsWith(absl::StatusCode::kInvalidArgument, "finite"));
 }
 
-TEST(Split, WhatIsWrongIsNamed) {
+TEST(Split, InvalidShapeReturnsInvalidArgument) {
   DataSplit split = GoldenSplit();
   EXPECT_THAT(Pca(split, 6), FailsWith(absl::StatusCode::kInvalidArgument, "dimension"));
   split.targets.features.conservativeResize(Eigen::NoChange, 4);

@@ -102,7 +102,7 @@ TEST(CandidatePpca, RanksAsScikitLearnsUnderVanishingNoiseWhereAnchorsAreTheGall
   EXPECT_LE((actual - expected).cwiseAbs().maxCoeff(), .02);
 }
 
-TEST(Ppca, WhatIsWrongIsNamed) {
+TEST(Ppca, InvalidOptionReturnsInvalidArgument) {
   SeededBits bits(9);
   EXPECT_THAT(PublishedPpca(GoldenSplit(), {.sweeps = 0}, {.epsilon = 1}, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "sweeps"));

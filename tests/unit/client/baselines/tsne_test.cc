@@ -34,7 +34,7 @@ TEST(TsneAffinity, IsScikitLearns) {
 
 // Two pairs far apart: a perplexity of e^H with H the entropy of (p, (1-p)/2, (1-p)/2) gives the
 // partner exactly p.
-TEST(TsneAffinity, HasThePerplexityThatWasAskedFor) {
+TEST(TsneAffinity, RowsHaveRequestedPerplexity) {
   Matrix rows(4, 3);
   rows << 1, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 2;
   const double p = .8;
@@ -46,7 +46,7 @@ TEST(TsneAffinity, HasThePerplexityThatWasAskedFor) {
   EXPECT_NEAR(affinity(0, 2), (1 - p) / 8, 1e-9);
 }
 
-TEST(TsneAffinity, WhatIsWrongIsNamed) {
+TEST(TsneAffinity, InvalidInputReturnsInvalidArgument) {
   EXPECT_THAT(TsneAffinity(Matrix::Identity(5, 5), 4),
               FailsWith(absl::StatusCode::kInvalidArgument, "perplexity"));
   EXPECT_THAT(TsneAffinity(Matrix::Identity(5, 5), std::nan("")),
@@ -94,7 +94,7 @@ TEST(Tsne, PutsTargetsAmongTheirOwn) {
   }
 }
 
-TEST(Tsne, WhatIsWrongIsNamed) {
+TEST(Tsne, InvalidOptionReturnsInvalidArgument) {
   SeededBits bits(1);
   for (const auto& [options, field] : std::vector<std::pair<TsneOptions, std::string>>{
            {{.perplexity = 29}, "perplexity"},
@@ -107,11 +107,11 @@ TEST(Tsne, WhatIsWrongIsNamed) {
     EXPECT_THAT(Tsne(GoldenSplit(), options, bits),
                 FailsWith(absl::StatusCode::kInvalidArgument, field));
   }
-  EXPECT_THAT(CheckTsne({}, kMostTsneRows + 1),
+  EXPECT_THAT(CheckTsne({}, kMaxTsneRows + 1),
               FailsWith(absl::StatusCode::kInvalidArgument, "rows to embed"));
 }
 
-TEST(LastTsneAffinity, IsThatOfTheRowsAndPerplexityAskedForAndComputedOnceForEach) {
+TEST(LastTsneAffinity, RepeatedRowsAndPerplexityAreComputedOnce) {
   const Matrix rows = GoldenSplit().gallery.features;
   const Matrix others = rows.colwise().reverse();
   LastTsneAffinity last;
@@ -206,7 +206,7 @@ TEST(DpDsne, FollowsTsnesGradientUnderVanishingNoise) {
   EXPECT_LE((moved - gradient.normalized()).norm(), .03);
 }
 
-TEST(DpDsne, WhatIsWrongIsNamed) {
+TEST(DpDsne, InvalidOptionReturnsInvalidArgument) {
   SeededBits bits(1);
   DpDsneOptions options;
   options.tsne.perplexity = 8;
