@@ -129,10 +129,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 
 // Adds the server's name and a remedy to errors of the connection.
 absl::Status Explain(const ConnectionOptions& options, const absl::Status& status) {
-  // UNAVAILABLE from the server itself, about its store or collection; the second cell prefix is
-  // that of older servers.
-  for (const absl::string_view begin : {"the store is unavailable", "the cell index of collection",
-                                        "what answers for the cells", "embedding_version "}) {
+  // UNAVAILABLE from the server itself, about its store or collection.
+  for (const absl::string_view begin :
+       {"the store is unavailable", "what answers for the cells", "embedding_version "}) {
     if (absl::StartsWith(status.message(), begin)) return status;
   }
   if (status.code() == absl::StatusCode::kUnavailable) {

@@ -68,7 +68,7 @@ void CellsPreparer::PrepareCells(Entry* entry, const std::atomic<bool>& stopped)
   }
   absl::Status problem;
   if (!outcome.ok() && !stopped) {
-    problem = absl::UnavailableError(absl::StrCat("the cell index of collection ", name,
+    problem = absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
                                                   " could not be built: ", outcome.message()));
   }
   registry_->EndCells(entry, problem);

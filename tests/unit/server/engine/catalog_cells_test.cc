@@ -206,7 +206,7 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   Build();
   EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("birds")->cells_problem.ok(); }));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem,
-              FailsWith(kUnavailable, "the cell index of collection birds could not be built"));
+              FailsWith(kUnavailable, "cells of collection birds could not be built"));
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
   EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());

@@ -53,8 +53,7 @@ TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
-  EXPECT_THAT(RequireCells(Built()),
-              FailsWith(kUnavailable, "the cell index of collection birds is being built"));
+  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being built"));
 }
 
 TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
