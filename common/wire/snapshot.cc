@@ -118,9 +118,13 @@ absl::Status SnapshotReader::Damaged(absl::string_view what) const {
       absl::StrCat("block ", totals_.blocks(), " (", NameOf(type_), ") ", what));
 }
 
-absl::Status SnapshotReader::Handled(const absl::Status& status) const {
-  if (!absl::IsInvalidArgument(status)) return status;
+absl::Status SnapshotReader::Decoded(const absl::Status& status) const {
+  if (status.ok()) return status;
   return Damaged(absl::StrCat("is invalid: ", status.message()));
+}
+
+absl::Status SnapshotReader::Handled(const absl::Status& status) const {
+  return absl::IsInvalidArgument(status) ? Decoded(status) : status;
 }
 
 absl::Status SnapshotReader::Truncated() const {
@@ -231,7 +235,7 @@ absl::Status SnapshotReader::CheckOrder() const {
 
 absl::Status SnapshotReader::TakeCollection(absl::string_view body) {
   if (!Parse(body, &head_)) return Damaged("cannot be parsed");
-  PM_RETURN_IF_ERROR(Handled(FromProto(head_.parameters()).status()));
+  PM_RETURN_IF_ERROR(Decoded(FromProto(head_.parameters()).status()));
   return handlers_.collection ? Handled(handlers_.collection(head_)) : absl::OkStatus();
 }
 
@@ -239,7 +243,7 @@ absl::Status SnapshotReader::TakeAnchors(absl::string_view body) {
   v1::SnapshotAnchors part;
   if (!Parse(body, &part)) return Damaged("cannot be parsed");
   const absl::StatusOr<FloatMatrix> rows = FromProto("anchors", part.features());
-  PM_RETURN_IF_ERROR(Handled(rows.status()));
+  PM_RETURN_IF_ERROR(Decoded(rows.status()));
   const v1::PublicParameters& parameters = head_.parameters();
   const auto count = static_cast<uint64_t>(rows->rows());
   if (rows->cols() != static_cast<Eigen::Index>(parameters.feature_dim()) ||

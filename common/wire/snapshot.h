@@ -114,6 +114,7 @@ class SnapshotReader {
   absl::Status TakeEnd(absl::string_view body) const;
   // Errors of the current block.
   absl::Status Damaged(absl::string_view what) const;
+  absl::Status Decoded(const absl::Status& status) const;  // any error of decoding is damage
   absl::Status Handled(const absl::Status& status) const;
   absl::Status Truncated() const;
 

@@ -112,6 +112,9 @@ TEST(SnapshotDamage, HostileBlockIsNamed) {
   anchors.add_labels(2);
   EXPECT_THAT(read({good[0], Block(2, 2, anchors.SerializeAsString())}),
               FailsWith(kDataLoss, "block 2 (anchors) does not have the shape"));
+  anchors.mutable_features()->set_rows(UINT32_MAX);  // RESOURCE_EXHAUSTED in other messages
+  EXPECT_THAT(read({good[0], Block(2, 2, anchors.SerializeAsString())}),
+              FailsWith(kDataLoss, "block 2 (anchors) is invalid: anchors is 4294967295 x 3"));
   v1::SnapshotCollection head = HeadOf(SomeAnchors(), 3);
   head.mutable_parameters()->mutable_settings()->set_embedding_dim(0);
   EXPECT_THAT(read({Block(1, 1, head.SerializeAsString())}),

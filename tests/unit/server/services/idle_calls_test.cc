@@ -107,19 +107,19 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
 // The pauses are what is tested: each is shorter than the limit, together they are longer.
 class SlowCallsTest : public IdleCallsTest {
  protected:
-  SlowCallsTest() : IdleCallsTest(.9) {}
+  SlowCallsTest() : IdleCallsTest(2) {}
 };
 
 TEST_F(SlowCallsTest, SlowUploadContinues) {
   MakeBirds(1, false);
   const auto upload = Begin();
-  for (unsigned i = 0; i < 4; ++i) {
+  for (unsigned i = 0; i < 6; ++i) {
     ASSERT_TRUE(upload->writer->Write(Message("birds", MakeItems(1, i))));
-    absl::SleepFor(absl::Milliseconds(300));
+    absl::SleepFor(absl::Milliseconds(400));
   }
   upload->writer->WritesDone();
   EXPECT_THAT(FromGrpc(upload->writer->Finish()), IsOk());
-  EXPECT_EQ(upload->totals.inserted() + upload->totals.updated() + upload->totals.unchanged(), 4u);
+  EXPECT_EQ(upload->totals.inserted() + upload->totals.updated() + upload->totals.unchanged(), 6u);
 }
 
 }  // namespace
