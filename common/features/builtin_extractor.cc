@@ -44,11 +44,24 @@ Share ShareOf(float value, float low, float high, int bins) {
   return {lower, position - lower};
 }
 
+// OpenCV fills its tables for Lab at the first conversion without a lock: two first conversions at
+// once leak a table, and one may read the other's before it is filled.
+void FillLabTables() {
+  static const bool filled = [] {
+    cv::Mat lab;
+    cv::cvtColor(cv::Mat(1, 1, CV_32FC3, cv::Scalar()), lab, cv::COLOR_BGR2Lab);
+    return true;
+  }();
+  (void)filled;
+}
+
 class BuiltInExtractor final : public FeatureExtractor {
  public:
   BuiltInExtractor()
       : hog_(cv::Size(kSide, kSide), cv::Size(2 * kCell, 2 * kCell), cv::Size(kCell, kCell),
-             cv::Size(kCell, kCell), kOrientations) {}
+             cv::Size(kCell, kCell), kOrientations) {
+    FillLabTables();
+  }
 
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
     PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
