@@ -41,7 +41,7 @@ privatemail() {
   "$bin/client/privatemail" --server "$server" --trust "$trust" --key-file "$out/data/admin.key" --state "$out/state" "$@"
 }
 
-privatemail collection create birds --anchor-images "$out/anchors" --steps 10
+privatemail collection create birds --anchor-images "$out/anchors"
 privatemail ingest birds --images "$out/gallery"
 privatemail build birds
 privatemail budget set birds --epsilon 1 --delta 1e-4

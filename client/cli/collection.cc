@@ -123,6 +123,10 @@ absl::Status Health(Context& context, const std::string& collection) {
                          " is not serving: it is not built, or the server is ending"));
 }
 
+std::string StartName(const v1::EmbeddingSettings& settings) {
+  return settings.start() == v1::START_CLASSES ? "classes" : "random";
+}
+
 }  // namespace
 
 std::string CodeName(v1::CellCode code) {
@@ -152,6 +156,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"kernel", v1::Kernel_Name(p.settings().kernel())},
       {"label_graph", v1::LabelGraph_Name(p.settings().label_graph())},
       {"steps", p.settings().steps()},
+      {"start", StartName(p.settings())},
       {"start_stddev", p.settings().start_stddev()},
       {"normalise", p.settings().normalise()},
       {"cells", CellCounts(p)},
@@ -184,8 +189,8 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
                   Printable(p.extractor()), "\n  kernel ", v1::Kernel_Name(s.kernel()),
                   ", bandwidth ", s.kernel_bandwidth(), "; label graph ",
                   v1::LabelGraph_Name(s.label_graph()), ", alpha ", s.alpha(), "; ",
-                  Counted(s.steps(), "step"), ", start stddev ", s.start_stddev(),
-                  s.normalise() ? "" : ", not normalised", "\n");
+                  Counted(s.steps(), "step"), ", start ", StartName(s), ", stddev ",
+                  s.start_stddev(), s.normalise() ? "" : ", not normalised", "\n");
   if (p.cell_partitions().empty()) return text;
   absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
                   ", readable by every searcher",

@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
-#include "common/embedding/default_alpha.h"
+#include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -26,6 +26,7 @@ struct CreateOptions {
   ExtractorOptions extractor;
   EmbeddingSettings settings;
   bool alpha_given = false;
+  bool dim_given = false;
   std::vector<int64_t> cells;
   std::optional<CellCode> cell_code;
 };
@@ -50,12 +51,15 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   return absl::OkStatus();
 }
 
-std::string SettingsWarning(const EmbeddingSettings& settings, double span) {
-  if (settings.label_graph != LabelGraphKind::kDistance || !(settings.alpha * span < 40)) return "";
-  return absl::StrCat("alpha ", settings.alpha, " is too small to tell ", span,
-                      " classes apart with the distance graph, and a private query will hardly "
-                      "find its class: use --alpha ",
-                      std::ceil(600 / span) / 10, " or more");
+// usual: DefaultAlpha.
+std::string SettingsWarning(const EmbeddingSettings& settings, double usual) {
+  if (settings.label_graph != LabelGraphKind::kDistance || !(settings.alpha < usual * 2 / 3)) {
+    return "";
+  }
+  return absl::StrCat("alpha ", settings.alpha,
+                      " is too small to tell the classes apart with the distance graph, and a "
+                      "private query will hardly find its class: use --alpha ",
+                      std::ceil(10 * usual) / 10, " or more");
 }
 
 absl::Status CheckOptions(const CreateOptions& options) {
@@ -100,9 +104,10 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   request.set_name(options.name);
   PM_RETURN_IF_ERROR(FillAnchors(options, &request));
   PM_RETURN_IF_ERROR(CheckLabels(request));
-  const double span = LabelSpan(request.anchor_labels());
-  if (!options.alpha_given) {
-    options.settings.alpha = DefaultAlpha(options.settings.label_graph, span);
+  const double usual_alpha = DefaultAlpha(options.settings.label_graph, request.anchor_labels());
+  if (!options.alpha_given) options.settings.alpha = usual_alpha;
+  if (!options.dim_given) {
+    options.settings.embedding_dim = DefaultSettings(request.anchor_labels()).embedding_dim;
   }
   ToProto(options.settings, request.mutable_settings());
   PM_RETURN_IF_ERROR(FillCells(options, &request));
@@ -111,13 +116,14 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
                       transport.CreateCollection(request));
   Result result{.json = ToJson(response.collection()),
                 .text = CollectionToText(response.collection())};
-  if (const std::string warning = SettingsWarning(options.settings, span); !warning.empty()) {
+  if (const std::string warning = SettingsWarning(options.settings, usual_alpha);
+      !warning.empty()) {
     result.json["warnings"] = {warning};
     Warn(warning);
   }
   if (!options.alpha_given) {
     absl::StrAppend(&result.text, "  alpha ", options.settings.alpha,
-                    " was chosen for the labels' span of ", span, "; --alpha sets another\n");
+                    " was chosen for these labels; --alpha sets another\n");
   }
   return result;
 }
@@ -138,18 +144,18 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
   AddExtractorOptions(create, &options->extractor);
-  EmbeddingSettings& s = options->settings;
+  constexpr int32_t kManyClasses[] = {0, 1, 2};
+  EmbeddingSettings& s = options->settings = DefaultSettings(kManyClasses);
   AddEmbeddingOptions(create, &s);
   CLI::Option* alpha = create->add_option(
       "--alpha", s.alpha,
-      "Weight of the label graph; if absent 60 / (largest label - smallest + 1) for the distance "
-      "graph, .6 for the others");
+      "Weight of the label graph; if absent the number of classes for the balanced graph, 60 / "
+      "(largest label - smallest + 1) for the distance graph, .6 for the others");
   create->add_option("--steps", s.steps, "Iterations of client and server")->capture_default_str();
-  create->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
-      ->capture_default_str();
   create->add_flag_callback(
       "--no-normalise", [&s] { s.normalise = false; },
-      "Do not scale the iterates to Frobenius norm sqrt(n)");
+      "Do not normalise the iterates: to Frobenius norm sqrt(n), or with the balanced graph by "
+      "their class means");
   AddNumbers(
       create, "--cells", &options->cells,
       "Number of cells to partition the anchors into, for queries with --scheme cells; several "
@@ -162,8 +168,10 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "dimension and 4 more (scalar8); 8 to 64 bytes by product quantisation, trained on at least "
       "624 anchors (pq8 to pq64); or no vectors (none): searchers rank by coordinates in the "
       "embedding, which find little but the class");
-  SetRun(create, context, options, [alpha](const Context& shared, CreateOptions given) {
+  const CLI::Option* dim = create->get_option("--dim");
+  SetRun(create, context, options, [alpha, dim](const Context& shared, CreateOptions given) {
     given.alpha_given = alpha->count() > 0;
+    given.dim_given = dim->count() > 0;
     return Create(shared, std::move(given));
   });
 }

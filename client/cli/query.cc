@@ -25,8 +25,9 @@ constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-proce
 
 // Options that the cells scheme does not have. Whether it takes labels depends on the collection.
 constexpr const char* kSlotFlags[] = {
-    "--delta",  "--mechanism", "--radius",       "--private-iterations", "--post-process",
-    "--filter", "--dummies",   "--dummy-labels", "--compare-images",     "--report"};
+    "--delta",          "--mechanism", "--radius",  "--private-iterations",
+    "--post-process",   "--filter",    "--dummies", "--dummy-labels",
+    "--compare-images", "--report",    "--classes"};
 
 // Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
@@ -126,8 +127,10 @@ void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
       ->add_option("--post-process", slots->post_process,
                    "Joint: the party that runs the iterations after the noise, client or server")
       ->capture_default_str();
-  query->add_option("--dummies", slots->dummies_file,
-                    "Your own vectors to draw dummies from; the anchors if absent");
+  query->add_option(
+      "--dummies", slots->dummies_file,
+      "Public vectors of your own to draw dummies from; the anchors if absent. Epsilon "
+      "protects the target, not these; not with gauss-input");
   query->add_option("--dummy-labels", slots->dummy_labels_file, "Their labels");
 }
 
@@ -153,6 +156,14 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "choice of cells, whose items are ranked locally; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
+  query
+      ->add_option(
+          "--classes", slots.classes,
+          "Joint and anchored, without --label: the number of classes whose matches fill "
+          "-k, those that fit the anchors best. auto takes one class if it is sure, more if "
+          "not. The server sends matches of every class anyway, so this costs nothing and "
+          "it learns nothing")
+      ->capture_default_str();
   AddReleaseOptions(query, &slots);
   query->add_option(
       "--plan", options->plan_file,

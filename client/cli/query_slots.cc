@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/images.h"
 #include "client/cli/last_release.h"
@@ -74,6 +76,14 @@ absl::Status CheckOptions(const SlotsQuery& options) {
     return absl::InvalidArgumentError("give --dummies and --dummy-labels together");
   }
   return absl::OkStatus();
+}
+
+// 0 for auto.
+absl::StatusOr<int64_t> ClassesFrom(const std::string& text) {
+  int64_t classes = 0;
+  if (text == "auto" || (absl::SimpleAtoi(text, &classes) && classes >= 1)) return classes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--classes must be auto or a number of classes, but is \"", text, "\""));
 }
 
 absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& options,
@@ -197,12 +207,27 @@ void AddClouds(const SlotsOutcome& outcome, const SlotSchemeClient& client, Repo
   if (!coordinates.ok() || !server.ok()) return;
   const auto slots = static_cast<Eigen::Index>(client.parameters().slot_labels.size());
   const Matrix aligned = outcome.result.alignment.Apply(*coordinates);
-  report->slot = outcome.prepared.state.slot;
+  report->slot = outcome.prepared.state.places.front().slot;
   report->client_slots = coordinates->topRows(slots);
   report->client_anchors = coordinates->bottomRows(coordinates->rows() - slots);
   report->aligned_slots = aligned.topRows(slots);
   report->aligned_anchors = aligned.bottomRows(aligned.rows() - slots);
   report->server_anchors = server->cast<double>();
+}
+
+// Whether an item's class is one of those whose matches are read.
+bool IsInClasses(const SlotsOutcome& outcome, const PublicParameters& parameters, int32_t label) {
+  const std::vector<ClassPlaces>& places = outcome.prepared.state.places;
+  const int64_t slot = *parameters.SlotOf(label);  // checked by Finish
+  return std::any_of(places.begin(), places.end(),
+                     [&](const ClassPlaces& one) { return one.slot == slot; });
+}
+
+int64_t MatchesInClasses(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+  const std::vector<QueryMatch>& matches = outcome.result.matches;
+  return std::count_if(matches.begin(), matches.end(), [&](const QueryMatch& match) {
+    return IsInClasses(outcome, parameters, match.label);
+  });
 }
 
 // The report's and the terminal's view of a query. Plots need the server's anchors in the answer.
@@ -219,15 +244,27 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client
   for (const QueryMatch& match : outcome.result.matches) {
     ReportImage image = gallery.has_value() ? gallery->Picture(match.id, outcome.class_name)
                                             : ReportImage{"", match.id, false};
-    image.same_class = match.label == outcome.target.target.label;
+    image.same_class = IsInClasses(outcome, client.parameters(), match.label);
     report.private_matches.push_back(std::move(image));
   }
   if (outcome.prepared.state.expected.with_alignment) AddClouds(outcome, client, &report);
   return report;
 }
 
-nlohmann::json OutcomeJson(const SlotsOutcome& outcome, Scheme scheme,
-                           const std::vector<std::string>& warnings, const ReportQuery& report) {
+nlohmann::json ClassesJson(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+  nlohmann::json classes = nlohmann::json::array();
+  for (const ClassPlaces& one : outcome.prepared.state.places) {
+    classes.push_back({{"label", parameters.slot_labels[static_cast<size_t>(one.slot)]},
+                       {"class", parameters.ClassName(one.slot)},
+                       {"places", one.places},
+                       {"posterior", one.posterior}});
+  }
+  return classes;
+}
+
+nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& parameters,
+                           Scheme scheme, const std::vector<std::string>& warnings,
+                           const ReportQuery& report) {
   const QueryState& state = outcome.prepared.state;
   nlohmann::json compared = nlohmann::json::array();
   for (const ReportImage& image : report.non_private_matches) {
@@ -239,7 +276,9 @@ nlohmann::json OutcomeJson(const SlotsOutcome& outcome, Scheme scheme,
                          {"label", outcome.target.target.label},
                          {"label_guessed", outcome.target.guessed},
                          {"class", outcome.class_name},
+                         {"classes", ClassesJson(outcome, parameters)},
                          {"matches", ToJson(outcome.result.matches)},
+                         {"matches_in_classes", MatchesInClasses(outcome, parameters)},
                          {"non_private_matches", compared},
                          {"truncated", outcome.result.truncated},
                          {"warnings", warnings},
@@ -270,11 +309,25 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
   return absl::StrCat(images[i].same_class ? "= " : "  ", Printable(images[i].caption));
 }
 
-std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
+// "heron .61 (5 of 8), gull .22 (3 of 8)"
+std::string ClassesText(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+  std::vector<std::string> classes;
+  for (const ClassPlaces& one : outcome.prepared.state.places) {
+    classes.push_back(absl::StrFormat("%s %.2f (%d of %d)",
+                                      Printable(parameters.ClassName(one.slot)), one.posterior,
+                                      one.places, outcome.prepared.state.expected.k));
+  }
+  return absl::StrJoin(classes, ", ");
+}
+
+std::string ToText(const SlotsOutcome& outcome, const PublicParameters& parameters,
+                   const ReportQuery& report) {
   std::ostringstream text;
-  text << "\nquery " << Printable(outcome.target.name) << "   class "
-       << Printable(outcome.class_name)
-       << (outcome.target.guessed ? " (guessed from the anchors)" : "") << "\n";
+  text << "\nquery " << Printable(outcome.target.name) << "   "
+       << (outcome.target.guessed
+               ? "classes that fit the anchors best: " + ClassesText(outcome, parameters)
+               : absl::StrCat("class ", Printable(outcome.class_name)))
+       << "\n";
   const std::vector<QueryMatch>& matches = outcome.result.matches;
   const size_t rows = std::max(report.non_private_matches.size(), matches.size());
   const bool compared = !report.non_private_matches.empty();
@@ -284,14 +337,18 @@ std::string ToText(const SlotsOutcome& outcome, const ReportQuery& report) {
     if (compared) {
       text << std::left << std::setw(39) << Cell(report.non_private_matches, i) << std::right;
     }
-    text << Cell(report.private_matches, i) << "\n";
+    text << Cell(report.private_matches, i);
+    if (i < matches.size()) {
+      text << "  class " << Printable(parameters.ClassName(*parameters.SlotOf(matches[i].label)));
+    }
+    text << "\n";
     if (i < matches.size() && !matches[i].payload.empty()) {
       text << std::string(compared ? 47 : 8, ' ')
            << Printable(Line(nlohmann::json::parse(matches[i].payload))) << "\n";
     }
   }
-  text << "      (= marks the class "
-       << (outcome.target.guessed ? "guessed for the query)\n" : "given for the query)\n");
+  text << "      " << MatchesInClasses(outcome, parameters) << " of " << matches.size()
+       << (outcome.target.guessed ? " have one of these classes (=)\n" : " have the class (=)\n");
   for (const std::string& fact : report.facts) text << "  " << fact << "\n";
   if (outcome.result.truncated) {
     text << (outcome.prepared.request.has_filter()
@@ -310,7 +367,9 @@ absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& clien
   for (const SlotsOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
     const ReportQuery& report = reports.emplace_back(ToReport(outcome, client, gallery));
-    Print({.json = OutcomeJson(outcome, scheme, warnings, report), .text = ToText(outcome, report)},
+    const PublicParameters& parameters = client.parameters();
+    Print({.json = OutcomeJson(outcome, parameters, scheme, warnings, report),
+           .text = ToText(outcome, parameters, report)},
           context.json);
   }
   if (!report_file.has_value() || reports.empty()) return absl::OkStatus();
@@ -326,6 +385,7 @@ absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& clien
 absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_RETURN_IF_ERROR(ParseTexts(&options));
   const PrivacyCost& cost = options.query.cost;
+  PM_ASSIGN_OR_RETURN(const int64_t classes, ClassesFrom(options.classes));
   // Everything that can fail on this machine precedes the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -333,7 +393,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
                       CreateClient(transport, options, &collection));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadTargets(options.targets, *client));
+                      ReadTargets(options.targets, *client, options.query.k, classes));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
                       OpenGallery(options, client->parameters()));

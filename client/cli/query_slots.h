@@ -28,6 +28,7 @@ struct SlotsQuery {
   std::string filter;  // JSON; empty: none
   std::string compare_images;
   std::string report_file;
+  std::string classes = "auto";  // without labels: classes to read matches of, a number or auto
 };
 
 // Queries for each target in turn and prints each answer. Failures that this machine can detect

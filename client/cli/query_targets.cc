@@ -148,8 +148,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "--label", options->labels,
       "Class of the query, number or name; one for all queries or one each; - reads one a line "
       "from "
-      "standard input, hidden from process lists; guessed from the anchors if absent. Never sent, "
-      "but mechanisms of Inference Privacy do not hide it");
+      "standard input, hidden from process lists; see --classes if absent. Never sent, but "
+      "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
 
@@ -202,11 +202,15 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client) {
+                                                     const SlotSchemeClient& client, int64_t k,
+                                                     int64_t classes) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
   for (NamedTarget& target : targets) {
     if (!target.guessed) continue;
-    PM_ASSIGN_OR_RETURN(target.target.label, client.GuessLabel(target.target.features));
+    PM_ASSIGN_OR_RETURN(target.target.places,
+                        client.AllotClasses(target.target.features, k, classes));
+    const auto best = static_cast<size_t>(target.target.places.front().slot);
+    target.target.label = client.parameters().slot_labels[best];
   }
   return targets;
 }

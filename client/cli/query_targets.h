@@ -29,7 +29,7 @@ struct NamedTarget {
   std::string image = {};           // path; empty for a vector
   std::optional<int64_t> row = {};  // of vectors_file
   Target target = {};
-  bool guessed = false;  // no label was given: the class is guessed from the anchors
+  bool guessed = false;  // no label was given: classes are ranked by the anchors
   double features_ms = 0;
 };
 
@@ -55,11 +55,13 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
                                                       const PublicParameters& parameters);
 
-// Targets with given or guessed labels.
+// Targets with given labels, or with the classes that fit best (SlotSchemeClient::AllotClasses):
+// `classes` of them for k matches, or as many as it takes if 0.
 // INVALID_ARGUMENT naming the option: options, files, rows or labels are wrong.
 // FAILED_PRECONDITION: the extractor is not the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client);
+                                                     const SlotSchemeClient& client, int64_t k,
+                                                     int64_t classes);
 
 }  // namespace privatemail::client::cli
 

@@ -159,7 +159,8 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
   const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
-  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, slot, expected, response));
+  const std::vector<ClassPlaces> places = {{.slot = slot, .places = expected.k, .posterior = 1}};
+  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, places, expected, response));
   std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
                                   Printable(parameters.ClassName(slot)), "\n");
   for (size_t i = 0; i < result.matches.size(); ++i) {

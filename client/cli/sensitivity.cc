@@ -168,7 +168,14 @@ Matrix SeededStart(Eigen::Index n, const SensitivityOptions& options) {
   return Matrix::NullaryExpr(n, options.settings.embedding_dim, [&] { return normal(generator); });
 }
 
-absl::StatusOr<Matrix> Start(Eigen::Index n, const SensitivityOptions& options) {
+absl::StatusOr<Matrix> Start(const std::vector<int32_t>& labels,
+                             const SensitivityOptions& options) {
+  const auto n = static_cast<Eigen::Index>(labels.size());
+  if (options.settings.start == StartKind::kClasses) {
+    const LabelGraph graph(labels, options.settings.label_graph,
+                           options.settings.KernelDenominator());
+    return options.settings.start_stddev * graph.CodeOfRows(options.settings.embedding_dim);
+  }
   if (options.seeded) return SeededStart(n, options);
   SecureBits bits;
   return NormalStart(n, options.settings.embedding_dim, options.settings.start_stddev, bits);
@@ -218,7 +225,7 @@ absl::StatusOr<BoundQuestion> ReadQuestion(const SensitivityOptions& options,
                      ", but is ", options.targets));
   }
   labels.insert(labels.end(), anchors.begin(), anchors.end());
-  PM_ASSIGN_OR_RETURN(question.start, Start(static_cast<Eigen::Index>(labels.size()), options));
+  PM_ASSIGN_OR_RETURN(question.start, Start(labels, options));
   if (bound.needs_anchors) {
     PM_ASSIGN_OR_RETURN(question.anchors, ReadAnchors(options.anchors_file, anchors.size()));
   }
@@ -262,8 +269,6 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
                       "Their vectors (.npy .fvecs .csv), for known-anchors");
   AddEmbeddingOptions(command, &s);
   command->add_option("--alpha", s.alpha, "Weight of the label graph")->capture_default_str();
-  command->add_option("--start-stddev", s.start_stddev, "Standard deviation of the start")
-      ->capture_default_str();
   CLI::Option* changed =
       command
           ->add_option("--changed", options->changed,

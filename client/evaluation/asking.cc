@@ -39,7 +39,7 @@ JointSetting WithoutSlots(const Scene& scene, int64_t slot) {
           .pool = std::nullopt,
           .of_slot = {with.of_slot[static_cast<size_t>(slot)]},
           .label_graph = std::move(graph),
-          .class_means = with.class_means.row(slot)};
+          .slot_of_anchor = {}};
 }
 
 int64_t WrongSlot(int64_t slot, int64_t slots, uint64_t seed) {

@@ -14,7 +14,7 @@
 #include "client/flags/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/default_alpha.h"
+#include "common/embedding/default_settings.h"
 #include "common/features/feature_extractor.h"
 
 namespace privatemail::client {
@@ -260,6 +260,7 @@ std::vector<std::pair<std::string, std::string>> SettingsOf(const Study& study) 
           {"--dim", absl::StrCat(s.embedding_dim)},
           {"--steps (T)", absl::StrCat(s.steps)},
           {"Scaled in every step", s.normalise ? "yes" : "no"},
+          {"--start", cli::NameOf(cli::kStartNames, s.start)},
           {"Standard deviation of the start", FormatExact(s.start_stddev)},
           {"--epsilons (cells have their own)",
            absl::StrJoin(study.epsilons, ", ",
@@ -305,7 +306,7 @@ absl::StatusOr<Study> StudyOf(const EvaluationOptions& options) {
   PM_ASSIGN_OR_RETURN(const Data all, ReadData(options));
   study.data = ClassesOf(all.rows, half);
   if (!preset && !Given(options, "--alpha")) {
-    study.settings.alpha = DefaultAlpha(study.settings.label_graph, LabelSpan(study.data.labels));
+    study.settings.alpha = DefaultAlpha(study.settings.label_graph, study.data.labels);
   }
   study.about = absl::StrCat(study.data.features.rows(), " rows of ", study.data.features.cols(),
                              " values, ", CountClasses(study.data), " classes");

@@ -41,11 +41,11 @@ std::string DigestOfProgram() {
 }
 
 std::string Describe(const EmbeddingSettings& s) {
-  return absl::StrCat("kernel_bandwidth ", FormatExact(s.kernel_bandwidth), "\nalpha ",
-                      FormatExact(s.alpha), "\nkernel ", static_cast<int>(s.kernel),
-                      "\nlabel_graph ", static_cast<int>(s.label_graph), "\nembedding_dim ",
-                      s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ", s.normalise,
-                      "\nstart_stddev ", FormatExact(s.start_stddev));
+  return absl::StrCat(
+      "kernel_bandwidth ", FormatExact(s.kernel_bandwidth), "\nalpha ", FormatExact(s.alpha),
+      "\nkernel ", static_cast<int>(s.kernel), "\nlabel_graph ", static_cast<int>(s.label_graph),
+      "\nembedding_dim ", s.embedding_dim, "\nsteps ", s.steps, "\nnormalise ", s.normalise,
+      "\nstart_stddev ", FormatExact(s.start_stddev), "\nstart ", static_cast<int>(s.start));
 }
 
 Anchors AnchorsOf(const Trial& trial) {

@@ -39,6 +39,10 @@ void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {
             "Graph over the labels");
   AddChoice(command, "--kernel", &settings->kernel, kKernelNames,
             "Denominator of the feature kernel");
+  AddChoice(command, "--start", &settings->start, kStartNames,
+            "What the embedding starts from: normal draws, or a public point for each class");
+  command->add_option("--start-stddev", settings->start_stddev, "Standard deviation of the start")
+      ->capture_default_str();
 }
 
 }  // namespace privatemail::client::cli

@@ -19,11 +19,15 @@ inline const std::map<std::string, KernelConvention> kKernelNames = {
     {"sigma_squared", KernelConvention::kSigmaSquared}};
 
 inline const std::map<std::string, LabelGraphKind> kLabelGraphNames = {
+    {"balanced", LabelGraphKind::kBalanced},
     {"distance", LabelGraphKind::kDistance},
     {"kernel", LabelGraphKind::kKernel},
     {"one_hot_kernel", LabelGraphKind::kOneHotKernel}};
 
-// "distance, kernel or one_hot_kernel"
+inline const std::map<std::string, StartKind> kStartNames = {{"random", StartKind::kRandom},
+                                                             {"classes", StartKind::kClasses}};
+
+// "sigma, sigma_squared or two_sigma_squared"
 template <typename Value>
 std::string JoinNames(const std::map<std::string, Value>& names) {
   std::string list;
@@ -65,7 +69,7 @@ std::string NameOf(const std::map<std::string, Value>& names, Value value) {
 // has it as a flag, the message begins with the flag, "--delta must be given".
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
 
-// --bandwidth, --dim, --label-graph and --kernel.
+// --bandwidth, --dim, --label-graph, --kernel, --start and --start-stddev.
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings);
 
 }  // namespace privatemail::client::cli

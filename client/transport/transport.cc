@@ -21,6 +21,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
+#include "common/wire/parameters_proto.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
@@ -206,6 +207,7 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::st
   v1::GetCollectionRequest request;
   request.set_collection(name);
   request.set_with_changes(with_changes);
+  request.set_parameters_level(kParametersLevel);
   PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse response,
                       Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::GetCollection,
                                                  request, OnRateLimit::kWait));

@@ -16,7 +16,6 @@ absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const A
                                      const LabelGraph& label_graph, const StepObserver& observer,
                                      const AffinityOperator* feature_graph = nullptr) {
   const EmbeddingSettings& settings = parameters.settings;
-  const RowShare& share = *label_graph.share();
   EmbeddedRows result;
   result.plan = plan;
   std::unique_ptr<const AffinityOperator> made;
@@ -27,10 +26,8 @@ absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const A
   Vector degrees;
   PM_ASSIGN_OR_RETURN(
       result.coordinates,
-      SmlqIterate(DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
-                                     settings.start_stddev, share.first_row()),
-                  *feature_graph, label_graph, settings.alpha, settings.steps, settings.normalise,
-                  observer, &degrees));
+      SmlqIterate(PublicStart(parameters, label_graph), *feature_graph, label_graph, settings.alpha,
+                  settings.steps, settings.normalise, observer, &degrees));
   const ProductObserver watch = [&](double) { return observer(settings.steps, settings.steps); };
   PM_ASSIGN_OR_RETURN(result.objective,
                       SmlqObjective(result.coordinates, *feature_graph, degrees, label_graph,
@@ -39,6 +36,20 @@ absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const A
 }
 
 }  // namespace
+
+Matrix PublicStart(const PublicParameters& parameters, const LabelGraph& label_graph) {
+  const EmbeddingSettings& settings = parameters.settings;
+  switch (settings.start) {
+    case StartKind::kClasses:
+      return settings.start_stddev * label_graph.CodeOfRows(settings.embedding_dim);
+    case StartKind::kRandom: {
+      const RowShare& share = *label_graph.share();
+      return DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
+                                settings.start_stddev, share.first_row());
+    }
+  }
+  __builtin_unreachable();
+}
 
 AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows) {
   return PlanAffinity({.rows = rows,

@@ -33,8 +33,12 @@ AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows
 // FAILED_PRECONDITION: processes cannot share the rows, since the plan is not factored.
 absl::Status CheckShareable(const AffinityPlan& plan);
 
+// The start of an embedding without noise, for the graph's local rows (n x embedding_dim):
+// DeterministicStart from the fingerprint, or the class code, as settings.start says.
+Matrix PublicStart(const PublicParameters& parameters, const LabelGraph& label_graph);
+
 // Embeds rows of length 1 (PRIVACY.md section 1 step 5) by settings.steps iterations from
-// DeterministicStart, without noise. Pure and thread-safe. The same bits for rows in memory or in a
+// PublicStart, without noise. Pure and thread-safe. The same bits for rows in memory or in a
 // file, in any blocks and any number of processes.
 // - labels: one a row
 // - feature_graph: the operator of PlanEmbedding for these rows; null: created here

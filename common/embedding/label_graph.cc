@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -9,32 +11,56 @@
 namespace privatemail {
 namespace {
 
-// A between classes, given each class's label and number of rows.
-Matrix ClassAffinity(const Vector& label, const Vector& count, LabelGraphKind kind,
-                     double kernel_denominator) {
-  const Eigen::Index classes = label.size();
-  Matrix distance(classes, classes);
-  for (Eigen::Index a = 0; a < classes; ++a) {
-    distance.row(a) = (label.array() - label[a]).abs().transpose();
+// sum_b |label_a - label_b| v_b for each class a, by sums over the ascending labels. v: C x k.
+Matrix MultiplyDistance(const Vector& label, const Matrix& v) {
+  // Labels around 0 lose the fewest digits.
+  const Vector y = label.array() - label[label.size() / 2];
+  const RowVector all = v.colwise().sum();
+  const RowVector all_moments = y.transpose() * v;
+  RowVector sum = RowVector::Zero(v.cols());
+  RowVector moments = RowVector::Zero(v.cols());
+  Matrix product(v.rows(), v.cols());
+  for (Eigen::Index a = 0; a < v.rows(); ++a) {
+    sum += v.row(a);
+    moments += y[a] * v.row(a);
+    product.row(a) = y[a] * (2 * sum - all) - 2 * moments + all_moments;
   }
-  switch (kind) {
-    case LabelGraphKind::kKernel:
-      return (-distance.array().square() / kernel_denominator).exp();
-    case LabelGraphKind::kOneHotKernel:
-      // One-hot rows of different classes are sqrt(2) apart.
-      return (distance.array() > 0)
-          .select(std::exp(-2 / kernel_denominator), Matrix::Ones(classes, classes));
-    case LabelGraphKind::kDistance: {
-      const double rows = count.sum();
-      const Vector mean = distance * count / rows;
-      const double grand_mean = mean.dot(count) / rows;
-      Matrix centred = distance;
-      centred.colwise() -= mean;
-      centred.rowwise() -= mean.transpose();
-      return -0.5 * (centred.array() + grand_mean);
+  return product;
+}
+
+// A v for A = -1/2 J |label_a - label_b| J, where J centres over rows: class b has count[b] rows,
+// whose sums are v.
+Matrix MultiplyCentredDistance(const Vector& label, const Vector& count, const Matrix& v) {
+  const double rows = count.sum();
+  const Vector mean = MultiplyDistance(label, count) / rows;
+  const double grand_mean = mean.dot(count) / rows;
+  const RowVector all = v.colwise().sum();
+  Matrix product = MultiplyDistance(label, v);
+  product.noalias() -= mean * all;
+  product.rowwise() -= mean.transpose() * v - grand_mean * all;
+  return -0.5 * product;
+}
+
+// sum_b exp(-(label_a - label_b)^2 / denominator) v_b; beyond the reach each term underflows to 0.
+Matrix MultiplyKernel(const Vector& label, double denominator, const Matrix& v) {
+  constexpr double kLargestExponent = 746;
+  const double reach = std::sqrt(kLargestExponent * denominator);
+  Matrix product = Matrix::Zero(v.rows(), v.cols());
+  Eigen::Index first = 0;
+  for (Eigen::Index a = 0; a < v.rows(); ++a) {
+    while (label[a] - label[first] > reach) ++first;
+    for (Eigen::Index b = first; b < v.rows() && label[b] - label[a] <= reach; ++b) {
+      const double distance = label[a] - label[b];
+      product.row(a) += std::exp(-distance * distance / denominator) * v.row(b);
     }
   }
-  __builtin_unreachable();
+  return product;
+}
+
+// One-hot rows of different classes are sqrt(2) apart.
+Matrix MultiplyOneHotKernel(double denominator, const Matrix& v) {
+  const double other = std::exp(-2 / denominator);
+  return ((1 - other) * v).rowwise() + other * v.colwise().sum();
 }
 
 }  // namespace
@@ -43,6 +69,41 @@ std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels) {
   std::map<int32_t, int64_t> rows_of_label;
   for (const int32_t label : labels) ++rows_of_label[label];
   return rows_of_label;
+}
+
+Matrix ClassCode(Eigen::Index classes, Eigen::Index k) {
+  const auto count = static_cast<double>(classes);
+  Matrix code = Matrix::Zero(classes, k);
+  if (k == 1 && classes > 1) {
+    const double unit = std::sqrt(3 / (count * count - 1));
+    for (Eigen::Index c = 0; c < classes; ++c) {
+      code(c, 0) = unit * (2 * static_cast<double>(c) + 1 - count);
+    }
+    return code;
+  }
+  for (Eigen::Index j = 0; j < std::min(k, classes - 1); ++j) {
+    const Eigen::Index frequency = j / 2 + 1;
+    const bool alternates = 2 * frequency == classes;
+    for (Eigen::Index c = 0; c < classes; ++c) {
+      // Reduced first, so that large classes lose no digits.
+      const auto turn = static_cast<double>(frequency * c % classes) / count;
+      const double angle = 2 * std::numbers::pi * turn;
+      code(c, j) = alternates   ? (c % 2 == 0 ? 1 : -1)
+                   : j % 2 == 0 ? std::numbers::sqrt2 * std::cos(angle)
+                                : std::numbers::sqrt2 * std::sin(angle);
+    }
+  }
+  return code;
+}
+
+double ClassCodeSpacing(Eigen::Index classes, Eigen::Index k) {
+  const Matrix code = ClassCode(classes, k);
+  // The closest are neighbours; on a line the last and the first are none.
+  double closest = std::numeric_limits<double>::infinity();
+  for (Eigen::Index c = 0; c + (k == 1 ? 1 : 0) < classes; ++c) {
+    closest = std::min(closest, (code.row((c + 1) % classes) - code.row(c)).norm());
+  }
+  return closest;
 }
 
 LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,
@@ -54,14 +115,16 @@ LabelGraph::LabelGraph(absl::Span<const int32_t> labels,
                        const std::map<int32_t, int64_t>& rows_of_label,
                        std::shared_ptr<const RowShare> share, LabelGraphKind kind,
                        double kernel_denominator)
-    : share_(std::move(share)) {
+    : share_(std::move(share)),
+      kind_(kind),
+      kernel_denominator_(kernel_denominator),
+      label_(static_cast<Eigen::Index>(rows_of_label.size())),
+      count_(label_.size()) {
   std::vector<int32_t> distinct;
-  Vector label_values(static_cast<Eigen::Index>(rows_of_label.size()));
-  Vector count(label_values.size());
   for (const auto& [label, rows] : rows_of_label) {
     const auto at = static_cast<Eigen::Index>(distinct.size());
-    label_values[at] = label;
-    count[at] = static_cast<double>(rows);
+    label_[at] = label;
+    count_[at] = static_cast<double>(rows);
     distinct.push_back(label);
   }
   class_of_row_.reserve(labels.size());
@@ -69,44 +132,80 @@ LabelGraph::LabelGraph(absl::Span<const int32_t> labels,
     const auto at = std::lower_bound(distinct.begin(), distinct.end(), label) - distinct.begin();
     class_of_row_.push_back(static_cast<int32_t>(at));
   }
-  affinity_ = ClassAffinity(label_values, count, kind, kernel_denominator);
-  class_degree_ = affinity_ * count;
+  // The code and centred distances sum to 0 over all rows.
+  const bool centred = kind == LabelGraphKind::kBalanced || kind == LabelGraphKind::kDistance;
+  class_degree_ = centred ? Vector(Vector::Zero(classes())) : Vector(MultiplyAffinity(count_));
 }
 
 void LabelGraph::AddClassSums(const Matrix& v, Eigen::Index first, Eigen::Index count,
                               Vector* sums) const {
-  Eigen::Map<Matrix> of_class(sums->data(), affinity_.rows(), v.cols());
+  Eigen::Map<Matrix> of_class(sums->data(), classes(), v.cols());
   for (Eigen::Index i = first; i < first + count; ++i) of_class.row(class_of_row_[i]) += v.row(i);
+}
+
+absl::StatusOr<Matrix> LabelGraph::ClassSums(const Matrix& v) const {
+  PM_ASSIGN_OR_RETURN(
+      const Vector sums,
+      share_->Sum(classes() * v.cols(), [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
+        AddClassSums(v, first, count, sum);
+      }));
+  return Matrix(Eigen::Map<const Matrix>(sums.data(), classes(), v.cols()));
 }
 
 Matrix LabelGraph::MultiplyLaplacian(const Matrix& v) const {
   Matrix product = Matrix::Zero(v.rows(), v.cols());
-  const Vector class_sums = SumOverRows(share_->groups(), affinity_.rows() * v.cols(),
+  const Vector class_sums = SumOverRows(share_->groups(), classes() * v.cols(),
                                         [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
                                           AddClassSums(v, first, count, sums);
                                         });
-  AddLaplacian(1, v, class_sums, &product);
+  AddLaplacian(1, v, Eigen::Map<const Matrix>(class_sums.data(), classes(), v.cols()), &product);
   return product;
 }
 
 absl::Status LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
-  PM_ASSIGN_OR_RETURN(const Vector class_sums,
-                      share_->Sum(affinity_.rows() * v.cols(),
-                                  [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
-                                    AddClassSums(v, first, count, sums);
-                                  }));
+  PM_ASSIGN_OR_RETURN(const Matrix class_sums, ClassSums(v));
   AddLaplacian(weight, v, class_sums, sum);
   return absl::OkStatus();
 }
 
-void LabelGraph::AddLaplacian(double weight, const Matrix& v, const Vector& class_sums,
+Matrix LabelGraph::MultiplyAffinity(const Matrix& class_sums) const {
+  switch (kind_) {
+    case LabelGraphKind::kDistance:
+      return MultiplyCentredDistance(label_, count_, class_sums);
+    case LabelGraphKind::kKernel:
+      return MultiplyKernel(label_, kernel_denominator_, class_sums);
+    case LabelGraphKind::kOneHotKernel:
+      return MultiplyOneHotKernel(kernel_denominator_, class_sums);
+    case LabelGraphKind::kBalanced: {
+      const Matrix code = ClassCode(classes(), class_sums.cols());
+      const Matrix means = count_.cwiseInverse().asDiagonal() * class_sums;
+      return -code * (code.transpose() * means) * (count_.sum() / static_cast<double>(classes()));
+    }
+  }
+  __builtin_unreachable();
+}
+
+void LabelGraph::AddLaplacian(double weight, const Matrix& v, const Matrix& class_sums,
                               Matrix* sum) const {
-  const Matrix affine_sum =
-      affinity_ * Eigen::Map<const Matrix>(class_sums.data(), affinity_.rows(), v.cols());
+  const Matrix affine_sum = MultiplyAffinity(class_sums);
   for (Eigen::Index i = 0; i < size(); ++i) {
     const int32_t c = class_of_row_[i];
     sum->row(i) += weight * (class_degree_[c] * v.row(i) - affine_sum.row(c));
   }
+}
+
+Matrix LabelGraph::CodeOfRows(Eigen::Index k) const {
+  const Matrix code = ClassCode(classes(), k);
+  Matrix rows(size(), k);
+  for (Eigen::Index i = 0; i < size(); ++i) rows.row(i) = code.row(class_of_row_[i]);
+  return rows;
+}
+
+absl::StatusOr<Matrix> LabelGraph::ClassMeansInCode(const Matrix& v) const {
+  PM_ASSIGN_OR_RETURN(const Matrix class_sums, ClassSums(v));
+  const Matrix means = count_.cwiseInverse().asDiagonal() * class_sums;
+  return Matrix(ClassCode(classes(), v.cols()).transpose() * means /
+                static_cast<double>(classes()));
 }
 
 }  // namespace privatemail

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
 #include "common/numerics/row_share.h"
@@ -16,17 +17,33 @@ namespace privatemail {
 
 // Numbers are those of v1.LabelGraph and enter a collection's digest.
 enum class LabelGraphKind {
-  // A = -1/2 J |y_i - y_j| J, J = I - 11'/n: the authors' released code. The default.
+  // A = -1/2 J |y_i - y_j| J, J = I - 11'/n: the authors' released code.
   kDistance = 1,
   kKernel = 2,        // Gaussian kernel over the integer labels: the second paper's text
   kOneHotKernel = 3,  // Gaussian kernel over one-hot labels: the first paper
+  // L_Y x = n Phi (Phi' M x) / C at the rows of each class: Phi the class code (C x k, below), M x
+  // the mean of each class. Ours; PRIVACY.md section 1.
+  // - Every class weighs 1/C, however many rows it has, and labels enter by their order alone. So
+  //   clouds with other rows of the same classes have the same image of the classes.
+  // - All k directions of the code share one eigenvalue, so no number of steps collapses them.
+  kBalanced = 4,
 };
 
 std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels);
 
+// Phi, a public point for each class: C x k, columns centred and orthogonal with mean square 1.
+// Row c for k >= 2: sqrt(2) (cos, sin)(2 pi h c / C) for h = 1, 2, ... (the alternating column of
+// an even C: 1, -1, ...); for k = 1: equally spaced on a line. Columns beyond the C - 1 that exist
+// are zero.
+Matrix ClassCode(Eigen::Index classes, Eigen::Index k);
+
+// Distance of the closest two rows of ClassCode.
+double ClassCodeSpacing(Eigen::Index classes, Eigen::Index k);
+
 // The Laplacian L_Y = Diag(A 1) - A. A_ij depends on the classes of i and j only, so a product
 // needs only the sum of each class; A's diagonal cancels.
-// - O(n k + C^2 k) time, O(n + C^2) memory for C classes; exact up to rounding.
+// - O(n k + C k) time and O(n + C) memory for C classes (kKernel: C k times the labels within
+//   reach of the kernel); exact up to rounding.
 // - Classes are summed in groups of rows (row_share.h).
 // - Immutable and thread-safe. Labels by slot are public, and so is a client's graph.
 class LabelGraph {
@@ -37,6 +54,7 @@ class LabelGraph {
   LabelGraph(absl::Span<const int32_t> labels, const std::map<int32_t, int64_t>& rows_of_label,
              std::shared_ptr<const RowShare> share, LabelGraphKind kind, double kernel_denominator);
 
+  LabelGraphKind kind() const { return kind_; }
   // Local rows.
   Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
   const std::shared_ptr<const RowShare>& share() const { return share_; }
@@ -50,13 +68,25 @@ class LabelGraph {
   // Adds weight * L_Y v to `sum`, both over local rows. Errors: those of the share.
   absl::Status AddLaplacian(double weight, const Matrix& v, Matrix* sum) const;
 
+  // The class code of each local row: size() x k.
+  Matrix CodeOfRows(Eigen::Index k) const;
+  // Phi' M v / C, k x k: the class means of v (over all rows) in terms of the class code; I where
+  // they equal it. v: local rows. Errors: those of the share.
+  absl::StatusOr<Matrix> ClassMeansInCode(const Matrix& v) const;
+
  private:
+  Eigen::Index classes() const { return count_.size(); }
   void AddClassSums(const Matrix& v, Eigen::Index first, Eigen::Index count, Vector* sums) const;
-  void AddLaplacian(double weight, const Matrix& v, const Vector& class_sums, Matrix* sum) const;
+  absl::StatusOr<Matrix> ClassSums(const Matrix& v) const;
+  void AddLaplacian(double weight, const Matrix& v, const Matrix& class_sums, Matrix* sum) const;
+  Matrix MultiplyAffinity(const Matrix& class_sums) const;  // C x k
 
   std::shared_ptr<const RowShare> share_;
+  LabelGraphKind kind_;
+  double kernel_denominator_;
   std::vector<int32_t> class_of_row_;  // n, index into the distinct labels in ascending order
-  Matrix affinity_;                    // C x C: A between rows of two classes
+  Vector label_;                       // C, ascending
+  Vector count_;                       // C: rows of all processes
   Vector class_degree_;                // C: row sum of A, diagonal included
 };
 

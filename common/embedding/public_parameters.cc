@@ -58,6 +58,28 @@ absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings
                    ", but are ", anchors));
 }
 
+// Coordinates on the wire are rounded by at most 2^-24 of their size, which is at most sqrt(3) in a
+// class code. Noise and other classes' items need far more room than that.
+constexpr double kLeastSpacing = 1000 * 0x1p-24 * 1.7321;
+
+absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
+  if (settings.label_graph != LabelGraphKind::kBalanced && settings.start != StartKind::kClasses) {
+    return absl::OkStatus();
+  }
+  const auto k = static_cast<Eigen::Index>(settings.embedding_dim);
+  if (static_cast<size_t>(k) >= classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("embedding_dim must be at most ", classes - 1, ", one less than the ", classes,
+                     " classes, with the label graph balanced or the start classes, but is ", k));
+  }
+  const double spacing = ClassCodeSpacing(static_cast<Eigen::Index>(classes), k);
+  if (spacing >= kLeastSpacing) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot_labels: the points of ", classes, " classes in ", k, " dimensions are ",
+                   spacing, " apart, but must be at least ", kLeastSpacing,
+                   " for coordinates in single precision: use cells, which need no classes"));
+}
+
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
   if (!names.empty() && names.size() != classes) {
     return absl::InvalidArgumentError(
@@ -105,8 +127,9 @@ absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_code
 
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
   if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("slot_labels must hold at most ", kMaxSlots,
-                                                 " classes, but hold ", labels.size()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot_labels must hold at most ", kMaxSlots, " classes, but hold ",
+                   labels.size(), ": use coarser classes with cells, which need none"));
 }
 
 }  // namespace
@@ -170,6 +193,7 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
     return absl::InvalidArgumentError(absl::StrCat(
         "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
   }
+  PM_RETURN_IF_ERROR(CheckClassCode(settings, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
   PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
@@ -214,6 +238,9 @@ std::string Fingerprint(const PublicParameters& p) {
   }
   if (p.cell_code) absl::StrAppend(&text, "cell_code ", static_cast<int>(*p.cell_code), "\n");
   if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
+  if (s.start != StartKind::kRandom) {
+    absl::StrAppend(&text, "start ", static_cast<int>(s.start), "\n");
+  }
   return Sha256(text);
 }
 
@@ -225,6 +252,7 @@ absl::Status Validate(const PublicParameters& parameters) {
       DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
     return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
   }
+  PM_RETURN_IF_ERROR(CheckClassCode(parameters.settings, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckAnchorCount(parameters.anchor_count, parameters.settings));
   PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));

@@ -18,7 +18,7 @@
 
 namespace privatemail {
 
-// Maximum number of classes; both sides hold a table of classes by classes.
+// Maximum number of classes. A release has a row for each.
 inline constexpr int64_t kMaxSlots = 10000;
 
 // Maximum k of a query. The client checks it before it spends a budget.
@@ -66,7 +66,8 @@ std::string DigestOf(const Anchors& anchors);
 // - settings out of range, an empty extractor, a text that is too long
 // - anchors: fewer than embedding_dim + 1, a zero or non-finite row, a label count other than the
 //   row count
-// - fewer than two classes or more than kMaxSlots
+// - fewer than two classes or more than kMaxSlots; embedding_dim of them or more with the label
+//   graph kBalanced or the start kClasses
 // - class names: neither none nor one for each distinct label, or two the same
 // - an invalid partition or codebook
 absl::StatusOr<PublicParameters> MakePublicParameters(
@@ -82,9 +83,9 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
 // - doubles as C's %a
 // - lists as a count, then one line an element
 // - strings as byte length, space, bytes
-// - cells last and only if there are any, so that older collections keep their fingerprint:
+// - what is newer last and only if it is there, so that older collections keep their fingerprint:
 //   partitions, code, codebook ("cell_codebook" rows columns; "centroids", a string of
-//   little-endian floats row by row; its error)
+//   little-endian floats row by row; its error); the start unless it is random
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages.

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/plan_affinity.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail {
 
@@ -30,15 +31,15 @@ absl::Status Update(Matrix product, const Vector& degrees, const LabelGraph& lab
   return absl::OkStatus();
 }
 
-absl::Status Scale(int step, int steps, bool normalise, const RowShare& share, Matrix* x) {
-  PM_ASSIGN_OR_RETURN(const double norm, share.Norm(*x));
-  if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the embedding has norm ", norm, " after step ", step, " of ", steps,
-                     ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
-  }
-  if (normalise) *x *= std::sqrt(static_cast<double>(share.groups().rows())) / norm;
-  return absl::OkStatus();
+// FAILED_PRECONDITION, saying what cannot be normalised and why.
+absl::Status CannotNormalise(absl::string_view what, int step, int steps, absl::string_view found) {
+  return absl::FailedPreconditionError(absl::StrCat(what, " after step ", step, " of ", steps, ", ",
+                                                    found,
+                                                    ": kernel_bandwidth or alpha is extreme"));
+}
+
+void MultiplyRows(const Matrix& factor, Matrix* x) {
+  for (Eigen::Index i = 0; i < x->rows(); ++i) x->row(i) = (x->row(i) * factor).eval();
 }
 
 // The observer of the product in step `step`.
@@ -83,6 +84,26 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
   return start;
 }
 
+absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int steps,
+                                         bool normalise, const LabelGraph& label_graph,
+                                         const Matrix& x) {
+  const RowShare& share = *label_graph.share();
+  PM_ASSIGN_OR_RETURN(const double norm, share.Norm(x));
+  if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
+    return CannotNormalise(absl::StrCat(what, " has norm ", norm), step, steps,
+                           "expected a positive finite one");
+  }
+  const Matrix identity = Matrix::Identity(x.cols(), x.cols());
+  if (!normalise) return identity;
+  if (label_graph.kind() != LabelGraphKind::kBalanced) {
+    return Matrix(std::sqrt(static_cast<double>(share.groups().rows())) / norm * identity);
+  }
+  PM_ASSIGN_OR_RETURN(const Matrix means, label_graph.ClassMeansInCode(x));
+  Matrix factor = Inverse(means);
+  if (factor.allFinite()) return factor;
+  return CannotNormalise(what, step, steps, "its class means span too few dimensions");
+}
+
 absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
                                   const LabelGraph& label_graph, double alpha) {
   PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x));
@@ -110,7 +131,9 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
           product, feature_graph.Multiply(x, *degrees, ProductObserverOf(step, steps, observer)));
     }
     PM_RETURN_IF_ERROR(Update(std::move(product), *degrees, label_graph, alpha, &x));
-    PM_RETURN_IF_ERROR(Scale(step, steps, normalise, *label_graph.share(), &x));
+    PM_ASSIGN_OR_RETURN(const Matrix factor,
+                        NormalisingFactor("the embedding", step, steps, normalise, label_graph, x));
+    if (normalise) MultiplyRows(factor, &x);
     if (observer) PM_RETURN_IF_ERROR(observer(step, steps));
   }
   return x;

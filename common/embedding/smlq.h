@@ -13,8 +13,15 @@
 
 namespace privatemail {
 
+// The public start X_0 of an embedding. Numbers are those of v1.Start.
+enum class StartKind {
+  kRandom = 1,   // normal draws: the papers. Recall depends on the draw.
+  kClasses = 2,  // start_stddev times the class code of each row (label_graph.h)
+};
+
 // Settings of the embedding, the same on both sides. Defaults: second paper, table 2 (Cars196),
 // except the label graph: with the paper's `kernel` recall is near chance (PRIVACY.md section 1).
+// For new collections see DefaultSettings (default_settings.h).
 struct EmbeddingSettings {
   // s: kernel width over unit rows, which are at most 2 apart. A smaller value follows the features
   // more closely and needs more noise.
@@ -27,11 +34,12 @@ struct EmbeddingSettings {
   int embedding_dim = 2;
   // T: iterations of the server, and of the post-processing of a release.
   int steps = 5;
-  // Whether each iteration ends by scaling to Frobenius norm sqrt(n), as in the authors' code.
+  // Whether each iteration ends with NormalisingFactor.
   bool normalise = true;
   // s_q: standard deviation of the start. Scales release and noise alike; near 1, the kernel's
   // scale, it costs recall (PRIVACY.md section 1).
   double start_stddev = 1e-8;
+  StartKind start = StartKind::kRandom;
 
   double KernelDenominator() const {
     return privatemail::KernelDenominator(kernel, kernel_bandwidth);
@@ -51,6 +59,17 @@ absl::Status Validate(const EmbeddingSettings& settings);
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
                           double stddev, Eigen::Index first = 0);
 
+// The k x k factor that ends an iteration, x := x * factor.
+// - Not normalise: I.
+// - Label graph kBalanced: the inverse of LabelGraph::ClassMeansInCode(x), so that the class means
+//   equal the class code. Undoes scale, rotation, reflection and shear.
+// - Other graphs: scales to Frobenius norm sqrt(n), as in the authors' code.
+// step, of steps: for the message. FAILED_PRECONDITION: x is not finite, or cannot be normalised.
+// Other errors: those of the share.
+absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int steps,
+                                         bool normalise, const LabelGraph& label_graph,
+                                         const Matrix& x);
+
 // One update, equation 4 of the second paper: 1/2 Diag(L_X)^+ (alpha L_Y - L_X) x + x. By the
 // pseudo-inverse, a row of degree zero stays unchanged. x: n x k; returns n x k. Errors: those of
 // the product with the feature graph.
@@ -61,13 +80,11 @@ absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& featu
 // one, with a fraction. A status other than OK stops the iteration, which returns that status.
 using StepObserver = std::function<absl::Status(double done, int steps)>;
 
-// `steps` updates from `start` (n x k) over constant graphs, each followed by scaling to Frobenius
-// norm sqrt(n) if `normalise`.
+// `steps` updates from `start` (n x k) over constant graphs, each followed by NormalisingFactor.
 // - If processes share the rows: start and result hold the local rows, n counts all rows.
 // - degrees: receives the feature graph's degrees from the first product, unless null.
 // - Memory: 2 n k doubles beside `start` and the graphs.
-// - FAILED_PRECONDITION: the iterate is not finite, or zero and so cannot be scaled. Other errors:
-//   those of the graphs and the observer.
+// - Errors: NormalisingFactor, and those of the graphs and the observer.
 absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature_graph,
                                    const LabelGraph& label_graph, double alpha, int steps,
                                    bool normalise, const StepObserver& observer = nullptr,

@@ -40,6 +40,12 @@ Eigen::MatrixXd TriangularFactor(const Eigen::MatrixXd& m) {
   return qr.matrixQR().topRows(m.cols()).triangularView<Eigen::Upper>();
 }
 
+Eigen::MatrixXd Inverse(const Eigen::MatrixXd& m) {
+  const Eigen::FullPivLU<Eigen::MatrixXd> lu(m);
+  if (lu.isInvertible()) return lu.inverse();
+  return Eigen::MatrixXd::Constant(m.rows(), m.cols(), std::numeric_limits<double>::quiet_NaN());
+}
+
 double Determinant(const Eigen::MatrixXd& m) { return m.determinant(); }
 
 }  // namespace privatemail

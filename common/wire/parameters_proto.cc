@@ -16,6 +16,9 @@ static_assert(static_cast<int>(KernelConvention::kSigmaSquared) == v1::KERNEL_SI
 static_assert(static_cast<int>(LabelGraphKind::kDistance) == v1::LABEL_GRAPH_DISTANCE);
 static_assert(static_cast<int>(LabelGraphKind::kKernel) == v1::LABEL_GRAPH_KERNEL);
 static_assert(static_cast<int>(LabelGraphKind::kOneHotKernel) == v1::LABEL_GRAPH_ONE_HOT_KERNEL);
+static_assert(static_cast<int>(LabelGraphKind::kBalanced) == v1::LABEL_GRAPH_BALANCED);
+static_assert(static_cast<int>(StartKind::kRandom) == v1::START_RANDOM);
+static_assert(static_cast<int>(StartKind::kClasses) == v1::START_CLASSES);
 static_assert(static_cast<int>(CellCode::kFloat16) == v1::CELL_CODE_FLOAT16);
 static_assert(static_cast<int>(CellCode::kScalar8) == v1::CELL_CODE_SCALAR8);
 static_assert(static_cast<int>(CellCode::kPq8) == v1::CELL_CODE_PQ8);
@@ -56,6 +59,12 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 
 }  // namespace
 
+uint32_t RequiredLevel(const EmbeddingSettings& settings) {
+  const bool old =
+      settings.label_graph != LabelGraphKind::kBalanced && settings.start == StartKind::kRandom;
+  return old ? 0 : kParametersLevel;
+}
+
 v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }
 
 v1::LabelGraph ToProto(LabelGraphKind graph) { return static_cast<v1::LabelGraph>(graph); }
@@ -76,6 +85,9 @@ void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
   proto->set_steps(static_cast<uint32_t>(settings.steps));
   proto->set_normalise(settings.normalise);
   proto->set_start_stddev(settings.start_stddev);
+  // Absent where it can be, as in messages of before.
+  if (settings.start != StartKind::kRandom)
+    proto->set_start(static_cast<v1::Start>(settings.start));
 }
 
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
@@ -88,8 +100,13 @@ absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) 
                     "1 (two_sigma_squared), 2 (sigma) or 3 (sigma_squared)"));
   PM_ASSIGN_OR_RETURN(
       settings.label_graph,
-      EnumFromProto("settings.label_graph", proto.label_graph(), LabelGraphKind::kOneHotKernel,
-                    "1 (distance), 2 (kernel) or 3 (one_hot_kernel)"));
+      EnumFromProto("settings.label_graph", proto.label_graph(), LabelGraphKind::kBalanced,
+                    "1 (distance), 2 (kernel), 3 (one_hot_kernel) or 4 (balanced)"));
+  if (proto.start() != v1::START_UNSPECIFIED) {
+    PM_ASSIGN_OR_RETURN(settings.start,
+                        EnumFromProto("settings.start", proto.start(), StartKind::kClasses,
+                                      "1 (random) or 2 (classes)"));
+  }
   PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", proto.embedding_dim(), 1, 1024));
   settings.embedding_dim = static_cast<int>(proto.embedding_dim());
   PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", proto.steps(), 1, 10000));

@@ -2,6 +2,8 @@
 #ifndef PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 #define PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "common/cells/cell_code.h"
 #include "common/embedding/public_parameters.h"
@@ -9,6 +11,11 @@
 #include "privatemail/v1/parameters.pb.h"
 
 namespace privatemail {
+
+// GetCollectionRequest.parameters_level of this code.
+inline constexpr uint32_t kParametersLevel = 1;
+// The level that a client needs to understand the settings.
+uint32_t RequiredLevel(const EmbeddingSettings& settings);
 
 v1::Kernel ToProto(KernelConvention kernel);
 v1::LabelGraph ToProto(LabelGraphKind graph);

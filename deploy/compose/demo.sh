@@ -16,7 +16,7 @@ privatemail_as() { # KEY_FILE ARGUMENT...
 
 operate() {
   privatemail_as "$operator_key" collection info birds >/dev/null 2>&1 ||
-    privatemail_as "$operator_key" collection create birds --anchor-images "$state/anchors" --steps 10
+    privatemail_as "$operator_key" collection create birds --anchor-images "$state/anchors"
   privatemail_as "$operator_key" ingest birds --images "$state/gallery"
   privatemail_as "$operator_key" build birds
   [ -e "$searcher_key" ] ||

@@ -29,11 +29,7 @@ int64_t CollectionView::build_memory(Features features) const {
   const int64_t feature_bytes = features == Features::kInMemory
                                     ? parameters.feature_dim * static_cast<int64_t>(sizeof(float))
                                     : 0;
-  // Two label graphs (classes x classes): the build's and the new retriever's.
-  const int64_t classes = std::ssize(parameters.slot_labels);
-  const int64_t graphs = 2 * classes * classes;
-  return rows * feature_bytes +
-         (rows * image_values + graphs) * static_cast<int64_t>(sizeof(double));
+  return rows * feature_bytes + rows * image_values * static_cast<int64_t>(sizeof(double));
 }
 
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory) {

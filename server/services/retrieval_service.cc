@@ -15,6 +15,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
 #include "common/wire/payload_filter_proto.h"
 #include "server/services/collection_state.h"
 #include "server/services/response_encoders.h"
@@ -114,6 +115,16 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
       " is not here yet: this daemon has version ", retriever.version(), "; send it again"));
 }
 
+// Older clients would take the parameters for damaged.
+absl::Status CheckLevel(const v1::GetCollectionRequest& request,
+                        const EmbeddingSettings& settings) {
+  if (request.parameters_level() >= RequiredLevel(settings)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", request.collection(),
+      " has the label graph balanced or the start classes, which this client does not know: "
+      "upgrade the client"));
+}
+
 }  // namespace
 
 UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* request,
@@ -122,6 +133,7 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
       context, "GetCollection", request, response,
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+        PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters.settings));
         CollectionToProto(view, answer);
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
         // Counting by kind reads every item, so it needs a writing key.

@@ -21,7 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/validate.h"
-#include "common/embedding/default_alpha.h"
+#include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
@@ -113,7 +113,7 @@ PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells)
   std::optional<ProductCodebook> codebook;
   if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
   EmbeddingSettings settings;
-  settings.alpha = DefaultAlpha(settings.label_graph, LabelSpan(scene.anchors.labels));
+  settings.alpha = DefaultAlpha(settings.label_graph, scene.anchors.labels);
   return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
                               PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
                               std::move(codebook))

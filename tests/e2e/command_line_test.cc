@@ -113,8 +113,9 @@ TEST_F(CommandLine, EmptyNumberIsRefused) {
 TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError({}, "subcommand is required");
   ExpectUsageError({"query", "things", "--delta", "1e-5"}, "--epsilon is required");
-  ExpectUsageError({"collection", "create", "n", "--label-graph", "round"},
-                   "--label-graph must be distance, kernel or one_hot_kernel, but is \"round\"");
+  ExpectUsageError(
+      {"collection", "create", "n", "--label-graph", "round"},
+      "--label-graph must be balanced, distance, kernel or one_hot_kernel, but is \"round\"");
   for (const std::string text : {"x", "1.5", "1e1", "2 "}) {
     ExpectUsageError({"collection", "create", "n", "--dim", text},
                      "--dim: must be a whole number, but is \"" + text + '"');
@@ -218,9 +219,10 @@ TEST_F(Advice, BudgetShowsExactSums) {
 TEST_F(Advice, CollectionShowsItsSettings) {
   const Outcome shown = Run({"collection", "info", "things"});
   for (const char* part :
-       {"DISTANCE", "alpha 12", "bandwidth 6", "5 steps", "start stddev 1e-08"}) {
+       {"DISTANCE", "alpha 12", "bandwidth 6", "5 steps", "start random, stddev 1e-08"}) {
     EXPECT_THAT(shown.out, HasSubstr(part));
   }
+  EXPECT_EQ(Info()["start"], "random");
   EXPECT_EQ(Info()["start_stddev"], 1e-8);
   EXPECT_EQ(Info()["normalise"], true);
 }
@@ -228,10 +230,17 @@ TEST_F(Advice, CollectionShowsItsSettings) {
 TEST_F(Advice, DefaultAlphaDependsOnLabels) {
   const Command anchors = {"--anchors", Vectors("anchors"), "--anchor-labels", Labels("anchors")};
   const Outcome outcome = Run(Join({"collection", "create", "others"}, anchors));
-  EXPECT_THAT(outcome.out, HasSubstr("alpha 12 was chosen"));
+  EXPECT_THAT(outcome.out, HasSubstr("alpha 5 was chosen"));
   EXPECT_THAT(outcome.err, IsEmpty());
   const Command kernel = {"collection", "create", "kernels", "--label-graph", "kernel"};
   EXPECT_EQ(Answer(Join(kernel, anchors))["alpha"], .6);
+  // The authors' code.
+  const Command printed = {"collection",    "create",   "printed",
+                           "--label-graph", "distance", "--start",
+                           "random",        "--steps",  "5"};
+  const json settings = Answer(Join(printed, anchors));
+  EXPECT_EQ(settings["alpha"], 12);
+  EXPECT_EQ(settings["start"], "random");
 }
 
 }  // namespace

@@ -128,6 +128,32 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
   ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be a number or the name of a class"});
 }
 
+// The defaults of `collection create`, where noise is hundreds of times what epsilon 15 needs.
+TEST_F(NewService, DefaultSettingsFindTheClassAtSmallEpsilon) {
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  Write("gallery", SeparatedClasses(kItems, 2));
+  Write("queries", SeparatedClasses(kClasses, 3));
+  const json created = Answer({"collection", "create", "things", "--anchors", Vectors("anchors"),
+                               "--anchor-labels", Labels("anchors")});
+  EXPECT_EQ(created["label_graph"], "LABEL_GRAPH_BALANCED");
+  EXPECT_EQ(created["start"], "classes");
+  EXPECT_EQ(created["steps"], 10);
+  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
+  Answer({"build", "things"});
+  Grant(1, .1);
+  for (const char* scheme : {"joint", "anchored"}) {
+    const Outcome outcome = Run({"query", "things", "--scheme", scheme, "--vectors",
+                                 Vectors("queries"), "--rows", "all", "--labels", Labels("queries"),
+                                 "--epsilon", ".01", "--delta", "1e-5", "-k", "4", "--json"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
+    for (int row = 0; row < kClasses; ++row) {
+      EXPECT_EQ(outcome.lines()[row]["matches_in_classes"], 4) << outcome.lines()[row];
+      EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4);
+    }
+  }
+}
+
 TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   const Outcome outcome = Run(
       Query({"--rows", "0,1,2,3,4", "--epsilon", "15", "--delta", "1e-5", "-k", "4", "--json"}));
@@ -141,7 +167,11 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   }
   const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
   const Outcome text = Run(query);
-  EXPECT_THAT(text.out, HasSubstr("(= marks the class guessed for the query")) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("classes that fit the anchors best: 0 1.00 (1 of 1)"))
+      << text.err;
+  EXPECT_THAT(text.out, HasSubstr("1 of 1 have one of these classes (=)"));
+  ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
+                {"--classes must be auto or a number of classes, but is \"0\""});
 }
 
 TEST_F(FilledService, PostProcessingRunsOnEitherSide) {

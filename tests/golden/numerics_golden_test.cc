@@ -90,6 +90,49 @@ TEST_P(JointSchemeGolden, MatchesReference) {
 
 INSTANTIATE_TEST_SUITE_P(EveryGraphAndKernel, JointSchemeGolden, ::testing::Range(0, 9));
 
+// The balanced graph and the class code as start: labels of any size, unequal classes, noise on the
+// release.
+TEST(BalancedGolden, MatchesReference) {
+  const json& scheme = Golden().at("balanced_scheme");
+  const auto slots = scheme.at("slots").get<std::vector<int32_t>>();
+  const auto anchor_labels = scheme.at("anchor_labels").get<std::vector<int32_t>>();
+  std::vector<int32_t> client_labels = slots;
+  client_labels.insert(client_labels.end(), anchor_labels.begin(), anchor_labels.end());
+  auto server_labels = scheme.at("gallery_labels").get<std::vector<int32_t>>();
+  server_labels.insert(server_labels.end(), anchor_labels.begin(), anchor_labels.end());
+  const Matrix client_features = MatrixFrom(scheme.at("client_features"));
+  const Matrix gallery = MatrixFrom(scheme.at("gallery_features"));
+  Matrix server_features(std::ssize(server_labels), gallery.cols());
+  server_features << gallery, client_features.bottomRows(std::ssize(anchor_labels));
+  ASSERT_EQ(scheme.at("runs").size(), 3u);
+  for (const json& run : scheme.at("runs")) {
+    const EmbeddingSettings settings{.kernel_bandwidth = run.at("bandwidth"),
+                                     .alpha = run.at("alpha"),
+                                     .label_graph = LabelGraphKind::kBalanced,
+                                     .embedding_dim = run.at("embedding_dim"),
+                                     .steps = run.at("steps"),
+                                     .start_stddev = run.at("start_stddev"),
+                                     .start = StartKind::kClasses};
+    const double c = settings.KernelDenominator();
+    const LabelGraph client_graph(client_labels, settings.label_graph, c);
+    const Matrix first =
+        SmlqUpdate(settings.start_stddev * client_graph.CodeOfRows(settings.embedding_dim),
+                   TiledAffinity(client_features, c), client_graph, settings.alpha)
+            .value();
+    ExpectSame(first, MatrixFrom(run.at("first_iteration")));
+    ASSERT_OK_AND_ASSIGN(const Matrix client,
+                         PostProcess(first + MatrixFrom(run.at("noise")), client_graph, settings));
+    ExpectSame(client, MatrixFrom(run.at("client")));
+    const LabelGraph server_graph(server_labels, settings.label_graph, c);
+    ASSERT_OK_AND_ASSIGN(
+        const Matrix server,
+        SmlqIterate(settings.start_stddev * server_graph.CodeOfRows(settings.embedding_dim),
+                    TiledAffinity(server_features, c), server_graph, settings.alpha, settings.steps,
+                    settings.normalise));
+    ExpectSame(server, MatrixFrom(run.at("server")));
+  }
+}
+
 TEST(UmeyamaGolden, SimilarityAndReflectionMatchReference) {
   ASSERT_EQ(Golden().at("umeyama").size(), 2u);
   for (const json& golden : Golden().at("umeyama")) {

@@ -9,7 +9,7 @@
 #include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/default_alpha.h"
+#include "common/embedding/default_settings.h"
 
 namespace privatemail::client {
 namespace {
@@ -36,7 +36,7 @@ std::vector<Change> Changes(const Study& study) {
     if (graph == study.settings.label_graph) continue;
     EmbeddingSettings settings = study.settings;
     settings.label_graph = graph;
-    settings.alpha = DefaultAlpha(graph, LabelSpan(study.data.labels));
+    settings.alpha = DefaultAlpha(graph, study.data.labels);
     // Each graph has an alpha of its own (usual_alpha.h): it is changed as well.
     changes.push_back(
         {.name = absl::StrCat(name, " with alpha ", Short(settings.alpha)), .settings = settings});

@@ -44,11 +44,9 @@ absl::StatusOr<JobResult> Objectives(Stage& stage, uint64_t seed) {
   const EmbeddingSettings& settings = parameters.settings;
   std::vector<int32_t> labels = split.gallery.labels;
   labels.insert(labels.end(), split.anchors.labels.begin(), split.anchors.labels.end());
-  const auto n = static_cast<Eigen::Index>(labels.size());
   const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
   PM_ASSIGN_OR_RETURN(const auto feature_graph, ServersGraph(*scene->trial, parameters));
-  Matrix z =
-      DeterministicStart(Fingerprint(parameters), n, settings.embedding_dim, settings.start_stddev);
+  Matrix z = PublicStart(parameters, label_graph);
   JobResult result = {{"as_defined", {}}, {"scaled", {}}};
   for (int step = 0; step < kIterations; ++step) {
     Vector degrees;

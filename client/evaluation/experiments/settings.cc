@@ -13,7 +13,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
-#include "common/embedding/default_alpha.h"
+#include "common/embedding/default_settings.h"
 
 namespace privatemail::client {
 namespace {
@@ -31,7 +31,7 @@ std::vector<double> Alphas(const Study& study) {
   std::vector<double> alphas;
   const double alpha = study.settings.alpha;
   const double unit =
-      alpha > 0 ? alpha : DefaultAlpha(study.settings.label_graph, LabelSpan(study.data.labels));
+      alpha > 0 ? alpha : DefaultAlpha(study.settings.label_graph, study.data.labels);
   if (!(alpha > 0)) alphas.push_back(0);
   for (const double factor : {.25, .5, 1., 2., 4.}) alphas.push_back(factor * unit);
   return alphas;
@@ -107,7 +107,7 @@ std::vector<EmbeddingSettings> Grid(const Study& study) {
   const EmbeddingSettings& base = study.settings;
   std::vector<double> alphas = {base.alpha / 2, base.alpha, 2 * base.alpha};
   if (!(base.alpha > 0)) {
-    const double usual = DefaultAlpha(base.label_graph, LabelSpan(study.data.labels));
+    const double usual = DefaultAlpha(base.label_graph, study.data.labels);
     alphas = {0, usual / 2, usual};
   }
   std::vector<EmbeddingSettings> grid;

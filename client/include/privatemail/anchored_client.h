@@ -15,7 +15,7 @@
 namespace privatemail::client {
 
 // Client of one collection by the anchored scheme. Held by the client; sees targets only while
-// Prepare and GuessLabel run. Immutable, thread-safe, no network.
+// Prepare and AllotClasses run. Immutable, thread-safe, no network.
 class AnchoredClient : public SlotSchemeClientBase<AnchoredScheme> {
  public:
   // From the responses of GetCollection and GetAnchors. Errors as JointClient::Create and

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
@@ -41,7 +42,7 @@ struct AnchoredRelease {
 struct AnchoredSetting;
 
 // The public side of a collection, prepared for any number of releases. Immutable, thread-safe.
-// Held by the client; sees a target only while GuessLabel or Release runs.
+// Held by the client; sees a target only while AllotClasses or Release runs.
 class AnchoredScheme {
  public:
   // Arguments and errors as JointScheme::Create. FAILED_PRECONDITION also: no bound is proven for
@@ -54,7 +55,9 @@ class AnchoredScheme {
   const PublicParameters& parameters() const;
 
   // See JointScheme.
-  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const;
+  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
+                                                        int64_t k, int64_t classes) const;
+  const ClassRanker& class_ranker() const;
   RadiusStats DescribeRadius(double radius) const;
 
   // One release, in this order:

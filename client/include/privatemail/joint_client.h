@@ -49,9 +49,9 @@ struct QueryOptions {
   std::optional<v1::PayloadFilter> filter = std::nullopt;
 };
 
-// Secret state between Prepare and Finish: it names the target's slot.
+// Secret state between Prepare and Finish: it names the target's class.
 struct QueryState {
-  int64_t slot = 0;
+  std::vector<ClassPlaces> places;  // whose matches are read, in this order
   ExpectedAnswer expected;
   Guarantee guarantee;
   double sensitivity = 0;
@@ -71,7 +71,7 @@ struct QueryMatch {
 };
 
 struct QueryResult {
-  std::vector<QueryMatch> matches;  // of the target's slot, nearest first
+  std::vector<QueryMatch> matches;  // of the places' classes in turn, each nearest first
   bool truncated = false;           // the gallery holds fewer than k items
   Similarity alignment;             // release to server coordinates
   double relative_residual = 0;     // of the anchors: 0 perfect, 1 no better than their mean
@@ -89,7 +89,7 @@ struct ServedCollection {
 };
 
 // Interface of clients of schemes with one slot per class. Held by the client; sees targets only
-// while Prepare and GuessLabel run. Immutable, thread-safe, no network.
+// while Prepare and AllotClasses run. Immutable, thread-safe, no network.
 class SlotSchemeClient {
  public:
   virtual ~SlotSchemeClient() = default;
@@ -97,7 +97,10 @@ class SlotSchemeClient {
   virtual const PublicParameters& parameters() const = 0;
 
   // See JointScheme.
-  virtual absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const = 0;
+  virtual absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
+                                                                int64_t k,
+                                                                int64_t classes) const = 0;
+  virtual const ClassRanker& class_ranker() const = 0;
   virtual RadiusStats DescribeRadius(double radius) const = 0;
 
   // Charges the ledger, releases and packs the request; nothing is charged if a check fails first.
@@ -113,7 +116,7 @@ class SlotSchemeClient {
   // FAILED_PRECONDITION naming both if `identity` is not the collection's extractor.
   absl::Status CheckExtractor(absl::string_view identity) const;
 
-  // The matches of the target's slot. DATA_LOSS: CheckAnswer refuses the response, whichever slot
+  // The matches of the places' classes. DATA_LOSS: CheckAnswer refuses the response, whichever slot
   // the target is in.
   absl::StatusOr<QueryResult> Finish(const QueryState& state,
                                      const v1::RetrieveResponse& response) const;
@@ -125,9 +128,11 @@ class SlotSchemeClientBase : public SlotSchemeClient {
  public:
   const Scheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const override { return scheme_.parameters(); }
-  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const override {
-    return scheme_.GuessLabel(features);
+  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
+                                                        int64_t k, int64_t classes) const override {
+    return scheme_.AllotClasses(features, k, classes);
   }
+  const ClassRanker& class_ranker() const override { return scheme_.class_ranker(); }
   RadiusStats DescribeRadius(double radius) const override {
     return scheme_.DescribeRadius(radius);
   }
@@ -161,8 +166,14 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
   using SlotSchemeClientBase::SlotSchemeClientBase;
 };
 
-// SlotSchemeClient::Finish for a stored request whose slot is known. slot: in [0, C).
-absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
+// The places of a target: its own, or all k of its label's class. target.label: of the collection.
+std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
+                                  int64_t k);
+
+// SlotSchemeClient::Finish for a stored request. places: slots in [0, C). A class with fewer
+// matches than places leaves the rest to the classes after it, then to those before it.
+absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters,
+                                       const std::vector<ClassPlaces>& places,
                                        const ExpectedAnswer& expected,
                                        const v1::RetrieveResponse& response);
 

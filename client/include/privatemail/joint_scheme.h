@@ -14,6 +14,7 @@
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
+#include "privatemail/class_ranker.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
@@ -24,8 +25,11 @@ namespace privatemail::client {
 struct Target {
   Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
   // One of the collection's slot labels. Mechanisms of Inference Privacy do not hide it: a label
-  // that is computed from the features (GuessLabel) then reveals part of them.
+  // that is computed from the features (AllotClasses) then reveals part of them.
   int32_t label = 0;
+  // The classes whose matches are read from the answer; empty: all k of `label`. The server sends
+  // those of every class anyway, so this is neither sent nor charged.
+  std::vector<ClassPlaces> places = {};
 };
 
 // The privacy cost of one release. Numbers have no default. Refused: a missing parameter that the
@@ -75,11 +79,12 @@ RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>
 struct JointSetting;
 
 // The public side of a collection, prepared for any number of releases. Immutable, thread-safe.
-// Held by the client; sees a target only while GuessLabel or Release runs.
+// Held by the client; sees a target only while AllotClasses or Release runs.
 class JointScheme {
  public:
   // anchors: published with the parameters. dummies: a pool of the client's own in the shape of
-  // anchors; by default dummies are drawn from the anchors of each class.
+  // anchors, public: guarantees are for the target alone; by default dummies are drawn from the
+  // anchors of each class.
   // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
   //   none of the collection's; a class has no dummy.
   // DATA_LOSS: the anchors do not have the published digest.
@@ -89,9 +94,12 @@ class JointScheme {
   const PublicParameters& parameters() const;
   const LabelGraph& label_graph() const;  // over the slots, then the anchors; for post-processing
 
-  // Label of the class whose mean anchor direction is nearest to the features; computed locally.
+  // For a target without a label: the classes that fit best by ClassRanker::Allot, most probable
+  // first; `classes` 0 chooses their number. Computed locally.
   // INVALID_ARGUMENT: wrong dimension, zero or not finite.
-  absl::StatusOr<int32_t> GuessLabel(const Eigen::RowVectorXf& features) const;
+  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
+                                                        int64_t k, int64_t classes) const;
+  const ClassRanker& class_ranker() const;  // fitted at its first use
 
   RadiusStats DescribeRadius(double radius) const;
 
@@ -101,7 +109,8 @@ class JointScheme {
   //   3. the ledger's charge, durable before any noise is sampled; nothing is charged if 1 or 2
   //      fail;
   //   4. the private iterations with their noise.
-  // INVALID_ARGUMENT: features, label, epsilon or delta.
+  // INVALID_ARGUMENT: features, label, epsilon or delta; a pool of dummies with noise on the input,
+  //   which would publish its rows.
   // FAILED_PRECONDITION: no bound is proven for these parameters, or no budget is granted.
   // RESOURCE_EXHAUSTED: the budget does not suffice.
   // UNAVAILABLE: no random bits, or the charge could not be made durable.

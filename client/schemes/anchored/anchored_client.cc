@@ -31,7 +31,7 @@ absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,
   PreparedQuery prepared;
   prepared.request = RequestWithoutRows(served(), parameters(), options);
   ToProto(release.rows, prepared.request.mutable_release());
-  prepared.state = {.slot = *parameters().SlotOf(target.label),
+  prepared.state = {.places = PlacesOf(parameters(), target, options.k),
                     .expected = {options.k, options.with_payloads, options.with_alignment},
                     .guarantee = release.guarantee,
                     .sensitivity = release.sensitivity,

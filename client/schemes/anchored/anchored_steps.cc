@@ -14,6 +14,7 @@
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
+#include "common/embedding/embed_rows.h"
 #include "common/embedding/smlq.h"
 #include "privatemail/anchored_scheme.h"
 
@@ -32,12 +33,9 @@ absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
     labels.push_back(joint.parameters.slot_labels[static_cast<size_t>(slot)]);
   }
   const LabelGraph graph(labels, settings.label_graph, settings.KernelDenominator());
-  const Matrix start =
-      DeterministicStart(Fingerprint(joint.parameters), joint.anchors->points().rows(),
-                         settings.embedding_dim, settings.start_stddev);
   PM_ASSIGN_OR_RETURN(const Matrix embedded,
-                      SmlqIterate(start, joint.anchors->affinity(), graph, settings.alpha,
-                                  settings.steps, settings.normalise));
+                      SmlqIterate(PublicStart(joint.parameters, graph), joint.anchors->affinity(),
+                                  graph, settings.alpha, settings.steps, settings.normalise));
   // Checked before rounding to float, which would give a line a second dimension.
   PM_RETURN_IF_ERROR(KabschUmeyama(embedded, embedded, /*with_scale=*/true).status());
   return Matrix(embedded.cast<float>().cast<double>());
@@ -257,9 +255,12 @@ absl::StatusOr<AnchoredScheme> AnchoredScheme::Create(PublicParameters parameter
 
 const PublicParameters& AnchoredScheme::parameters() const { return setting_->joint.parameters; }
 
-absl::StatusOr<int32_t> AnchoredScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
-  return NearestClass(setting_->joint, features);
+absl::StatusOr<std::vector<ClassPlaces>> AnchoredScheme::AllotClasses(
+    const Eigen::RowVectorXf& features, int64_t k, int64_t classes) const {
+  return client::AllotClasses(setting_->joint, features, k, classes);
 }
+
+const ClassRanker& AnchoredScheme::class_ranker() const { return RankerOf(setting_->joint); }
 
 RadiusStats AnchoredScheme::DescribeRadius(double radius) const {
   return ComputeRadiusStats(setting_->joint.anchors->points(), setting_->joint.slot_of_anchor,

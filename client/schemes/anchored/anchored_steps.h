@@ -33,8 +33,7 @@ struct AnchoredSetting {
   Vector radii = {};    // C
 };
 
-// Z_P takes settings.steps updates from DeterministicStart, as the server's coordinates do. At the
-// fixed point all columns would be multiples of one direction, which no alignment could rotate.
+// Z_P takes settings.steps updates from PublicStart, as the server's coordinates do.
 // Errors: AnchoredScheme::Create.
 absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint);
 

@@ -1,6 +1,5 @@
 #include "privatemail/out_of_sample_embedder.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/alignment.h"
+#include "common/embedding/embed_rows.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/smlq.h"
@@ -25,7 +25,7 @@ constexpr int64_t kMaxIterateValues = int64_t{1} << 27;
 // The effect of one iteration on a row that moves no other.
 struct Step {
   Matrix class_sums;  // slots x k: for each class sum_j A_cj x_j of the label graph
-  double scale = 1;   // of all rows at its end
+  Matrix factor;      // k x k, of all rows at its end
 };
 
 // The embedding of the anchors alone.
@@ -68,16 +68,6 @@ Matrix ClassSums(const LabelGraph& label_graph, const std::vector<int64_t>& firs
   return sums;
 }
 
-absl::StatusOr<double> ScaleAfter(int step, const EmbeddingSettings& settings, const Matrix& x) {
-  const double norm = x.norm();
-  if (!std::isfinite(norm) || (settings.normalise && !(norm > 0))) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the anchors have norm ", norm, " after step ", step, " of ", settings.steps,
-                     ", expected a positive finite one: kernel_bandwidth or alpha is extreme"));
-  }
-  return settings.normalise ? std::sqrt(static_cast<double>(x.rows())) / norm : 1;
-}
-
 absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
                                              const Matrix& unit_anchors,
                                              const LabelGraph& label_graph,
@@ -88,14 +78,15 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
   PM_RETURN_IF_ERROR(CheckSize(settings, n));
   const auto feature_graph = FeatureGraph(settings, unit_anchors);
   EmbeddedAnchors embedded{.starts = Matrix(n, k * settings.steps)};
-  Matrix x = DeterministicStart(Fingerprint(parameters), n, k, settings.start_stddev);
+  Matrix x = PublicStart(parameters, label_graph);
   for (int step = 1; step <= settings.steps; ++step) {
     embedded.starts.middleCols((step - 1) * k, k) = x;
     Step& one = embedded.steps.emplace_back();
     one.class_sums = ClassSums(label_graph, first_of_slot, x);
     PM_ASSIGN_OR_RETURN(x, SmlqUpdate(x, *feature_graph, label_graph, settings.alpha));
-    PM_ASSIGN_OR_RETURN(one.scale, ScaleAfter(step, settings, x));
-    x *= one.scale;
+    PM_ASSIGN_OR_RETURN(one.factor, NormalisingFactor("the anchors", step, settings.steps,
+                                                      settings.normalise, label_graph, x));
+    x *= one.factor;
   }
   embedded.coordinates = std::move(x);
   return embedded;
@@ -109,6 +100,7 @@ struct OutOfSampleEmbedder::Setting {
   Vector squared_lengths;  // of them
   Matrix class_means;      // slots x d
   Vector label_degrees;    // of each class
+  Matrix starts;           // slots x k: the start of a row of each class; 0 if starts are random
   EmbeddedAnchors embedded;
   Similarity to_server;
   double relative_residual = 0;
@@ -140,6 +132,11 @@ absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicPara
   for (Eigen::Index slot = 0; slot < setting->label_degrees.size(); ++slot) {
     setting->label_degrees[slot] = label_graph.DegreeOf(first_of_slot[static_cast<size_t>(slot)]);
   }
+  setting->starts = Matrix::Zero(std::ssize(first_of_slot), settings.embedding_dim);
+  if (settings.start == StartKind::kClasses) {
+    setting->starts =
+        settings.start_stddev * ClassCode(setting->starts.rows(), settings.embedding_dim);
+  }
   setting->parameters = parameters;
   setting->anchors = unit_anchors;
   setting->squared_lengths = unit_anchors.rowwise().squaredNorm();
@@ -166,15 +163,15 @@ absl::StatusOr<RowVector> OutOfSampleEmbedder::Embed(const RowVector& unit_featu
   const double degree = affinity.sum();
   const RowVector pulls = affinity * embedded.starts;
   // The update of SmlqIterate for this row alone.
-  RowVector x = RowVector::Zero(settings.embedding_dim);
+  RowVector x = setting_->starts.row(*slot);
   for (size_t step = 0; step < embedded.steps.size(); ++step) {
-    const auto& [class_sums, scale] = embedded.steps[step];
+    const auto& [class_sums, factor] = embedded.steps[step];
     if (degree > ZeroDegreeThreshold(setting_->anchors.rows())) {
       const RowVector label_term = setting_->label_degrees[*slot] * x - class_sums.row(*slot);
       const RowVector pull = pulls.segment(static_cast<Eigen::Index>(step) * x.size(), x.size());
       x = 0.5 * ((settings.alpha * label_term + pull) / degree + x);
     }
-    x *= scale;
+    x *= factor;
   }
   const Matrix placed = setting_->to_server.Apply(Matrix(x));
   if (placed.allFinite()) return RowVector(placed.row(0));

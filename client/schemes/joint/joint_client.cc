@@ -1,6 +1,7 @@
 #include "privatemail/joint_client.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,6 +19,33 @@ namespace {
 Similarity SimilarityFrom(const v1::Alignment& proto, int64_t dim) {
   return Similarity{proto.scale(), Eigen::Map<const Matrix>(proto.rotation().data(), dim, dim),
                     Eigen::Map<const RowVector>(proto.translation().data(), dim)};
+}
+
+// The matches of the places, each item once; see ReadAnswer.
+std::vector<QueryMatch> MatchesOf(const std::vector<ClassPlaces>& places,
+                                  const v1::RetrieveResponse& response) {
+  std::vector<std::vector<const v1::Match*>> taken(places.size());
+  std::vector<int> next(places.size());
+  std::set<absl::string_view> seen;
+  const auto take = [&](size_t i, int64_t count) {  // returns how many are missing
+    const auto& matches = response.slots(static_cast<int>(places[i].slot)).matches();
+    for (; count > 0 && next[i] < matches.size(); ++next[i]) {
+      if (!seen.insert(matches[next[i]].id()).second) continue;
+      taken[i].push_back(&matches[next[i]]);
+      --count;
+    }
+    return count;
+  };
+  int64_t missing = 0;
+  for (size_t i = 0; i < places.size(); ++i) missing = take(i, places[i].places + missing);
+  for (size_t i = 0; i < places.size(); ++i) missing = take(i, missing);
+  std::vector<QueryMatch> matches;
+  for (const auto& of_class : taken) {
+    for (const v1::Match* match : of_class) {
+      matches.push_back({match->id(), match->label(), match->squared_distance(), match->payload()});
+    }
+  }
+  return matches;
 }
 
 }  // namespace
@@ -89,7 +117,7 @@ absl::StatusOr<PreparedQuery> JointClient::Prepare(const Target& target,
                       scheme().Release(target, options.cost, ledger, bits));
   PreparedQuery prepared;
   PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served(), scheme(), release.rows, options));
-  prepared.state.slot = *parameters().SlotOf(target.label);
+  prepared.state.places = PlacesOf(parameters(), target, options.k);
   prepared.state.expected = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;
   prepared.state.sensitivity = release.sensitivity;
@@ -105,19 +133,23 @@ absl::StatusOr<Matrix> JointClient::Coordinates(const v1::RetrieveRequest& reque
 
 absl::StatusOr<QueryResult> SlotSchemeClient::Finish(const QueryState& state,
                                                      const v1::RetrieveResponse& response) const {
-  return ReadAnswer(parameters(), state.slot, state.expected, response);
+  return ReadAnswer(parameters(), state.places, state.expected, response);
 }
 
-absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters, int64_t slot,
+std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
+                                  int64_t k) {
+  if (!target.places.empty()) return target.places;
+  return {{.slot = *parameters.SlotOf(target.label), .places = k, .posterior = 1}};
+}
+
+absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters,
+                                       const std::vector<ClassPlaces>& places,
                                        const ExpectedAnswer& asked,
                                        const v1::RetrieveResponse& response) {
   PM_RETURN_IF_ERROR(CheckAnswer(parameters, asked, response));
   QueryResult result;
   result.alignment = SimilarityFrom(response.alignment(), parameters.settings.embedding_dim);
-  for (const v1::Match& match : response.slots(static_cast<int>(slot)).matches()) {
-    result.matches.push_back(
-        {match.id(), match.label(), match.squared_distance(), match.payload()});
-  }
+  result.matches = MatchesOf(places, response);
   result.truncated = response.truncated();
   result.relative_residual = response.alignment().relative_residual();
   result.embedding_version = response.embedding_version();

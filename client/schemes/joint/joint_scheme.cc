@@ -25,6 +25,17 @@ std::string Share(int64_t close, int64_t pairs, const char* of) {
                          100. * static_cast<double>(close) / static_cast<double>(pairs), of);
 }
 
+// Noise on the input leaves the other slots' rows exact, and the iteration can be inverted.
+absl::Status CheckPoolIsHidden(const JointSetting& setting, const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  if (!setting.pool.has_value() || traits.protects != MechanismTraits::Protects::kInput) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dummies must not be given with ", traits.name,
+                   ", which adds no noise to their rows and so would publish them"));
+}
+
 }  // namespace
 
 std::string RadiusStats::ToString() const {
@@ -85,14 +96,12 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
   LabelGraph label_graph(labels, parameters.settings.label_graph,
                          parameters.settings.KernelDenominator());
-  Matrix class_means = ClassMeans(parameters, unit_anchors, anchors.labels);
   if (fixed == nullptr) {
     fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
                                               parameters.settings.KernelDenominator());
   }
-  return JointSetting{std::move(parameters),    std::move(fixed),       std::move(pool),
-                      std::move(of_slot),       std::move(label_graph), std::move(class_means),
-                      std::move(slot_of_anchor)};
+  return JointSetting{std::move(parameters), std::move(fixed),       std::move(pool),
+                      std::move(of_slot),    std::move(label_graph), std::move(slot_of_anchor)};
 }
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
@@ -106,12 +115,20 @@ const PublicParameters& JointScheme::parameters() const { return setting_->param
 
 const LabelGraph& JointScheme::label_graph() const { return setting_->label_graph; }
 
-absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
-                                     const Eigen::RowVectorXf& features) {
+const ClassRanker& RankerOf(const JointSetting& setting) {
+  std::call_once(setting.ranker->once, [&] {
+    setting.ranker->made.emplace(setting.anchors->points(), setting.slot_of_anchor,
+                                 setting.slots());
+  });
+  return *setting.ranker->made;
+}
+
+absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& setting,
+                                                      const Eigen::RowVectorXf& features, int64_t k,
+                                                      int64_t classes) {
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
-  const int64_t slot = NearestSlot(setting.class_means, unit.row(0));
-  return setting.parameters.slot_labels[static_cast<size_t>(slot)];
+  return RankerOf(setting).Allot(unit.row(0), k, classes);
 }
 
 absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
@@ -122,9 +139,12 @@ absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Targ
   return PlacedTarget{.slot = *slot, .row = unit.row(0)};
 }
 
-absl::StatusOr<int32_t> JointScheme::GuessLabel(const Eigen::RowVectorXf& features) const {
-  return NearestClass(*setting_, features);
+absl::StatusOr<std::vector<ClassPlaces>> JointScheme::AllotClasses(
+    const Eigen::RowVectorXf& features, int64_t k, int64_t classes) const {
+  return client::AllotClasses(*setting_, features, k, classes);
 }
+
+const ClassRanker& JointScheme::class_ranker() const { return RankerOf(*setting_); }
 
 RadiusStats JointScheme::DescribeRadius(double radius) const {
   return ComputeRadiusStats(setting_->anchors->points(), setting_->slot_of_anchor, radius);
@@ -133,6 +153,7 @@ RadiusStats JointScheme::DescribeRadius(double radius) const {
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   Ledger& ledger, BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
+  PM_RETURN_IF_ERROR(CheckPoolIsHidden(*setting_, cost));
   PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
                       DrawTargetIndependentPart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());

@@ -6,6 +6,7 @@
 #include "client/privacy/sampling/exact_sampling.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/embed_rows.h"
 #include "common/embedding/smlq.h"
 
 namespace privatemail::client {
@@ -33,11 +34,20 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   return dummies;
 }
 
+absl::StatusOr<Matrix> DrawStart(const JointSetting& setting, BitSource& bits) {
+  const EmbeddingSettings& settings = setting.parameters.settings;
+  switch (settings.start) {
+    case StartKind::kClasses:
+      return PublicStart(setting.parameters, setting.label_graph);
+    case StartKind::kRandom:
+      return NormalStart(setting.rows(), settings.embedding_dim, settings.start_stddev, bits);
+  }
+  __builtin_unreachable();
+}
+
 absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
                                                           BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(Matrix start,
-                      NormalStart(setting.rows(), setting.parameters.settings.embedding_dim,
-                                  setting.parameters.settings.start_stddev, bits));
+  PM_ASSIGN_OR_RETURN(Matrix start, DrawStart(setting, bits));
   PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting, bits));
   return TargetIndependentPart{std::move(start), std::move(dummies), {}, {}};
 }

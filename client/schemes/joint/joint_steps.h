@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -15,9 +16,15 @@
 #include "common/embedding/label_graph.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
+#include "privatemail/class_ranker.h"
 #include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
+
+struct LazyClassRanker {
+  std::once_flag once;
+  std::optional<ClassRanker> made;
+};
 
 // The public inputs of all releases on a collection (and pool of dummies).
 struct JointSetting {
@@ -26,8 +33,9 @@ struct JointSetting {
   std::optional<Matrix> pool;                 // unit rows of dummies; by default the anchors
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool, per slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
-  Matrix class_means;                         // slots x d, see ClassMeans
-  std::vector<int64_t> slot_of_anchor = {};   // per anchor
+  std::vector<int64_t> slot_of_anchor;        // per anchor
+  // Made at its first use, since queries with a label need none.
+  std::shared_ptr<LazyClassRanker> ranker = std::make_shared<LazyClassRanker>();
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
@@ -39,9 +47,11 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
                                               const std::optional<Anchors>& dummies,
                                               std::shared_ptr<const FixedRows> fixed = nullptr);
 
-// See JointScheme::GuessLabel.
-absl::StatusOr<int32_t> NearestClass(const JointSetting& setting,
-                                     const Eigen::RowVectorXf& features);
+const ClassRanker& RankerOf(const JointSetting& setting);
+// See JointScheme::AllotClasses.
+absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& setting,
+                                                      const Eigen::RowVectorXf& features, int64_t k,
+                                                      int64_t classes);
 
 // A validated target. Private.
 struct PlacedTarget {
@@ -58,6 +68,8 @@ struct TargetIndependentPart {
   IterationNoise noise;          // of the first iteration
   Guarantee guarantee;
 };
+// The start alone: new normal draws, or the class code by settings.start. Public.
+absl::StatusOr<Matrix> DrawStart(const JointSetting& setting, BitSource& bits);
 // The dummies alone.
 absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits);
 // Without noise and guarantee, for iterations that are not released.

@@ -1,12 +1,24 @@
 #include "common/embedding/smlq.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "common/embedding/public_parameters.h"
 #include "common/embedding/tiled_affinity.h"
+#include "tests/testing/matchers.h"
 #include "tests/unit/common/embedding/affinity_cases.h"
 
 namespace privatemail::testing {
 namespace {
+
+int64_t PeakMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{1024} * usage.ru_maxrss;
+}
 
 std::vector<int32_t> Labels(int n, int classes) {
   std::vector<int32_t> labels(n);
@@ -59,6 +71,96 @@ TEST(LabelGraph, MatchesDenseLaplacian) {
             << n << " rows, first label " << labels.front() << ", c " << c;
       }
     }
+  }
+}
+
+// By the definition in label_graph.h.
+TEST(LabelGraph, BalancedMatchesDenseDefinition) {
+  for (const std::vector<int32_t>& labels :
+       {Labels(60, 7), Labels(60, 4), Labels(60, 1), std::vector<int32_t>{4, -2147483647, 4},
+        std::vector<int32_t>{9, 1, 5, 3, 7, 1, 1, 1}}) {
+    const auto n = static_cast<Eigen::Index>(labels.size());
+    const LabelGraph graph(labels, LabelGraphKind::kBalanced, 1);
+    const auto rows_of_label = CountLabels(labels);
+    const auto classes = static_cast<double>(rows_of_label.size());
+    for (const Eigen::Index k : {1, 2, 3}) {
+      const Matrix code = graph.CodeOfRows(k);
+      Matrix weighted = code;
+      for (Eigen::Index i = 0; i < n; ++i) {
+        weighted.row(i) *=
+            static_cast<double>(n) / (classes * static_cast<double>(rows_of_label.at(labels[i])));
+      }
+      const Matrix laplacian = code * weighted.transpose();
+      const Matrix v = Normal(n, k, 9);
+      EXPECT_LT((graph.MultiplyLaplacian(v) - laplacian * v).norm(), 1e-13 * n * v.norm());
+      // The graph does not see where the origin is.
+      EXPECT_LT(graph.MultiplyLaplacian(Matrix::Ones(n, k)).norm(), 1e-12 * n);
+      EXPECT_EQ(graph.DegreeOf(0), 0);
+    }
+  }
+}
+
+TEST(ClassCode, IsCentredAndOrthonormalOverClasses) {
+  for (int classes = 2; classes < 12; ++classes) {
+    for (int k = 1; k < classes; ++k) {
+      const Matrix code = ClassCode(classes, k);
+      EXPECT_LT(code.colwise().sum().cwiseAbs().maxCoeff(), 1e-12) << classes << " " << k;
+      EXPECT_TRUE((code.transpose() * code / classes).isApprox(Matrix::Identity(k, k), 1e-12))
+          << classes << " " << k;
+      double closest = 1e9;
+      for (int a = 0; a < classes; ++a) {
+        for (int b = 0; b < a; ++b) closest = std::min(closest, (code.row(a) - code.row(b)).norm());
+      }
+      EXPECT_NEAR(ClassCodeSpacing(classes, k), closest, 1e-12) << classes << " " << k;
+    }
+    EXPECT_EQ(ClassCode(classes, classes + 1).rightCols(2), Matrix::Zero(classes, 2));
+  }
+}
+
+// An embedding reaches the other side in single precision.
+TEST(ClassCode, SinglePrecisionSeparatesAsManyClassesAsAreAllowed) {
+  for (const int k : {1, 2, 3, 16}) {
+    const double rounding = std::sqrt(k) * std::sqrt(3.0) * 0x1p-24;
+    EXPECT_GT(ClassCodeSpacing(kMaxSlots, k), 1000 * rounding) << k;
+  }
+}
+
+// Unequal classes and other features: the image of the classes is the same.
+TEST(Smlq, BalancedIterationMapsClassMeansOntoCode) {
+  std::vector<int32_t> labels = {7, 7, 7, 7, 7, 7, 7, 7, 7, -40, 2000, 11};
+  for (const Eigen::Index k : {1, 2, 3}) {
+    const LabelGraph graph(labels, LabelGraphKind::kBalanced, 1);
+    const Matrix start = graph.CodeOfRows(k) + .3 * Normal(12, k, 5);
+    ASSERT_OK_AND_ASSIGN(const Matrix x, SmlqIterate(start, TiledAffinity(Normal(12, 3, 8), 8),
+                                                     graph, 4, 6, /*normalise=*/true));
+    ASSERT_OK_AND_ASSIGN(const Matrix means, graph.ClassMeansInCode(x));
+    EXPECT_TRUE(means.isApprox(Matrix::Identity(k, k), 1e-12)) << k;
+  }
+}
+
+TEST(Smlq, NormalisingFactorUndoesReflectionAndShear) {
+  const LabelGraph graph(Labels(40, 5), LabelGraphKind::kBalanced, 1);
+  Matrix map(2, 2);
+  map << -3, .5, .2, 1e-6;  // determinant < 0
+  const Matrix x = graph.CodeOfRows(2) * map;
+  ASSERT_OK_AND_ASSIGN(const Matrix factor, NormalisingFactor("x", 1, 1, true, graph, x));
+  EXPECT_TRUE((x * factor).isApprox(graph.CodeOfRows(2), 1e-9));
+  EXPECT_THAT(NormalisingFactor("x", 2, 3, true, graph, graph.CodeOfRows(2).col(0).replicate(1, 2))
+                  .status(),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "x after step 2 of 3, its class means span too few dimensions"));
+}
+
+// 10,000 classes take no table of classes by classes: 800 MB.
+TEST(LabelGraph, MemoryIsLinearInClasses) {
+  std::vector<int32_t> labels(10000);
+  for (int i = 0; i < 10000; ++i) labels[i] = i;
+  for (const auto kind : {LabelGraphKind::kBalanced, LabelGraphKind::kDistance,
+                          LabelGraphKind::kKernel, LabelGraphKind::kOneHotKernel}) {
+    const int64_t before = PeakMemory();
+    const LabelGraph graph(labels, kind, 72);
+    EXPECT_TRUE(graph.MultiplyLaplacian(Matrix::Ones(10000, 2)).allFinite());
+    EXPECT_LT(PeakMemory() - before, 50 << 20);
   }
 }
 

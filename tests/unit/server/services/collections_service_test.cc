@@ -54,6 +54,13 @@ TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
            Case{[](auto* r) { r->mutable_settings()->set_alpha(NAN); }, "alpha"},
            Case{[](auto* r) { r->mutable_settings()->set_steps(0); }, "steps"},
            Case{[](auto* r) { r->mutable_settings()->set_embedding_dim(12); }, "anchors"},
+           Case{[](auto* r) {
+                  r->mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);
+                  r->mutable_settings()->set_embedding_dim(3);
+                },
+                "embedding_dim must be at most 2, one less than the 3 classes"},
+           Case{[](auto* r) { r->mutable_settings()->set_start(static_cast<v1::Start>(9)); },
+                "settings.start must be 1 (random) or 2 (classes), but is 9"},
            Case{[](auto* r) { r->clear_anchors(); }, "anchors"},
            Case{[](auto* r) { r->mutable_anchors()->set_cols(5); }, "anchors"},
            Case{[](auto* r) { r->mutable_anchors()->set_values(7, INFINITY); }, "anchors row 1"},

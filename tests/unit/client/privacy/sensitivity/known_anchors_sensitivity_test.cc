@@ -39,6 +39,7 @@ struct Search {
   int changed;
   double bandwidth;
   double alpha;
+  LabelGraphKind kind;
 
   // From many starts; the largest ratio among those where the anchors make a difference.
   double Closest(Adversary& adversary, int starts) const {
@@ -57,7 +58,7 @@ struct Search {
 
  private:
   Setting SettingOf(const Matrix& cloud) const {
-    return Setting(Cloud::StartOf(cloud, n), bandwidth, alpha, slots);
+    return Setting(Cloud::StartOf(cloud, n), bandwidth, alpha, slots, kind);
   }
 };
 
@@ -68,8 +69,11 @@ TEST(KnownAnchorsSensitivity, AscentDoesNotExceedBound) {
     for (const int changed : {1, 2}) {
       if (changed > slots) continue;
       for (const double bandwidth : {.5, 1.0, 2.0, 6.0}) {
-        for (const double alpha : {0.0, .6, 30.0}) {
-          const Search search{n, slots, changed, bandwidth, alpha};
+        for (const auto& [alpha, kind] : {std::pair(0.0, LabelGraphKind::kDistance),
+                                          {.6, LabelGraphKind::kDistance},
+                                          {30.0, LabelGraphKind::kDistance},
+                                          {30.0, LabelGraphKind::kBalanced}}) {
+          const Search search{n, slots, changed, bandwidth, alpha, kind};
           closest = std::max(closest, search.Closest(adversary, n > 6 ? 2 : 6));
         }
       }

@@ -39,7 +39,9 @@ TEST(AnchoredClient, RequestIsReleaseAndPublicValuesOnly) {
     expected.set_k(3);
     ToProto(release.rows, expected.mutable_release());
     EXPECT_EQ(prepared.request.SerializeAsString(), expected.SerializeAsString());
-    EXPECT_EQ(prepared.state.slot, label);
+    ASSERT_EQ(prepared.state.places.size(), 1u);
+    EXPECT_EQ(prepared.state.places[0].slot, label);
+    EXPECT_EQ(prepared.state.places[0].places, 3);
     EXPECT_EQ(prepared.state.guarantee, release.guarantee);
     EXPECT_EQ(prepared.state.noise_stddev, release.noise_stddev);
     ASSERT_OK_AND_ASSIGN(const Matrix coordinates, client.Coordinates(prepared.request));

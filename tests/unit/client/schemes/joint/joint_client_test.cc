@@ -114,7 +114,7 @@ TEST(JointClient, MalformedFilterIsNotCharged) {
 
 QueryState StateOf(int64_t slot, int64_t k) {
   QueryState state;
-  state.slot = slot;
+  state.places = {{.slot = slot, .places = k, .posterior = 1}};
   state.expected.k = k;
   return state;
 }
@@ -130,6 +130,38 @@ v1::RetrieveResponse Answer(int slots, int matches) {
   for (const double value : {1.0, 0.0, 0.0, 1.0}) response.mutable_alignment()->add_rotation(value);
   for (const double value : {0.0, 0.0}) response.mutable_alignment()->add_translation(value);
   return response;
+}
+
+std::vector<std::string> Ids(const QueryResult& result) {
+  std::vector<std::string> ids;
+  for (const QueryMatch& match : result.matches) ids.push_back(match.id);
+  return ids;
+}
+
+TEST(JointClient, FinishFillsPlacesOfSeveralClasses) {
+  const JointClient client = MakeClient();
+  QueryState state;
+  state.expected.k = 4;
+  state.places = {{.slot = 3, .places = 2}, {.slot = 0, .places = 2}};
+  v1::RetrieveResponse answer = Answer(kClasses, 4);
+  ASSERT_OK_AND_ASSIGN(const QueryResult full, client.Finish(state, answer));
+  EXPECT_EQ(Ids(full), (std::vector<std::string>{"slot 3 match 0", "slot 3 match 1",
+                                                 "slot 0 match 0", "slot 0 match 1"}));
+  // An item that both slots found is shown once.
+  answer.mutable_slots(0)->mutable_matches(0)->set_id("slot 3 match 1");
+  ASSERT_OK_AND_ASSIGN(const QueryResult distinct, client.Finish(state, answer));
+  EXPECT_EQ(Ids(distinct), (std::vector<std::string>{"slot 3 match 0", "slot 3 match 1",
+                                                     "slot 0 match 1", "slot 0 match 2"}));
+  // What a class lacks goes to the others, before or after it.
+  answer.mutable_slots(0)->mutable_matches()->DeleteSubrange(1, 3);
+  ASSERT_OK_AND_ASSIGN(const QueryResult short_last, client.Finish(state, answer));
+  EXPECT_EQ(Ids(short_last), (std::vector<std::string>{"slot 3 match 0", "slot 3 match 1",
+                                                       "slot 3 match 2", "slot 3 match 3"}));
+  answer = Answer(kClasses, 4);
+  answer.mutable_slots(3)->mutable_matches()->DeleteSubrange(1, 3);
+  ASSERT_OK_AND_ASSIGN(const QueryResult short_first, client.Finish(state, answer));
+  EXPECT_EQ(Ids(short_first), (std::vector<std::string>{"slot 3 match 0", "slot 0 match 0",
+                                                        "slot 0 match 1", "slot 0 match 2"}));
 }
 
 TEST(JointClient, FinishReturnsTargetSlot) {

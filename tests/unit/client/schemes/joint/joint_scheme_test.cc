@@ -144,13 +144,30 @@ TEST(JointRelease, TakesEveryMechanism) {
   }
 }
 
-TEST(JointScheme, GuessLabelReturnsClassOfNearestMean) {
+// An iteration that adds noise to the target alone can be inverted for the other slots' rows.
+TEST(JointRelease, PoolWithNoiseOnInputIsRefusedBeforeCharge) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme, JointScheme::Create(Parameters(MakeAnchors()),
+                                                                     MakeAnchors(), MakeAnchors()));
+  const FundedLedger funded;
+  SecureBits bits;
+  const PrivacyCost cost{
+      .epsilon = 1, .delta = 1e-5, .mechanism = *MechanismFromName("gauss-input"), .radius = .5};
+  EXPECT_THAT(
+      scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+      FailsWith(absl::StatusCode::kInvalidArgument, "dummies must not be given with gauss-input"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+TEST(JointScheme, AllotClassesPrefersClassOfNearestMean) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   for (int c = 0; c < kClasses; ++c) {
     Eigen::RowVectorXf features = Eigen::RowVectorXf::Constant(kDim, .1f);
     features[c] = 3;
-    EXPECT_EQ(*scheme.GuessLabel(features), 10 * c);
+    ASSERT_OK_AND_ASSIGN(const auto places, scheme.AllotClasses(features, 8, 1));
+    ASSERT_EQ(places.size(), 1u);
+    EXPECT_EQ(places[0].slot, c);
+    EXPECT_EQ(places[0].places, 8);
   }
 }
 
