@@ -163,7 +163,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
           "-k, those that fit the anchors best. auto takes one class if it is sure, more if "
           "not. The server sends matches of every class anyway, so this costs nothing and "
           "it learns nothing")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes("--label")
+      ->excludes("--labels");
   AddReleaseOptions(query, &slots);
   query->add_option(
       "--plan", options->plan_file,

@@ -78,7 +78,7 @@ void AddSettings(CLI::App& app, EvaluationOptions* options) {
   EmbeddingSettings& s = options->study.settings;
   cli::AddEmbeddingOptions(&app, &s);
   app.add_option("--alpha", s.alpha,
-                 "Weight of labels; by their span if absent, as for "
+                 "Weight of labels; by label graph and labels if absent, as for "
                  "`privatemail collection create`");
   app.add_option("--steps", s.steps, "T, on either side")->capture_default_str();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <queue>
 #include <utility>
@@ -17,8 +18,9 @@ namespace {
 constexpr double kShrinkages[] = {.05, .2, .5, .7, .85, .95, 1};
 constexpr double kSharpnesses[] = {5, 10, 20, 40, 80};
 constexpr double kWeights[] = {0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1};
-// Values of a table of left-out scores; bounds time and memory.
+// Values of the tables of left-out anchors by classes and by anchors; bounds time and memory.
 constexpr int64_t kMaxScores = 1'000'000;
+constexpr int64_t kMaxSimilarities = 10'000'000;
 constexpr int64_t kMaxLeftOut = 2'000;
 
 // log sum_c exp(row_c), without overflow.
@@ -112,7 +114,8 @@ std::vector<int64_t> RowsToLeaveOut(const std::vector<int64_t>& slot_of_anchor,
   }
   const auto all = std::ssize(rows);
   const int64_t most =
-      std::min<int64_t>({all, kMaxLeftOut, std::max<int64_t>(kMaxScores / count.size(), 100)});
+      std::min({all, kMaxLeftOut, std::max<int64_t>(kMaxScores / count.size(), 100),
+                std::max<int64_t>(kMaxSimilarities / std::ssize(slot_of_anchor), 100)});
   for (int64_t i = 0; i < most; ++i) rows[static_cast<size_t>(i)] = rows[i * all / most];
   rows.resize(static_cast<size_t>(most));
   return rows;
@@ -252,13 +255,14 @@ ClassRanker::ClassRanker(const Matrix& anchors, const std::vector<int64_t>& slot
   kernel_scale_ = pooled.scale * kernel_weight_ * by_kernel.scale;
   for (Eigen::Index i = 0; i < pooled.scores.rows(); ++i) {
     const RowVector scores = pooled.scale * pooled.scores.row(i);
-    const RowVector p = (scores.array() - LogSumExp(scores)).exp();
     const int64_t own = truth[static_cast<size_t>(i)];
     LeftOut& one = left_out_.emplace_back();
     for (Eigen::Index c = 0; c < slots; ++c) {
-      if (!(p[c] > p[own] || (p[c] == p[own] && c < own))) continue;
+      if (!(scores[c] > scores[own] || (scores[c] == scores[own] && c < own))) continue;
       ++one.rank;
-      one.places_before += 1 + static_cast<int64_t>(std::log2(std::max(p[c] / p[own], 1.0)));
+      // As often as its posterior can be halved before it is the smaller one.
+      const double halvings = (scores[c] - scores[own]) / std::numbers::ln2;
+      one.places_before += 1 + static_cast<int64_t>(std::min(halvings, 1e6));
     }
   }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -94,16 +93,6 @@ Matrix ClassCode(Eigen::Index classes, Eigen::Index k) {
     }
   }
   return code;
-}
-
-double ClassCodeSpacing(Eigen::Index classes, Eigen::Index k) {
-  const Matrix code = ClassCode(classes, k);
-  // The closest are neighbours; on a line the last and the first are none.
-  double closest = std::numeric_limits<double>::infinity();
-  for (Eigen::Index c = 0; c + (k == 1 ? 1 : 0) < classes; ++c) {
-    closest = std::min(closest, (code.row((c + 1) % classes) - code.row(c)).norm());
-  }
-  return closest;
 }
 
 LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,

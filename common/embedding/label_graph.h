@@ -37,13 +37,10 @@ std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels);
 // are zero.
 Matrix ClassCode(Eigen::Index classes, Eigen::Index k);
 
-// Distance of the closest two rows of ClassCode.
-double ClassCodeSpacing(Eigen::Index classes, Eigen::Index k);
-
 // The Laplacian L_Y = Diag(A 1) - A. A_ij depends on the classes of i and j only, so a product
 // needs only the sum of each class; A's diagonal cancels.
-// - O(n k + C k) time and O(n + C) memory for C classes (kKernel: C k times the labels within
-//   reach of the kernel); exact up to rounding.
+// - O(n k + C k) time and O(n + C k) memory for C classes; exact up to rounding. kKernel takes C k
+//   times the labels within its reach, kBalanced O(n k + C k^2).
 // - Classes are summed in groups of rows (row_share.h).
 // - Immutable and thread-safe. Labels by slot are public, and so is a client's graph.
 class LabelGraph {

@@ -58,10 +58,7 @@ absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings
                    ", but are ", anchors));
 }
 
-// Coordinates on the wire are rounded by at most 2^-24 of their size, which is at most sqrt(3) in a
-// class code. Noise and other classes' items need far more room than that.
-constexpr double kLeastSpacing = 1000 * 0x1p-24 * 1.7321;
-
+// The class code has one dimension less than classes.
 absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
   if (settings.label_graph != LabelGraphKind::kBalanced && settings.start != StartKind::kClasses) {
     return absl::OkStatus();
@@ -72,12 +69,7 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
         absl::StrCat("embedding_dim must be at most ", classes - 1, ", one less than the ", classes,
                      " classes, with the label graph balanced or the start classes, but is ", k));
   }
-  const double spacing = ClassCodeSpacing(static_cast<Eigen::Index>(classes), k);
-  if (spacing >= kLeastSpacing) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("slot_labels: the points of ", classes, " classes in ", k, " dimensions are ",
-                   spacing, " apart, but must be at least ", kLeastSpacing,
-                   " for coordinates in single precision: use cells, which need no classes"));
+  return absl::OkStatus();
 }
 
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {

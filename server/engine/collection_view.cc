@@ -29,7 +29,11 @@ int64_t CollectionView::build_memory(Features features) const {
   const int64_t feature_bytes = features == Features::kInMemory
                                     ? parameters.feature_dim * static_cast<int64_t>(sizeof(float))
                                     : 0;
-  return rows * feature_bytes + rows * image_values * static_cast<int64_t>(sizeof(double));
+  // Class sums, code and their products.
+  const int64_t class_values = 8 * std::ssize(parameters.slot_labels) *
+                               static_cast<int64_t>(parameters.settings.embedding_dim);
+  return rows * feature_bytes +
+         (rows * image_values + class_values) * static_cast<int64_t>(sizeof(double));
 }
 
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory) {

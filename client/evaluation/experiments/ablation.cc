@@ -37,7 +37,7 @@ std::vector<Change> Changes(const Study& study) {
     EmbeddingSettings settings = study.settings;
     settings.label_graph = graph;
     settings.alpha = DefaultAlpha(graph, study.data.labels);
-    // Each graph has an alpha of its own (usual_alpha.h): it is changed as well.
+    // Each graph has an alpha of its own (default_settings.h): it is changed as well.
     changes.push_back(
         {.name = absl::StrCat(name, " with alpha ", Short(settings.alpha)), .settings = settings});
   }

@@ -10,6 +10,7 @@
 #include "client/evaluation/asking.h"
 #include "client/evaluation/experiments/experiments.h"
 #include "client/evaluation/sweep.h"
+#include "client/flags/names.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
@@ -130,7 +131,9 @@ std::vector<EmbeddingSettings> Grid(const Study& study) {
 
 std::string FlagsOf(const EmbeddingSettings& s) {
   return absl::StrCat("--dim ", s.embedding_dim, " --alpha ", FormatExact(s.alpha), " --bandwidth ",
-                      FormatExact(s.kernel_bandwidth), " --steps ", s.steps);
+                      FormatExact(s.kernel_bandwidth), " --steps ", s.steps, " --label-graph ",
+                      cli::NameOf(cli::kLabelGraphNames, s.label_graph), " --start ",
+                      cli::NameOf(cli::kStartNames, s.start));
 }
 
 struct Tried {

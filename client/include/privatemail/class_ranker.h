@@ -32,7 +32,8 @@ struct ClassPlaces {
 class ClassRanker {
  public:
   // anchors: P x d, unit rows; slot_of_anchor: P, every slot in [0, slots) has at least one.
-  // Cost: O(P min(P, d)^2) once, and O(R P d) for the R <= 2,000 anchors that are left out.
+  // Cost with r = min(P, d): O(P d r) once, and O(R (P d + slots r)) for the R <= 2,000 anchors
+  // that are left out, fewer if there are many classes or anchors.
   ClassRanker(const Matrix& anchors, const std::vector<int64_t>& slot_of_anchor, int64_t slots);
 
   // One probability for each slot. unit_row: d, of length 1.

@@ -25,7 +25,8 @@ namespace privatemail::client {
 struct Target {
   Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
   // One of the collection's slot labels. Mechanisms of Inference Privacy do not hide it: a label
-  // that is computed from the features (AllotClasses) then reveals part of them.
+  // that is computed from the features (AllotClasses) then reveals part of them, and places are
+  // refused.
   int32_t label = 0;
   // The classes whose matches are read from the answer; empty: all k of `label`. The server sends
   // those of every class anyway, so this is neither sent nor charged.

@@ -271,6 +271,7 @@ absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
                                                         const PrivacyCost& cost, Ledger& ledger,
                                                         BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(setting_->joint, target));
+  PM_RETURN_IF_ERROR(CheckPlaces(setting_->joint, target, cost));
   PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, MakeAnchoredNoise(*setting_, cost));
   PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting_->joint, bits));
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, noise.guarantee).status());

@@ -126,9 +126,26 @@ const ClassRanker& RankerOf(const JointSetting& setting) {
 absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& setting,
                                                       const Eigen::RowVectorXf& features, int64_t k,
                                                       int64_t classes) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, setting.slots()));
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   return RankerOf(setting).Allot(unit.row(0), k, classes);
+}
+
+absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
+                         const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  if (!target.places.empty() && traits.protects != MechanismTraits::Protects::kValue) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("places must not be given with ", traits.name,
+                     ", which does not hide the class: ranked classes would reveal features"));
+  }
+  for (const ClassPlaces& one : target.places) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("slot of places", one.slot, 0, setting.slots() - 1));
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("places", one.places, 1, kMaxNeighbors));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
@@ -153,6 +170,7 @@ RadiusStats JointScheme::DescribeRadius(double radius) const {
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   Ledger& ledger, BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
+  PM_RETURN_IF_ERROR(CheckPlaces(*setting_, target, cost));
   PM_RETURN_IF_ERROR(CheckPoolIsHidden(*setting_, cost));
   PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
                       DrawTargetIndependentPart(*setting_, cost, bits));

@@ -53,6 +53,10 @@ absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& settin
                                                       const Eigen::RowVectorXf& features, int64_t k,
                                                       int64_t classes);
 
+// INVALID_ARGUMENT: places of a mechanism that does not hide the class, or out of range.
+absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
+                         const PrivacyCost& cost);
+
 // A validated target. Private.
 struct PlacedTarget {
   int64_t slot = 0;

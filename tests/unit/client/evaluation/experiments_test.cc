@@ -388,7 +388,8 @@ TEST(Tune, KeysItsJobsBySettings) {
   for (const Job& job : experiment.jobs) keys.insert(job.key);
   EXPECT_EQ(keys.size(), 54u);
   EXPECT_THAT(keys,
-              Contains("--dim 4 --alpha 0.3333333333333333 --bandwidth 3 --steps 10, seed 1"));
+              Contains("--dim 4 --alpha 0.3333333333333333 --bandwidth 3 --steps 10 "
+                       "--label-graph distance --start random, seed 1"));
 }
 
 TEST(Tune, ScoresItsBestOnSplitsThatChoseNothing) {

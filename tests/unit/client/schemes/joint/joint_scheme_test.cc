@@ -158,6 +158,36 @@ TEST(JointRelease, PoolWithNoiseOnInputIsRefusedBeforeCharge) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
 
+TEST(JointScheme, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const Target target = TargetOf(10, 3);
+  for (const int64_t k : {int64_t{0}, int64_t{-3}, int64_t{1} << 40}) {
+    EXPECT_THAT(scheme.AllotClasses(target.features, k, 0),
+                FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10000"));
+  }
+  EXPECT_THAT(scheme.AllotClasses(target.features, 8, -1),
+              FailsWith(absl::StatusCode::kInvalidArgument, "classes must be between 0 and"));
+  const FundedLedger funded;
+  SecureBits bits;
+  const PrivacyCost gaussian{.epsilon = 1, .delta = 1e-5};
+  Target wrong = target;
+  wrong.places = {{.slot = kClasses, .places = 8}};
+  EXPECT_THAT(scheme.Release(wrong, gaussian, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "slot of places must be between 0"));
+  wrong.places = {{.slot = 0, .places = 0}};
+  EXPECT_THAT(scheme.Release(wrong, gaussian, *funded.ledger, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "places must be between 1"));
+  // Ranked classes depend on the features, which this mechanism hides without the class.
+  wrong.places = {{.slot = 0, .places = 8}};
+  EXPECT_THAT(
+      scheme.Release(wrong,
+                     {.epsilon = 1, .mechanism = *MechanismFromName("lap-output"), .radius = .5},
+                     *funded.ledger, bits),
+      FailsWith(absl::StatusCode::kInvalidArgument, "places must not be given with lap-output"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
 TEST(JointScheme, AllotClassesPrefersClassOfNearestMean) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
