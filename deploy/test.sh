@@ -32,7 +32,7 @@ if [ -z "$full" ]; then
 else
   begin "packages with a browser, about 4 min"
   deploy/setup.sh --with-browser
-  begin "fuzzers, about 10 min"
+  begin "fuzzers, about 3 min"
   build fuzz
   ctest --preset fuzz
   if docker version >/dev/null 2>&1; then
@@ -41,7 +41,7 @@ else
   else
     begin "containers: skipped, no Docker engine answers"
   fi
-  begin "address and undefined-behaviour sanitizers, about 60 min"
+  begin "address and undefined-behaviour sanitizers, about 20 min"
   build asan
   ctest --preset asan
   begin "thread sanitizer, about 20 min"

@@ -124,7 +124,8 @@ absl::Status Health(Context& context, const std::string& collection) {
 }
 
 std::string StartName(const v1::EmbeddingSettings& settings) {
-  return settings.start() == v1::START_CLASSES ? "classes" : "random";
+  return cli::NameOf(kStartNames, settings.start() == v1::START_CLASSES ? StartKind::kClasses
+                                                                        : StartKind::kRandom);
 }
 
 }  // namespace

@@ -101,21 +101,22 @@ absl::StatusOr<LocalGallery> LocalGallery::Create(const std::string& folder,
 }
 
 std::vector<ReportImage> LocalGallery::Nearest(const Eigen::RowVectorXf& features, int64_t k,
-                                               const std::string& class_name) const {
+                                               const std::set<std::string>& classes) const {
   const Matrix query = features.cast<double>().normalized();
   std::vector<ReportImage> nearest;
   const auto neighbors = NearestRows(query, unit_rows_, k);
   for (const Neighbor& neighbor : neighbors[0]) {
-    nearest.push_back(Picture(features_.ids[static_cast<size_t>(neighbor.row)], class_name));
+    nearest.push_back(Picture(features_.ids[static_cast<size_t>(neighbor.row)], classes));
   }
   return nearest;
 }
 
-ReportImage LocalGallery::Picture(const std::string& id, const std::string& class_name) const {
+ReportImage LocalGallery::Picture(const std::string& id,
+                                  const std::set<std::string>& classes) const {
   const auto image = std::find_if(folder_.images.begin(), folder_.images.end(),
                                   [&](const FolderImage& i) { return i.id == id; });
   return {image == folder_.images.end() ? "" : image->path, id,
-          id.substr(0, id.find('/')) == class_name};
+          classes.contains(id.substr(0, id.find('/')))};
 }
 
 void AddSampleImagesCommand(CLI::App& app, Context& context) {

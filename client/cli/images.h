@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,12 +46,12 @@ class LocalGallery {
   static absl::StatusOr<LocalGallery> Create(const std::string& folder,
                                              const ExtractorOptions& extractor);
 
-  // The k pictures nearest to the features, nearest first.
+  // The k pictures nearest to the features, nearest first. classes: whose pictures are marked.
   std::vector<ReportImage> Nearest(const Eigen::RowVectorXf& features, int64_t k,
-                                   const std::string& class_name) const;
+                                   const std::set<std::string>& classes) const;
 
   // The picture of an id, "class/file.png"; without a path if the folder does not have it.
-  ReportImage Picture(const std::string& id, const std::string& class_name) const;
+  ReportImage Picture(const std::string& id, const std::set<std::string>& classes) const;
 
  private:
   ImageFolder folder_;

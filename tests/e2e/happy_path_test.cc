@@ -162,6 +162,7 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   for (int row = 0; row < kClasses; ++row) {
     const json answer = outcome.lines()[row];
     EXPECT_EQ(answer["label_guessed"], true);
+    EXPECT_EQ(answer["expected_recall"], 1);
     EXPECT_EQ(answer["label"], row);
     EXPECT_EQ(CountOf(answer["matches"], row), 4) << answer;
   }

@@ -170,8 +170,9 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
 std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
                                   int64_t k);
 
-// SlotSchemeClient::Finish for a stored request. places: slots in [0, C). A class with fewer
-// matches than places leaves the rest to the classes after it, then to those before it.
+// SlotSchemeClient::Finish for a stored request. places: slots in [0, C). An item that several
+// classes' slots found is returned once. A class with fewer matches than places leaves the rest to
+// the classes after it, then to those before it.
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters,
                                        const std::vector<ClassPlaces>& places,
                                        const ExpectedAnswer& expected,

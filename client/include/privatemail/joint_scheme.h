@@ -97,7 +97,8 @@ class JointScheme {
 
   // For a target without a label: the classes that fit best by ClassRanker::Allot, most probable
   // first; `classes` 0 chooses their number. Computed locally.
-  // INVALID_ARGUMENT: wrong dimension, zero or not finite.
+  // INVALID_ARGUMENT: k outside [1, kMaxNeighbors], classes outside [0, C], or features of a wrong
+  //   dimension, zero or not finite.
   absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
                                                         int64_t k, int64_t classes) const;
   const ClassRanker& class_ranker() const;  // fitted at its first use
@@ -110,8 +111,9 @@ class JointScheme {
   //   3. the ledger's charge, durable before any noise is sampled; nothing is charged if 1 or 2
   //      fail;
   //   4. the private iterations with their noise.
-  // INVALID_ARGUMENT: features, label, epsilon or delta; a pool of dummies with noise on the input,
-  //   which would publish its rows.
+  // INVALID_ARGUMENT: features, label, epsilon or delta; places out of range, or with a mechanism
+  //   that does not hide the class; a pool of dummies with noise on the input, which would publish
+  //   its rows.
   // FAILED_PRECONDITION: no bound is proven for these parameters, or no budget is granted.
   // RESOURCE_EXHAUSTED: the budget does not suffice.
   // UNAVAILABLE: no random bits, or the charge could not be made durable.
