@@ -3,7 +3,7 @@
 #define PRIVATEMAIL_CLIENT_CLI_COLLECTION_H_
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

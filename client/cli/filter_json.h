@@ -2,7 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 #define PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
@@ -185,13 +185,7 @@ absl::StatusOr<FolderFeatures> ExtractFolder(const ImageFolder& folder,
   const size_t workers = std::min<size_t>(threads, folder.images.size());
   PM_ASSIGN_OR_RETURN(const auto extractors, MakeExtractors(factory, workers));
   Extraction extraction(folder, progress, extractors[0]->dim());
-  {
-    std::vector<std::jthread> pool;
-    for (size_t i = 1; i < workers; ++i) {
-      pool.emplace_back([&, i] { extraction.Work(*extractors[i]); });
-    }
-    extraction.Work(*extractors[0]);
-  }
+  ParallelFor(static_cast<int>(workers), [&](int i) { extraction.Work(*extractors[i]); });
   FolderFeatures result = extraction.Collect();
   if (result.ids.empty()) {
     return absl::InvalidArgumentError(

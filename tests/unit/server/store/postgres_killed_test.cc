@@ -114,7 +114,11 @@ TEST(PostgresServerKilled, WatchResumesAfterRestart) {
   ASSERT_TRUE(counter.WaitForMoreThan(0));
   const int before = counter.calls();
   server.Kill();
-  absl::SleepFor(absl::Milliseconds(2500));  // a few attempts
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::lock_guard<std::mutex> guard(mutex);
+    return !reports.empty();
+  }));
+  absl::SleepFor(absl::Milliseconds(2500));  // a few more attempts: nothing shows them
   server.Start();
   ASSERT_TRUE(counter.WaitForMoreThan(before));
   {
