@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -67,6 +69,28 @@ bool UsesZeroThreshold(const JointGame& game, const Guarantee& claim) {
   return claim.gaussian_mu.has_value() || game.traits().protects == Protects::kInput;
 }
 
+// The threshold whose event shows the largest epsilon. The other neighbour exceeds t with
+// probability E exp(-score) over the scores above t, since scores are likelihood ratios; both
+// probabilities are taken five standard errors of kReleases for the worse.
+double BestThreshold(std::vector<double> scores) {
+  constexpr double kReleases = 20'000;
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  const auto count = static_cast<double>(scores.size());
+  double other = 0;
+  double best = -std::numeric_limits<double>::infinity();
+  double threshold = scores.front();
+  for (size_t i = 0; i + 1 < scores.size(); ++i) {
+    other += std::exp(-scores[i]) / count;
+    const double one = static_cast<double>(i + 1) / count;
+    const double low = one - 5 * std::sqrt(one / kReleases);
+    const double high = other + 5 * std::sqrt(other / kReleases);
+    if (i * 50 < scores.size() || !(low > 0) || !(std::log(low / high) > best)) continue;
+    best = std::log(low / high);
+    threshold = (scores[i] + scores[i + 1]) / 2;
+  }
+  return threshold;
+}
+
 absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
   constexpr int kReleases = 1000;
   SecureBits bits;
@@ -78,7 +102,7 @@ absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
     for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
   }
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : TopDecile(std::move(scores)),
+  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : BestThreshold(std::move(scores)),
                .share = sums.share / steps,
                .loss = sums.loss / kReleases,
                .mu = std::sqrt(sums.mu / kReleases)};
@@ -202,6 +226,9 @@ absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const Releas
   PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                       MakeAttack({std::move(labels), cost, release}, subject.claim));
   if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
+    PM_ASSIGN_OR_RETURN(JointPair poles, MakeTwoPolesPair());
+    PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
+                        MakeAttack({std::move(poles), cost, release}, subject.claim));
     PM_ASSIGN_OR_RETURN(JointPair papers, MakePaperSettingsPair());
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
                         MakeAttack({std::move(papers), cost, release}, subject.claim));

@@ -27,15 +27,21 @@ RowVector PairRowAtAngle(double angle) {
 
 RowVector Pole(double sign) { return sign * RowVector::Unit(kPairDim, 0); }
 
-absl::StatusOr<JointSetting> MakeAnchorsAtOnePole(const EmbeddingSettings& settings,
-                                                  std::vector<int32_t> labels,
-                                                  const std::optional<Anchors>& dummies) {
-  const auto count = static_cast<Eigen::Index>(labels.size());
-  const Anchors anchors{Pole(1).replicate(count, 1).cast<float>(), std::move(labels)};
+absl::StatusOr<JointSetting> MakePublicSetting(const EmbeddingSettings& settings,
+                                               const Anchors& anchors,
+                                               const std::optional<Anchors>& dummies) {
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters("audit", settings, anchors, /*class_names=*/{}, "vectors"));
   return MakeJointSetting(std::move(parameters), anchors, dummies);
+}
+
+absl::StatusOr<JointSetting> MakeAnchorsAtOnePole(const EmbeddingSettings& settings,
+                                                  std::vector<int32_t> labels,
+                                                  const std::optional<Anchors>& dummies) {
+  const auto count = static_cast<Eigen::Index>(labels.size());
+  return MakePublicSetting(settings, {Pole(1).replicate(count, 1).cast<float>(), std::move(labels)},
+                           dummies);
 }
 
 EmbeddingSettings LabelDominatedSettings(Law law, int64_t iterations) {
@@ -82,6 +88,40 @@ absl::StatusOr<JointPair> MakePaperSettingsPair() {
                    {0, Pole(-1)},
                    {1, Pole(-1)},
                    100'000};
+}
+
+absl::StatusOr<JointPair> MakeTwoPolesPair() {
+  // Of eight classes on a circle, the second and the sixth lie on its diagonal, opposite each
+  // other.
+  constexpr int32_t kClasses = 8;
+  constexpr int32_t kFirst = 1;
+  constexpr int32_t kOpposite = 5;
+  constexpr int32_t kAnchors = 300;
+  EmbeddingSettings settings;
+  settings.label_graph = LabelGraphKind::kBalanced;
+  settings.start = StartKind::kClasses;
+  settings.start_stddev = 1e-3;
+  settings.embedding_dim = 2;
+  settings.kernel_bandwidth = 50;
+  settings.alpha = 1e-6;
+  Anchors anchors{FloatMatrix(kAnchors, kPairDim), {}};
+  Anchors dummies{FloatMatrix(kClasses, kPairDim), {}};
+  for (int32_t i = 0; i < kAnchors; ++i) {
+    const bool first = i % 2 == 0;
+    anchors.features.row(i) = Pole(first ? 1 : -1).cast<float>();
+    const bool rare = i < kClasses && i != kFirst && i != kOpposite;
+    anchors.labels.push_back(rare ? i : first ? kFirst : kOpposite);
+  }
+  for (int32_t slot = 0; slot < kClasses; ++slot) {
+    dummies.features.row(slot) = Pole(slot == kOpposite ? 1 : -1).cast<float>();
+    dummies.labels.push_back(slot);
+  }
+  PM_ASSIGN_OR_RETURN(JointSetting setting, MakePublicSetting(settings, anchors, dummies));
+  return JointPair{"both slots cross between two poles of anchors, features outweigh the labels",
+                   std::move(setting),
+                   {kFirst, Pole(1)},
+                   {kOpposite, Pole(-1)},
+                   50'000};
 }
 
 absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {

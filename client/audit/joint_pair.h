@@ -24,6 +24,11 @@ struct JointPair {
 // classes, at the other. The sensitivity bound has slack here.
 absl::StatusOr<JointPair> MakePaperSettingsPair();
 
+// Anchors of two opposite classes at opposite poles, so that a target that crosses is pulled from
+// the one to the other: the known part h |C| of the known-anchors bound. Labels weigh next to
+// nothing; the class is hidden, and both slots cross. Moves by .98 of the L2 sensitivity.
+absl::StatusOr<JointPair> MakeTwoPolesPair();
+
 // A collection where the bounds are nearly tight: all anchors at one pole, and a label graph that
 // dominates and pulls on two rare classes with adjacent labels, so that nearly all of the move is
 // that of the slots whose targets change. The targets depend on what `cost` hides:

@@ -104,6 +104,8 @@ Attack MakeForkAttack(const std::shared_ptr<const Mechanism>& mechanism,
           .max_releases = 400};
 }
 
+constexpr double kTailStddevs = 3.5;
+
 // The threshold that distinguishes the two laws best; fixed in advance.
 double BestThreshold(Law law) {
   switch (law) {
@@ -137,6 +139,8 @@ MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double d
 
 Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mechanism,
                         double threshold, MakeBits make_bits) {
+  // Gaussian noise cut here would exceed its delta by far, and pass at any likelier threshold.
+  const double tail = kTailStddevs * mechanism->noise_stddev();
   return {.mechanism = std::move(name),
           .claim = mechanism->guarantee(),
           .attacks = {
@@ -144,6 +148,11 @@ Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mecha
                   absl::StrCat("values 0 and ", kDistance, ", released above ", threshold),
                   mechanism, ReleaseValue, Neighbour::kOne, make_bits,
                   [threshold](float released) { return released > threshold; }),
+              MakeValueAttack<float>(
+                  absl::StrCat("values ", kDistance, " and 0, released above ", tail,
+                               ", which noise of no tail reaches from the first alone"),
+                  mechanism, ReleaseValue, Neighbour::kOne, make_bits,
+                  [tail](float released) { return released > tail; }),
               MakeValueAttack<float>(
                   absl::StrCat("values ", kDistance,
                                " and 0, released between two floats of the first"),

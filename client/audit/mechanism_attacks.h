@@ -21,6 +21,7 @@ MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double d
 
 // Values 0 and kDistance. Events:
 // - the release is above the threshold;
+// - it is above 3.5 standard deviations, where noise that was cut off would show;
 // - a value that floating-point noise cannot give for the other neighbour, as released in float and
 //   in double before rounding;
 // - parent and child of a fork differ by the value.

@@ -12,6 +12,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -47,6 +48,34 @@ absl::StatusOr<Result> ListCollections(const Context& context, const std::string
   return result;
 }
 
+absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
+    const Transport& transport, const v1::GetCollectionResponse& c) {
+  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
+                      transport.GetAnchors(c.name(), c.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const JointClient client, JointClient::Create(c, anchors));
+  return client.ExpectAlignment();
+}
+
+// What queries can expect, or why it is not known.
+void AddAlignment(const Transport& transport, const v1::GetCollectionResponse& c, Result* result) {
+  if (c.embedding_version() == 0) return;
+  const auto alignment = FetchAlignment(transport, c);
+  if (!alignment.ok() || !alignment->has_value()) {
+    absl::StrAppend(&result->text, "  alignment not known: ",
+                    alignment.ok() ? "the server does not send its anchors' coordinates"
+                                   : Printable(alignment.status().message()),
+                    "\n");
+    return;
+  }
+  result->json["alignment"] = ToJson(**alignment);
+  absl::StrAppend(&result->text, "  alignment ", AlignmentText(**alignment), "\n");
+  if (const absl::Status check = CheckAlignment(**alignment); !check.ok()) {
+    const std::string warning(check.message());
+    result->json["warnings"] = {warning};
+    Warn(warning);
+  }
+}
+
 absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
@@ -57,6 +86,7 @@ absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
                               {"updated", c.changes().updated()},
                               {"deleted", c.changes().deleted()}};
   }
+  AddAlignment(transport, c, &result);
   return result;
 }
 
@@ -91,11 +121,17 @@ absl::StatusOr<Result> DeleteCollection(const Context& context, const DeleteOpti
                                      Counted(response.deleted_items(), "item"), "\n")};
 }
 
-absl::StatusOr<Result> Build(const Context& context, const std::string& name) {
+struct BuildOptions {
+  std::string name;
+  bool accept_misalignment = false;
+};
+
+absl::StatusOr<Result> Build(const Context& context, const BuildOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done, BuildWithProgress(transport, name));
+  PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done,
+                      BuildWithProgress(transport, options.name, options.accept_misalignment));
   const v1::GetCollectionResponse& c = done.collection();
-  return Result{
+  Result result{
       .json = {{"embedded", c.embedded_items()},
                {"version", c.embedding_version()},
                {"seconds", done.elapsed_seconds()},
@@ -104,6 +140,8 @@ absl::StatusOr<Result> Build(const Context& context, const std::string& name) {
       .text = absl::StrCat("embedded ", c.embedded_items(), " items as version ",
                            c.embedding_version(), " in ", done.elapsed_seconds(), " s, objective ",
                            done.objective(), "\naffinities ", done.plan(), "\n")};
+  AddAlignment(transport, c, &result);
+  return result;
 }
 
 absl::Status Health(Context& context, const std::string& collection) {
@@ -200,12 +238,14 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
 }
 
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
-                                                             const std::string& name) {
+                                                             const std::string& name,
+                                                             bool accept_misalignment) {
   ProgressBar bar("embedding");
-  return transport.BuildEmbedding(name, [&](const v1::BuildEmbeddingResponse& message) {
+  const auto show = [&](const v1::BuildEmbeddingResponse& message) {
     const auto rows = static_cast<int64_t>(message.rows());
     bar.Show(static_cast<int64_t>(message.share() * static_cast<double>(rows)), rows);
-  });
+  };
+  return transport.BuildEmbedding(name, show, accept_misalignment);
 }
 
 void AddCollectionCommands(CLI::App& app, Context& context) {
@@ -227,7 +267,12 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   remove->add_flag("--yes", deletion->yes,
                    "Delete without confirmation; required if standard input is no terminal");
   SetRun(remove, context, deletion, &DeleteCollection);
-  add(app, "build", "Embed gallery and anchors; searches need it", &Build);
+  auto building = std::make_shared<BuildOptions>();
+  CLI::App* build = AddCommand(app, "build", "Embed gallery and anchors; searches need it");
+  build->add_option("NAME", building->name, "The collection")->required();
+  build->add_flag(kAcceptMisalignmentFlag, building->accept_misalignment,
+                  "Build even if the items' labels do not seem to mean the anchors' classes");
+  SetRun(build, context, building, &Build);
 
   CLI::App* health = AddCommand(
       app, "health",

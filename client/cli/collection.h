@@ -27,9 +27,10 @@ std::string CodeName(v1::CellCode code);
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 std::string CollectionToText(const v1::GetCollectionResponse& collection);
 
-// Builds the embedding behind a progress bar. Statuses as Transport::BuildEmbedding.
+// Builds the embedding behind a progress bar. Arguments and statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
-                                                             const std::string& name);
+                                                             const std::string& name,
+                                                             bool accept_misalignment);
 
 // `collection create`.
 void AddCreateCollectionCommand(CLI::App& collection, Context& context);

@@ -109,6 +109,7 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   if (!options.dim_given) {
     options.settings.embedding_dim = DefaultSettings(request.anchor_labels()).embedding_dim;
   }
+  PM_RETURN_IF_ERROR(Validate(options.settings));
   ToProto(options.settings, request.mutable_settings());
   PM_RETURN_IF_ERROR(FillCells(options, &request));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));

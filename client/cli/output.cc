@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/printable.h"
 
@@ -52,6 +53,16 @@ nlohmann::json ToJson(const Guarantee& guarantee) {
 
 nlohmann::json ToJson(const Budget& budget) {
   return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
+}
+
+nlohmann::json ToJson(const ExpectedAlignment& alignment) {
+  return {{"expected_recall", alignment.recall},
+          {"expected_relative_residual", alignment.relative_residual}};
+}
+
+std::string AlignmentText(const ExpectedAlignment& alignment) {
+  return absl::StrFormat("expected recall %.3g, residual %.3g, without noise", alignment.recall,
+                         alignment.relative_residual);
 }
 
 std::string Counted(uint64_t count, const std::string& singular) {

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 
 namespace privatemail::client::cli {
+
+inline constexpr char kAcceptMisalignmentFlag[] = "--accept-misalignment";  // of query and build
 
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;         // INVALID_ARGUMENT, found by the client or the server
@@ -35,6 +38,9 @@ std::string Line(const nlohmann::json& json);
 
 nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
+nlohmann::json ToJson(const ExpectedAlignment& alignment);
+// "expected recall 1, residual 0.0012, without noise"
+std::string AlignmentText(const ExpectedAlignment& alignment);
 
 // "1 release", "2 releases".
 std::string Counted(uint64_t count, const std::string& singular);

@@ -65,7 +65,8 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                                         .items = plan.items},
                               .epsilon = plan.cost.epsilon,
                               .k = options.gives_k ? options.slots.query.k : plan.k,
-                              .with_payloads = options.slots.query.with_payloads});
+                              .with_payloads = options.slots.query.with_payloads,
+                              .accept_misalignment = options.slots.accept_misalignment});
 }
 
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
@@ -79,7 +80,8 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                               .cells = options.cells,
                               .epsilon = slots.query.cost.epsilon,
                               .k = slots.query.k,
-                              .with_payloads = slots.query.with_payloads});
+                              .with_payloads = slots.query.with_payloads,
+                              .accept_misalignment = slots.accept_misalignment});
 }
 
 std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags) {
@@ -174,9 +176,15 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
   AddOwnAnchorsOption(query, &slots.targets);
+  query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
+                  "Query although public data alone shows that the answer will hardly be of the "
+                  "target's class");
   query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
   AddReportOptions(query, &slots);
   query->footer(absl::StrCat(
+      "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
+      "items without regard to the target, as --filter: the server sees them, or can tell them "
+      "from the noise.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
       "older name.\n",
       query->get_footer()));

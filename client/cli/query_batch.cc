@@ -79,6 +79,13 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
                                               " not sent and cost nothing")));
 }
 
+absl::Status OrAccept(const absl::Status& status) {
+  if (status.ok()) return status;
+  return {status.code(),
+          absl::StrCat(status.message(),
+                       "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};
+}
+
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
   nlohmann::json json = nlohmann::json::array();
   for (const QueryMatch& match : matches) {

@@ -97,6 +97,9 @@ std::vector<const Attempt*> AttemptsOf(const std::vector<Outcome>& outcomes) {
 absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
                        const std::string& resend);
 
+// The status with the hint to the flag that overrides it.
+absl::Status OrAccept(const absl::Status& status);
+
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
 // Null without a radius.
 nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);

@@ -126,8 +126,9 @@ nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client
       {"items_version", outcome.result.items_version}};
   if (outcome.target.row) json["row"] = *outcome.target.row;
   AddPlaceJson(outcome.prepared.state.target, outcome.target.guessed, &json);
-  if (const auto residual = client.targets().relative_residual()) {
-    json["alignment"] = {{"relative_residual", *residual}};
+  if (const auto alignment = client.targets().expected_alignment()) {
+    json["alignment"] = ToJson(*alignment);
+    json["alignment"]["relative_residual"] = alignment->relative_residual;
   }
   return json;
 }
@@ -138,7 +139,7 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
   return absl::StrCat(
       "\nquery ", Printable(outcome.target.name), "\n", MatchesText(outcome.result, parameters),
       PlaceText(outcome.prepared.state.target, outcome.target.guessed, parameters,
-                client.targets().relative_residual()),
+                client.targets().expected_alignment()),
       absl::StrFormat(
           "  the nearest of %d returned items, for %s: %s of partition %d\n"
           "  spent epsilon %g (%s); left %s\n  hidden: %s\n  %d bytes up, %d bytes down\n"
@@ -208,14 +209,13 @@ void AddPlaceJson(const CellTarget& target, bool guessed, nlohmann::json* answer
 }
 
 std::string PlaceText(const CellTarget& target, bool guessed, const PublicParameters& parameters,
-                      std::optional<double> relative_residual) {
+                      const std::optional<ExpectedAlignment>& alignment) {
   if (!target.label.has_value()) return "";
   const auto slot = parameters.SlotOf(*target.label);
   return absl::StrCat(
       "  ranked by coordinates of embedding ", target.embedding_version, ", placed as class ",
       slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "",
-      relative_residual ? absl::StrFormat("; alignment residual %.4f", *relative_residual) : "",
-      "\n");
+      alignment ? absl::StrCat("; alignment: ", AlignmentText(*alignment)) : "", "\n");
 }
 
 std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters) {
@@ -234,6 +234,7 @@ std::string MatchesText(const CellQueryResult& result, const PublicParameters& p
 
 absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const CellQueryOptions options, OptionsOf(query));
+  PM_RETURN_IF_ERROR(CheckTargetFiles(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(query.collection));
@@ -244,6 +245,8 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const CellClient client,
                       CellClient::Create(collection, anchors, own_anchors));
   PM_RETURN_IF_ERROR(CheckReady(collection));
+  const absl::Status match = client.targets().CheckAnchorsMatch();
+  if (!query.accept_misalignment) PM_RETURN_IF_ERROR(OrAccept(match));
   PM_RETURN_IF_ERROR(CheckLabelsUsable(query.targets, client.parameters(),
                                        query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
@@ -253,7 +256,8 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
   PM_RETURN_IF_ERROR(
       CheckAffordable(query.collection, entry, targets.size(), {query.epsilon, /*delta=*/0}));
-  const std::vector<std::string> warnings = WarningsAbout(collection, options);
+  std::vector<std::string> warnings = WarningsAbout(collection, options);
+  if (!match.ok()) warnings.emplace_back(match.message());
   for (const std::string& warning : warnings) Warn(warning);
 
   AnswerCache cache(context.state_folder, collection, anchors);

@@ -36,6 +36,7 @@ struct CellsQuery {
   double epsilon = 0;
   int64_t k = 8;
   bool with_payloads = false;
+  bool accept_misalignment = false;
 };
 
 // INVALID_ARGUMENT naming `option`: labels are given, but the collection's items are ranked
@@ -59,7 +60,7 @@ std::optional<int32_t> LabelOf(const NamedTarget& target);
 // where items are codes.
 void AddPlaceJson(const CellTarget& target, bool guessed, nlohmann::json* answer);
 std::string PlaceText(const CellTarget& target, bool guessed, const PublicParameters& parameters,
-                      std::optional<double> relative_residual = std::nullopt);
+                      const std::optional<ExpectedAlignment>& alignment = std::nullopt);
 
 // Matches as `query`, `resend` and `rank` print them.
 std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters);

@@ -106,9 +106,27 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   return share.delta;
 }
 
+// What queries can expect: a function of public data, so that every target is refused or none.
+absl::StatusOr<std::optional<ExpectedAlignment>> CheckedAlignment(const SlotSchemeClient& client,
+                                                                  bool accept_misalignment) {
+  PM_ASSIGN_OR_RETURN(const auto alignment, client.ExpectAlignment());
+  if (alignment.has_value() && !accept_misalignment) {
+    PM_RETURN_IF_ERROR(OrAccept(CheckAlignment(*alignment)));
+  }
+  return alignment;
+}
+
 std::vector<std::string> WarningsAbout(const SlotsQuery& options,
-                                       const v1::GetCollectionResponse& collection) {
+                                       const v1::GetCollectionResponse& collection,
+                                       const std::optional<ExpectedAlignment>& alignment) {
   std::vector<std::string> warnings;
+  if (!alignment.has_value()) {
+    warnings.emplace_back(
+        "alignment was not checked: the server is older and does not send its anchors' "
+        "coordinates");
+  } else if (const absl::Status check = CheckAlignment(*alignment); !check.ok()) {
+    warnings.emplace_back(check.message());
+  }
   if (collection.changes_since_embedding() > 0) {
     warnings.push_back(absl::StrCat(
         collection.embedded_items(), " items are searchable, ", collection.items(),
@@ -189,6 +207,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_RETURN_IF_ERROR(ParseTexts(&options));
   const PrivacyCost& cost = options.query.cost;
   PM_ASSIGN_OR_RETURN(const int64_t classes, ClassesFrom(options.classes));
+  PM_RETURN_IF_ERROR(CheckTargetFiles(options.targets));
   // Everything that can fail on this machine precedes the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -198,6 +217,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadTargets(options.targets, *client, options.query.k, classes));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
+  PM_ASSIGN_OR_RETURN(const auto alignment, CheckedAlignment(*client, options.accept_misalignment));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
                       OpenGallery(options, client->parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
@@ -206,7 +226,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
   PM_RETURN_IF_ERROR(
       CheckAffordable(options.collection, entry, targets.size(), {cost.epsilon, delta}));
-  const std::vector<std::string> warnings = WarningsAbout(options, collection);
+  const std::vector<std::string> warnings = WarningsAbout(options, collection, alignment);
   for (const std::string& warning : warnings) Warn(warning);
 
   std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
@@ -215,16 +235,17 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
       [&](SlotsOutcome* outcome) {
         return Send(context, transport, options.scheme, collection, outcome);
       });
-  double expected_recall = std::nan("");
+  double class_recall = std::nan("");
   if (targets.front().guessed) {
-    expected_recall = client->class_ranker().ExpectedRecall(options.query.k, classes);
+    class_recall = client->class_ranker().ExpectedRecall(options.query.k, classes);
   }
   std::optional<RadiusStats> meaning;
   if (!std::isnan(cost.radius)) meaning = client->DescribeRadius(cost.radius);
   for (SlotsOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client->Finish(outcome.prepared.state, outcome.response); });
     outcome.radius_meaning = meaning;
-    if (outcome.target.guessed) outcome.expected_recall = expected_recall;
+    outcome.alignment = alignment;
+    if (outcome.target.guessed) outcome.class_recall = class_recall;
   }
   PM_RETURN_IF_ERROR(
       PrintOutcomes(context, *client, options.scheme, gallery, warnings, outcomes, report_file));

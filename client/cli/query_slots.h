@@ -29,6 +29,7 @@ struct SlotsQuery {
   std::string compare_images;
   std::string report_file;
   std::string classes = "auto";  // without labels: classes to read matches of, a number or auto
+  bool accept_misalignment = false;
 };
 
 // Queries for each target in turn and prints each answer. Failures that this machine can detect

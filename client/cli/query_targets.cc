@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
@@ -48,8 +50,9 @@ absl::Status CheckOptions(const TargetOptions& options) {
   return absl::InvalidArgumentError("give either --vectors with --row, or --image");
 }
 
+// feature_dim: nullopt: any.
 absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
-                                                  int64_t feature_dim) {
+                                                  std::optional<int64_t> feature_dim) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -65,8 +68,8 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
   for (const int64_t row : rows) {
     NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row), .row = row};
     target.target.features = vectors.row(row);
-    if (options.own_anchors_file.empty()) {
-      PM_RETURN_IF_ERROR(CheckColumns(target.name, feature_dim, vectors.cols()));
+    if (feature_dim && options.own_anchors_file.empty()) {
+      PM_RETURN_IF_ERROR(CheckColumns(target.name, *feature_dim, vectors.cols()));
     }
     PM_RETURN_IF_ERROR(
         CheckUnitScalable(target.name, target.target.features.data(), vectors.cols()));
@@ -169,6 +172,18 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
   }
   PM_ASSIGN_OR_RETURN(FloatMatrix own, ReadVectors(options.own_anchors_file));
   return own;
+}
+
+absl::Status CheckTargetFiles(const TargetOptions& options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
+  for (const std::string& path : options.images) {
+    if (!std::ifstream(path).good()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
+    }
+  }
+  // A pipe can be read once only.
+  if (!std::filesystem::is_regular_file(options.vectors_file)) return absl::OkStatus();
+  return ReadRows(options, /*feature_dim=*/std::nullopt).status();
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,

@@ -47,6 +47,11 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options);
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
+// Reads the files of vectors, rows and labels and refuses what no collection accepts, so that it is
+// refused before any call: an unreadable file, a zero or non-finite row, a row out of range, a
+// number of labels other than of rows. INVALID_ARGUMENT naming it.
+absl::Status CheckTargetFiles(const TargetOptions& options);
+
 // Targets without labels; with own anchors of any number of columns. Errors as ReadTargets.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters);

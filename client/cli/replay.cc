@@ -312,7 +312,8 @@ void AddRank(CLI::App& app, Context& context) {
   rank->add_option("-k", options->k, "Number of matches")->capture_default_str();
   rank->footer(
       "The server sees whether a query follows: a decision that depends on this result reveals "
-      "something about the target. `privatemail query --scheme cells` stores received items in the "
+      "something about the target, such as a query that is sent only because this result does not "
+      "satisfy. `privatemail query --scheme cells` stores received items in the "
       "folder of --state, at most 64 MiB per collection; with --cell-code none only those of the "
       "last build, with the anchors. Items may have changed or been deleted since. Labels are for "
       "collections with --cell-code none only.");

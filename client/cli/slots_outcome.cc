@@ -34,6 +34,7 @@ std::vector<std::string> Facts(const SlotsOutcome& outcome) {
                       outcome.server_ms()),
       absl::StrFormat("alignment residual %.3g (0 is a perfect fit, 1 none)",
                       outcome.result.relative_residual)};
+  if (outcome.alignment) facts.back() += "; " + AlignmentText(*outcome.alignment);
   if (outcome.radius_meaning.has_value()) {
     facts.insert(facts.begin() + 2,
                  absl::StrCat("of the anchors ", outcome.radius_meaning->ToString()));
@@ -104,6 +105,13 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client
 
 namespace {
 
+// That the class of the target is among the answer's, as far as public data tells.
+std::optional<double> ExpectedRecall(const SlotsOutcome& outcome) {
+  if (!outcome.alignment) return std::nullopt;
+  const double classes = std::isfinite(outcome.class_recall) ? outcome.class_recall : 1;
+  return classes * outcome.alignment->recall;
+}
+
 nlohmann::json ClassesJson(const SlotsOutcome& outcome, const PublicParameters& parameters) {
   nlohmann::json classes = nlohmann::json::array();
   for (const ClassPlaces& one : outcome.prepared.state.places) {
@@ -150,13 +158,13 @@ nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& 
                            {"release_ms", outcome.release_ms},
                            {"network_ms", outcome.network_ms()},
                            {"server_ms", outcome.server_ms()}}},
-                         {"alignment",
-                          {{"relative_residual", outcome.result.relative_residual},
-                           {"scale", outcome.result.alignment.scale}}},
                          {"embedding_version", outcome.result.embedding_version},
                          {"changes_since_embedding", outcome.result.changes_since_embedding}};
   if (outcome.target.row) json["row"] = *outcome.target.row;
-  if (std::isfinite(outcome.expected_recall)) json["expected_recall"] = outcome.expected_recall;
+  json["alignment"] = outcome.alignment ? ToJson(*outcome.alignment) : nlohmann::json::object();
+  json["alignment"]["relative_residual"] = outcome.result.relative_residual;
+  json["alignment"]["scale"] = outcome.result.alignment.scale;
+  if (const auto recall = ExpectedRecall(outcome)) json["expected_recall"] = *recall;
   return json;
 }
 
@@ -209,10 +217,10 @@ std::string ToText(const SlotsOutcome& outcome, const PublicParameters& paramete
   }
   text << "      " << MatchesInClasses(outcome, parameters) << " of " << matches.size()
        << (outcome.target.guessed ? " have one of these classes (=)\n" : " have the class (=)\n");
-  if (std::isfinite(outcome.expected_recall)) {
+  if (std::isfinite(outcome.class_recall)) {
     text << absl::StrFormat(
         "  the class of %.0f %% of the anchors is among the classes chosen like this\n",
-        100 * outcome.expected_recall);
+        100 * outcome.class_recall);
   }
   for (const std::string& fact : report.facts) text << "  " << fact << "\n";
   if (outcome.result.truncated) {

@@ -20,10 +20,11 @@ struct SlotsOutcome : Attempt {
   std::string class_name;
   PreparedQuery prepared;
   v1::RetrieveResponse response;
-  QueryResult result;                         // once finished
-  std::optional<RadiusStats> radius_meaning;  // with --radius: its meaning on the collection
+  QueryResult result;                          // once finished
+  std::optional<RadiusStats> radius_meaning;   // with --radius: its meaning on the collection
+  std::optional<ExpectedAlignment> alignment;  // nullopt: the server does not tell
   // Without a label: ClassRanker::ExpectedRecall. NaN: none.
-  double expected_recall = std::numeric_limits<double>::quiet_NaN();
+  double class_recall = std::numeric_limits<double>::quiet_NaN();
 
   double server_ms() const { return response.server_seconds() * 1e3; }
   double network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }

@@ -166,7 +166,8 @@ absl::StatusOr<v1::GetCollectionResponse> Send(const Transport& transport, const
 absl::StatusOr<bool> BuildRestored(const Transport& transport, const RestoreOptions& options,
                                    const v1::GetCollectionResponse& collection) {
   if (options.no_build || collection.items() == 0) return false;
-  const absl::Status built = BuildWithProgress(transport, options.name).status();
+  const absl::Status built =
+      BuildWithProgress(transport, options.name, /*accept_misalignment=*/true).status();
   if (built.ok()) return true;
   return absl::Status(built.code(), absl::StrCat("collection ", options.name,
                                                  " is restored, but not built: ", built.message()));

@@ -31,6 +31,12 @@ absl::Status CheckVersion(uint64_t version, uint64_t expected) {
       "embedding_version must be the same in all chunks, but is ", expected, " and ", version));
 }
 
+bool HaveNoCoordinates(const std::vector<v1::GetAnchorsResponse>& chunks) {
+  return std::all_of(chunks.begin(), chunks.end(), [](const v1::GetAnchorsResponse& chunk) {
+    return !chunk.has_coordinates() && chunk.embedding_version() == 0;
+  });
+}
+
 // Parsing errors are the server's fault, not an invalid argument of the caller.
 absl::Status InAnswer(absl::string_view where, const absl::Status& status) {
   return absl::DataLossError(absl::StrCat(where, ": ", status.message()));
@@ -92,12 +98,16 @@ absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& c
   return anchors;
 }
 
+absl::StatusOr<std::optional<Matrix>> CoordinatesIfServed(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
+  if (HaveNoCoordinates(chunks)) return std::nullopt;
+  PM_ASSIGN_OR_RETURN(AnchorCoordinates joined, JoinCoordinates(parameters, chunks));
+  return std::move(joined.rows);
+}
+
 absl::StatusOr<AnchorCoordinates> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
-  const auto has_none = [](const v1::GetAnchorsResponse& chunk) {
-    return !chunk.has_coordinates() && chunk.embedding_version() == 0;
-  };
-  if (std::all_of(chunks.begin(), chunks.end(), has_none)) {
+  if (HaveNoCoordinates(chunks)) {
     return absl::UnavailableError(
         "anchors have no coordinates yet: the collection's cells are being built; fetch them again "
         "later");

@@ -46,10 +46,14 @@ struct AnchorCoordinates {
   uint64_t embedding_version = 0;
 };
 
-// Concatenates the coordinates of the same chunks, of a collection with code none.
+// Concatenates the coordinates of the same chunks.
 // UNAVAILABLE: the server has none yet.
 // DATA_LOSS naming chunk and field: malformed, not one row an anchor, or of several embeddings.
 absl::StatusOr<AnchorCoordinates> JoinCoordinates(
+    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
+
+// JoinCoordinates of the chunks of an untrusted server that may be older and send none: nullopt.
+absl::StatusOr<std::optional<Matrix>> CoordinatesIfServed(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
 
 // INVALID_ARGUMENT: the anchors' shape differs from the parameters'. DATA_LOSS: their digest

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
@@ -114,9 +115,7 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 }  // namespace
 
 std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
-  if (traits.protects == Protects::kValue) {
-    return "the target, feature and class, replaced by any other target";
-  }
+  if (traits.protects == Protects::kValue) return kAnyTargetNeighbours;
   return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
                       FormatExact(radius), " away; the class is not hidden");
 }

@@ -14,6 +14,9 @@ int main(int argc, char** argv) try {
   const auto birds = transport.GetCollection("birds").value();
   const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
   const JointClient client = JointClient::Create(birds, anchors).value();
+  if (const auto aligned = client.CheckAlignment(); !aligned.ok()) {  // before anything is charged
+    return std::cerr << aligned << "\n", 1;
+  }
   const auto ledger = Ledger::Open(DefaultLedgerPath()).value();
   const Target target{Eigen::RowVectorXf::Random(client.parameters().feature_dim), /*label=*/3};
   SecureBits bits;

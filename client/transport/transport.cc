@@ -308,11 +308,12 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
 }
 
 absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
-    const std::string& name,
-    const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const {
+    const std::string& name, const std::function<void(const v1::BuildEmbeddingResponse&)>& progress,
+    bool accept_misalignment) const {
   grpc::ClientContext context;
   v1::BuildEmbeddingRequest request;
   request.set_collection(name);
+  request.set_accept_misalignment(accept_misalignment);
   const auto stub = v1::CollectionsService::NewStub(channel_);
   const auto reader = stub->BuildEmbedding(&context, request);
   v1::BuildEmbeddingResponse response;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
+#include "server/engine/label_agreement.h"
 #include "server/engine/point_file.h"
 
 namespace privatemail::server {
@@ -123,7 +124,8 @@ absl::StatusOr<ChangesSinceEmbedding> Catalog::CountChanges(
 }
 
 absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
-                                               const StepObserver& observer, int64_t memory) {
+                                               const StepObserver& observer, int64_t memory,
+                                               LabelCheck label_check) {
   const PublicParameters& parameters = view.published->parameters;
   const Anchors& anchors = view.published->anchors;
   const ProductObserver poll =
@@ -133,18 +135,30 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
     PM_RETURN_IF_ERROR(poll(0));
     return CheckBuildMemory("this build", iterate_bytes + bytes, memory);
   };
+  const auto embed = [&](Gallery gallery,
+                         std::shared_ptr<const PointSource> points) -> absl::StatusOr<Embedding> {
+    if (label_check == LabelCheck::kOn) {
+      PM_ASSIGN_OR_RETURN(
+          const LabelAgreement agreement,
+          CompareLabels(*points, gallery.labels, anchors.labels, [&] { return poll(0); }));
+      PM_RETURN_IF_ERROR(CheckLabelsAgree(agreement));
+    }
+    return Embed(parameters, anchors, std::move(gallery), std::move(points), observer);
+  };
   if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
     PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
-    return Embed(parameters, anchors, std::move(gallery), observer);
+    PM_ASSIGN_OR_RETURN(UnitPoints rows,
+                        UnitPoints::Create(std::move(gallery.features), anchors.features));
+    return embed(std::move(gallery), std::make_shared<UnitPoints>(std::move(rows)));
   }
   PM_ASSIGN_OR_RETURN(SpooledGallery gallery,
                       SpoolGallery(*store_, parameters, anchors, directory_, watch));
-  return Embed(parameters, anchors, std::move(gallery.columns), std::move(gallery.points),
-               observer);
+  return embed(std::move(gallery.columns), std::move(gallery.points));
 }
 
 absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
-                               const StepObserver& observer, int64_t memory) {
+                               const StepObserver& observer, int64_t memory,
+                               LabelCheck label_check) {
   const CollectionView view = registry_.ViewOf(*entry);
   const PublishedCollection& published = *view.published;
   const StepObserver watch = [&](double done, int steps) -> absl::Status {
@@ -153,7 +167,8 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
   absl::StatusOr<Embedding> embedding;
-  RunAtLowPriority([&] { embedding = EmbedStored(view, watch, memory); });  // searches come first
+  RunAtLowPriority(
+      [&] { embedding = EmbedStored(view, watch, memory, label_check); });  // searches come first
   if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
@@ -174,12 +189,12 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
 }
 
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
-                                              int64_t memory) {
+                                              int64_t memory, LabelCheck label_check) {
   PM_ASSIGN_OR_RETURN(const CollectionRegistry::EntryPtr entry, registry_.BeginBuild(name));
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
   auto end = absl::MakeCleanup([&] { outdated = registry_.EndBuild(entry.get()); });
-  const absl::Status outcome = RunBuild(entry, observer, memory);
+  const absl::Status outcome = RunBuild(entry, observer, memory, label_check);
   std::move(end).Invoke();
   // If the store is unavailable now, its watch refreshes later.
   if (outdated) synchronizer_.Refresh().IgnoreError();

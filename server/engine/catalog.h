@@ -32,6 +32,9 @@ namespace privatemail::server {
 // later one of its name; they return NOT_FOUND after it was deleted.
 class Catalog {
  public:
+  // Off for rebuilds of what was once accepted.
+  enum class LabelCheck { kOff, kOn };
+
   // Called from another thread: why changes of other daemons cannot be read, or OK after recovery.
   using RefreshReport = std::function<void(const absl::Status&)>;
 
@@ -94,15 +97,17 @@ class Catalog {
   // NOT_FOUND. FAILED_PRECONDITION: no items, or of Embed. ABORTED: a build is running, the
   // collection was deleted, or another daemon has embedded later items. RESOURCE_EXHAUSTED: memory
   // or disk.
+  //   label_check: kOn: FAILED_PRECONDITION also if CheckLabelsAgree refuses the items' labels.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
-                                       int64_t memory = std::numeric_limits<int64_t>::max());
+                                       int64_t memory = std::numeric_limits<int64_t>::max(),
+                                       LabelCheck label_check = LabelCheck::kOff);
 
  private:
   Catalog(std::unique_ptr<Store> store, std::string directory);
   absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,
-                        int64_t memory);
+                        int64_t memory, LabelCheck label_check);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
-                                        int64_t memory);
+                                        int64_t memory, LabelCheck label_check);
 
   const std::unique_ptr<Store> store_;
   const std::string directory_;

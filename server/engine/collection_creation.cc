@@ -1,5 +1,6 @@
 #include "server/engine/collection_creation.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +9,7 @@
 #include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/embed_rows.h"
 #include "server/cells/anchor_training.h"
 #include "server/store/types.h"
 
@@ -30,6 +32,29 @@ absl::StatusOr<std::optional<ProductCodebook>> TrainCodebookIfNeeded(
   absl::StatusOr<ProductCodebook> codebook;
   RunAtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code); });
   return codebook;
+}
+
+// Settings under which even the anchors alone cannot be aligned would be refused by every build.
+absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors& anchors) {
+  constexpr double kMaxOperations = 3e10;  // some seconds; beyond that the build checks
+  const Eigen::Index rows = anchors.features.rows();
+  const bool factored = PlanEmbedding(parameters, rows).kind == AffinityPlan::Kind::kFactored;
+  const auto columns = static_cast<double>(parameters.feature_dim);
+  const double operations = parameters.settings.steps * static_cast<double>(rows) * columns *
+                            (factored ? columns : static_cast<double>(rows));
+  if (operations > kMaxOperations) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(Matrix units, UnitRows("anchors", anchors.features));
+  absl::StatusOr<EmbeddedRows> embedded;
+  RunAtLowPriority([&] {
+    embedded = EmbedRows(parameters, std::make_shared<MatrixPoints>(std::move(units)),
+                         anchors.labels, /*observer=*/nullptr);
+  });
+  const absl::Status aligned =
+      embedded.ok() ? CheckAnchorCoordinates(embedded->coordinates) : embedded.status();
+  if (aligned.ok()) return aligned;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "settings do not suit the anchors: ", aligned.message(),
+      "; use fewer steps or a larger alpha, or the label graph balanced with the start classes"));
 }
 
 absl::StatusOr<bool> IsUuidFree(Store& store, const std::string& uuid) {
@@ -66,6 +91,7 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
                            std::move(collection.class_names), std::move(collection.extractor),
                            std::move(partitions), collection.cell_code, std::move(codebook)));
+  PM_RETURN_IF_ERROR(CheckAnchorsAlign(parameters, collection.anchors));
   StoredCollection stored;
   stored.name = std::move(collection.name);
   stored.parameters = std::move(parameters);

@@ -101,8 +101,9 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
   return CheckNotEmpty("collection", name);
 }
 
-absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
+absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest& request,
                    MessageWriter<v1::BuildEmbeddingResponse>& writer) {
+  const std::string& name = request.collection();
   const absl::Time start = absl::Now();
   v1::BuildEmbeddingResponse progress;
   const StepObserver report = [&](double done, int steps) -> absl::Status {
@@ -126,7 +127,9 @@ absl::Status Build(Catalog* catalog, Call& call, const std::string& name,
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
   PM_ASSIGN_OR_RETURN(const CollectionView built,
-                      catalog->Build(name, report, call.limits().max_build_memory));
+                      catalog->Build(name, report, call.limits().max_build_memory,
+                                     request.accept_misalignment() ? Catalog::LabelCheck::kOff
+                                                                   : Catalog::LabelCheck::kOn));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   CollectionToProto(built, progress.mutable_collection());
@@ -225,7 +228,7 @@ ReadReactor* CollectionsService::UpsertItems(RpcContext* context, Bytes* respons
 WriteReactor* CollectionsService::BuildEmbedding(RpcContext* context, const Bytes* request) {
   return dispatcher_->ServeServerStream<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
       context, "BuildEmbedding", request, [this](Call& call, const auto& message, auto& writer) {
-        return Build(catalog_, call, message.collection(), writer);
+        return Build(catalog_, call, message, writer);
       });
 }
 

@@ -29,22 +29,26 @@ constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
 constexpr int64_t kEncodedMatchBytes = 64;  // estimate, without payload
 
-// Coordinates of the rows in the embedding of the cell index.
-void AddCoordinates(const CellIndex& cells, Eigen::Index first, Eigen::Index count,
-                    v1::GetAnchorsResponse* response) {
-  ToProto(FloatMatrix(cells.anchor_coordinates().middleRows(first, count)),
-          response->mutable_coordinates());
-  response->set_embedding_version(cells.embedding_version());
+// The anchors in the embedding that answers: with code none that of the cell index.
+struct ServedCoordinates {
+  FloatMatrix rows = {};           // anchors x embedding_dim
+  uint64_t embedding_version = 0;  // 0: not built
+};
+ServedCoordinates CoordinatesOf(const CollectionView& view) {
+  if (view.published->parameters.SendsCoordinates()) {
+    if (view.cells == nullptr) return {};
+    return {view.cells->anchor_coordinates(), view.cells->embedding_version()};
+  }
+  if (view.retriever == nullptr) return {};
+  return {view.retriever->anchor_coordinates().cast<float>(), view.retriever->version()};
 }
 
 absl::Status SendAnchors(const CollectionView& view, Call& call,
                          MessageWriter<v1::GetAnchorsResponse>& writer) {
   const Anchors& anchors = view.published->anchors;
-  const bool with_coordinates =
-      view.published->parameters.SendsCoordinates() && view.cells != nullptr;
+  const ServedCoordinates coordinates = CoordinatesOf(view);
   const Eigen::Index rows = anchors.features.rows();
-  const Eigen::Index columns =
-      anchors.features.cols() + (with_coordinates ? view.cells->anchor_coordinates().cols() : 0);
+  const Eigen::Index columns = anchors.features.cols() + coordinates.rows.cols();
   const int64_t row_bytes = columns * static_cast<int64_t>(sizeof(float));
   const int64_t chunk = std::max<int64_t>(1, kAnchorChunkBytes / row_bytes);
   for (Eigen::Index first = 0; first < rows; first += chunk) {
@@ -53,7 +57,11 @@ absl::Status SendAnchors(const CollectionView& view, Call& call,
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
     response.mutable_labels()->Assign(anchors.labels.begin() + first,
                                       anchors.labels.begin() + first + count);
-    if (with_coordinates) AddCoordinates(*view.cells, first, count, &response);
+    if (coordinates.embedding_version != 0) {
+      ToProto(FloatMatrix(coordinates.rows.middleRows(first, count)),
+              response.mutable_coordinates());
+      response.set_embedding_version(coordinates.embedding_version);
+    }
     if (writer.Write(response)) continue;
     PM_RETURN_IF_ERROR(call.StreamStatus());
     return absl::CancelledError("the caller stopped reading");

@@ -77,24 +77,36 @@ TEST(JointFault, DetectsChargeOfOneOfEightLaplaceIterations) {
   ExpectDetected(cost, WithoutComposition(cost), 20'000);
 }
 
-// Forgets the target's old slot, which gets its dummy back.
-SharedMechanism ForOneChangedRow(const JointSetting& setting, const TargetIndependentPart& part,
-                                 const Matrix& start) {
-  const EmbeddingSettings& settings = setting.parameters.settings;
-  const IterationInputs inputs{.start = start,
-                               .label_graph = setting.label_graph,
-                               .alpha = settings.alpha,
-                               .kernel_denominator = settings.KernelDenominator(),
-                               .slots = setting.slots()};
-  static const double stddev_per_unit = *AnalyticGaussianStddev(kEpsilon, kDelta);
-  return *MakeGaussianMechanism(
-      stddev_per_unit,
-      *KnownAnchorsSensitivity(inputs, setting.anchors->points(), /*changed_rows=*/1),
-      {.values = start.size(), .largest_value = *LargestIterateValue(inputs)}, part.guarantee);
+// Gaussian noise for the sensitivity over these anchors and so many changed rows.
+NoiseAt NoiseFor(std::function<Matrix(const Matrix& anchors)> anchors_of, int changed_rows) {
+  return [=](const JointSetting& setting, const TargetIndependentPart& part, const Matrix& start) {
+    const EmbeddingSettings& settings = setting.parameters.settings;
+    const IterationInputs inputs{.start = start,
+                                 .label_graph = setting.label_graph,
+                                 .alpha = settings.alpha,
+                                 .kernel_denominator = settings.KernelDenominator(),
+                                 .slots = setting.slots()};
+    static const double stddev_per_unit = *AnalyticGaussianStddev(kEpsilon, kDelta);
+    return SharedMechanism(*MakeGaussianMechanism(
+        stddev_per_unit,
+        *KnownAnchorsSensitivity(inputs, anchors_of(setting.anchors->points()), changed_rows),
+        {.values = start.size(), .largest_value = *LargestIterateValue(inputs)}, part.guarantee));
+  };
 }
 
+// Forgets the target's old slot, which gets its dummy back.
 TEST(JointFault, DetectsSensitivityOfOneRowWhereTwoChange) {
-  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(ForOneChangedRow), 20'000);
+  const auto all = [](const Matrix& anchors) { return anchors; };
+  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(all, 1)), 20'000);
+}
+
+// Takes all anchors for one point, so that the known sum |C| over them is 0. Only anchors at two
+// poles show it.
+TEST(JointFault, DetectsSensitivityWithoutTheKnownSum) {
+  const auto one = [](const Matrix& anchors) {
+    return Matrix(anchors.row(0).replicate(anchors.rows(), 1));
+  };
+  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 20'000);
 }
 
 // A release whose slots of both rare classes carry these labels. The anchors' are those of

@@ -115,6 +115,8 @@ TEST(AttackJointRelease, DescriptionStatesMoveAndLimit) {
       description({.epsilon = kEpsilon, .delta = kDelta}),
       ContainsRegex("moves by 0.9[678] of the sensitivity, so about 1.9[1-7] is to be found"));
   EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[1].description,
+              ContainsRegex("between two poles of anchors, .*; moves by 0.9[89] of the sens"));
+  EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[2].description,
               ContainsRegex("at the papers' settings; moves by 0.5[0-9]? of the sensitivity"));
   // The Lipschitz constant is twice the move of the sphere's tangents.
   EXPECT_THAT(description({.epsilon = kEpsilon,

@@ -63,6 +63,39 @@ TEST(PlantedFault, DetectsVarianceUsedAsStddev) {
   ExpectDetected(WithStddevPerUnit(variance / kDistance), 10'000);
 }
 
+// The production noise, drawn again until it is within 3.5 standard deviations: P(value + noise
+// > 3.5 standard deviations) is 0 for the one neighbour and 136 times the claimed delta for the
+// other.
+class CutNoise final : public Mechanism {
+ public:
+  CutNoise() : Mechanism(Claim()) {}
+
+  absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
+    while (true) {
+      absl::StatusOr<FloatMatrix> released = sound_->Release(values, bits);
+      if (!released.ok() || Largest(released->cast<double>() - values) <= 3.5) return released;
+    }
+  }
+  absl::StatusOr<Matrix> ReleaseInDouble(const Matrix& values, BitSource& bits) const override {
+    return sound_->ReleaseInDouble(values, bits);
+  }
+  double noise_stddev() const override { return sound_->noise_stddev(); }
+
+ private:
+  double Largest(const Matrix& noise) const { return noise.cwiseAbs().maxCoeff() / noise_stddev(); }
+
+  std::shared_ptr<const Mechanism> sound_ =
+      *MakeGaussianMechanism(SoundStddevPerUnit(), kDistance, kOneValue, Claim());
+};
+
+TEST(PlantedFault, DetectsNoiseCutAtThreeAndAHalfStandardDeviations) {
+  const auto cut = std::make_shared<const CutNoise>();
+  ASSERT_OK_AND_ASSIGN(const Result result,
+                       RunAudit(AttackMechanism("fault", cut, kDistance / 2, Secure), {}));
+  EXPECT_EQ(ExitCode({result}), 1) << result.epsilon_lower;
+  EXPECT_THAT(result.best_attack, ::testing::HasSubstr("noise of no tail"));
+}
+
 // Floating-point noise of one precision.
 template <typename Real>
 class FloatingPointNoise final : public Mechanism {

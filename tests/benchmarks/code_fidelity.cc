@@ -173,7 +173,7 @@ void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
   std::printf(
       "none     %4ld bytes an item, alignment residual %.3f, fidelity@%ld among the returned %.3f "
       "with guessed classes, %.3f with their own; a blind draw %.3f\n",
-      static_cast<long>(ItemCodeBytes(parameters)), placer.relative_residual(),
+      static_cast<long>(ItemCodeBytes(parameters)), placer.expected_alignment().relative_residual,
       static_cast<long>(kMatches),
       fidelity([&](Eigen::Index i) { return placer.GuessLabel(scene.unit_targets.row(i)); }),
       fidelity([&](Eigen::Index i) { return scene.target_labels[static_cast<size_t>(i)]; }),

@@ -195,7 +195,8 @@ std::string AdminKey(const TemporaryFolder& folder) {
 }
 
 v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes) {
-  v1::CreateCollectionRequest create = NewThings();
+  // The settings of all figures so far.
+  v1::CreateCollectionRequest create = NewThings({.alpha = 12, .steps = 5});
   ToProto(SeparatedClasses(anchors, 1, features).vectors, create.mutable_anchors());
   create.mutable_anchor_labels()->Clear();
   for (int i = 0; i < anchors; ++i) create.add_anchor_labels(i % classes);

@@ -29,7 +29,7 @@ TEST_F(Anchored, QueryFindsTheClassAndReportsItsGuarantee) {
     ASSERT_THAT(answer["matches"], SizeIs(8));
     for (const json& match : answer["matches"]) EXPECT_EQ(match["label"], row);
     EXPECT_EQ(answer["guarantee"]["neighbours"],
-              "the target, feature and class, replaced by any other target");
+              "the target, feature and class, replaced by any other usable target");
     EXPECT_EQ(answer["guarantee"]["proven"], true);
     EXPECT_EQ(answer["guarantee"]["epsilon"], 1);
     EXPECT_EQ(answer["guarantee"]["delta"], 1e-5);

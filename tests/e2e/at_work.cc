@@ -43,14 +43,16 @@ void AtWork::Prepare() {
 }
 
 void AtWork::BuildOnce() {
-  const auto built = Connect().BuildEmbedding("things", [](const auto& /*progress*/) {});
+  const auto built = Connect().BuildEmbedding(
+      "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
   ASSERT_THAT(built, IsOk());
   acknowledged_version_ = built->collection().embedding_version();
 }
 
 void AtWork::BuildUntilFailure(const Transport& transport) {
   while (true) {
-    const auto built = transport.BuildEmbedding("things", [](const auto& /*progress*/) {});
+    const auto built = transport.BuildEmbedding(
+        "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
     if (!built.ok()) return;
     acknowledged_version_ = built->collection().embedding_version();
     ++builds_;

@@ -92,6 +92,20 @@ TEST_F(BadCollection, DeletionNeedsYesOrTheTypedName) {
   EXPECT_THAT(Answer({"collection", "list"}), SizeIs(0));
 }
 
+// The gallery's classes have each other's names. Nothing can be charged, since nothing is built.
+TEST_F(BadCollection, ShuffledLabelsAreRefusedByTheBuild) {
+  CreateCollection();
+  Labelled rows = SeparatedClasses(kItems, 2);
+  for (int32_t& label : rows.labels) label = (label + 1) % kClasses;
+  Write("gallery", rows);
+  Ingest("gallery");
+  ExpectRefused({"build", kName}, "FAILED_PRECONDITION",
+                {"the items' labels do not seem to mean the anchors' classes", "0.0 % have",
+                 "accept_misalignment"});
+  EXPECT_EQ(Info()["version"], 0);
+  EXPECT_EQ(Answer({"build", kName, "--accept-misalignment"})["version"], 1);
+}
+
 class BadUpload : public BadCollection {
  protected:
   void SetUp() override {

@@ -7,6 +7,7 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 class BadQuery : public FilledService {
@@ -132,7 +133,9 @@ TEST_F(BadQuery, RecreatedCollectionHasNoBudget) {
   Answer(With("--epsilon", "1"));
   const json before = Info();
   Answer({"collection", "delete", "things", "--yes"});
-  CreateCollection(3);
+  EmbeddingSettings others = ThingsSettings();
+  others.alpha = 3;
+  CreateCollection(others);
   Fill();
   Build();
   EXPECT_NE(Info()["digest"], before["digest"]);
@@ -141,6 +144,30 @@ TEST_F(BadQuery, RecreatedCollectionHasNoBudget) {
   EXPECT_EQ(Budget()["releases"], 0);
   // The former answer is still explained by its own parameters.
   EXPECT_EQ(Answer({"explain"})["digest"], before["digest"]);
+}
+
+// A label graph of no weight: the slots land anywhere. Known without noise, so nothing is charged.
+TEST_F(BadQuery, MisalignedCollectionIsRefusedUnlessAccepted) {
+  Answer({"collection", "delete", "things", "--yes"});
+  CreateCollection({.alpha = 1e-9, .steps = 1});
+  Fill();
+  Build();
+  Grant(100, .01);
+  const json info = Info();
+  EXPECT_LT(info["alignment"]["expected_recall"], .9);
+  EXPECT_GT(info["alignment"]["expected_relative_residual"], 0);
+  ASSERT_THAT(info["warnings"], SizeIs(1));
+  EXPECT_THAT(std::string(info["warnings"][0]), HasSubstr("classes land at their class"));
+  for (const char* label : {"0", "2"}) {  // every target alike
+    ExpectRefused(With("--label", label), "FAILED_PRECONDITION",
+                  {"does not align", "expected at least 90 %",
+                   "nothing was charged; to query all the same: --accept-misalignment"});
+  }
+  EXPECT_EQ(Budget()["releases"], 0);
+  const json accepted = Answer(Join(With("--label", "2"), {"--accept-misalignment"}));
+  EXPECT_EQ(accepted["warnings"], info["warnings"]);
+  EXPECT_EQ(accepted["expected_recall"], info["alignment"]["expected_recall"]);
+  EXPECT_EQ(Budget()["releases"], 1);
 }
 
 }  // namespace

@@ -149,6 +149,14 @@ TEST_F(CellCoordinates, ClientWithItsOwnModelFindsTheClass) {
     }
   }
   ExpectRefused(Query(0, own), "INVALID_ARGUMENT");  // another dimension
+  Labelled wrong =
+      other(SeparatedClasses(kClasses * kAnchorsPerClass, 17));  // of each class, but others
+  Write("other_anchors", wrong);
+  const Command others = {"--own-anchors", Vectors("other_anchors")};
+  ExpectRefused(Query(1, others, kItems, "own_queries"), "FAILED_PRECONDITION",
+                {"own_anchors do not seem to be the collection's anchors in their order",
+                 "--accept-misalignment"});
+  Answer(Query(1, Join(others, {"--accept-misalignment"}), kItems, "own_queries"));
   ExpectRefused(Query(0, {"--own-anchors", Vectors("own_queries")}), "INVALID_ARGUMENT",
                 {"--own-anchors must be 40 rows"});
   ExpectRefused(OfRow({"query", "things", "--label", "0", "--epsilon", "1", "--delta", "1e-5",

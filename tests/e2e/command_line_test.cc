@@ -219,10 +219,10 @@ TEST_F(Advice, BudgetShowsExactSums) {
 TEST_F(Advice, CollectionShowsItsSettings) {
   const Outcome shown = Run({"collection", "info", "things"});
   for (const char* part :
-       {"DISTANCE", "alpha 12", "bandwidth 6", "5 steps", "start random, stddev 1e-08"}) {
+       {"BALANCED", "alpha 5", "bandwidth 6", "10 steps", "start classes, stddev 1e-08"}) {
     EXPECT_THAT(shown.out, HasSubstr(part));
   }
-  EXPECT_EQ(Info()["start"], "random");
+  EXPECT_EQ(Info()["start"], "classes");
   EXPECT_EQ(Info()["start_stddev"], 1e-8);
   EXPECT_EQ(Info()["normalise"], true);
 }

@@ -181,7 +181,7 @@ TEST_F(FilledService, PostProcessingRunsOnEitherSide) {
     const json answer = Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta",
                                       "1e-5", "--post-process", side}));
     EXPECT_THAT(answer["matches"], SizeIs(8));
-    EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 5 : 0);
+    EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 10 : 0);
   }
 }
 
@@ -194,8 +194,9 @@ TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
   EXPECT_EQ(info["classes"], kClasses);
   EXPECT_EQ(info["anchors"], kClasses * kAnchorsPerClass);
   EXPECT_EQ(info["feature_dim"], kFeatures);
-  EXPECT_EQ(info["alpha"], 12);
-  info.erase("changes");  // not in a list
+  EXPECT_EQ(info["alpha"], kClasses);
+  EXPECT_EQ(info["alignment"]["expected_recall"], 1);
+  for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
   EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());

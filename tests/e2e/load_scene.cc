@@ -164,7 +164,8 @@ absl::Status Scene::FillThings() {
     return true;
   });
   if (!outcomes_.Count("UpsertItems", filled.status())) return filled.status();
-  const auto built = admin().BuildEmbedding("things", [](const auto& /*progress*/) {});
+  const auto built = admin().BuildEmbedding(
+      "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
   outcomes_.Count("BuildEmbedding", built.status());
   return built.status();
 }

@@ -81,7 +81,9 @@ class RollingRestart : public ::testing::Test {
       return true;
     });
     ASSERT_THAT(filled, IsOk());
-    ASSERT_THAT(transport.BuildEmbedding("things", [](const auto& /*progress*/) {}), IsOk());
+    ASSERT_THAT(transport.BuildEmbedding(
+                    "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true),
+                IsOk());
     WaitUntilReady(0);
     WaitUntilReady(1);
   }

@@ -4,7 +4,7 @@
 #include <random>
 #include <utility>
 
-#include "common/embedding/public_parameters.h"
+#include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -27,11 +27,12 @@ Labelled SeparatedClasses(int rows, unsigned seed, int columns) {
   return made;
 }
 
-v1::CreateCollectionRequest NewThings(double alpha, int steps) {
+EmbeddingSettings ThingsSettings() {
+  return DefaultSettings(SeparatedClasses(kClasses * kAnchorsPerClass, 1).labels);
+}
+
+v1::CreateCollectionRequest NewThings(const EmbeddingSettings& settings) {
   const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
-  EmbeddingSettings settings;
-  settings.alpha = alpha;
-  settings.steps = steps;
   v1::CreateCollectionRequest request;
   request.set_name("things");
   request.set_extractor("vectors");
@@ -80,9 +81,9 @@ nlohmann::json Service::Answer(const Command& command) const {
   return answer;
 }
 
-void Service::CreateCollection(double alpha, int steps) const {
+void Service::CreateCollection(const EmbeddingSettings& settings) const {
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  ASSERT_THAT(Connect().CreateCollection(NewThings(alpha, steps)), IsOk());
+  ASSERT_THAT(Connect().CreateCollection(NewThings(settings)), IsOk());
 }
 
 void Service::Fill(const Transport& transport) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
 #include "privatemail/transport.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
@@ -31,8 +32,11 @@ struct Labelled {
 // `rows` x `columns`; row i has class i mod kClasses, which is a cloud around its own axis.
 Labelled SeparatedClasses(int rows, unsigned seed, int columns = kFeatures);
 
+// The defaults for these classes.
+EmbeddingSettings ThingsSettings();
+
 // A request for the collection "things", whose anchors are rows of SeparatedClasses.
-v1::CreateCollectionRequest NewThings(double alpha = 12, int steps = 5);
+v1::CreateCollectionRequest NewThings(const EmbeddingSettings& settings = ThingsSettings());
 
 // A request with a random release, which a server cannot tell from a real one. k is not set.
 v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection);
@@ -57,7 +61,7 @@ class Service : public ::testing::Test {
 
   // Setup steps, each expected to succeed. Through the SDK, which is faster than starting a
   // program; happy_path_test.cc takes the same steps through the programs.
-  void CreateCollection(double alpha = 12, int steps = 5) const;
+  void CreateCollection(const EmbeddingSettings& settings = ThingsSettings()) const;
   void Fill() const { Fill(Connect()); }
   void Fill(const Transport& transport) const;  // with the rows of the file "gallery"
   void Build() const;

@@ -1,14 +1,19 @@
-#!/usr/bin/python3
-"""Recall@8 and precision@8 of the joint scheme on three data sets, with a label and without.
+#!/ usr / bin / python3
+""
+    "Recall@8 and precision@8 of the joint scheme on three data sets, with a label and without.
 
-usage: joint_recall.py BUILD_FOLDER DATA_FOLDER [--data cifar,omniglot,photos] [--cases N] [--targets N] [--unlabelled]
+    usage : joint_recall.py BUILD_FOLDER DATA_FOLDER[--data cifar, omniglot, photos][--cases N]
+                                                    [--targets N][--unlabelled[--svg FILE]]
 
-With a label: draws N cases of 20 splits x class sizes (equal, 10 to 1, the most unequal that the data allow) x labels
-(0..C-1, arbitrary numbers, names) x epsilon (.01, .1, 1) x T (10, 30), and asks for some targets of each through the
+            With a label
+    : draws N cases of 20 splits x class sizes(equal, 10 to 1,
+                                               the most unequal that the data allow) x
+      labels(0..C - 1, arbitrary numbers, names) x epsilon (.01, .1, 1) x T (10, 30), and asks for some targets of each through the
 real programs. precision@8 is relative to what is possible: a class with fewer than 8 items counts what it has.
 --unlabelled: recall and precision against --classes, beside a search that hides nothing, at epsilon .01.
 
-Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components; photographs: what the collection's
+Features: CIFAR-100 as given;
+Omniglot : blurred pixels, 64 principal components; photographs: what the collection's
 --model makes of them. A script and not a test: part of the data does not belong to the project.
 """
 import argparse
@@ -51,9 +56,9 @@ def photos(service, folder):
     items = items[0]["items"] if len(items) == 1 else items
     return unit(np.array([i["features"] for i in items])), np.array([i["label"] for i in items])
 
-
-# Data set: its reader, anchors a class, targets a class.
+#Data set : its reader, anchors a class, targets a class.
 DATA = {"cifar": (cifar, 10, 10), "omniglot": (omniglot, 10, 2), "photos": (photos, 10, 6)}
+TITLES = {"cifar": "CIFAR-100 features", "omniglot": "Omniglot", "photos": "photographs"}
 
 
 def split(labels, per_anchor, per_target, ratio, seed):
@@ -84,13 +89,13 @@ def relabel(labels, how, seed):
 class Collection:
     """A collection of one split, built. Budgets suffice for every query of the script."""
 
-    def __init__(self, service, name, features, labels, parts, steps):
+    def __init__(self, service, name, features, labels, parts, steps, *more):
         self.service, self.name = service, name
         self.labels, (anchors, self.gallery, self.targets) = labels, parts
         save = lambda what, rows: service.save(f"{name}_{what}", rows)
         ints = labels.astype(np.int32)
         service.call("collection", "create", name, "--anchors", save("a", features[anchors]),
-                     "--anchor-labels", save("al", ints[anchors]), *([] if steps is None else ["--steps", steps]))
+                     "--anchor-labels", save("al", ints[anchors]), *([] if steps is None else ["--steps", steps]), *more)
         service.call("ingest", name, "--vectors", save("g", features[self.gallery]), "--labels", save("gl", ints[self.gallery]))
         service.call("build", name)
         service.call("budget", "set", name, "--epsilon", 1e6, "--delta", .5)
@@ -153,9 +158,48 @@ def without_label(service, name, features, labels, per_anchor, per_target, split
         for classes in ("auto", 1, 2, 3, 4, 5, 6, 8):
             rows_of.setdefault(f"--classes {classes}", []).append(collection.ask(rows, .01, "--classes", classes)[0])
         collection.delete()
+    curve = {}
     for what, found in rows_of.items():
         found = np.concatenate(found)
-        print(f"  {what:16} {found.any(1).mean():.3f} / {found.mean():.3f}", flush=True)
+        curve[what] = found.any(1).mean(), found.mean()
+        print(f"  {what:16} {curve[what][0]:.3f} / {curve[what][1]:.3f}", flush=True)
+    return curve
+
+
+def draw(curves, path):
+    """A panel a data set: recall@8 and precision@8 against --classes; dashed: nothing hidden; thick mark: auto."""
+    width, height, left, top = 300, 220, 46, 40
+    colours = "#1f6fb4", "#c4541a"
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(curves) * (width + left) + 20}" height="{height + 110}" '
+             'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
+    for panel, (name, curve) in enumerate(curves.items()):
+        x0 = left + panel * (width + left)
+        x = lambda m: x0 + (m - 1) / 7 * width
+        y = lambda v: top + (1 - v) * height
+        text = lambda at, up, words, anchor="middle": parts.append(f'<text x="{at:.1f}" y="{up:.1f}" text-anchor="{anchor}">{words}</text>')
+        text(x0 + width / 2, top - 14, name)
+        for tick in (0, .2, .4, .6, .8, 1):
+            parts.append(f'<path d="M{x0} {y(tick):.1f}h{width}" stroke="#ddd"/>')
+            text(x0 - 6, y(tick) + 4, f"{tick:g}", "end")
+        counts = sorted(int(what.split()[1]) for what in curve if what.split()[-1].isdigit())
+        for m in counts:
+            text(x(m), top + height + 18, m)
+        text(x0 + width / 2, top + height + 36, "--classes")
+        for i, colour in enumerate(colours):
+            hidden, auto = curve["nothing hidden"][i], curve["--classes auto"][i]
+            parts.append(f'<path d="M{x0} {y(hidden):.1f}h{width}" stroke="{colour}" stroke-dasharray="5 4"/>')
+            line = "L".join(f"{x(m):.1f} {y(curve[f'--classes {m}'][i]):.1f}" for m in counts)
+            parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            parts += [f'<circle cx="{x(m):.1f}" cy="{y(curve[f"--classes {m}"][i]):.1f}" r="3" fill="{colour}"/>' for m in counts]
+            parts.append(f'<path d="M{x0} {y(auto):.1f}h8" stroke="{colour}" stroke-width="6"/>')
+    at = left
+    for colour, words in zip(colours, ("recall@8", "precision@8")):
+        parts.append(f'<path d="M{at} {top + height + 60}h24" stroke="{colour}" stroke-width="2"/>'
+                     f'<text x="{at + 30}" y="{top + height + 64}">{words}</text>')
+        at += 130
+    parts.append(f'<text x="{at}" y="{top + height + 64}">dashed: a search that hides nothing; thick mark at the left: auto</text></svg>')
+    with open(path, "w") as file:
+        file.write("\n".join(parts) + "\n")
 
 
 def main():
@@ -167,15 +211,19 @@ def main():
     parser.add_argument("--targets", type=int, default=24)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--unlabelled", action="store_true")
+    parser.add_argument("--svg", help="with --unlabelled: draw recall and precision against --classes")
     options = parser.parse_args()
+    curves = {}
     with Service(options.build) as service:
         for name in options.data.split(","):
             read, per_anchor, per_target = DATA[name]
             features, labels = read(service, options.folder)
             if options.unlabelled:
-                without_label(service, name, features, labels, per_anchor, per_target, options.splits)
+                curves[TITLES[name]] = without_label(service, name, features, labels, per_anchor, per_target, options.splits)
             else:
                 with_label(service, name, features, labels, per_anchor, per_target, options.cases, options.targets)
+    if options.svg:
+        draw(curves, options.svg)
 
 
 if __name__ == "__main__":

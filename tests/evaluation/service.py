@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 import numpy as np
 
@@ -42,3 +43,7 @@ class Service:
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def wait_for_cells(self, collection):
+        while not self.call("collection", "info", collection)[0]["cells_ready"]:
+            time.sleep(.05)

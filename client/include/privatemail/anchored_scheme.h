@@ -59,6 +59,9 @@ class AnchoredScheme {
                                                         int64_t k, int64_t classes) const;
   const ClassRanker& class_ranker() const;
   RadiusStats DescribeRadius(double radius) const;
+  // Of a release of nothing but noise, whose slots are their classes' mean coordinates.
+  // server_anchors: P x embedding_dim. Errors of KabschUmeyama.
+  absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& server_anchors) const;
 
   // One release, in this order:
   //   1. the noise's parameters, from public values;

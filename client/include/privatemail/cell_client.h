@@ -40,14 +40,17 @@ class CellTargetFactory {
   absl::StatusOr<CellTarget> Make(const Eigen::RowVectorXf& features, int64_t k,
                                   std::optional<int32_t> label = std::nullopt) const;
 
-  // Of the anchors under the alignment to the server's coordinates: 0 perfect, 1 no better than
-  // their mean; nullopt unless the code is none.
-  std::optional<double> relative_residual() const;
+  // Of the anchors with the server's coordinates; nullopt unless the code is none.
+  std::optional<ExpectedAlignment> expected_alignment() const;
+  // FAILED_PRECONDITION: CheckAlignment or, with own anchors, CheckPairing refuses. Check it before
+  // you pay.
+  absl::Status CheckAnchorsMatch() const;
 
  private:
   struct Embedding {
     OutOfSampleEmbedder embedder;
     uint64_t version = 0;
+    bool own_anchors = false;
   };
 
   CellTargetFactory(int64_t feature_dim, std::optional<Embedding> embedding)

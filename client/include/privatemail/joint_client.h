@@ -79,13 +79,18 @@ struct QueryResult {
   uint64_t changes_since_embedding = 0;  // items changed since the embedding was built
 };
 
-// Fields of GetCollection's response beside the parameters.
+// What GetCollection and GetAnchors tell beside the parameters and the anchors.
 struct ServedCollection {
   std::string name;
   uint64_t embedding_version = 0;  // the oldest that may answer
   int64_t max_k = kMaxNeighbors;   // checked before a query is charged; at most kMaxNeighbors
+  // P x embedding_dim: the anchors in the server's embedding; nullopt: an older server.
+  std::optional<Matrix> anchor_coordinates = std::nullopt;
 
-  static ServedCollection From(const v1::GetCollectionResponse& collection);
+  // Errors of JoinCoordinates.
+  static absl::StatusOr<ServedCollection> From(const PublicParameters& parameters,
+                                               const v1::GetCollectionResponse& collection,
+                                               const std::vector<v1::GetAnchorsResponse>& anchors);
 };
 
 // Interface of clients of schemes with one slot per class. Held by the client; sees targets only
@@ -102,6 +107,11 @@ class SlotSchemeClient {
                                                                 int64_t classes) const = 0;
   virtual const ClassRanker& class_ranker() const = 0;
   virtual RadiusStats DescribeRadius(double radius) const = 0;
+  // How well this client's releases align with the server's embedding. nullopt: the server is older
+  // and does not tell. FAILED_PRECONDITION: they cannot be aligned at all.
+  virtual absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const = 0;
+  // Check it before you pay. FAILED_PRECONDITION: the above, or a recall below kMinExpectedRecall.
+  absl::Status CheckAlignment() const;
 
   // Charges the ledger, releases and packs the request; nothing is charged if a check fails first.
   // INVALID_ARGUMENT: k < 1 or above the server's max_k, a malformed filter, or an option that the
@@ -135,6 +145,13 @@ class SlotSchemeClientBase : public SlotSchemeClient {
   const ClassRanker& class_ranker() const override { return scheme_.class_ranker(); }
   RadiusStats DescribeRadius(double radius) const override {
     return scheme_.DescribeRadius(radius);
+  }
+  absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const override {
+    if (!served_.anchor_coordinates.has_value()) return std::nullopt;
+    absl::StatusOr<ExpectedAlignment> expected =
+        scheme_.ExpectAlignment(*served_.anchor_coordinates);
+    if (!expected.ok()) return expected.status();
+    return *expected;
   }
 
  protected:

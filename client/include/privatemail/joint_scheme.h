@@ -15,6 +15,7 @@
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/class_ranker.h"
+#include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
@@ -104,6 +105,10 @@ class JointScheme {
   const ClassRanker& class_ranker() const;  // fitted at its first use
 
   RadiusStats DescribeRadius(double radius) const;
+
+  // Of a release without noise that has a dummy in every slot, finished by all iterations.
+  // server_anchors: P x embedding_dim. Errors of PostProcess and KabschUmeyama. Cost: a release.
+  absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& server_anchors) const;
 
   // One release, in this order:
   //   1. start and one dummy per slot, drawn independently of the target;

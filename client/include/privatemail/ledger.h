@@ -57,6 +57,7 @@ struct LedgerEntry {
   Budget sums;                        // of all charges: basic composition
   std::optional<double> gaussian_mu;  // of all charges composed, if every charge has a mu
   int64_t releases = 0;
+  int64_t pure_releases = 0;    // of them with delta 0
   bool all_proven = true;       // no charge follows a printed formula
   bool same_neighbours = true;  // if false, the sums hold for each neighbour relation alone
 
@@ -119,6 +120,9 @@ class Ledger {
 
   // Sets the total budget over the life of the collection, and its accounting. Charges stay. A
   // delta of 0 pays for pure releases only, by their sums.
+  // - FAILED_PRECONDITION: another accounting than before, with a pure release among the charges.
+  //   Sums within (epsilon, delta) keep sum mu^2 within the Gaussian filter if every release is
+  //   Gaussian noise, but not with a pure one (PRIVACY.md section 7).
   // - INVALID_ARGUMENT: epsilon not finite and positive; delta outside [0, 1), or outside (0, 1)
   //   for Gaussian accounting.
   // - DATA_LOSS: the ledger does not match its witness.

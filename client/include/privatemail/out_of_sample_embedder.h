@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/expected_alignment.h"
 
 namespace privatemail::client {
 
@@ -41,8 +42,10 @@ class OutOfSampleEmbedder {
   // INVALID_ARGUMENT: features of another dimension, or a label that is none of the collection's.
   absl::StatusOr<RowVector> Embed(const RowVector& unit_features, int32_t label) const;
 
-  // Of the anchors under the similarity: 0 perfect, 1 no better than their mean.
-  double relative_residual() const;
+  // Of the anchors under the similarity, with the classes' means as slots.
+  const ExpectedAlignment& expected_alignment() const;
+  // PairingScore of the anchors.
+  double pairing_score() const;
 
  private:
   struct Setting;

@@ -89,10 +89,12 @@ class Transport {
   // DATA_LOSS: the server's counts do not add up to the items sent.
   absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(
       const std::function<bool(v1::UpsertItemsRequest*)>& next) const;
-  // `progress` sees every message; returns the last. No deadline.
+  // `progress` sees every message; returns the last. No deadline. FAILED_PRECONDITION: no items,
+  // or, unless accept_misalignment, items whose labels do not seem to mean the anchors' classes.
   absl::StatusOr<v1::BuildEmbeddingResponse> BuildEmbedding(
       const std::string& name,
-      const std::function<void(const v1::BuildEmbeddingResponse&)>& progress) const;
+      const std::function<void(const v1::BuildEmbeddingResponse&)>& progress,
+      bool accept_misalignment = false) const;
 
   // `take` gets the snapshot's bytes in order; its error ends the call and is returned. No
   // deadline.

@@ -20,6 +20,11 @@ absl::Status CheckDelta(double delta);
 // so every number is printed exactly (common/base/printable.h): different relations, different
 // text.
 
+// Schemes that hide the target and its class. Usable: what Release accepts; the server may learn
+// that nothing was sent for any other.
+inline constexpr char kAnyTargetNeighbours[] =
+    "the target, feature and class, replaced by any other usable target";
+
 // "any two inputs whose values differ by at most 0.5 in L2"; norm: "L2".
 std::string NeighboursOfValue(double sensitivity, absl::string_view norm);
 

@@ -43,6 +43,7 @@ LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge) {
                           ? std::optional<double>(std::hypot(*entry.gaussian_mu, *mu))
                           : std::nullopt;
   ++entry.releases;
+  entry.pure_releases += charge.delta == 0 ? 1 : 0;
   entry.all_proven = entry.all_proven && charge.proven;
   return entry;
 }
@@ -248,6 +249,14 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
   PM_RETURN_IF_ERROR(CheckGrantedDelta(budget.delta, accounting));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  if (entry.pure_releases > 0 && entry.accounting != accounting) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("accounting cannot change after releases with delta 0, expected ",
+                     entry.accounting == Accounting::kBasic ? "basic" : "gaussian",
+                     " as before: ", entry.pure_releases, " of ", entry.releases,
+                     " releases have delta 0, and no proof covers the change"));
+  }
   return Apply({.kind = LedgerChange::Kind::kGrant,
                 .collection = collection_uuid,
                 .epsilon = budget.epsilon,

@@ -177,12 +177,13 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
       sqlite::Statement sum,
       database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
                        "total(gaussian_mu * gaussian_mu), min(proven), "
-                       "count(DISTINCT neighbours) FROM changes "
+                       "count(DISTINCT neighbours), total(delta = 0) FROM changes "
                        "WHERE collection = ? AND kind = ?"));
   sum.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kCharge));
   PM_RETURN_IF_ERROR(sum.Step().status());
   entry.sums = {sum.Double(0), sum.Double(1)};
   entry.releases = sum.Int(2);
+  entry.pure_releases = static_cast<int64_t>(sum.Double(7));
   entry.all_proven = entry.releases == 0 || sum.Int(5) != 0;
   entry.same_neighbours = sum.Int(6) <= 1;
   if (sum.Int(3) == entry.releases) entry.gaussian_mu = std::sqrt(sum.Double(4));

@@ -90,7 +90,7 @@ absl::StatusOr<CellMechanism> CellMechanism::Create(const CellChoice& choice) {
   law->choice = choice;
   const auto [k, w, t, epsilon] = choice;
   law->guarantee = {.epsilon = epsilon,
-                    .neighbours = "any two queries, whatever their features and class",
+                    .neighbours = kAnyTargetNeighbours,
                     .proven = true,
                     .source =
                         "cells: choice of a set by its overlap with the best cells "

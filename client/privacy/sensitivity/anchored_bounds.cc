@@ -16,8 +16,15 @@ namespace {
 
 using namespace iteration_bounds;
 
-// Covers the rounding of unit rows and of sums over them.
-constexpr double kSlack = 1e-12;
+// Bounds the rounding of unit rows of d values, of their mean over P rows, and of products of two
+// columns of P rows relative to their lengths: each sums at most max(P, d) terms after at most 16
+// other roundings, of rows no longer than 2 (Higham 2002, section 3.1); the Frobenius norm of k
+// columns is sqrt(k) of the largest.
+double Slack(const AnchoredInputs& in) {
+  const auto terms = static_cast<double>(std::max(in.anchors.rows(), in.anchors.cols()) + 16);
+  const double rounding = terms * kUnitRoundoff;
+  return 4 * std::sqrt(static_cast<double>(in.coordinates.cols())) * rounding / (1 - rounding);
+}
 
 // The squared length of a row, and of the difference of two, must be finite.
 constexpr double kMaxRowLength = 1e150;
@@ -45,11 +52,12 @@ absl::Status CheckInputs(const AnchoredInputs& in) {
   return CheckAnchorLengths(in.anchors);
 }
 
-// An upper bound on |X|_op: |X|^4 = |X'X|^2 is at most the sum of squares of X'X.
-double OperatorNormBound(const Matrix& x) {
+// An upper bound on |X|_op: |X|^4 = |X'X|^2 is at most the sum of squares of X'X, whose entries are
+// off by at most `slack` times the lengths of their columns.
+double OperatorNormBound(const Matrix& x, double slack) {
   const Eigen::MatrixXd gram =
       x.rows() < x.cols() ? Eigen::MatrixXd(x * x.transpose()) : x.transpose() * x;
-  return std::sqrt(gram.norm());
+  return std::sqrt(gram.norm() + slack * x.squaredNorm());
 }
 
 // Named as in the header's proof.
@@ -68,14 +76,15 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const Matrix q = in.coordinates.rowwise() - in.coordinates.colwise().mean();
   const Matrix x = in.anchors.rowwise() - mean_anchor;
   const double norm_q = SpectralNorm(q);
-  const double norm_x = OperatorNormBound(x) + kSlack * std::sqrt(count);
+  const double slack = Slack(in);
+  const double norm_x = OperatorNormBound(x, slack) + slack * std::sqrt(count);
   const double radius_q = q.rowwise().norm().maxCoeff();
-  const double pbar = std::min(1., mean_anchor.norm() + kSlack);
+  const double pbar = std::min(1., mean_anchor.norm() + slack);
   const WeightRange weights = NormalizedWeightRange(count, m, AffinitySpan(in.kernel_denominator));
   const double uneven = weights.MaxDeviationNorm(count);
 
   KnownSums sums;
-  const double known = SpectralNorm(q.transpose() * x) + kSlack * std::sqrt(count) * norm_q;
+  const double known = SpectralNorm(q.transpose() * x) + slack * std::sqrt(count) * norm_q;
   const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
   const double share = std::sqrt(weights.largest);
   const double deviations = std::min(share * norm_q, radius_q) * std::min(share * norm_x, 1.);
@@ -85,7 +94,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
       std::min(2 * radius_q, std::sqrt(count) * (weights.above + weights.below) * norm_q);
   sums.degree_low = count * std::exp(-h - h * pbar);
   sums.degree_high =
-      count * std::min(1., std::exp(-h) * (std::cosh(h) + pbar * std::sinh(h)) + kSlack);
+      count * std::min(1., std::exp(-h) * (std::cosh(h) + pbar * std::sinh(h)) + slack);
   return sums;
 }
 

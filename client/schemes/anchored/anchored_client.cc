@@ -14,7 +14,9 @@ absl::StatusOr<AnchoredClient> AnchoredClient::Create(
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(AnchoredScheme scheme,
                       AnchoredScheme::Create(std::move(parameters), joined, dummies));
-  return AnchoredClient(ServedCollection::From(collection), std::move(scheme));
+  PM_ASSIGN_OR_RETURN(ServedCollection served,
+                      ServedCollection::From(scheme.parameters(), collection, anchors));
+  return AnchoredClient(std::move(served), std::move(scheme));
 }
 
 absl::StatusOr<PreparedQuery> AnchoredClient::Prepare(const Target& target,

@@ -267,6 +267,13 @@ RadiusStats AnchoredScheme::DescribeRadius(double radius) const {
                             radius);
 }
 
+absl::StatusOr<ExpectedAlignment> AnchoredScheme::ExpectAlignment(
+    const Matrix& server_anchors) const {
+  const std::vector<int64_t>& slot_of_anchor = setting_->joint.slot_of_anchor;
+  return client::ExpectAlignment(MeansThenRows(setting_->coordinates, slot_of_anchor),
+                                 slot_of_anchor, server_anchors);
+}
+
 absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
                                                         const PrivacyCost& cost, Ledger& ledger,
                                                         BitSource& bits) const {

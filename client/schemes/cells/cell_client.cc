@@ -24,7 +24,8 @@ absl::StatusOr<CellTargetFactory> CellTargetFactory::Create(
       OutOfSampleEmbedder embedder,
       OutOfSampleEmbedder::Create(parameters, unit_anchors, joined.labels, server.rows));
   return CellTargetFactory(unit_anchors.cols(), Embedding{.embedder = std::move(embedder),
-                                                          .version = server.embedding_version});
+                                                          .version = server.embedding_version,
+                                                          .own_anchors = own_anchors.has_value()});
 }
 
 absl::StatusOr<CellTarget> CellTargetFactory::Make(const Eigen::RowVectorXf& features, int64_t k,
@@ -44,9 +45,16 @@ absl::StatusOr<CellTarget> CellTargetFactory::Make(const Eigen::RowVectorXf& fea
   return target;
 }
 
-std::optional<double> CellTargetFactory::relative_residual() const {
+std::optional<ExpectedAlignment> CellTargetFactory::expected_alignment() const {
   if (!embedding_.has_value()) return std::nullopt;
-  return embedding_->embedder.relative_residual();
+  return embedding_->embedder.expected_alignment();
+}
+
+absl::Status CellTargetFactory::CheckAnchorsMatch() const {
+  if (!embedding_.has_value()) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckAlignment(embedding_->embedder.expected_alignment()));
+  if (!embedding_->own_anchors) return absl::OkStatus();
+  return CheckPairing(embedding_->embedder.pairing_score());
 }
 
 absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& collection,

@@ -103,7 +103,8 @@ struct OutOfSampleEmbedder::Setting {
   Matrix starts;           // slots x k: the start of a row of each class; 0 if starts are random
   EmbeddedAnchors embedded;
   Similarity to_server;
-  double relative_residual = 0;
+  ExpectedAlignment expected_alignment;
+  double pairing_score = 0;
 };
 
 absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicParameters& parameters,
@@ -127,7 +128,13 @@ absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicPara
                       EmbedAnchors(parameters, unit_anchors, label_graph, first_of_slot));
   const Matrix& own = setting->embedded.coordinates;
   PM_ASSIGN_OR_RETURN(setting->to_server, KabschUmeyama(own, server_anchors, /*with_scale=*/true));
-  setting->relative_residual = RelativeResidual(setting->to_server, own, server_anchors);
+  std::vector<int64_t> slot_of_anchor;
+  for (const int32_t label : labels) slot_of_anchor.push_back(*parameters.SlotOf(label));
+  PM_ASSIGN_OR_RETURN(
+      setting->expected_alignment,
+      ExpectAlignment(MeansThenRows(own, slot_of_anchor), slot_of_anchor, server_anchors));
+  setting->pairing_score =
+      PairingScore(setting->to_server.Apply(own), server_anchors, slot_of_anchor);
   setting->label_degrees.resize(std::ssize(first_of_slot));
   for (Eigen::Index slot = 0; slot < setting->label_degrees.size(); ++slot) {
     setting->label_degrees[slot] = label_graph.DegreeOf(first_of_slot[static_cast<size_t>(slot)]);
@@ -178,6 +185,10 @@ absl::StatusOr<RowVector> OutOfSampleEmbedder::Embed(const RowVector& unit_featu
   return RowVector::Constant(x.size(), std::numeric_limits<double>::infinity());
 }
 
-double OutOfSampleEmbedder::relative_residual() const { return setting_->relative_residual; }
+const ExpectedAlignment& OutOfSampleEmbedder::expected_alignment() const {
+  return setting_->expected_alignment;
+}
+
+double OutOfSampleEmbedder::pairing_score() const { return setting_->pairing_score; }
 
 }  // namespace privatemail::client

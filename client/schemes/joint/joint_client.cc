@@ -57,16 +57,26 @@ absl::StatusOr<JointClient> JointClient::Create(const v1::GetCollectionResponse&
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, dummies));
-  return JointClient(ServedCollection::From(collection), std::move(scheme));
+  PM_ASSIGN_OR_RETURN(ServedCollection served,
+                      ServedCollection::From(scheme.parameters(), collection, anchors));
+  return JointClient(std::move(served), std::move(scheme));
 }
 
 absl::Status SlotSchemeClient::CheckExtractor(absl::string_view identity) const {
   return client::CheckExtractor(parameters(), identity);
 }
 
-ServedCollection ServedCollection::From(const v1::GetCollectionResponse& collection) {
+absl::Status SlotSchemeClient::CheckAlignment() const {
+  PM_ASSIGN_OR_RETURN(const auto alignment, ExpectAlignment());
+  return alignment.has_value() ? client::CheckAlignment(*alignment) : absl::OkStatus();
+}
+
+absl::StatusOr<ServedCollection> ServedCollection::From(
+    const PublicParameters& parameters, const v1::GetCollectionResponse& collection,
+    const std::vector<v1::GetAnchorsResponse>& anchors) {
   ServedCollection served{.name = collection.name(),
                           .embedding_version = collection.embedding_version()};
+  PM_ASSIGN_OR_RETURN(served.anchor_coordinates, CoordinatesIfServed(parameters, anchors));
   // Older daemons do not set the field.
   if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
   return served;

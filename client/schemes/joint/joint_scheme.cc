@@ -12,6 +12,8 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/embed_rows.h"
+#include "common/embedding/smlq.h"
 
 namespace privatemail::client {
 namespace {
@@ -165,6 +167,21 @@ const ClassRanker& JointScheme::class_ranker() const { return RankerOf(*setting_
 
 RadiusStats JointScheme::DescribeRadius(double radius) const {
   return ComputeRadiusStats(setting_->anchors->points(), setting_->slot_of_anchor, radius);
+}
+
+absl::StatusOr<ExpectedAlignment> JointScheme::ExpectAlignment(const Matrix& server_anchors) const {
+  const PublicParameters& shared = parameters();
+  TargetIndependentPart part;
+  part.start = PublicStart(shared, setting_->label_graph);
+  for (const std::vector<int64_t>& rows : setting_->of_slot) part.dummies.push_back(rows.front());
+  const Matrix& pool = setting_->pool.has_value() ? *setting_->pool : setting_->anchors->points();
+  const RowVector dummy = pool.row(part.dummies.front());
+  const BorderedAffinity graph =
+      FeatureGraph(*setting_, SlotRows(*setting_, part, /*slot=*/0, dummy));
+  const FloatMatrix iterate = PrivateIteration(*setting_, part.start, graph).cast<float>();
+  PM_ASSIGN_OR_RETURN(const Matrix rows,
+                      PostProcess(iterate.cast<double>(), setting_->label_graph, shared.settings));
+  return client::ExpectAlignment(rows, setting_->slot_of_anchor, server_anchors);
 }
 
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,

@@ -153,12 +153,24 @@ TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
   EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
 }
 
+TEST_F(CollectionsServiceTest, SettingsThatCollapseTheAnchorsAreRefusedAtCreation) {
+  v1::CreateCollectionRequest request = Birds();
+  request.mutable_settings()->set_steps(10000);
+  EXPECT_THAT(Create(request), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                         "settings do not suit the anchors: alignment refused"));
+  v1::UpsertItemsResponse totals;
+  EXPECT_THAT(Upsert({Message("birds", {MakeItem("a", 3, 1)})}, &totals),
+              FailsWith(absl::StatusCode::kNotFound, "birds does not exist"));
+}
+
 // A collection whose build takes minutes unless it is stopped.
 class LongBuildTest : public CollectionsServiceTest {
  protected:
   LongBuildTest() {
     v1::CreateCollectionRequest request = Birds();
     request.mutable_settings()->set_steps(10000);
+    request.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);  // never coincides
+    request.mutable_settings()->set_start(v1::START_CLASSES);
     EXPECT_THAT(Create(request), IsOk());
     std::vector<Item> items;
     for (int i = 0; i < 1500; ++i) items.push_back(MakeItem(absl::StrCat(i), 3, i));

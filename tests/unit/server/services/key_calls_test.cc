@@ -215,6 +215,9 @@ TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
   slow.set_name("slow");
   slow.mutable_settings()->set_steps(10000);
   slow.mutable_settings()->set_normalise(true);
+  slow.mutable_settings()->set_label_graph(
+      v1::LABEL_GRAPH_BALANCED);  // whose anchors never coincide
+  slow.mutable_settings()->set_start(v1::START_CLASSES);
   {
     grpc::ClientContext context;
     v1::CreateCollectionResponse created;

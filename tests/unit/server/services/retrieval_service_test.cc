@@ -79,6 +79,24 @@ TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
   EXPECT_EQ(collection.changes().deleted(), 1u);
 }
 
+TEST_F(RetrievalServiceTest, AnchorsOfBuiltCollectionHaveTheCoordinatesThatAnswersAlignTo) {
+  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  request.set_with_alignment(true);
+  v1::RetrieveResponse response;
+  ASSERT_THAT(Retrieve(request, &response), IsOk());
+  grpc::ClientContext context;
+  v1::GetAnchorsRequest fetch;
+  fetch.set_collection("birds");
+  fetch.set_fingerprint(request.fingerprint());
+  const auto reader = retrieval_->GetAnchors(&context, fetch);
+  v1::GetAnchorsResponse chunk;
+  ASSERT_TRUE(reader->Read(&chunk));
+  EXPECT_EQ(chunk.embedding_version(), response.embedding_version());
+  EXPECT_EQ(chunk.coordinates().SerializeAsString(),
+            response.alignment().server_anchors().SerializeAsString());
+  EXPECT_FALSE(reader->Read(&chunk));
+}
+
 TEST_F(RetrievalServiceTest, ReturnsSlotsWithRequestedFields) {
   v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
   v1::RetrieveResponse plain;

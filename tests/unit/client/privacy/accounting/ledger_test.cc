@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
@@ -156,6 +157,38 @@ TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
       FailsWith(absl::StatusCode::kResourceExhausted,
                 "by Gaussian accounting what was spent and what is asked are epsilon 2.630"));
   EXPECT_EQ(ledger->Show(kUuid)->releases, 40);
+}
+
+TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Gaussian(.341, 1e-5, .1)), IsOk());
+  ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kGaussian), IsOk());
+  ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kBasic), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 0)), IsOk());
+  EXPECT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kGaussian),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "accounting cannot change after releases with delta 0, expected basic as "
+                        "before: 1 of 2 releases have delta 0"));
+  EXPECT_EQ(ledger->Show(kUuid)->accounting, Accounting::kBasic);
+  EXPECT_EQ(ledger->Show(kUuid)->pure_releases, 1);
+  EXPECT_THAT(ledger->Grant(kUuid, {4, 1e-4}), IsOk());
+}
+
+// What the change rests on (PRIVACY.md section 7): Gaussian charges whose sums are within a budget
+// have a mu within it; a pure charge of the same sums has not.
+TEST_F(LedgerTest, SumsOfGaussianChargesAreWithinTheGaussianFilter) {
+  for (const double mu : {.01, .1, 1.}) {
+    for (const int releases : {1, 2, 10}) {
+      const double delta = 1e-5;
+      ASSERT_OK_AND_ASSIGN(const double one, GaussianEpsilon(mu, delta));
+      ASSERT_OK_AND_ASSIGN(const double together,
+                           GaussianEpsilon(mu * std::sqrt(releases), releases * delta));
+      EXPECT_LE(together, releases * one * (1 + 1e-9)) << mu << " " << releases;
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const double mu_of_pure, GaussianMuOfPureDp(1));
+  EXPECT_GT(*GaussianEpsilon(mu_of_pure, 1e-5), 1);
 }
 
 TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {

@@ -169,7 +169,7 @@ TEST(AnchoredNoise, ScaleFallsWithRadius) {
 TEST(AnchoredNoise, GuaranteeStatesNeighboursAndProof) {
   const AnchoredSetting setting = MakeSetting();
   const Guarantee any = MakeAnchoredNoise(setting, CostOf(MechanismKind::kGaussian))->guarantee;
-  EXPECT_EQ(any.neighbours, "the target, feature and class, replaced by any other target");
+  EXPECT_EQ(any.neighbours, "the target, feature and class, replaced by any other usable target");
   EXPECT_THAT(any.source, ::testing::HasSubstr("anchored_bounds.h (sensitivity); Balle"));
   EXPECT_TRUE(any.proven);
   EXPECT_EQ(any.epsilon, 1);

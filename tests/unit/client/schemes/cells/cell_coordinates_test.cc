@@ -68,8 +68,10 @@ TEST(CellCoordinates, RankedByDistanceToTargetPoint) {
     }
   }
   EXPECT_NE(Prepare(client, 0).state.target.point, Prepare(client, 4).state.target.point);
-  ASSERT_TRUE(client.targets().relative_residual().has_value());
-  EXPECT_GT(*client.targets().relative_residual(), .5) << "random server anchors";
+  ASSERT_TRUE(client.targets().expected_alignment().has_value());
+  EXPECT_GT(client.targets().expected_alignment()->relative_residual, .5) << "random anchors";
+  EXPECT_THAT(client.targets().CheckAnchorsMatch(),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "land at their class"));
 }
 
 TEST(CellCoordinates, LabelDefaultsToGuess) {
@@ -101,7 +103,8 @@ TEST(CellCoordinates, InvalidLabelIsNotCharged) {
   ASSERT_OK_AND_ASSIGN(const CellClient coded, Published(3, CellCode::kFloat16).Client());
   EXPECT_THAT(coded.Prepare(Query(), kOptions, *funded.ledger, bits, 1),
               FailsWith(kInvalid, "label must not be given unless the collection's cell_code is"));
-  EXPECT_EQ(coded.targets().relative_residual(), std::nullopt);
+  EXPECT_FALSE(coded.targets().expected_alignment().has_value());
+  EXPECT_THAT(coded.targets().CheckAnchorsMatch(), IsOk());
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }
 

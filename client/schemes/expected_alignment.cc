@@ -1,0 +1,90 @@
+#include "privatemail/expected_alignment.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/embedding/alignment.h"
+#include "common/numerics/neighbors.h"
+
+namespace privatemail::client {
+namespace {
+
+// Rows by slot.
+std::vector<std::vector<Eigen::Index>> RowsOfSlots(const std::vector<int64_t>& slot_of_row) {
+  const int64_t slots = *std::max_element(slot_of_row.begin(), slot_of_row.end()) + 1;
+  std::vector<std::vector<Eigen::Index>> rows(static_cast<size_t>(slots));
+  for (size_t i = 0; i < slot_of_row.size(); ++i) {
+    rows[static_cast<size_t>(slot_of_row[i])].push_back(static_cast<Eigen::Index>(i));
+  }
+  return rows;
+}
+
+Matrix Offsets(const Matrix& rows, const std::vector<Eigen::Index>& members) {
+  const Matrix chosen = rows(members, Eigen::all);
+  return chosen.rowwise() - RowVector(chosen.colwise().mean());
+}
+
+}  // namespace
+
+absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
+                                                  const std::vector<int64_t>& slot_of_anchor,
+                                                  const Matrix& server_anchors) {
+  const Eigen::Index slots = rows.rows() - std::ssize(slot_of_anchor);
+  const Matrix anchors = rows.bottomRows(std::ssize(slot_of_anchor));
+  PM_ASSIGN_OR_RETURN(const Similarity map,
+                      KabschUmeyama(anchors, server_anchors, /*with_scale=*/true));
+  const auto nearest = NearestRows(map.Apply(rows.topRows(slots)), server_anchors, /*count=*/1);
+  int64_t found = 0;
+  for (Eigen::Index slot = 0; slot < slots; ++slot) {
+    const int64_t anchor = nearest[static_cast<size_t>(slot)].front().row;
+    found += slot_of_anchor[static_cast<size_t>(anchor)] == slot;
+  }
+  return ExpectedAlignment{.recall = static_cast<double>(found) / static_cast<double>(slots),
+                           .relative_residual = RelativeResidual(map, anchors, server_anchors)};
+}
+
+Matrix MeansThenRows(const Matrix& rows, const std::vector<int64_t>& slot_of_row) {
+  const auto of_slot = RowsOfSlots(slot_of_row);
+  Matrix joined(std::ssize(of_slot) + rows.rows(), rows.cols());
+  for (size_t slot = 0; slot < of_slot.size(); ++slot) {
+    joined.row(static_cast<Eigen::Index>(slot)) = rows(of_slot[slot], Eigen::all).colwise().mean();
+  }
+  joined.bottomRows(rows.rows()) = rows;
+  return joined;
+}
+
+absl::Status CheckAlignment(const ExpectedAlignment& alignment) {
+  if (alignment.recall >= kMinExpectedRecall) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "the collection's embedding does not align with this client's: without any noise, the slots "
+      "of %.0f %% of the classes land at their class, expected at least %.0f %% (residual of the "
+      "anchors %.3g)",
+      100 * alignment.recall, 100 * kMinExpectedRecall, alignment.relative_residual));
+}
+
+double PairingScore(const Matrix& own, const Matrix& server,
+                    const std::vector<int64_t>& slot_of_anchor) {
+  double sum = 0;
+  double variance = 0;
+  for (const std::vector<Eigen::Index>& members : RowsOfSlots(slot_of_anchor)) {
+    if (members.size() < 2) continue;
+    const Matrix a = Offsets(own, members);
+    const Matrix b = Offsets(server, members);
+    sum += a.cwiseProduct(b).sum();
+    const Matrix products = (a.transpose() * a).cwiseProduct(b.transpose() * b);
+    variance += products.sum() / static_cast<double>(a.rows() - 1);
+  }
+  return variance > 0 ? sum / std::sqrt(variance) : 0;
+}
+
+absl::Status CheckPairing(double score) {
+  if (score >= kMinPairingScore) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "own_anchors do not seem to be the collection's anchors in their order: their places within "
+      "the classes agree with the server's by %.1f standard deviations, expected at least %.1f",
+      score, kMinPairingScore));
+}
+
+}  // namespace privatemail::client
