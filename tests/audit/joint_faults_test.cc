@@ -106,7 +106,7 @@ TEST(JointFault, DetectsSensitivityWithoutTheKnownSum) {
   const auto one = [](const Matrix& anchors) {
     return Matrix(anchors.row(0).replicate(anchors.rows(), 1));
   };
-  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 20'000);
+  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 5'000);
 }
 
 // A release whose slots of both rare classes carry these labels. The anchors' are those of
