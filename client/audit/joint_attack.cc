@@ -73,7 +73,7 @@ bool UsesZeroThreshold(const JointGame& game, const Guarantee& claim) {
 // probability E exp(-score) over the scores above t, since scores are likelihood ratios; both
 // probabilities are taken five standard errors of kReleases for the worse.
 double BestThreshold(std::vector<double> scores) {
-  constexpr double kReleases = 20'000;
+  constexpr double kReleases = 100'000;
   std::sort(scores.begin(), scores.end(), std::greater<>());
   const auto count = static_cast<double>(scores.size());
   double other = 0;

@@ -57,15 +57,20 @@ EmbeddingSettings LabelDominatedSettings(Law law, int64_t iterations) {
   return settings;
 }
 
-// Labels of the rare classes, far from the common label 0 and adjacent, so that both are pulled
-// alike. Their slots are 1 and 2.
+// Labels of the rare classes, far from the common labels 0 and up and adjacent, so that both are
+// pulled alike. Theirs are the last two slots.
 constexpr int32_t kRareLabels[] = {100, 101};
 
-// One anchor of either rare class among `count`.
+// One anchor of either rare class among `count`, the others of the common classes in turn. Dummies
+// at the anchors' pole, but of the first rare class at `first_rare`.
 absl::StatusOr<JointSetting> MakeTwoRareClasses(const EmbeddingSettings& settings, size_t count,
-                                                const Anchors& dummies) {
-  std::vector<int32_t> labels(count, 0);
-  std::copy(std::begin(kRareLabels), std::end(kRareLabels), labels.begin());
+                                                int32_t common, const RowVector& first_rare) {
+  std::vector<int32_t> labels(std::begin(kRareLabels), std::end(kRareLabels));
+  while (labels.size() < count) labels.push_back(static_cast<int32_t>(labels.size()) % common);
+  Anchors dummies{Pole(1).replicate(common + 2, 1).cast<float>(), {}};
+  for (int32_t label = 0; label < common; ++label) dummies.labels.push_back(label);
+  dummies.labels.insert(dummies.labels.end(), std::begin(kRareLabels), std::end(kRareLabels));
+  dummies.features.row(common) = first_rare.cast<float>();
   return MakeAnchorsAtOnePole(settings, std::move(labels), dummies);
 }
 
@@ -127,20 +132,26 @@ absl::StatusOr<JointPair> MakeTwoPolesPair() {
 absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   const bool hides_class = traits.protects == Protects::kValue;
-  Anchors dummies{FloatMatrix(3, kPairDim), {0, kRareLabels[0], kRareLabels[1]}};
-  dummies.features << Pole(1).cast<float>(), Pole(hides_class ? -1 : 1).cast<float>(),
-      Pole(1).cast<float>();
+  EmbeddingSettings settings = LabelDominatedSettings(traits.law, cost.private_iterations);
+  int32_t common = 1;
+  if (traits.law == Law::kLaplace && hides_class && cost.private_iterations == 1) {
+    // The code of two common and two rare classes pulls the rare ones along the diagonal of two
+    // columns: a bound in L1 needs its sqrt(k).
+    settings.embedding_dim = 2;
+    settings.start = StartKind::kClasses;
+    common = 2;
+  }
   // In L2 the pair misses the bound by about 1 / anchors.
   PM_ASSIGN_OR_RETURN(
       JointSetting setting,
-      MakeTwoRareClasses(LabelDominatedSettings(traits.law, cost.private_iterations),
-                         traits.law == Law::kGaussian && hides_class ? 60 : 20, dummies));
+      MakeTwoRareClasses(settings, traits.law == Law::kGaussian && hides_class ? 60 : 20, common,
+                         Pole(hides_class ? -1 : 1)));
   const int64_t max_releases = MaxReleases(traits, cost.private_iterations);
   if (hides_class) {
     return JointPair{"both slots cross from the anchors' pole, labels outweigh the rest",
                      std::move(setting),
-                     {1, Pole(1)},
-                     {2, Pole(-1)},
+                     {common, Pole(1)},
+                     {common + 1, Pole(-1)},
                      max_releases};
   }
   const double arc = 2 * std::asin(cost.radius / 2);
@@ -148,8 +159,8 @@ absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
   return JointPair{
       absl::StrCat("targets of one class, ", cost.radius, " apart, labels outweigh the rest"),
       std::move(setting),
-      {1, PairRowAtAngle(first)},
-      {1, PairRowAtAngle(first + arc)},
+      {common, PairRowAtAngle(first)},
+      {common, PairRowAtAngle(first + arc)},
       max_releases};
 }
 
