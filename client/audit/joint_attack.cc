@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -69,28 +67,6 @@ bool UsesZeroThreshold(const JointGame& game, const Guarantee& claim) {
   return claim.gaussian_mu.has_value() || game.traits().protects == Protects::kInput;
 }
 
-// The threshold whose event shows the largest epsilon. The other neighbour exceeds t with
-// probability E exp(-score) over the scores above t, since scores are likelihood ratios; both
-// probabilities are taken five standard errors of kReleases for the worse.
-double BestThreshold(std::vector<double> scores) {
-  constexpr double kReleases = 100'000;
-  std::sort(scores.begin(), scores.end(), std::greater<>());
-  const auto count = static_cast<double>(scores.size());
-  double other = 0;
-  double best = -std::numeric_limits<double>::infinity();
-  double threshold = scores.front();
-  for (size_t i = 0; i + 1 < scores.size(); ++i) {
-    other += std::exp(-scores[i]) / count;
-    const double one = static_cast<double>(i + 1) / count;
-    const double low = one - 5 * std::sqrt(one / kReleases);
-    const double high = other + 5 * std::sqrt(other / kReleases);
-    if (i * 50 < scores.size() || !(low > 0) || !(std::log(low / high) > best)) continue;
-    best = std::log(low / high);
-    threshold = (scores[i] + scores[i + 1]) / 2;
-  }
-  return threshold;
-}
-
 absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
   constexpr int kReleases = 1000;
   SecureBits bits;
@@ -102,10 +78,11 @@ absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
     for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
   }
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : BestThreshold(std::move(scores)),
-               .share = sums.share / steps,
-               .loss = sums.loss / kReleases,
-               .mu = std::sqrt(sums.mu / kReleases)};
+  return Pilot{
+      .threshold = UsesZeroThreshold(game, claim) ? 0 : TopScore(std::move(scores), /*one_in=*/20),
+      .share = sums.share / steps,
+      .loss = sums.loss / kReleases,
+      .mu = std::sqrt(sums.mu / kReleases)};
 }
 
 // The pair's share of the sensitivity and the epsilon that can be found on it at most.
@@ -212,10 +189,10 @@ Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
       max_releases);
 }
 
-double TopDecile(std::vector<double> scores) {
-  const auto tenth = scores.begin() + std::ssize(scores) / 10;
-  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
-  return *tenth;
+double TopScore(std::vector<double> scores, int64_t one_in) {
+  const auto top = scores.begin() + std::ssize(scores) / one_in;
+  std::nth_element(scores.begin(), top, scores.end(), std::greater<>());
+  return *top;
 }
 
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {

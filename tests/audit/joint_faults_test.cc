@@ -109,18 +109,6 @@ TEST(JointFault, DetectsSensitivityWithoutTheKnownSum) {
   ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 5'000);
 }
 
-// An L1 sensitivity without its sqrt(k), which a release of one column cannot show.
-TEST(JointFault, DetectsL1SensitivityWithoutRootOfColumns) {
-  const auto faulty = [](const JointSetting& setting, const TargetIndependentPart&,
-                         const Matrix& start) {
-    const PrivacyCost too_little{.epsilon = kEpsilon * std::sqrt(start.cols()),
-                                 .mechanism = MechanismKind::kLaplace};
-    return SharedMechanism(std::move(MakeIterationNoise(setting, start, too_little)->mechanism));
-  };
-  ExpectDetected({.epsilon = kEpsilon, .mechanism = MechanismKind::kLaplace}, WithNoise(faulty),
-                 200'000);
-}
-
 // A release whose slots of both rare classes carry these labels. The anchors' are those of
 // MakeLabelDominatedPair: one of either rare class, then the common one.
 absl::StatusOr<std::vector<FloatMatrix>> ReleaseWithLabels(int32_t of_slot_1, int32_t of_slot_2,

@@ -118,6 +118,9 @@ TEST(AttackJointRelease, DescriptionStatesMoveAndLimit) {
               ContainsRegex("between two poles of anchors, .*; moves by 0.9[89] of the sens"));
   EXPECT_THAT(AttackJointRelease({.epsilon = kEpsilon, .delta = kDelta})->attacks[2].description,
               ContainsRegex("at the papers' settings; moves by 0.5[0-9]? of the sensitivity"));
+  // In two columns: without the sqrt(k) of the L1 bound it would be 1.27.
+  EXPECT_THAT(description({.epsilon = kEpsilon, .mechanism = MechanismKind::kLaplace}),
+              ContainsRegex("labels outweigh the rest; moves by 0.9 of the sensitivity"));
   // The Lipschitz constant is twice the move of the sphere's tangents.
   EXPECT_THAT(description({.epsilon = kEpsilon,
                            .delta = kDelta,
