@@ -116,8 +116,14 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 
 std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
   if (traits.protects == Protects::kValue) return kAnyTargetNeighbours;
+  // Chaining over the unit sphere (PRIVACY.md section 6), rounded up.
+  const double steps = std::ceil(std::asin(1.) / std::asin(radius / 2) * (1 + 1e-12));
+  const std::string chained =
+      radius < 2 ? absl::StrCat(" (any others within ", steps, " such steps: ", steps,
+                                " times epsilon, more than ", steps, " times any delta)")
+                 : "";
   return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
-                      FormatExact(radius), " away; the class is not hidden");
+                      FormatExact(radius), " away", chained, "; the class is not hidden");
 }
 
 absl::Status CheckRadius(double radius, const MechanismTraits& traits) {

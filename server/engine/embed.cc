@@ -19,6 +19,14 @@ std::vector<int32_t> Concatenate(const std::vector<int32_t>& first,
 }  // namespace
 
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, const StepObserver& observer) {
+  PM_ASSIGN_OR_RETURN(UnitPoints rows,
+                      UnitPoints::Create(std::move(gallery.features), anchors.features));
+  return Embed(parameters, anchors, std::move(gallery),
+               std::make_shared<UnitPoints>(std::move(rows)), observer);
+}
+
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
                                 const StepObserver& observer,
                                 const AffinityOperator* feature_graph) {

@@ -12,10 +12,15 @@
 
 namespace privatemail::server {
 
-// Embeds `points`: the rows of the gallery, then of the anchors in the published order, of
+// Embeds the rows of the gallery, followed by the anchors in the published order, each scaled to
 // length 1. The result has ids, labels, payloads and items_version of the gallery, and version 0.
-// feature_graph: as in EmbedRows. Errors of EmbedRows. FAILED_PRECONDITION also: an empty gallery,
-// or anchor coordinates that cannot be aligned.
+// Errors of EmbedRows. FAILED_PRECONDITION also: an empty gallery, or anchor coordinates that
+// cannot be aligned. INVALID_ARGUMENT: a row that is zero or not finite.
+absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
+                                Gallery gallery, const StepObserver& observer);
+
+// Embed with the features in `points`: rows of the gallery, then of the anchors, of length 1.
+// feature_graph: as in EmbedRows.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, std::shared_ptr<const PointSource> points,
                                 const StepObserver& observer,

@@ -80,7 +80,7 @@ TEST_F(Anchored, RadiusIsExplainedByPairsOfAnchors) {
   EXPECT_EQ(answer["guarantee"]["radius"], .7);
   EXPECT_EQ(answer["guarantee"]["delta"], 0);
   EXPECT_THAT(answer["guarantee"]["neighbours"].get<std::string>(),
-              HasSubstr("at most 0.7 away; the class is not hidden"));
+              HasSubstr("at most 0.7 away (any others within 5 such steps: 5 times epsilon"));
   // 5 classes of 8 anchors: 28 pairs of each class, 64 of each of ten pairs of classes.
   EXPECT_EQ(answer["radius_meaning"], (json{{"radius", .7},
                                             {"pairs_of_one_class", 140},

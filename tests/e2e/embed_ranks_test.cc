@@ -87,10 +87,7 @@ TEST_F(EmbedRanks, AnyNumberOfRanksGivesTheSameBits) {
   const StoredCollection things = Make("things", kItems);
   const auto gallery = store_->LoadGallery(things.parameters);
   ASSERT_THAT(gallery, IsOk());
-  auto rows = UnitPoints::Create(gallery->features, things.anchors.features);
-  ASSERT_THAT(rows, IsOk());
-  const auto expected = server::Embed(things.parameters, things.anchors, *gallery,
-                                      std::make_shared<UnitPoints>(*std::move(rows)), nullptr);
+  const auto expected = server::Embed(things.parameters, things.anchors, *gallery, nullptr);
   ASSERT_THAT(expected, IsOk());
   ASSERT_THAT(expected->plan, HasSubstr("factored"));
   for (const int ranks : {1, 2, 3}) {

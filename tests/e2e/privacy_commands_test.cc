@@ -86,8 +86,9 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
   const Command query =
       Query({"--row", "0", "--label", "0", "--epsilon", "1", "--mechanism", "lap-output"});
   ExpectRefused(query, "INVALID_ARGUMENT", {"--radius must be given for lap-output"});
-  EXPECT_THAT(Answer(Join(query, {"--radius", ".1"}))["guarantee"]["neighbours"].get<std::string>(),
-              HasSubstr("replaced by any others at most 0.1 away; the class is not hidden"));
+  EXPECT_THAT(
+      Answer(Join(query, {"--radius", ".1"}))["guarantee"]["neighbours"].get<std::string>(),
+      HasSubstr("replaced by any others at most 0.1 away (any others within 32 such steps"));
 }
 
 // A class that is not hidden and was computed from the features would tell what the noise hides.

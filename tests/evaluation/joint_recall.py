@@ -1,19 +1,15 @@
-#!/ usr / bin / python3
-""
-    "Recall@8 and precision@8 of the joint scheme on three data sets, with a label and without.
+#!/usr/bin/python3
+"""Recall@8 and precision@8 of the joint scheme on three data sets, with a label and without.
 
-    usage : joint_recall.py BUILD_FOLDER DATA_FOLDER[--data cifar, omniglot, photos][--cases N]
-                                                    [--targets N][--unlabelled[--svg FILE]]
+usage: joint_recall.py BUILD_FOLDER DATA_FOLDER [--data cifar,omniglot,photos] [--cases N] [--targets N]
+                       [--unlabelled [--svg FILE]]
 
-            With a label
-    : draws N cases of 20 splits x class sizes(equal, 10 to 1,
-                                               the most unequal that the data allow) x
-      labels(0..C - 1, arbitrary numbers, names) x epsilon (.01, .1, 1) x T (10, 30), and asks for some targets of each through the
+With a label: draws N cases of 20 splits x class sizes (equal, 10 to 1, the most unequal that the data allow) x labels
+(0..C-1, arbitrary numbers, names) x epsilon (.01, .1, 1) x T (10, 30), and asks for some targets of each through the
 real programs. precision@8 is relative to what is possible: a class with fewer than 8 items counts what it has.
 --unlabelled: recall and precision against --classes, beside a search that hides nothing, at epsilon .01.
 
-Features: CIFAR-100 as given;
-Omniglot : blurred pixels, 64 principal components; photographs: what the collection's
+Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components; photographs: what the collection's
 --model makes of them. A script and not a test: part of the data does not belong to the project.
 """
 import argparse
@@ -56,7 +52,8 @@ def photos(service, folder):
     items = items[0]["items"] if len(items) == 1 else items
     return unit(np.array([i["features"] for i in items])), np.array([i["label"] for i in items])
 
-#Data set : its reader, anchors a class, targets a class.
+
+# Data set: its reader, anchors a class, targets a class.
 DATA = {"cifar": (cifar, 10, 10), "omniglot": (omniglot, 10, 2), "photos": (photos, 10, 6)}
 TITLES = {"cifar": "CIFAR-100 features", "omniglot": "Omniglot", "photos": "photographs"}
 

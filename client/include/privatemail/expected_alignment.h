@@ -28,7 +28,9 @@ absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
 // (C + P) x k: the mean of each class's rows, then the rows (P x k). Every class has a row.
 Matrix MeansThenRows(const Matrix& rows, const std::vector<int64_t>& slot_of_row);
 
-// Queries below are refused unless the user accepts them.
+// Queries below are refused unless the user accepts them. Measured over 72 collections of three
+// data sets by the papers' settings (docs/results.md): at .9 and above a label found recall@8 .967
+// or more and precision@8 .887 or more, below down to .000.
 inline constexpr double kMinExpectedRecall = 0.9;
 // FAILED_PRECONDITION with both figures: recall below kMinExpectedRecall.
 absl::Status CheckAlignment(const ExpectedAlignment& alignment);

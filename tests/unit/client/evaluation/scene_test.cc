@@ -135,11 +135,11 @@ server::Embedding ServersEmbedding(const Scene& scene) {
   }
   gallery.labels = split.gallery.labels;
   gallery.payloads.resize(gallery.ids.size());
-  const Anchors anchors{.features = split.anchors.features.cast<float>(),
-                        .labels = split.anchors.labels};
-  auto rows = UnitPoints::Create(split.gallery.features.cast<float>(), anchors.features);
-  return *server::Embed(scene.joint.parameters, anchors, gallery,
-                        std::make_shared<UnitPoints>(*std::move(rows)), nullptr);
+  gallery.features = split.gallery.features.cast<float>();
+  return *server::Embed(
+      scene.joint.parameters,
+      {.features = split.anchors.features.cast<float>(), .labels = split.anchors.labels}, gallery,
+      nullptr);
 }
 
 TEST(Scene, OverKeptAffinitiesIsBitForBitTheServers) {

@@ -2,12 +2,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <memory>
-#include <utility>
 
 #include "common/base/validate.h"
 #include "common/embedding/tiled_affinity.h"
-#include "common/numerics/point_source.h"
 #include "server/engine/point_file.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -66,21 +63,13 @@ Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const Embed
   return {x, (x.transpose() * lx * x).trace() - s.alpha * (x.transpose() * ly * x).trace()};
 }
 
-absl::StatusOr<Embedding> EmbedGallery(const StoredCollection& collection, Gallery gallery,
-                                       const StepObserver& observer = nullptr) {
-  auto rows = UnitPoints::Create(std::move(gallery.features), collection.anchors.features);
-  if (!rows.ok()) return rows.status();
-  return Embed(collection.parameters, collection.anchors, std::move(gallery),
-               std::make_shared<UnitPoints>(*std::move(rows)), observer);
-}
-
 TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
   const StoredCollection collection = SmallCollection("birds");
   const Gallery gallery = SmallGallery(20);
   const Dense dense =
       DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
                      DeterministicStart(Fingerprint(collection.parameters), 32, 2, 1e-8));
-  const auto embedded = EmbedGallery(collection, gallery);
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
   ASSERT_THAT(embedded, IsOk());
   const Embedding* embedding = &*embedded;
   EXPECT_LT((embedding->coordinates - dense.z.topRows(20)).norm(), 1e-9);
@@ -92,8 +81,8 @@ TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
 
 TEST(Embed, EqualDataGetEqualCoordinates) {
   const StoredCollection collection = SmallCollection("birds");
-  const auto first = EmbedGallery(collection, SmallGallery(9));
-  const auto second = EmbedGallery(collection, SmallGallery(9));
+  const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
+  const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   ASSERT_THAT(first, IsOk());
   EXPECT_EQ(first->coordinates, second->coordinates);
 }
@@ -101,18 +90,19 @@ TEST(Embed, EqualDataGetEqualCoordinates) {
 TEST(Embed, ReportsEachStepAndStopsOnError) {
   const StoredCollection collection = SmallCollection("birds");
   std::vector<double> seen;
-  const auto stopped = EmbedGallery(collection, SmallGallery(9), [&](double done, int steps) {
-    EXPECT_EQ(steps, 3);
-    seen.push_back(done);
-    return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
+  const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
+                             [&](double done, int steps) {
+                               EXPECT_EQ(steps, 3);
+                               seen.push_back(done);
+                               return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
+                             });
   EXPECT_THAT(stopped, FailsWith(absl::StatusCode::kCancelled, "enough"));
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
 
 TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
   const StoredCollection collection = SmallCollection("birds");
-  EXPECT_THAT(EmbedGallery(collection, SmallGallery(0)),
+  EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
@@ -120,7 +110,7 @@ TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
 TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
   StoredCollection collection = SmallCollection("birds");
   collection.parameters.settings.steps = 3000;
-  EXPECT_THAT(EmbedGallery(collection, SmallGallery(9)),
+  EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
 }
 
@@ -131,7 +121,7 @@ TEST(Embed, ApproximationStaysWithinTolerance) {
   EmbeddingSettings& settings = collection.parameters.settings;
   settings.kernel_bandwidth = 6;
   const Gallery gallery = SmallGallery(4000);
-  const auto embedded = EmbedGallery(collection, gallery);
+  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
   ASSERT_THAT(embedded, IsOk());
   EXPECT_THAT(embedded->plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
   Matrix rows(4012, kDim);
@@ -152,7 +142,7 @@ TEST(Embed, RowsInFileGiveSameBits) {
   collection.parameters.settings.kernel_bandwidth = 6;
   for (const int items : {20, 4000}) {
     const Gallery gallery = SmallGallery(items);
-    const auto in_memory = EmbedGallery(collection, gallery);
+    const auto in_memory = Embed(collection.parameters, collection.anchors, gallery, nullptr);
     ASSERT_THAT(in_memory, IsOk());
     const TemporaryFolder folder;
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<PointFile> file, PointFile::Create(folder.path(), kDim));

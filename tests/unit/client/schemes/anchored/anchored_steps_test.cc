@@ -176,9 +176,11 @@ TEST(AnchoredNoise, GuaranteeStatesNeighboursAndProof) {
   EXPECT_EQ(any.delta, 1e-5);
   const Guarantee near =
       MakeAnchoredNoise(setting, CostOf(MechanismKind::kLapOutput, .25))->guarantee;
-  EXPECT_EQ(near.neighbours,
-            "the target's features, scaled to length 1, replaced by any others at most 0.25 away; "
-            "the class is not hidden");
+  EXPECT_EQ(
+      near.neighbours,
+      "the target's features, scaled to length 1, replaced by any others at most 0.25 away "
+      "(any others within 13 such steps: 13 times epsilon, more than 13 times any delta); the "
+      "class is not hidden");
   EXPECT_EQ(near.radius, .25);
   EXPECT_EQ(near.delta, 0);
   EXPECT_THAT(near.source, ::testing::HasSubstr("anchored_bounds.h (Lipschitz constant)"));
