@@ -32,7 +32,7 @@ if [ -z "$full" ]; then
 else
   begin "packages with a browser, about 4 min"
   deploy/setup.sh --with-browser
-  begin "fuzzers, about 3 min"
+  begin "fuzzers, about 2 min"
   build fuzz
   ctest --preset fuzz
   if docker version >/dev/null 2>&1; then
@@ -44,7 +44,7 @@ else
   begin "address and undefined-behaviour sanitizers, about 20 min"
   build asan
   ctest --preset asan
-  begin "thread sanitizer, about 20 min"
+  begin "thread sanitizer, about 6 min"
   build tsan
   ctest --preset tsan
 fi
