@@ -98,7 +98,7 @@ struct AnchoredGame {
     for (int i = 0; i < kReleases; ++i) {
       PM_ASSIGN_OR_RETURN(scores.emplace_back(), Score(Neighbour::kOne, bits));
     }
-    return TopScore(std::move(scores), /*one_in=*/10) -
+    return TopDecile(std::move(scores)) -
            1e-6;  // Laplace scores have an atom at the maximum, up to rounding to float
   }
 };

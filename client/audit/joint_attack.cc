@@ -78,11 +78,10 @@ absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
     for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
   }
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{
-      .threshold = UsesZeroThreshold(game, claim) ? 0 : TopScore(std::move(scores), /*one_in=*/20),
-      .share = sums.share / steps,
-      .loss = sums.loss / kReleases,
-      .mu = std::sqrt(sums.mu / kReleases)};
+  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : TopDecile(std::move(scores)),
+               .share = sums.share / steps,
+               .loss = sums.loss / kReleases,
+               .mu = std::sqrt(sums.mu / kReleases)};
 }
 
 // The pair's share of the sensitivity and the epsilon that can be found on it at most.
@@ -189,10 +188,10 @@ Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
       max_releases);
 }
 
-double TopScore(std::vector<double> scores, int64_t one_in) {
-  const auto top = scores.begin() + std::ssize(scores) / one_in;
-  std::nth_element(scores.begin(), top, scores.end(), std::greater<>());
-  return *top;
+double TopDecile(std::vector<double> scores) {
+  const auto tenth = scores.begin() + std::ssize(scores) / 10;
+  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
+  return *tenth;
 }
 
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {

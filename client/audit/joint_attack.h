@@ -50,15 +50,15 @@ using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSou
 Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
                        int64_t max_releases);
 
-// The score that one in so many exceeds. scores: of a pilot, at least one_in.
-double TopScore(std::vector<double> scores, int64_t one_in);
+// The score that one in ten exceeds. scores: of a pilot, at least ten.
+double TopDecile(std::vector<double> scores);
 
 // The production path of JointScheme::Release without its ledger, on the pairs of joint_pair.h:
 // MakeLabelDominatedPair, and for one Gaussian iteration MakeTwoPolesPair and MakePaperSettingsPair
 // too. The attack sees every private iteration, as the guarantee covers them all, and scores by
 // likelihood ratio.
 //   event | claim with mu, or noise on the input | the score is positive
-//         | otherwise                            | the score exceeds one in twenty of a pilot
+//         | otherwise                            | the score exceeds the top decile of a pilot
 // Each description states which part of the sensitivity the pair moves by and what epsilon that
 // leaves to find. Errors: as JointScheme::Release of such a cost.
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost,
