@@ -148,11 +148,10 @@ Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mecha
                   absl::StrCat("values 0 and ", kDistance, ", released above ", threshold),
                   mechanism, ReleaseValue, Neighbour::kOne, make_bits,
                   [threshold](float released) { return released > threshold; }),
-              MakeValueAttack<float>(
-                  absl::StrCat("values ", kDistance, " and 0, released above ", tail,
-                               ", which noise of no tail reaches from the first alone"),
-                  mechanism, ReleaseValue, Neighbour::kOne, make_bits,
-                  [tail](float released) { return released > tail; }),
+              MakeValueAttack<float>(absl::StrCat("values ", kDistance, " and 0, released above ",
+                                                  tail, ", ", kTailStddevs, " standard deviations"),
+                                     mechanism, ReleaseValue, Neighbour::kOne, make_bits,
+                                     [tail](float released) { return released > tail; }),
               MakeValueAttack<float>(
                   absl::StrCat("values ", kDistance,
                                " and 0, released between two floats of the first"),

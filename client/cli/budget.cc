@@ -22,8 +22,10 @@ const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting
 
 std::string NameOf(Accounting accounting) { return cli::NameOf(kAccountingNames, accounting); }
 
-// The accounting with the smaller epsilon at the granted delta; both hold if all charges do.
+// The accounting with the smaller epsilon at the granted delta, among those that a grant may choose
+// now; both hold if all charges do.
 Accounting CheaperAccounting(const LedgerEntry& entry) {
+  if (entry.pure_releases > 0) return entry.accounting;  // Ledger::Grant refuses another
   return entry.granted.has_value() && entry.SpentBy(Accounting::kGaussian).epsilon <
                                           entry.SpentBy(Accounting::kBasic).epsilon
              ? Accounting::kGaussian
@@ -174,7 +176,7 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
                   "without delta only, such as cells");
   set->add_option("--accounting", options->accounting,
                   "How charges add up: basic (sums) or gaussian (by mu, for many releases); if "
-                  "absent as before, at first basic");
+                  "absent as before, at first basic. Cannot change after releases with delta 0");
 }
 
 }  // namespace privatemail::client::cli

@@ -62,8 +62,7 @@ void AddAlignment(const Transport& transport, const v1::GetCollectionResponse& c
   const auto alignment = FetchAlignment(transport, c);
   if (!alignment.ok() || !alignment->has_value()) {
     absl::StrAppend(&result->text, "  alignment not known: ",
-                    alignment.ok() ? "the server does not send its anchors' coordinates"
-                                   : Printable(alignment.status().message()),
+                    alignment.ok() ? kNoCoordinates : Printable(alignment.status().message()),
                     "\n");
     return;
   }

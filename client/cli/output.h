@@ -39,6 +39,8 @@ std::string Line(const nlohmann::json& json);
 nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 nlohmann::json ToJson(const ExpectedAlignment& alignment);
+inline constexpr char kNoCoordinates[] =
+    "the server sends no coordinates of its anchors: it is older, or cells are being built";
 // "expected recall 1, residual 0.0012, without noise"
 std::string AlignmentText(const ExpectedAlignment& alignment);
 

@@ -234,7 +234,7 @@ std::string MatchesText(const CellQueryResult& result, const PublicParameters& p
 
 absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(const CellQueryOptions options, OptionsOf(query));
-  PM_RETURN_IF_ERROR(CheckTargetFiles(query.targets));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(query.collection));
@@ -250,7 +250,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_RETURN_IF_ERROR(CheckLabelsUsable(query.targets, client.parameters(),
                                        query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadLabelled(query.targets, client.parameters()));
+                      ReadLabelled(query.targets, client.parameters(), std::move(rows)));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
   PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));

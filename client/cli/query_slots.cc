@@ -106,27 +106,18 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   return share.delta;
 }
 
-// What queries can expect: a function of public data, so that every target is refused or none.
-absl::StatusOr<std::optional<ExpectedAlignment>> CheckedAlignment(const SlotSchemeClient& client,
-                                                                  bool accept_misalignment) {
-  PM_ASSIGN_OR_RETURN(const auto alignment, client.ExpectAlignment());
-  if (alignment.has_value() && !accept_misalignment) {
-    PM_RETURN_IF_ERROR(OrAccept(CheckAlignment(*alignment)));
-  }
-  return alignment;
+// OK unless public data shows that queries find little; the same for every target.
+absl::Status CheckAligned(const absl::StatusOr<std::optional<ExpectedAlignment>>& alignment) {
+  if (!alignment.ok()) return alignment.status();
+  return alignment->has_value() ? CheckAlignment(**alignment) : absl::OkStatus();
 }
 
 std::vector<std::string> WarningsAbout(const SlotsQuery& options,
                                        const v1::GetCollectionResponse& collection,
-                                       const std::optional<ExpectedAlignment>& alignment) {
+                                       const absl::Status& aligned, bool checked) {
   std::vector<std::string> warnings;
-  if (!alignment.has_value()) {
-    warnings.emplace_back(
-        "alignment was not checked: the server is older and does not send its anchors' "
-        "coordinates");
-  } else if (const absl::Status check = CheckAlignment(*alignment); !check.ok()) {
-    warnings.emplace_back(check.message());
-  }
+  if (!aligned.ok()) warnings.emplace_back(aligned.message());
+  if (!checked) warnings.push_back(absl::StrCat("alignment was not checked: ", kNoCoordinates));
   if (collection.changes_since_embedding() > 0) {
     warnings.push_back(absl::StrCat(
         collection.embedded_items(), " items are searchable, ", collection.items(),
@@ -207,17 +198,20 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_RETURN_IF_ERROR(ParseTexts(&options));
   const PrivacyCost& cost = options.query.cost;
   PM_ASSIGN_OR_RETURN(const int64_t classes, ClassesFrom(options.classes));
-  PM_RETURN_IF_ERROR(CheckTargetFiles(options.targets));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets));
   // Everything that can fail on this machine precedes the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
                       CreateClient(transport, options, &collection));
-  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadTargets(options.targets, *client, options.query.k, classes));
+  PM_ASSIGN_OR_RETURN(
+      const std::vector<NamedTarget> targets,
+      ReadTargets(options.targets, *client, std::move(rows), options.query.k, classes));
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(options, targets));
-  PM_ASSIGN_OR_RETURN(const auto alignment, CheckedAlignment(*client, options.accept_misalignment));
+  const auto alignment = client->ExpectAlignment();
+  const absl::Status aligned = CheckAligned(alignment);
+  if (!options.accept_misalignment) PM_RETURN_IF_ERROR(OrAccept(aligned));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
                       OpenGallery(options, client->parameters()));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
@@ -226,7 +220,8 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
   PM_RETURN_IF_ERROR(
       CheckAffordable(options.collection, entry, targets.size(), {cost.epsilon, delta}));
-  const std::vector<std::string> warnings = WarningsAbout(options, collection, alignment);
+  const std::vector<std::string> warnings =
+      WarningsAbout(options, collection, aligned, !alignment.ok() || alignment->has_value());
   for (const std::string& warning : warnings) Warn(warning);
 
   std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
@@ -244,7 +239,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   for (SlotsOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client->Finish(outcome.prepared.state, outcome.response); });
     outcome.radius_meaning = meaning;
-    outcome.alignment = alignment;
+    if (alignment.ok()) outcome.alignment = *alignment;
     if (outcome.target.guessed) outcome.class_recall = class_recall;
   }
   PM_RETURN_IF_ERROR(

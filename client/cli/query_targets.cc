@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -50,9 +50,7 @@ absl::Status CheckOptions(const TargetOptions& options) {
   return absl::InvalidArgumentError("give either --vectors with --row, or --image");
 }
 
-// feature_dim: nullopt: any.
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
-                                                  std::optional<int64_t> feature_dim) {
+absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& options) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -68,9 +66,6 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options,
   for (const int64_t row : rows) {
     NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row), .row = row};
     target.target.features = vectors.row(row);
-    if (feature_dim && options.own_anchors_file.empty()) {
-      PM_RETURN_IF_ERROR(CheckColumns(target.name, *feature_dim, vectors.cols()));
-    }
     PM_RETURN_IF_ERROR(
         CheckUnitScalable(target.name, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
@@ -174,28 +169,32 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
   return own;
 }
 
-absl::Status CheckTargetFiles(const TargetOptions& options) {
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
+  if (options.images.empty()) return ReadRowsOfFile(options);
   for (const std::string& path : options.images) {
-    if (!std::ifstream(path).good()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
-    }
+    if (std::ifstream(path).good()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(path, " cannot be read"));
   }
-  // A pipe can be read once only.
-  if (!std::filesystem::is_regular_file(options.vectors_file)) return absl::OkStatus();
-  return ReadRows(options, /*feature_dim=*/std::nullopt).status();
+  return std::vector<NamedTarget>();
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
-                                                      const PublicParameters& parameters) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
-  return options.images.empty() ? ReadRows(options, parameters.feature_dim)
-                                : ReadImages(options, parameters);
+                                                      const PublicParameters& parameters,
+                                                      std::vector<NamedTarget> rows) {
+  if (!options.images.empty()) return ReadImages(options, parameters);
+  if (!options.own_anchors_file.empty()) return rows;
+  for (const NamedTarget& row : rows) {
+    PM_RETURN_IF_ERROR(CheckColumns(row.name, parameters.feature_dim, row.target.features.size()));
+  }
+  return rows;
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
-                                                      const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadFeatures(options, parameters));
+                                                      const PublicParameters& parameters,
+                                                      std::vector<NamedTarget> rows) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
+                      ReadFeatures(options, parameters, std::move(rows)));
   const std::vector<std::string> labels = LabelTexts(options.labels);
   if (labels.size() > 1 && labels.size() != targets.size()) {
     return absl::InvalidArgumentError(
@@ -217,9 +216,11 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client, int64_t k,
+                                                     const SlotSchemeClient& client,
+                                                     std::vector<NamedTarget> rows, int64_t k,
                                                      int64_t classes) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets, ReadLabelled(options, client.parameters()));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
+                      ReadLabelled(options, client.parameters(), std::move(rows)));
   for (NamedTarget& target : targets) {
     if (!target.guessed) continue;
     PM_ASSIGN_OR_RETURN(target.target.places,

@@ -47,25 +47,32 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options);
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
-// Reads the files of vectors, rows and labels and refuses what no collection accepts, so that it is
-// refused before any call: an unreadable file, a zero or non-finite row, a row out of range, a
-// number of labels other than of rows. INVALID_ARGUMENT naming it.
-absl::Status CheckTargetFiles(const TargetOptions& options);
+// The rows of --vectors, read before any call, so that what no collection accepts is refused then;
+// for
+// --image none, but the files are there. INVALID_ARGUMENT naming option or file: options contradict
+// each other, an unreadable file, a zero or non-finite row, a row out of range, another number of
+// labels than of vectors.
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
 
-// Targets without labels; with own anchors of any number of columns. Errors as ReadTargets.
+// The targets of ReadRows, or of the images, without labels; with own anchors of any number of
+// columns. Errors as ReadTargets.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
-                                                      const PublicParameters& parameters);
+                                                      const PublicParameters& parameters,
+                                                      std::vector<NamedTarget> rows);
 
 // Targets with their labels; without a given label `guessed` is set and the label is undefined.
 absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
-                                                      const PublicParameters& parameters);
+                                                      const PublicParameters& parameters,
+                                                      std::vector<NamedTarget> rows);
 
 // Targets with given labels, or with the classes that fit best (SlotSchemeClient::AllotClasses):
 // `classes` of them for k matches, or as many as it takes if 0.
-// INVALID_ARGUMENT naming the option: options, files, rows or labels are wrong.
+// INVALID_ARGUMENT naming the option: options, images or labels are wrong, or rows of another
+//   dimension.
 // FAILED_PRECONDITION: the extractor is not the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client, int64_t k,
+                                                     const SlotSchemeClient& client,
+                                                     std::vector<NamedTarget> rows, int64_t k,
                                                      int64_t classes);
 
 }  // namespace privatemail::client::cli

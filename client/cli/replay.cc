@@ -207,8 +207,9 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   }
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("k", options.k.value_or(kDefaultMatches), 1, kMaxNeighbors));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.target));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadFeatures(options.target, parameters));
+                      ReadFeatures(options.target, parameters, std::move(rows)));
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("number of targets of --row or --image", std::ssize(targets), 1, 1));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -258,8 +259,9 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_ASSIGN_OR_RETURN(const CachedItems cached,
                       LoadCachedItems(context.state_folder, options.name));
   PM_RETURN_IF_ERROR(CheckLabelsUsable(options.targets, cached.parameters, "`privatemail rank`"));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadLabelled(options.targets, cached.parameters));
+                      ReadLabelled(options.targets, cached.parameters, std::move(rows)));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
   PM_ASSIGN_OR_RETURN(const CellTargetFactory places,
                       CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors));

@@ -22,7 +22,7 @@ struct SlotsOutcome : Attempt {
   v1::RetrieveResponse response;
   QueryResult result;                          // once finished
   std::optional<RadiusStats> radius_meaning;   // with --radius: its meaning on the collection
-  std::optional<ExpectedAlignment> alignment;  // nullopt: the server does not tell
+  std::optional<ExpectedAlignment> alignment;  // nullopt: not known
   // Without a label: ClassRanker::ExpectedRecall. NaN: none.
   double class_recall = std::numeric_limits<double>::quiet_NaN();
 

@@ -94,10 +94,10 @@ class Catalog {
   //              leaves the former embedding in place.
   //   memory:    maximum bytes. If build_memory exceeds it, features are spooled to a file; the
   //              result is the same.
-  // NOT_FOUND. FAILED_PRECONDITION: no items, or of Embed. ABORTED: a build is running, the
-  // collection was deleted, or another daemon has embedded later items. RESOURCE_EXHAUSTED: memory
-  // or disk.
-  //   label_check: kOn: FAILED_PRECONDITION also if CheckLabelsAgree refuses the items' labels.
+  //   label_check: kOn refuses what CheckLabelsAgree refuses.
+  // NOT_FOUND. FAILED_PRECONDITION: no items, of Embed, or of CheckLabelsAgree. ABORTED: a build is
+  // running, the collection was deleted, or another daemon has embedded later items.
+  // RESOURCE_EXHAUSTED: memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
                                        LabelCheck label_check = LabelCheck::kOff);

@@ -40,7 +40,9 @@ ServedCoordinates CoordinatesOf(const CollectionView& view) {
     return {view.cells->anchor_coordinates(), view.cells->embedding_version()};
   }
   if (view.retriever == nullptr) return {};
-  return {view.retriever->anchor_coordinates().cast<float>(), view.retriever->version()};
+  FloatMatrix rows = view.retriever->anchor_coordinates().cast<float>();
+  if (!rows.allFinite()) return {};  // not normalised: answers align in double
+  return {std::move(rows), view.retriever->version()};
 }
 
 absl::Status SendAnchors(const CollectionView& view, Call& call,

@@ -1,7 +1,10 @@
 // Queries and budgets that must be refused, and cost nothing.
+#include <csignal>
 #include <limits>
 
+#include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -144,6 +147,22 @@ TEST_F(BadQuery, RecreatedCollectionHasNoBudget) {
   EXPECT_EQ(Budget()["releases"], 0);
   // The former answer is still explained by its own parameters.
   EXPECT_EQ(Answer({"explain"})["digest"], before["digest"]);
+}
+
+// Not even fetches tell the server that a target was refused.
+TEST_F(BadQuery, UnusableTargetFileIsRefusedBeforeAnyCall) {
+  FloatMatrix zero = FloatMatrix::Ones(2, kFeatures);
+  zero.row(1).setZero();
+  ASSERT_THAT(WriteNpy(Vectors("zero"), zero), IsOk());
+  daemon_->program().Signal(SIGSTOP);  // a call would wait
+  const auto query = [&](const Command& target) {
+    return Run(Join({"query", "things", "--epsilon", "1", "--delta", "1e-5"}, target));
+  };
+  EXPECT_THAT(query({"--vectors", Vectors("zero"), "--row", "1"}).err, HasSubstr("row 1"));
+  EXPECT_THAT(query({"--vectors", Vectors("zero"), "--row", "2"}).err,
+              HasSubstr("--row must be between 0 and 1, but is 2"));
+  EXPECT_THAT(query({"--image", folder_ / "none.png"}).err, HasSubstr("none.png cannot be read"));
+  daemon_->program().Signal(SIGCONT);
 }
 
 // A label graph of no weight: the slots land anywhere. Known without noise, so nothing is charged.

@@ -13,8 +13,8 @@ namespace privatemail::client {
 
 // Of rows without noise and target: a function of public data, the same for every target.
 struct ExpectedAlignment {
-  // Share of the classes whose slot lands nearest to an anchor of the class. Expects recall@k of a
-  // query with a label.
+  // Share of the classes whose slot lands nearest to an anchor of the class. With a label, about
+  // the precision@k that follows; recall@k is at least that.
   double recall = 0;
   double relative_residual = 0;  // of the anchors: 0 perfect, 1 no better than their mean
 };
@@ -37,13 +37,14 @@ absl::Status CheckAlignment(const ExpectedAlignment& alignment);
 
 // Whether two embeddings of the same anchors in the same order agree within the classes: the sum of
 // the products of the anchors' offsets from their class means, in standard deviations of the sum
-// under random orders within each class. N(0, 1) if the rows do not belong together. 0 if every
+// under random orders within each class. About N(0, 1) if the rows do not belong together
+// (Hoeffding 1951, "A combinatorial central limit theorem"). 0 if every
 // class has one anchor. own, server: P x k, aligned.
 double PairingScore(const Matrix& own, const Matrix& server,
                     const std::vector<int64_t>& slot_of_anchor);
 
-// Wrong rows, order or model pass with probability 2.3e-4; right ones, and those of another good
-// model, score 4.5 or more with 72 anchors of 24 classes, and more with more anchors.
+// Wrong rows, order or model pass with probability about 2.3e-4; right ones, and those of another
+// good model, score 4.5 or more with 72 anchors of 24 classes, and more with more anchors.
 inline constexpr double kMinPairingScore = 3.5;
 // FAILED_PRECONDITION with the score.
 absl::Status CheckPairing(double score);

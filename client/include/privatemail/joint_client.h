@@ -84,7 +84,8 @@ struct ServedCollection {
   std::string name;
   uint64_t embedding_version = 0;  // the oldest that may answer
   int64_t max_k = kMaxNeighbors;   // checked before a query is charged; at most kMaxNeighbors
-  // P x embedding_dim: the anchors in the server's embedding; nullopt: an older server.
+  // P x embedding_dim: the anchors in the server's embedding; nullopt: the server sends none (it
+  // is older, or cells with code none are being built).
   std::optional<Matrix> anchor_coordinates = std::nullopt;
 
   // Errors of JoinCoordinates.
@@ -107,8 +108,8 @@ class SlotSchemeClient {
                                                                 int64_t classes) const = 0;
   virtual const ClassRanker& class_ranker() const = 0;
   virtual RadiusStats DescribeRadius(double radius) const = 0;
-  // How well this client's releases align with the server's embedding. nullopt: the server is older
-  // and does not tell. FAILED_PRECONDITION: they cannot be aligned at all.
+  // How well this client's releases align with the server's embedding. nullopt: the server sends no
+  // coordinates of its anchors. FAILED_PRECONDITION: they cannot be aligned at all.
   virtual absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const = 0;
   // Check it before you pay. FAILED_PRECONDITION: the above, or a recall below kMinExpectedRecall.
   absl::Status CheckAlignment() const;
