@@ -8,14 +8,14 @@
 #include "absl/strings/str_format.h"
 #include "common/base/matrix.h"
 #include "common/base/status_macros.h"
-#include "common/numerics/neighbors.h"
 
 namespace privatemail::server {
 namespace {
 
-constexpr int64_t kMaxAnchors = 256;
-constexpr int64_t kMinItems = 20'000;
-constexpr int64_t kItemsPerAnchor = 4;
+// Few, so that a build takes hardly longer.
+constexpr int64_t kMaxAnchors = 128;
+constexpr int64_t kMinItems = 2000;
+constexpr int64_t kItemsPerAnchor = 2;
 constexpr Eigen::Index kBlockRows = 1024;
 
 // `count` evenly spaced values of [0, total).
@@ -38,25 +38,26 @@ absl::StatusOr<Matrix> ReadRows(const PointSource& points, const Eigen::Index* r
   return read;
 }
 
-// For each query (unit rows of points, numbered by `queries`) the nearest of `rows` but itself.
+// For each query (unit rows of points, numbered by `queries`) the nearest of `rows` but itself. By
+// one matrix product a block, several times as fast as NearestRows.
 absl::StatusOr<std::vector<Eigen::Index>> NearestRow(const PointSource& points,
                                                      const std::vector<Eigen::Index>& queries,
                                                      const std::vector<Eigen::Index>& rows,
                                                      const WorkObserver& observer) {
   PM_ASSIGN_OR_RETURN(const Matrix queried, ReadRows(points, queries.data(), std::ssize(queries)));
   std::vector<Eigen::Index> nearest(queries.size(), -1);
-  std::vector<double> best(queries.size(), std::numeric_limits<double>::infinity());
+  Vector best = Vector::Constant(queried.rows(), -std::numeric_limits<double>::infinity());
   for (Eigen::Index first = 0; first < std::ssize(rows); first += kBlockRows) {
     if (observer) PM_RETURN_IF_ERROR(observer());
     const Eigen::Index count = std::min<Eigen::Index>(kBlockRows, std::ssize(rows) - first);
     PM_ASSIGN_OR_RETURN(const Matrix block, ReadRows(points, rows.data() + first, count));
-    const auto found = NearestRows(queried, block, /*count=*/2);
-    for (size_t q = 0; q < found.size(); ++q) {
-      for (const Neighbor& neighbor : found[q]) {
-        const Eigen::Index row = rows[static_cast<size_t>(first + neighbor.row)];
-        if (row == queries[q] || !(neighbor.squared_distance < best[q])) continue;
-        best[q] = neighbor.squared_distance;
-        nearest[q] = row;
+    const Matrix products = queried * block.transpose();
+    for (Eigen::Index q = 0; q < products.rows(); ++q) {
+      for (Eigen::Index i = 0; i < count; ++i) {
+        const Eigen::Index row = rows[static_cast<size_t>(first + i)];
+        if (row == queries[static_cast<size_t>(q)] || !(products(q, i) > best[q])) continue;
+        best[q] = products(q, i);
+        nearest[static_cast<size_t>(q)] = row;
       }
     }
   }

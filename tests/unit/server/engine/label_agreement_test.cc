@@ -68,7 +68,7 @@ TEST(LabelAgreement, TrueLabelsPassAndShuffledOnesAreRefused) {
       std::shuffle(shuffled.begin(), shuffled.end(), bits);
       EXPECT_THAT(CheckLabelsAgree(*scene.Compare(shuffled)),
                   FailsWith(absl::StatusCode::kFailedPrecondition,
-                            "the items' labels do not seem to mean the anchors' classes: of 160"));
+                            "the items' labels do not seem to mean the anchors' classes: of 128"));
       std::vector<int32_t> renamed = scene.item_labels;  // every class has the name of the next
       for (int32_t& label : renamed) label = (label + 1) % kClasses;
       EXPECT_FALSE(CheckLabelsAgree(*scene.Compare(renamed)).ok()) << seed;
