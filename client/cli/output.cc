@@ -61,7 +61,7 @@ nlohmann::json ToJson(const ExpectedAlignment& alignment) {
 }
 
 std::string AlignmentText(const ExpectedAlignment& alignment) {
-  return absl::StrFormat("expected recall %.3g, residual %.3g, without noise", alignment.recall,
+  return absl::StrFormat("without noise: expected recall %.3g, residual %.3g", alignment.recall,
                          alignment.relative_residual);
 }
 

@@ -41,7 +41,7 @@ nlohmann::json ToJson(const Budget& budget);
 nlohmann::json ToJson(const ExpectedAlignment& alignment);
 inline constexpr char kNoCoordinates[] =
     "the server sends no coordinates of its anchors: it is older, or cells are being built";
-// "expected recall 1, residual 0.0012, without noise"
+// "without noise: expected recall 1, residual 0.0012"
 std::string AlignmentText(const ExpectedAlignment& alignment);
 
 // "1 release", "2 releases".

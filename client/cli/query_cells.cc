@@ -215,7 +215,7 @@ std::string PlaceText(const CellTarget& target, bool guessed, const PublicParame
   return absl::StrCat(
       "  ranked by coordinates of embedding ", target.embedding_version, ", placed as class ",
       slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", guessed ? " (guessed)" : "",
-      alignment ? absl::StrCat("; alignment: ", AlignmentText(*alignment)) : "", "\n");
+      alignment ? absl::StrCat("; alignment ", AlignmentText(*alignment)) : "", "\n");
 }
 
 std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters) {
