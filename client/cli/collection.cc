@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/wire/cell_quality_proto.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/joint_client.h"
 
@@ -78,7 +79,7 @@ void AddAlignment(const Transport& transport, const v1::GetCollectionResponse& c
 absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
-                      transport.GetCollection(name, /*with_changes=*/true));
+                      transport.GetCollection(name, {.changes = true}));
   Result result{.json = ToJson(c), .text = CollectionToText(c)};
   if (c.has_changes()) {
     result.json["changes"] = {{"inserted", c.changes().inserted()},
@@ -202,6 +203,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"cell_code_error", CodeError(p)},
       {"cells_state", c.cells()},
       {"cells_ready", c.cells_ready()},
+      {"publish_quality", p.publish_quality()},
       {"extractor", p.extractor()},
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
 }
@@ -232,8 +234,31 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
   if (p.cell_partitions().empty()) return text;
   absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
                   ", readable by every searcher",
-                  c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())), "\n");
+                  c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())),
+                  p.publish_quality() ? "; quality published for `privatemail plan`" : "", "\n");
   return text;
+}
+
+absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
+  if (!c.parameters().publish_quality()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collection ", c.name(), " publishes no quality of cells: its operator creates it with ",
+        c.parameters().cell_partitions().empty() ? "--cells and " : "", "--publish-quality"));
+  }
+  if (!c.cells_ready()) {
+    return absl::UnavailableError(
+        absl::StrCat("the quality of the cells of collection ", c.name(), " is not measured yet (",
+                     c.cells().empty() ? "not built" : c.cells(), "): try again later"));
+  }
+  if (!c.has_quality()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,
+                     " items on, but collection ", c.name(), " has ", c.cells_items()));
+  }
+  auto quality = FromProto(c.quality(), static_cast<size_t>(c.parameters().cell_partitions_size()));
+  if (quality.ok()) return quality;
+  return absl::DataLossError(
+      absl::StrCat("collection ", c.name(), ": ", quality.status().message()));
 }
 
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "common/cells/cell_code.h"
+#include "common/cells/cell_quality.h"
 #include "privatemail/transport.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -26,6 +27,10 @@ std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 std::string CollectionToText(const v1::GetCollectionResponse& collection);
+
+// The published quality of the collection's cells, of a response with it. FAILED_PRECONDITION,
+// UNAVAILABLE: why there is none. DATA_LOSS: it is malformed.
+absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& collection);
 
 // Builds the embedding behind a progress bar. Arguments and statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

@@ -29,6 +29,7 @@ struct CreateOptions {
   bool dim_given = false;
   std::vector<int64_t> cells;
   std::optional<CellCode> cell_code;
+  bool publish_quality = false;
 };
 
 absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
@@ -85,16 +86,18 @@ absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
 }
 
 absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest* request) {
-  if (options.cells.empty() == options.cell_code.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("give --cells and --cell-code together, but --",
-                                                   options.cells.empty() ? "cells" : "cell-code",
-                                                   " is missing"));
+  if (options.cells.empty()) {
+    if (!options.cell_code && !options.publish_quality) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.cell_code ? "--cell-code" : "--publish-quality",
+                     " is of no use without --cells: expected none"));
   }
   for (const int64_t count : options.cells) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", count, 2, kMaxCells));
     request->add_cells(static_cast<uint32_t>(count));
   }
-  if (options.cell_code) request->set_cell_code(ToProto(*options.cell_code));
+  request->set_cell_code(ToProto(options.cell_code.value_or(CellCode::kScalar8)));
+  request->set_publish_quality(options.publish_quality);
   return absl::OkStatus();
 }
 
@@ -163,12 +166,17 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "numbers make several partitions. EVERY SEARCHER CAN THEN DOWNLOAD VECTORS OF THE GALLERY "
       "with the precision of --cell-code, the items of any cells it requests; with --cell-code "
       "none their ids, labels and coordinates in the embedding");
-  AddChoice(
-      create, "--cell-code", &options->cell_code, kCellCodeNames,
-      "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
-      "dimension and 4 more (scalar8); 8 to 64 bytes by product quantisation, trained on at least "
-      "624 anchors (pq8 to pq64); or no vectors (none): searchers rank by coordinates in the "
-      "embedding, which find little but the class");
+  AddChoice(create, "--cell-code", &options->cell_code, kCellCodeNames,
+            "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
+            "dimension and 4 more (scalar8, the default); 8 to 64 bytes by product quantisation, "
+            "trained on at least "
+            "624 anchors (pq8 to pq64); or no vectors (none): searchers rank by coordinates in the "
+            "embedding, which find little but the class");
+  create->add_flag(
+      "--publish-quality", options->publish_quality,
+      "With --cells: let every searcher read how well queries for cells find the "
+      "gallery's items, which `privatemail plan` needs: means over at least 1,000 items "
+      "of the gallery as queries, to hundredths, measured whenever cells are prepared");
   const CLI::Option* dim = create->get_option("--dim");
   SetRun(create, context, options, [alpha, dim](const Context& shared, CreateOptions given) {
     given.alpha_given = alpha->count() > 0;

@@ -5,11 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/collection.h"
 #include "client/cli/item_cache.h"
 #include "client/cli/last_release.h"
 #include "client/cli/query_batch.h"
+#include "client/planning/query_plan.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/bit_source.h"
 
@@ -28,19 +31,33 @@ struct CellsOutcome : Attempt {
   }
 };
 
-absl::StatusOr<CellQueryOptions> OptionsOf(const CellsQuery& query) {
-  if (query.cells.items < 0) {
+CellQueryOptions OptionsOf(const CellsQuery& query) {
+  return {.cost = {.partition = query.cells.partition,
+                   .ask = query.cells.ask,
+                   .focus = query.cells.focus,
+                   .epsilon = query.epsilon},
+          .items = query.cells.items,
+          .k = query.k,
+          .with_payloads = query.with_payloads};
+}
+
+// As many for each requested cell as the published quality suggests.
+absl::StatusOr<int64_t> ItemsByQuality(const v1::GetCollectionResponse& collection,
+                                       const CellCost& cost) {
+  const absl::StatusOr<CellQuality> quality = QualityOf(collection);
+  if (absl::IsFailedPrecondition(quality.status())) {
     return absl::InvalidArgumentError(
-        "--items must be given with --scheme cells: the number of items to fetch, of which the "
-        "nearest are printed");
+        absl::StrCat("--items must be given, the number of items to fetch, of which the nearest "
+                     "are printed; its default is not known: ",
+                     quality.status().message()));
   }
-  return CellQueryOptions{.cost = {.partition = query.cells.partition,
-                                   .ask = query.cells.ask,
-                                   .focus = query.cells.focus,
-                                   .epsilon = query.epsilon},
-                          .items = query.cells.items,
-                          .k = query.k,
-                          .with_payloads = query.with_payloads};
+  PM_RETURN_IF_ERROR(quality.status());
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("partition", cost.partition, 0, std::ssize(quality->partitions) - 1));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", cost.epsilon));
+  const auto partition = static_cast<int>(cost.partition);
+  return cost.ask *
+         DefaultItems(*quality, cost, collection.parameters().cell_partitions(partition).cells());
 }
 
 // A plan holds for the anchors that it was computed from only.
@@ -183,7 +200,8 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
       "--items", options->items,
       "Cells: maximum number of items in the answer, shared evenly by the cells; an item "
       "in several cells is sent once. At least one a cell; choose it independently "
-      "of the query");
+      "of the query. If absent, by the quality that the collection publishes: as many for each "
+      "cell as still pay, that is the last doubling which finds .05 of the 8 nearest more");
 }
 
 std::optional<int32_t> LabelOf(const NamedTarget& target) {
@@ -233,12 +251,16 @@ std::string MatchesText(const CellQueryResult& result, const PublicParameters& p
 }
 
 absl::Status QueryCells(const Context& context, const CellsQuery& query) {
-  PM_ASSIGN_OR_RETURN(const CellQueryOptions options, OptionsOf(query));
+  CellQueryOptions options = OptionsOf(query);
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  const bool chooses_items = options.items < 0;
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(query.collection));
+                      transport.GetCollection(query.collection, {.quality = chooses_items}));
   PM_RETURN_IF_ERROR(CheckPlanned(query, collection));
+  if (chooses_items) {
+    PM_ASSIGN_OR_RETURN(options.items, ItemsByQuality(collection, options.cost));
+  }
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       transport.GetAnchors(query.collection, collection.fingerprint()));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));

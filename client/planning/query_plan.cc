@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -16,188 +18,184 @@ namespace {
 
 using google::protobuf::io::CodedOutputStream;
 
-constexpr int64_t kMessageBytes = 1 << 16;
-constexpr int64_t kVersionBytes = 1 + 10;  // tag and value: at most
+constexpr double kCertain = 700;  // an epsilon at which no other cell is drawn
 
-// Tags and lengths of labels and codes, and the versions: at most, and with gRPC's frame of 5
-// bytes.
-int64_t RestOfMessage(const PublicParameters& parameters) {
-  return int64_t{2} * (1 + 5) + (parameters.SendsCoordinates() ? 2 : 1) * kVersionBytes + 5;
-}
-
-int64_t LabelBytes(const PublicParameters& parameters) {
-  size_t most = 0;
-  for (const int32_t label : parameters.slot_labels) {
-    most = std::max(most, CodedOutputStream::VarintSize32SignExtended(label));
-  }
-  return static_cast<int64_t>(most);
-}
+// Tags and lengths of labels, codes and version (at most 10 bytes), and gRPC's frame of 5.
+constexpr int64_t kMessageBytes = 1 << 16, kRestOfMessage = 2 * (1 + 5) + (1 + 10) + 5;
 
 int64_t ItemBytes(const PublicParameters& parameters, int64_t id_bytes) {
-  const auto length =
-      static_cast<int64_t>(CodedOutputStream::VarintSize32(static_cast<uint32_t>(id_bytes)));
-  return 1 + length + id_bytes + LabelBytes(parameters) + ItemCodeBytes(parameters);
-}
-
-absl::Status CheckShare(absl::string_view field, const std::optional<double>& share) {
-  return share.has_value() ? CheckOpenUnitInterval(field, *share) : absl::OkStatus();
-}
-
-// As many as come in question, ascending: as few as there are matches wanted, up to all that fit.
-absl::StatusOr<std::vector<int64_t>> Ladder(const PublicParameters& parameters,
-                                            const PlanWish& wish, int64_t items) {
-  const int64_t most = std::min(ItemsWithin(parameters, wish.max_bytes, wish.id_bytes), items);
-  if (most < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("max_bytes must be at least %d, which one item takes, but is %d",
-                        AnswerBytes(parameters, 1, wish.id_bytes), wish.max_bytes));
+  size_t label = 0;
+  for (const int32_t one : parameters.slot_labels) {
+    label = std::max(label, CodedOutputStream::VarintSize32SignExtended(one));
   }
-  std::vector<int64_t> ladder;
-  for (int64_t step = wish.k; step < most; step = std::max(step + 1, step + step / 2)) {
-    ladder.push_back(step);
-  }
-  ladder.push_back(most);
-  return ladder;
+  const size_t length = CodedOutputStream::VarintSize32(static_cast<uint32_t>(id_bytes));
+  return 1 + id_bytes + static_cast<int64_t>(length + label) + ItemCodeBytes(parameters);
 }
 
-bool Fulfils(const PlanWish& wish, const Forecast& forecast) {
-  return (!wish.fidelity || forecast.fidelity.value >= *wish.fidelity) &&
-         (!wish.recall || forecast.recall.value >= *wish.recall);
+// `second` with this weight. Both come from the same queries, so errors may add up.
+MeasuredMean Mix(const MeasuredMean& first, const MeasuredMean& second, double weight) {
+  return {(1 - weight) * first.value + weight * second.value,
+          (1 - weight) * first.standard_error + weight * second.standard_error};
 }
 
-double Worth(const PlanWish& wish, const Forecast& forecast) {
-  return wish.recall && !wish.fidelity ? forecast.recall.value : forecast.fidelity.value;
+Estimate ToEstimate(const MeasuredMean& mean, int64_t queries) {
+  constexpr double kNormal = 1.96, kRounding = .005;
+  // The variance of the measured mean, and that of the mean over new queries.
+  const double new_queries = static_cast<double>(queries) / kEstimateQueries;
+  const double half = kNormal * mean.standard_error * std::sqrt(1 + new_queries) + kRounding;
+  return {mean.value, std::max(0., mean.value - half), std::min(1., mean.value + half)};
 }
 
-bool Better(const PlanWish& wish, const QueryPlan& one, const QueryPlan& other) {
+bool Fulfils(const PlanWish& wish, const Prediction& prediction) {
+  return (!wish.fidelity || prediction.fidelity.value >= *wish.fidelity) &&
+         (!wish.recall || prediction.recall.value >= *wish.recall);
+}
+
+bool IsBetter(const PlanWish& wish, const QueryPlan& one, const QueryPlan& other) {
+  const auto worth = [&](const QueryPlan& plan) {
+    return wish.recall && !wish.fidelity ? plan.prediction.recall.value
+                                         : plan.prediction.fidelity.value;
+  };
   if (one.fulfils != other.fulfils) return one.fulfils;
   const bool wished = wish.fidelity.has_value() || wish.recall.has_value();
   if (one.fulfils && wished && one.items != other.items) return one.items < other.items;
-  return Worth(wish, one.forecast) > Worth(wish, other.forecast);
+  return worth(one) > worth(other);
 }
 
-absl::Status CheckWish(const PlanWish& wish, int64_t items) {
-  PM_RETURN_IF_ERROR(CheckShare("fidelity", wish.fidelity));
-  PM_RETURN_IF_ERROR(CheckShare("recall", wish.recall));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16));
-  return CheckIntegerBetween("k", wish.k, 1, items);
-}
-
-absl::StatusOr<QueryPlan> BestOf(const Forecaster& forecaster, const PlanWish& wish,
-                                 const std::vector<int64_t>& ladder) {
-  std::optional<QueryPlan> best;
-  for (size_t partition = 0; partition < forecaster.cells().size(); ++partition) {
-    const CellCost cost{.partition = static_cast<int64_t>(partition), .epsilon = wish.epsilon};
-    PM_ASSIGN_OR_RETURN(
-        const std::vector<Forecast> forecasts,
-        forecaster.Foresee({.partition = cost.partition, .epsilon = wish.epsilon, .k = wish.k},
-                           ladder));
-    for (size_t i = 0; i < ladder.size(); ++i) {
-      QueryPlan plan{.cost = cost,
-                     .cells = forecaster.cells()[partition],
-                     .items = ladder[i],
-                     .k = wish.k,
-                     .forecast = forecasts[i],
-                     .fulfils = Fulfils(wish, forecasts[i])};
-      if (!best || Better(wish, plan, *best)) best = std::move(plan);
-    }
+absl::Status CheckWish(const PlanWish& wish) {
+  for (const auto& [field, share] :
+       {std::pair{"fidelity", wish.fidelity}, {"recall", wish.recall}}) {
+    if (share.has_value()) PM_RETURN_IF_ERROR(CheckOpenUnitInterval(field, *share));
   }
-  return *std::move(best);
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", wish.epsilon));
+  return CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16);
 }
 
-absl::Status SayWhyNot(const Forecaster& forecaster, const PlanWish& wish, int64_t most,
-                       QueryPlan* plan) {
-  const CellAsk ask{.partition = plan->cost.partition, .epsilon = wish.epsilon, .k = wish.k};
-  PM_ASSIGN_OR_RETURN(const std::vector<Forecast> open,
-                      forecaster.Foresee(ask, {forecaster.items()}));
-  const auto& [open_fidelity, open_recall] = open.front();
-  if (wish.fidelity && plan->forecast.fidelity.value < *wish.fidelity) {
-    if (open_fidelity.value < *wish.fidelity) {
-      plan->open_fidelity = open_fidelity;
-    } else {
-      const double share = static_cast<double>(most) / static_cast<double>(forecaster.items());
-      plan->ceiling = CeilingFor(wish.epsilon, share, *wish.fidelity);
-    }
+// The measured numbers of items that are allowed, and the largest allowed between them.
+absl::StatusOr<std::vector<int64_t>> Candidates(const PublicParameters& parameters,
+                                                const CellQuality& quality, int64_t gallery,
+                                                const PlanWish& wish) {
+  const int64_t within = ItemsWithin(parameters, wish.max_bytes, wish.id_bytes);
+  if (within < quality.items.front()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("max_bytes must be at least %d, which %d items take, but is %d",
+                        AnswerBytes(parameters, quality.items.front(), wish.id_bytes),
+                        quality.items.front(), wish.max_bytes));
   }
-  if (wish.recall && plan->forecast.recall.value < *wish.recall) plan->open_recall = open_recall;
-  return absl::OkStatus();
+  if (gallery <= quality.items.front()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the gallery has %d items left of those that its quality was measured with: "
+        "`privatemail build` measures again",
+        gallery));
+  }
+  const int64_t most = std::min({within, gallery - 1, quality.items.back()});
+  std::vector<int64_t> candidates;
+  for (const int64_t items : quality.items) {
+    if (items < most) candidates.push_back(items);
+  }
+  candidates.push_back(most);
+  return candidates;
 }
 
 }  // namespace
 
 int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t id_bytes) {
   const int64_t of_items = items * ItemBytes(parameters, id_bytes);
-  return of_items + (of_items / kMessageBytes + 1) * RestOfMessage(parameters);
+  return of_items + (of_items / kMessageBytes + 1) * kRestOfMessage;
 }
 
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes) {
   int64_t items = 0, more = bytes / ItemBytes(parameters, id_bytes) + 1;  // which have no room
   while (items + 1 < more) {
     const int64_t between = items + (more - items) / 2;
-    const bool have_room = AnswerBytes(parameters, between, id_bytes) <= bytes;
-    (have_room ? items : more) = between;
+    (AnswerBytes(parameters, between, id_bytes) <= bytes ? items : more) = between;
   }
   return items;
 }
 
-Ceiling CeilingFor(double epsilon, double share, double wished) {
-  const double odds = wished / (1 - wished);
-  return {.share = share,
-          .fidelity = CellCeiling(epsilon, share),
-          .share_needed = CellCeiling(-epsilon, wished),
-          .epsilon_needed = std::max(0., std::log(odds * (1 - share) / share))};
+Prediction Predict(const CellQuality& quality, const CellCost& cost, int64_t cells, int64_t items) {
+  const PartitionQuality& partition = quality.partitions[static_cast<size_t>(cost.partition)];
+  const std::vector<int64_t>& counts = quality.items;
+  const auto closer = [&](double a, double b) {
+    return std::abs(std::log(a / cost.epsilon)) < std::abs(std::log(b / cost.epsilon));
+  };
+  const auto nearest = std::min_element(quality.epsilons.begin(), quality.epsilons.end(), closer);
+  const auto epsilon = static_cast<size_t>(nearest - quality.epsilons.begin());
+  const auto after = std::upper_bound(counts.begin() + 1, counts.end() - 1, items);
+  const auto upper = static_cast<size_t>(after - counts.begin());
+  const double along =
+      std::log(static_cast<double>(items) / static_cast<double>(counts[upper - 1])) /
+      std::log(static_cast<double>(counts[upper]) / static_cast<double>(counts[upper - 1]));
+  const double own = 1 / (1 + static_cast<double>(cells - 1) * std::exp(-cost.epsilon));
+  const auto mean = [&](MeasuredMean MeasuredQuality::*kind) {
+    const auto at = [&](const std::vector<MeasuredQuality>& means, size_t count) {
+      return means[epsilon * counts.size() + count].*kind;
+    };
+    const auto mixed = [&](size_t count) {
+      return Mix(at(partition.other, count), at(partition.own, count), own);
+    };
+    return ToEstimate(Mix(mixed(upper - 1), mixed(upper), std::clamp(along, 0., 1.)),
+                      quality.queries);
+  };
+  return {.fidelity = mean(&MeasuredQuality::fidelity), .recall = mean(&MeasuredQuality::recall)};
 }
 
-std::string Ceiling::InWords(double epsilon, double wished) const {
-  // Beyond 709 they are no numbers of ours.
-  const bool counts = std::isfinite(std::exp(epsilon));
-  const std::string power =
-      counts ? absl::StrFormat("%.4g", std::exp(epsilon)) : absl::StrFormat("e^%g", epsilon);
-  const std::string less_one = counts ? absl::StrFormat("%.4g", std::expm1(epsilon))
-                                      : absl::StrFormat("(e^%g - 1)", epsilon);
-  return absl::StrFormat(
-      "ceiling: of a share f = %.3g of the items that may answer, a choice at epsilon %g has the "
-      "right cell with f e^epsilon / (1 + f (e^epsilon - 1)) = %.3g x %s / (1 + %.3g x %s) = "
-      "%.3f at most; for %g it takes epsilon %.3g with this share, or a share of %.3g with this "
-      "epsilon; it is a mean over cells that are equally wanted, and items that many queries want "
-      "may come back a little more often",
-      share, epsilon, share, power, share, less_one, fidelity, wished, epsilon_needed,
-      share_needed);
-}
-
-std::string QueryPlan::OpenFidelityInWords() const {
-  return absl::StrFormat(
-      "even a search that hides nothing is predicted to have %.2f (%.2f to %.2f) of the %d "
-      "nearest items among its matches, as the codes that items come back in rank them",
-      open_fidelity->value, open_fidelity->low, open_fidelity->high, k);
-}
-
-std::string QueryPlan::OpenRecallInWords(double wished) const {
-  const std::string found = absl::StrFormat(
-      "a search that hides nothing is predicted to find the class among its %d matches with "
-      "probability %.2f (%.2f to %.2f), rather more",
-      k, open_recall->value, open_recall->low, open_recall->high);
-  return open_recall->value < wished ? absl::StrFormat("no ceiling, but even %s", found)
-                                     : absl::StrFormat("no ceiling: %s", found);
-}
-
-absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
-                                   const PlanWish& wish) {
-  PM_RETURN_IF_ERROR(CheckWish(wish, forecaster.items()));
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> ladder,
-                      Ladder(parameters, wish, forecaster.items()));
-  PM_ASSIGN_OR_RETURN(QueryPlan best, BestOf(forecaster, wish, ladder));
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
-                      CellMechanism::Create({.cells = best.cells,
-                                             .ask = best.cost.ask,
-                                             .focus = best.cost.focus,
-                                             .epsilon = wish.epsilon}));
-  best.guarantee = mechanism.guarantee();
-  best.bytes_down = AnswerBytes(parameters, best.items, wish.id_bytes);
-  if (!best.fulfils) {
-    PM_RETURN_IF_ERROR(SayWhyNot(forecaster, wish, ladder.back(), &best));
+int64_t DefaultItems(const CellQuality& quality, const CellCost& cost, int64_t cells) {
+  constexpr double kWorthIt = .05;
+  const auto fidelity = [&](int64_t items) {
+    return Predict(quality, cost, cells, items).fidelity.value;
+  };
+  for (auto items = quality.items.rbegin(); items != quality.items.rend(); ++items) {
+    if (*items / 2 < quality.items.front()) break;
+    if (fidelity(*items) - fidelity(*items / 2) >= kWorthIt) return *items;
   }
-  return best;
+  return quality.items.back();
+}
+
+absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const CellQuality& quality,
+                                   int64_t gallery, const PlanWish& wish) {
+  PM_RETURN_IF_ERROR(CheckWish(wish));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> candidates,
+                      Candidates(parameters, quality, gallery, wish));
+  std::optional<QueryPlan> best;
+  for (size_t partition = 0; partition < quality.partitions.size(); ++partition) {
+    const CellCost cost{.partition = static_cast<int64_t>(partition), .epsilon = wish.epsilon};
+    const CellCost certain{.partition = cost.partition, .epsilon = kCertain};
+    const int64_t cells = parameters.cell_partitions[partition].cells;
+    PM_ASSIGN_OR_RETURN(
+        const CellMechanism mechanism,
+        CellMechanism::Create(
+            {.cells = cells, .ask = cost.ask, .focus = cost.focus, .epsilon = cost.epsilon}));
+    for (const int64_t items : candidates) {
+      QueryPlan plan{.cost = cost,
+                     .cells = cells,
+                     .items = items,
+                     .prediction = Predict(quality, cost, cells, items),
+                     .own_fidelity = Predict(quality, certain, cells, items).fidelity.value,
+                     .bytes_down = AnswerBytes(parameters, items, wish.id_bytes),
+                     .guarantee = mechanism.guarantee()};
+      plan.fulfils = Fulfils(wish, plan.prediction);
+      if (!best || IsBetter(wish, plan, *best)) best = plan;
+    }
+  }
+  return *best;
+}
+
+std::string WhyNot(const QueryPlan& plan, double share, double wished) {
+  if (plan.own_fidelity < wished) {
+    return absl::StrFormat(
+        "no ceiling of privacy: if the own cell were drawn for certain, its %d items as they are "
+        "encoded would have fidelity %.2f; more bytes or another --cell-code may have more",
+        plan.items, plan.own_fidelity);
+  }
+  const double epsilon = plan.cost.epsilon, odds = wished / (1 - wished);
+  return absl::StrFormat(
+      "ceiling: of a share f = %.3g of the items, a choice at epsilon %g has the right cell with "
+      "f e^epsilon / (1 + f (e^epsilon - 1)) = %.3f at most; for %g it takes epsilon %.3g with "
+      "this share, or a share of %.3g with this epsilon; it is a mean over cells that are equally "
+      "wanted, and items that many queries want may come back a little more often",
+      share, epsilon, CellCeiling(epsilon, share), wished,
+      std::max(0., std::log(odds * (1 - share) / share)), CellCeiling(-epsilon, wished));
 }
 
 }  // namespace privatemail::client

@@ -1,4 +1,4 @@
-// Plans of queries for cells, chosen before any budget is spent.
+// Plans of queries for cells: arithmetic over the quality that the server has measured.
 #ifndef PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
 #define PRIVATEMAIL_CLIENT_PLANNING_QUERY_PLAN_H_
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/planning/forecast.h"
+#include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/cell_scheme.h"
 #include "privatemail/guarantee.h"
@@ -22,61 +22,62 @@ int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t i
 // The most items whose answer takes at most so many bytes; 0: not even one.
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes);
 
+inline constexpr double kEstimateQueries = 2000;
+
+// In [0, 1]. 95 % interval for the mean over kEstimateQueries new queries like the gallery's items,
+// widened by the rounding of what is published.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// As MeasuredQuality.
+struct Prediction {
+  Estimate fidelity;
+  Estimate recall;
+};
+
+// Of queries that request one of K cells (cost.ask and focus are 1). With w = 1 the own cell is
+// drawn with probability e^epsilon / (e^epsilon + K - 1) and the others are equally likely
+// (PRIVACY.md section 5). Between measured numbers of items, linear in their logarithm.
+Prediction Predict(const CellQuality& quality, const CellCost& cost, int64_t cells, int64_t items);
+
+// The largest measured number of items that finds at least .05 more fidelity than half as many; if
+// there is none, the largest.
+int64_t DefaultItems(const CellQuality& quality, const CellCost& cost, int64_t cells);
+
 // Requirements on a query: guarantee, cost and retrieval quality.
 struct PlanWish {
-  double epsilon = std::numeric_limits<double>::quiet_NaN();  // no default
-  int64_t max_bytes = 0;                                      // of the answer
-  std::optional<double> fidelity;  // at least, in (0, 1); neither: the most that can be found
-  std::optional<double> recall;
-  int64_t k = 8;          // matches wanted
+  double epsilon = std::numeric_limits<double>::quiet_NaN();    // no default
+  int64_t max_bytes = std::numeric_limits<int64_t>::max() / 2;  // of the answer
+  std::optional<double> fidelity = {};  // at least, in (0, 1); neither: the most that can be found
+  std::optional<double> recall = {};
   int64_t id_bytes = 24;  // of an item's id, which is not published: assumed
 };
-
-// The ceiling over fidelity of CellCeiling, p = f e^epsilon / (1 + f (e^epsilon - 1)), read in all
-// three directions. Of a wish for p: an average over cells that are equally wanted; lists that
-// overlap, and items that many queries want, may find a little more at small epsilon.
-struct Ceiling {
-  double share = 0;           // f: of the gallery that may answer
-  double fidelity = 0;        // p at this share
-  double share_needed = 0;    // f for the fidelity that was wished, at this epsilon
-  double epsilon_needed = 0;  // epsilon for it, at this share
-
-  // "ceiling: with a share f = 800 / 8000 = 0.1 of the items and epsilon 1 ..."
-  std::string InWords(double epsilon, double wished) const;
-};
-
-// wished: in (0, 1); share in (0, 1].
-Ceiling CeilingFor(double epsilon, double share, double wished);
 
 // How a query asks, and what comes of it. Public: no target has a part in it.
 struct QueryPlan {
   CellCost cost;      // ask and focus 1
   int64_t cells = 0;  // K of the partition
-  int64_t items = 0;  // that answer
-  int64_t k = 0;
-  Forecast forecast;
+  int64_t items = 0;  // that are returned; never all
+  Prediction prediction;
+  double own_fidelity = 0;  // if the own cell were drawn for certain
   int64_t bytes_down = 0;
   Guarantee guarantee = {};  // of each query with it
   bool fulfils = true;       // the wish
-  // Why a wished fidelity is not reached: `ceiling`, or `open_fidelity` of a search without privacy
-  // that returns all items. For a wished recall: `open_recall` of such a search.
-  std::optional<Ceiling> ceiling = {};
-  std::optional<Estimate> open_fidelity = {};
-  std::optional<Estimate> open_recall = {};
-
-  // "even a search that hides nothing is predicted to have ...". Requires open_fidelity.
-  std::string OpenFidelityInWords() const;
-  // "no ceiling, but even a search that hides nothing is predicted to find ...": where all items
-  // come back, recall is predicted too low (docs/results.md). Requires open_recall.
-  std::string OpenRecallInWords(double wished) const;
 };
 
-// The plan of fewest bytes that is forecast to fulfil the wish, over all partitions and numbers of
-// items in steps of 1.5 up to max_bytes; else the one of highest fidelity (or recall, if only that
-// is wished). ask and focus are 1 (PRIVACY.md section 5). parameters and forecaster: of one
-// collection. INVALID_ARGUMENT naming what is out of range; max_bytes below one item.
-absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const Forecaster& forecaster,
-                                   const PlanWish& wish);
+// The plan of fewest items that is predicted to fulfil the wish, over all partitions and measured
+// numbers of items; else the one of highest fidelity (or recall, if only that is wished).
+// INVALID_ARGUMENT naming what is out of range; max_bytes below kQualityMatches items.
+// FAILED_PRECONDITION: the gallery (of `gallery` items) has shrunk below what was measured.
+absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const CellQuality& quality,
+                                   int64_t gallery, const PlanWish& wish);
+
+// Why a plan has less fidelity than was wished with this share f of the items: its list, if the own
+// cell for certain finds less; or else the ceiling of CellCeiling, and what it would take.
+std::string WhyNot(const QueryPlan& plan, double share, double wished);
 
 }  // namespace privatemail::client
 

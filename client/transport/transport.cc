@@ -202,11 +202,12 @@ absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
   return Transport(options, std::move(channel));
 }
 
-absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(const std::string& name,
-                                                                   bool with_changes) const {
+absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(
+    const std::string& name, CollectionDetails details) const {
   v1::GetCollectionRequest request;
   request.set_collection(name);
-  request.set_with_changes(with_changes);
+  request.set_with_changes(details.changes);
+  request.set_with_quality(details.quality);
   request.set_parameters_level(kParametersLevel);
   PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse response,
                       Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::GetCollection,

@@ -7,18 +7,29 @@
 
 namespace privatemail {
 
-std::vector<float> Demand::Weights(size_t neighbours, double ranks_per_fold) {
+namespace {
+
+constexpr double kRanksPerFold = 20;
+
+// Exponents of sqrt(2) of the epsilons for which there are lists.
+constexpr int kMinStep = -8, kMaxStep = 10;
+
+double EpsilonOfStep(int step) { return std::exp2(step / 2.); }
+
+}  // namespace
+
+std::vector<float> Demand::Weights(size_t neighbours) {
   std::vector<float> weights(neighbours);
   float sum = 0;
   for (size_t rank = 0; rank < neighbours; ++rank) {
-    weights[rank] = static_cast<float>(std::exp(-static_cast<double>(rank) / ranks_per_fold));
+    weights[rank] = static_cast<float>(std::exp(-static_cast<double>(rank) / kRanksPerFold));
     sum += weights[rank];
   }
   for (float& weight : weights) weight /= sum;
   return weights;
 }
 
-Demand::Demand(const KnownQueries& queries, int64_t cells, int64_t items, double ranks_per_fold)
+Demand::Demand(const KnownQueries& queries, int64_t cells, int64_t items)
     : from_cell_(static_cast<size_t>(cells)), total_(Eigen::RowVectorXf::Zero(items)) {
   std::vector<std::vector<size_t>> queries_of(static_cast<size_t>(cells));
   for (size_t query = 0; query < queries.cells.size(); ++query) {
@@ -29,7 +40,7 @@ Demand::Demand(const KnownQueries& queries, int64_t cells, int64_t items, double
     std::vector<int64_t> touched;
     for (const size_t query : queries_of[cell]) {
       const std::vector<int64_t>& nearest = queries.nearest[query];
-      const std::vector<float> weights = Weights(nearest.size(), ranks_per_fold);
+      const std::vector<float> weights = Weights(nearest.size());
       for (size_t rank = 0; rank < nearest.size(); ++rank) {
         if (sum[nearest[rank]] == 0) touched.push_back(nearest[rank]);
         sum[nearest[rank]] += weights[rank];
@@ -52,32 +63,48 @@ Eigen::RowVectorXf Demand::ForCell(int64_t cell, float other) const {
   return weighted;
 }
 
-double QuantiseEpsilon(double epsilon) {
-  constexpr double kMin = 1. / 16, kMax = 32;
-  return std::exp2(std::round(2 * std::log2(std::clamp(epsilon, kMin, kMax))) / 2);
+std::vector<double> ListEpsilons() {
+  std::vector<double> epsilons;
+  for (int step = kMinStep; step <= kMaxStep; ++step) epsilons.push_back(EpsilonOfStep(step));
+  return epsilons;
 }
 
-std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
-                              double epsilon, int64_t length) {
-  // Weight of each other cell against 1 for this one.
-  const auto other = static_cast<float>(std::exp(-epsilon));
-  const Eigen::RowVectorXf wanted = demand.ForCell(cell, other);
+double QuantiseEpsilon(double epsilon) {
+  const double clamped = std::clamp(epsilon, EpsilonOfStep(kMinStep), EpsilonOfStep(kMaxStep));
+  return EpsilonOfStep(static_cast<int>(std::lround(2 * std::log2(clamped))));
+}
+
+CellOrder::CellOrder(const Demand& demand, const ItemCells& item_cells, int64_t cell,
+                     double epsilon)
+    : item_cells_(&item_cells),
+      cell_(cell),
+      other_(static_cast<float>(std::exp(-epsilon))),
+      demand_(demand.ForCell(cell, other_)) {}
+
+bool CellOrder::IsBefore(int64_t a, float demand_a, int64_t b, float demand_b) const {
+  if (demand_a != demand_b) return demand_a > demand_b;
   const auto distance = [&](int64_t row) {
     const auto item = static_cast<size_t>(row);
-    return item_cells.cells[item] == cell ? item_cells.squared_distances[item]
-                                          : std::numeric_limits<float>::infinity();
+    return item_cells_->cells[item] == cell_ ? item_cells_->squared_distances[item]
+                                             : std::numeric_limits<float>::infinity();
   };
-  const auto before = [&](int64_t a, int64_t b) {
-    if (wanted[a] != wanted[b]) return wanted[a] > wanted[b];
-    if (distance(a) != distance(b)) return distance(a) < distance(b);
-    return a < b;
-  };
-  std::vector<int64_t> rows(static_cast<size_t>(demand.items()));
+  if (distance(a) != distance(b)) return distance(a) < distance(b);
+  return a < b;
+}
+
+std::vector<int64_t> CellOrder::First(int64_t length) const {
+  const auto before = [&](int64_t a, int64_t b) { return IsBefore(a, demand_[a], b, demand_[b]); };
+  std::vector<int64_t> rows(static_cast<size_t>(demand_.size()));
   std::iota(rows.begin(), rows.end(), 0);
   const auto end = rows.begin() + length;
   if (end != rows.end()) std::nth_element(rows.begin(), end, rows.end(), before);
   std::sort(rows.begin(), end, before);
   return {rows.begin(), end};
+}
+
+std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
+                              double epsilon, int64_t length) {
+  return CellOrder(demand, item_cells, cell, epsilon).First(length);
 }
 
 std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCells& item_cells,

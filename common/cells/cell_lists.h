@@ -28,18 +28,15 @@ struct KnownQueries {
 };
 
 // The expected demand for items by queries from each cell. Every known query adds 1, spread over
-// its neighbours with weights that fall by a factor of e every kRanksPerFold ranks.
+// its neighbours with weights that fall by a factor of e every 20 ranks.
 class Demand {
  public:
-  static constexpr double kRanksPerFold = 20;
   static constexpr int64_t kRanks = 64;  // useful number of neighbours of a known query
 
   // The weights of a query's neighbours, nearest first; their sum is 1.
-  static std::vector<float> Weights(size_t neighbours, double ranks_per_fold = kRanksPerFold);
+  static std::vector<float> Weights(size_t neighbours);
 
-  // ranks_per_fold: differs from kRanksPerFold if the items represent a larger or smaller gallery.
-  Demand(const KnownQueries& queries, int64_t cells, int64_t items,
-         double ranks_per_fold = kRanksPerFold);
+  Demand(const KnownQueries& queries, int64_t cells, int64_t items);
 
   int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
   int64_t items() const { return total_.size(); }
@@ -57,16 +54,43 @@ class Demand {
   Eigen::RowVectorXf total_;
 };
 
-// The nearest of the epsilons for which servers make lists; lists of close epsilons differ little.
-// epsilon: finite.
+// What the lists of one partition are made of.
+struct PartitionDemand {
+  ItemCells item_cells;  // of the gallery
+  Demand demand;
+};
+
+// The epsilons for which servers make lists, ascending: 1/16 to 32 in steps of a factor sqrt(2).
+std::vector<double> ListEpsilons();
+// The nearest of them by its logarithm; lists of close epsilons differ little. epsilon: finite.
 double QuantiseEpsilon(double epsilon);
 
-// The `length` gallery rows of a cell's list, highest demand first.
+// The order of the gallery's rows in a cell's list, highest demand first.
 // - Searchers request their own cell with e^epsilon times the probability of any other. So the
 //   demand of this cell is weighted e^epsilon against 1 for each other cell: at small epsilon the
 //   list holds items of high overall demand, at large epsilon those of the cell.
 // - Ties: items in the cell first, by distance to its centroid, then by row.
-// item_cells: of the gallery; length in [0, n]; epsilon > 0, public. O(n + length log length) time.
+class CellOrder {
+ public:
+  // The vectors must outlive it. epsilon > 0, public. O(n) time.
+  CellOrder(const Demand& demand, const ItemCells& item_cells, int64_t cell, double epsilon);
+
+  // The weight of a query in another cell against 1 for one in this cell.
+  float other() const { return other_; }
+  float demand(int64_t row) const { return demand_[row]; }
+  // Whether row a comes before row b if these are their demands.
+  bool IsBefore(int64_t a, float demand_a, int64_t b, float demand_b) const;
+  // The first `length` rows, 0 to n. O(n + length log length) time.
+  std::vector<int64_t> First(int64_t length) const;
+
+ private:
+  const ItemCells* item_cells_;
+  int64_t cell_;
+  float other_;
+  Eigen::RowVectorXf demand_;
+};
+
+// The first `length` rows of a cell's order.
 std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
                               double epsilon, int64_t length);
 

@@ -117,6 +117,14 @@ absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_code
              : "cell_codebook must not be given where cell_code is no pq code");
 }
 
+absl::Status CheckQuality(const PublicParameters& parameters) {
+  if (!parameters.publish_quality) return absl::OkStatus();
+  if (parameters.cell_code && !parameters.SendsCoordinates()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "publish_quality must not be given without cells whose items are sent as codes of their "
+      "features: what searchers find there is not measured");
+}
+
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
   if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -233,6 +241,7 @@ std::string Fingerprint(const PublicParameters& p) {
   if (s.start != StartKind::kRandom) {
     absl::StrAppend(&text, "start ", static_cast<int>(s.start), "\n");
   }
+  if (p.publish_quality) text += "publish_quality 1\n";
   return Sha256(text);
 }
 
@@ -251,6 +260,7 @@ absl::Status Validate(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(
       CheckCellCode(!parameters.cell_partitions.empty(), parameters.cell_code.has_value()));
   PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
+  PM_RETURN_IF_ERROR(CheckQuality(parameters));
   if (!parameters.cell_codebook) return absl::OkStatus();
   return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
 }

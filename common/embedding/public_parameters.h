@@ -48,6 +48,7 @@ struct PublicParameters {
   std::vector<CellPartition> cell_partitions;
   std::optional<CellCode> cell_code;             // set if and only if there are partitions
   std::optional<ProductCodebook> cell_codebook;  // set if and only if the code is a product code
+  bool publish_quality = false;                  // common/cells/cell_quality.h
 
   // Whether cells return items' coordinates in the server's embedding instead of codes.
   bool SendsCoordinates() const { return cell_code == CellCode::kNone; }
@@ -86,14 +87,14 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
 // - strings as byte length, space, bytes
 // - what is newer last and only if it is there, so that older collections keep their fingerprint:
 //   partitions, code, codebook ("cell_codebook" rows columns; "centroids", a string of
-//   little-endian floats row by row; its error); the start unless it is random
+//   little-endian floats row by row; its error); the start unless it is random; "publish_quality 1"
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages.
 std::string ToHex(absl::string_view bytes);
 
-// INVALID_ARGUMENT naming the field: slot labels, class names, anchor count, partitions, code and
-// codebook do not fit together. Does not validate the settings.
+// INVALID_ARGUMENT naming the field: slot labels, class names, anchor count, partitions, code,
+// codebook and publish_quality do not fit together. Does not validate the settings.
 absl::Status Validate(const PublicParameters& parameters);
 
 // INVALID_ARGUMENT: a text exceeds its limit, or two class names are equal. Collections older than

@@ -59,9 +59,10 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 
 }  // namespace
 
-uint32_t RequiredLevel(const EmbeddingSettings& settings) {
-  const bool old =
-      settings.label_graph != LabelGraphKind::kBalanced && settings.start == StartKind::kRandom;
+uint32_t RequiredLevel(const PublicParameters& parameters) {
+  const EmbeddingSettings& settings = parameters.settings;
+  const bool old = settings.label_graph != LabelGraphKind::kBalanced &&
+                   settings.start == StartKind::kRandom && !parameters.publish_quality;
   return old ? 0 : kParametersLevel;
 }
 
@@ -134,6 +135,7 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
   if (parameters.cell_codebook)
     EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
+  proto->set_publish_quality(parameters.publish_quality);
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
@@ -167,6 +169,7 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
         parameters.cell_codebook,
         DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kNone)));
   }
+  parameters.publish_quality = proto.publish_quality();
   PM_RETURN_IF_ERROR(Validate(parameters));
   return parameters;
 }

@@ -14,8 +14,8 @@ namespace privatemail {
 
 // GetCollectionRequest.parameters_level of this code.
 inline constexpr uint32_t kParametersLevel = 1;
-// The level that a client needs to understand the settings.
-uint32_t RequiredLevel(const EmbeddingSettings& settings);
+// The level that a client needs to understand the parameters.
+uint32_t RequiredLevel(const PublicParameters& parameters);
 
 v1::Kernel ToProto(KernelConvention kernel);
 v1::LabelGraph ToProto(LabelGraphKind graph);

@@ -9,6 +9,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
 #include "common/items/item_code.h"
+#include "server/cells/quality_measurement.h"
 
 namespace privatemail::server {
 namespace {
@@ -92,14 +93,15 @@ int64_t CountRowsPerBlock(const Gallery& gallery, int64_t code_bytes, bool with_
 
 }  // namespace
 
-CellIndex::CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes,
-                     CellCoordinates coordinates)
+CellIndex::CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
+                     CellCoordinates coordinates, std::optional<CellQuality> quality)
     : gallery_(std::move(gallery)),
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
       code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
       embedding_version_(coordinates.embedding_version),
       anchor_coordinates_(std::move(coordinates.anchors)),
+      quality_(std::move(quality)),
       rows_per_block_(CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), false)),
       rows_per_block_with_payloads_(
           CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), true)),
@@ -124,7 +126,7 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
   const std::vector<std::vector<int64_t>> nearest =
       NearestOthers(items, queries, Demand::kRanks, stopped);
-  std::vector<Partition> partitions;
+  std::vector<PartitionDemand> partitions;
   for (const CellPartition& partition : parameters.cell_partitions) {
     if (stopped) return nullptr;
     const FloatMatrix centroids = CellCentroids(partition, unit_anchors).cast<float>();
@@ -139,9 +141,15 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
   CellCoordinates sent = std::move(coordinates).value_or(CellCoordinates{});
   std::string codes =
       Encode(parameters, parameters.SendsCoordinates() ? sent.items : items, stopped);
+  std::optional<CellQuality> quality;
+  if (parameters.publish_quality && !stopped) {
+    quality = MeasureQuality(
+        {parameters, items, gallery.labels, codes, queries, nearest, partitions}, stopped);
+  }
   if (stopped) return nullptr;
-  return std::shared_ptr<const CellIndex>(
-      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes), std::move(sent)));
+  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
+                                                        std::move(codes), std::move(sent),
+                                                        std::move(quality)));
 }
 
 int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t items) {
@@ -160,13 +168,14 @@ int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t it
   return items * (of_item + ItemCodeBytes(parameters) + of_coordinates +
                   partitions * of_item_in_partition) +
          QueryCount(items, dim) * (of_query + partitions * of_query_in_partition) +
-         parameters.anchor_count * of_coordinates;
+         parameters.anchor_count * of_coordinates +
+         (parameters.publish_quality ? MemoryToMeasure(parameters, items) : 0);
 }
 
 absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t cell, double epsilon,
                                                    int64_t length,
                                                    absl::FunctionRef<bool()> cancelled) const {
-  const Partition& of = partitions_[partition];
+  const PartitionDemand& of = partitions_[partition];
   const double listed = QuantiseEpsilon(epsilon);
   const auto compute = [&] {
     std::vector<int64_t> rows;

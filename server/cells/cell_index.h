@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "common/base/single_flight_lru_cache.h"
 #include "common/cells/cell_lists.h"
+#include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "server/store/types.h"
 
@@ -51,7 +52,8 @@ class CellIndex {
     auto operator<=>(const BlockKey&) const = default;
   };
 
-  // Indexes a gallery of n items. O(sample n d) time.
+  // Indexes a gallery of n items. O(sample n d) time, and that of MeasureQuality if
+  // parameters.publish_quality.
   //   parameters:   have a code and at least one partition.
   //   stopped:      polled; null is returned once it is true.
   //   coordinates:  given exactly if the code is `none`: they replace the codes.
@@ -75,6 +77,8 @@ class CellIndex {
   // The embedding of the coordinates; 0 and an empty matrix if there are codes.
   uint64_t embedding_version() const { return embedding_version_; }
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
+  // Set if parameters.publish_quality and the gallery has enough items.
+  const std::optional<CellQuality>& quality() const { return quality_; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
   // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes
@@ -113,11 +117,6 @@ class CellIndex {
  private:
   using List = std::shared_ptr<const std::vector<int32_t>>;  // rows
 
-  struct Partition {
-    ItemCells item_cells;
-    Demand demand;
-  };
-
   struct ListKey {
     size_t partition;
     double epsilon;
@@ -127,19 +126,20 @@ class CellIndex {
     auto operator<=>(const ListKey&) const = default;
   };
 
-  CellIndex(Gallery gallery, std::vector<Partition> partitions, std::string codes,
-            CellCoordinates coordinates);
+  CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
+            CellCoordinates coordinates, std::optional<CellQuality> quality);
 
   // At least `length` rows.
   absl::StatusOr<List> ListFor(size_t partition, uint32_t cell, double epsilon, int64_t length,
                                absl::FunctionRef<bool()> cancelled) const;
 
   Gallery gallery_;  // without features
-  std::vector<Partition> partitions_;
+  std::vector<PartitionDemand> partitions_;
   std::string codes_;
   size_t code_bytes_;
   const uint64_t embedding_version_;
   const FloatMatrix anchor_coordinates_;
+  const std::optional<CellQuality> quality_;
   const int64_t rows_per_block_;
   const int64_t rows_per_block_with_payloads_;
   // A prefix of a list is the shorter list, so one entry serves all lengths up to its own.

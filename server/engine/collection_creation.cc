@@ -91,6 +91,8 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
                            std::move(collection.class_names), std::move(collection.extractor),
                            std::move(partitions), collection.cell_code, std::move(codebook)));
+  parameters.publish_quality = collection.publish_quality;
+  PM_RETURN_IF_ERROR(Validate(parameters));
   PM_RETURN_IF_ERROR(CheckAnchorsAlign(parameters, collection.anchors));
   StoredCollection stored;
   stored.name = std::move(collection.name);
@@ -102,10 +104,11 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
 // Checksums show that the blocks are as they were written, not that they were consistent.
 absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
   const PublicParameters& given = collection.parameters;
-  const auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
-                                         given.class_names, given.extractor, given.cell_partitions,
-                                         given.cell_code, given.cell_codebook);
+  auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
+                                   given.class_names, given.extractor, given.cell_partitions,
+                                   given.cell_code, given.cell_codebook);
   if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
+  made->publish_quality = given.publish_quality;
   if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
   return absl::DataLossError("snapshot: its parameters are not those of its anchors");
 }

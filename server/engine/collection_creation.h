@@ -25,6 +25,7 @@ struct NewCollection {
   std::string extractor;
   std::vector<int64_t> cells = {};  // one partition of the anchors for each number of cells
   std::optional<CellCode> cell_code = std::nullopt;
+  bool publish_quality = false;
 };
 
 // INVALID_ARGUMENT: no collection can have this name.

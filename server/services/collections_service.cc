@@ -179,6 +179,7 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
   if (request.cell_code() != v1::CELL_CODE_UNSPECIFIED) {
     PM_ASSIGN_OR_RETURN(collection.cell_code, FromProto(request.cell_code()));
   }
+  collection.publish_quality = request.publish_quality();
   return collection;
 }
 

@@ -14,6 +14,7 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
+#include "common/wire/cell_quality_proto.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "common/wire/payload_filter_proto.h"
@@ -127,12 +128,12 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
 
 // Older clients would take the parameters for damaged.
 absl::Status CheckLevel(const v1::GetCollectionRequest& request,
-                        const EmbeddingSettings& settings) {
-  if (request.parameters_level() >= RequiredLevel(settings)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "collection ", request.collection(),
-      " has the label graph balanced or the start classes, which this client does not know: "
-      "upgrade the client"));
+                        const PublicParameters& parameters) {
+  if (request.parameters_level() >= RequiredLevel(parameters)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", request.collection(),
+                   " has the label graph balanced, the start classes or published quality, which "
+                   "this client does not know: upgrade the client"));
 }
 
 }  // namespace
@@ -143,8 +144,11 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
       context, "GetCollection", request, response,
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters.settings));
+        PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters));
         CollectionToProto(view, answer);
+        if (message.with_quality() && view.cells != nullptr && view.cells->quality()) {
+          ToProto(*view.cells->quality(), answer->mutable_quality());
+        }
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
         // Counting by kind reads every item, so it needs a writing key.
         if (!message.with_changes() || !call.HasScope(kWriteScope | kAdminScope))

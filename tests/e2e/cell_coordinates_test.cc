@@ -165,13 +165,5 @@ TEST_F(CellCoordinates, ClientWithItsOwnModelFindsTheClass) {
                 "INVALID_ARGUMENT", {"--own-anchors is of no use with --scheme joint"});
 }
 
-TEST_F(CellCoordinates, PlanIsRefusedAndNotWritten) {
-  const std::string plan = folder_ / "plan.json";
-  EXPECT_EQ(
-      Run({"plan", "things", "--epsilon", kLarge, "--max-bytes", "100K", "--out", plan}).exit_code,
-      1);
-  EXPECT_FALSE(std::filesystem::exists(plan));
-}
-
 }  // namespace
 }  // namespace privatemail::e2e

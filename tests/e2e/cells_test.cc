@@ -210,39 +210,73 @@ TEST_F(Cells, ResendRequiresTargetOfLastScheme) {
 }
 
 TEST_F(Cells, InvalidCellsOfNewCollectionAreRefused) {
-  ExpectRefused(Create("other", "anchors", {"--cells", "5"}), "INVALID_ARGUMENT",
-                {"--cell-code is missing"});
+  ExpectRefused(Create("other", "anchors", {"--cell-code", "pq16"}), "INVALID_ARGUMENT",
+                {"--cell-code is of no use without --cells"});
+  ExpectRefused(Create("other", "anchors", {"--publish-quality"}), "INVALID_ARGUMENT",
+                {"--publish-quality is of no use without --cells"});
   ExpectRefused(Create("other", "anchors", {"--cells", "4", "--cell-code", "pq12"}),
                 "INVALID_ARGUMENT", {"--cell-code"});
   ExpectRefused(Create("other", "anchors", {"--cells", "1", "--cell-code", "scalar8"}),
                 "INVALID_ARGUMENT", {"--cells must be between 2 and 4096, but is 1"});
+  ExpectRefused(
+      Create("other", "anchors", {"--cells", "4", "--cell-code", "none", "--publish-quality"}),
+      "INVALID_ARGUMENT", {"--publish-quality must not be given without cells whose"});
+  const json created = Answer(Create("other", "anchors", {"--cells", "4"}));
+  EXPECT_EQ(created["cell_code"], "scalar8");
+  EXPECT_EQ(created["publish_quality"], false);
 }
 
-TEST_F(Cells, QueryFollowsItsPlan) {
+TEST_F(Cells, PlanWithoutPublishedQualitySaysWhy) {
+  ExpectRefused({"plan", "things"}, "FAILED_PRECONDITION",
+                {"collection things publishes no quality of cells", "--publish-quality"});
+  ExpectRefused(Query("1", {"--epsilon", "1"}), "INVALID_ARGUMENT",
+                {"--items must be given", "--publish-quality"});
+  Answer(Create("few", "anchors", {"--cells", "4", "--publish-quality"}));
+  ExpectRefused({"plan", "few"}, "UNAVAILABLE", {"not measured yet (not built)"});
+  FillAndBuild("few");
+  WaitUntilReady("few");
+  ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION", {"from 1000 items on", "few has 200"});
+  ExpectRefused({"plan", "nothing"}, "NOT_FOUND");
+}
+
+class PlannedCells : public Cells {
+ protected:
+  static constexpr int kMany = 1100;
+
+  void SetUp() override {
+    constexpr int kColumns = 16;
+    StartDaemon();
+    Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1, kColumns));
+    Write("gallery", SeparatedClasses(kMany, 2, kColumns));
+    created_ = Answer(Create("things", "anchors", {"--cells", "5,8", "--publish-quality"}));
+    FillAndBuild("things");
+    WaitUntilReady("things");
+    Grant(1000, .1);
+  }
+};
+
+TEST_F(PlannedCells, QueryFollowsItsPlan) {
+  EXPECT_EQ(Info()["publish_quality"], true);
   const std::string plan = folder_ / "plan.json";
   const json before = Everything();
-  const json planned =
-      Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "100K", "--fidelity",
-              ".5", "--recall", ".9", "-k", "5", "--radius", ".5", "--out", plan});
+  const json planned = Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "100K",
+                               "--fidelity", ".5", "--recall", ".9", "--out", plan});
   EXPECT_EQ(planned["scheme"], "cells");
   EXPECT_EQ(planned["ask"], 1);
   EXPECT_EQ(planned["focus"], 1);
-  EXPECT_EQ(planned["code"], "float16");
-  EXPECT_EQ(planned["of_items"], kItems);
-  EXPECT_EQ(planned["foreseen_from_anchors"], kClasses * kAnchorsPerClass);
+  EXPECT_EQ(planned["k"], 8);
+  EXPECT_EQ(planned["code"], "scalar8");
+  EXPECT_EQ(planned["of_items"], kMany);
+  EXPECT_EQ(planned["measured_queries"], kMany);
   EXPECT_EQ(planned["fulfils"], true);
-  EXPECT_EQ(planned["warnings"], json::array());
   EXPECT_EQ(planned["guarantee"]["epsilon"], 40);
   EXPECT_EQ(planned["guarantee"]["proven"], true);
   EXPECT_EQ(planned["spent"]["epsilon"], 0);
-  EXPECT_EQ(planned["radius_meaning"]["radius"], .5);
   for (const char* found : {"fidelity", "recall"}) {
     EXPECT_LE(planned[found]["low"], planned[found]["value"]);
     EXPECT_LE(planned[found]["value"], planned[found]["high"]);
   }
   EXPECT_GE(planned["fidelity"]["value"].get<double>(), .5);
-  EXPECT_GT(planned["timings"]["choose_ms"].get<double>(), 0);
-  EXPECT_GT(planned["timings"]["rank_ms"].get<double>(), 0);
   EXPECT_EQ(Everything(), before);
 
   const Command query = OfRow({"query", "things", "--plan", plan}, "17");
@@ -251,7 +285,7 @@ TEST_F(Cells, QueryFollowsItsPlan) {
   EXPECT_EQ(answer["partition"], planned["partition"]);
   EXPECT_EQ(answer["candidates"], planned["items"]);
   EXPECT_EQ(answer["guarantee"], planned["guarantee"]);
-  EXPECT_THAT(answer["matches"], SizeIs(5));
+  EXPECT_THAT(answer["matches"], SizeIs(8));
   EXPECT_EQ(answer["matches"][0]["label"], 17 % kClasses);
   EXPECT_LE(answer["bytes"]["down"], planned["bytes"]["down"]);
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
@@ -268,7 +302,33 @@ TEST_F(Cells, QueryFollowsItsPlan) {
                 {"must be for collection other, but is for things"});
 }
 
-TEST_F(Cells, PlanForOtherAnchorsIsRefused) {
+TEST_F(PlannedCells, ItemsHaveADefault) {
+  const json few = Answer(Query("17", {"--epsilon", kLargeEpsilon}));
+  EXPECT_GE(few["candidates"], 16);
+  EXPECT_LE(few["candidates"], kMany / 2);
+  const json twice =
+      Answer(Query("18", {"--epsilon", kLargeEpsilon, "--ask", "2", "--focus", "2"}));
+  EXPECT_GT(twice["candidates"], few["candidates"]) << "as many for each cell";
+  ExpectRefused(Query("1", {"--epsilon", "1", "--partition", "2"}), "INVALID_ARGUMENT",
+                {"--partition must be between 0 and 1, but is 2"});
+}
+
+TEST_F(PlannedCells, WithoutAWishATableIsShown) {
+  const json answer = Answer({"plan", "things"});
+  ASSERT_THAT(answer["table"], SizeIs(36));
+  for (const json& cell : answer["table"]) {
+    EXPECT_LE(cell["bytes"]["down"], cell["max_bytes"]);
+    EXPECT_LT(cell["items"], kMany);
+  }
+  const double little = answer["table"][0]["fidelity"]["value"];  // epsilon .25, 10 KB
+  const double much = answer["table"][35]["fidelity"]["value"];   // epsilon 8, 3 MB
+  EXPECT_LT(little, .6);
+  EXPECT_GT(much, .8);
+  EXPECT_THAT(Run({"plan", "things"}).out, HasSubstr("\n     0.25 "));
+  EXPECT_THAT(Answer({"plan", "things", "--epsilon", "3"})["table"], SizeIs(6));
+}
+
+TEST_F(PlannedCells, PlanForOtherAnchorsIsRefused) {
   const std::string plan = folder_ / "plan.json";
   Answer({"plan", "things", "--epsilon", kLargeEpsilon, "--max-bytes", "1M", "--out", plan});
   Answer({"collection", "delete", "things", "--yes"});
@@ -278,21 +338,10 @@ TEST_F(Cells, PlanForOtherAnchorsIsRefused) {
                 {"--plan was made for the public parameters"});
 }
 
-TEST_F(Cells, PlanFromFewAnchorsPerClassWarns) {
-  Write("few", SeparatedClasses(kClasses * 4, 1));
-  Answer(Create("few", "few", {"--cells", "4", "--cell-code", "scalar8"}));
-  FillAndBuild("few");
-  const Outcome told = Run({"plan", "few", "--epsilon", "1", "--max-bytes", "10K", "--json"});
-  EXPECT_EQ(told.exit_code, 0) << told.err;
-  const std::string warning = told.json()["warnings"][0];
-  EXPECT_THAT(warning, HasSubstr("anchors a class (20 of 5 classes)"));
-  EXPECT_THAT(told.err, HasSubstr(warning));
-}
-
-TEST_F(Cells, UnreachablePlanReportsCeilingAndIsNotWritten) {
+TEST_F(PlannedCells, UnreachablePlanReportsCeilingAndIsNotWritten) {
   const std::string plan = folder_ / "plan.json";
   const Command command = {"plan", "things",      "--epsilon", ".5",    "--fidelity",
-                           ".9",   "--max-bytes", "3K",        "--out", plan};
+                           ".8",   "--max-bytes", "20K",       "--out", plan};
   const Outcome told = Run(command);
   EXPECT_EQ(told.exit_code, 1) << told.err;
   EXPECT_THAT(told.out, HasSubstr("f e^epsilon / (1 + f (e^epsilon - 1)) = "));
@@ -300,28 +349,25 @@ TEST_F(Cells, UnreachablePlanReportsCeilingAndIsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists(plan));
   const json answer = Run(Join(command, {"--json"})).json();
   EXPECT_EQ(answer["fulfils"], false);
-  EXPECT_EQ(answer["ceiling"]["share"].get<double>(), answer["items"].get<double>() / kItems);
-  EXPECT_LT(answer["ceiling"]["fidelity"].get<double>(), .9);
-  EXPECT_FALSE(answer.contains("open_recall")) << "no recall was requested";
+  EXPECT_EQ(answer["ceiling"]["share"].get<double>(), answer["items"].get<double>() / kMany);
 
   const json recall =
       Run({"plan", "things", "--epsilon", ".5", "--recall", ".9999", "--max-bytes", "1K", "--json"})
           .json();
   EXPECT_EQ(recall["fulfils"], false);
   EXPECT_FALSE(recall.contains("ceiling"));
-  EXPECT_TRUE(recall["open_recall"].contains("words"));
 }
 
-TEST_F(Cells, PlanValueOutOfRangeIsRefused) {
+TEST_F(PlannedCells, PlanValueOutOfRangeIsRefused) {
   const auto refused = [&](const Command& flags, const std::string& part) {
     ExpectRefused(Join({"plan", "things"}, flags), "INVALID_ARGUMENT", {part});
   };
   refused({"--epsilon", "1", "--max-bytes", "9"}, "--max-bytes must be at least");
   refused({"--epsilon", "1", "--max-bytes", "2Q"}, "--max-bytes must be a number of bytes");
-  refused({"--epsilon", "nan", "--max-bytes", "1M"}, "epsilon");
-  refused({"--epsilon", "1", "--max-bytes", "1M", "--radius", "3"},
-          "--radius must be between 0 and 2, but is 3");
-  ExpectRefused({"plan", "nothing", "--epsilon", "1", "--max-bytes", "1M"}, "NOT_FOUND");
+  refused({"--epsilon", "inf", "--max-bytes", "1M"}, "epsilon");
+  refused({"--epsilon", "-1"}, "epsilon");
+  refused({"--max-bytes", "1M"}, "--epsilon must be given");
+  refused({"--epsilon", "1", "--fidelity", "1"}, "fidelity must lie strictly between 0 and 1");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components;
 --model makes of them. A script and not a test: part of the data does not belong to the project.
 """
 import argparse
+import pathlib
 import itertools
 import time
 
@@ -46,8 +47,12 @@ def photos(service, folder):
     """Through a collection, so that the features are those of `ingest --images --model`."""
     model = ["--model", folder + "/mobilenet_v2_imagenet_128px_features.onnx", "--mean", "0,0,0", "--scale", "1"]
     service.call("collection", "create", "photos", "--anchor-images", folder + "/photos/anchors", *model)
-    for part in ("anchors", "gallery", "held-back"):
-        service.call("ingest", "photos", "--images", f"{folder}/photos/{part}", *model)
+    together = pathlib.Path(service.folder, "photos")  # the parts have files of the same names
+    for picture in pathlib.Path(folder, "photos").resolve().glob("*/*/*.jpg"):
+        part, label = picture.parts[-3:-1]
+        (together / label).mkdir(parents=True, exist_ok=True)
+        (together / label / f"{part}-{picture.name}").symlink_to(picture)
+    service.call("ingest", "photos", "--images", together, *model)
     items = service.call("items", "list", "photos", "--limit", 2000, "--features")
     items = items[0]["items"] if len(items) == 1 else items
     return unit(np.array([i["features"] for i in items])), np.array([i["label"] for i in items])

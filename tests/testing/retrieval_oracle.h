@@ -1,4 +1,4 @@
-// The exact mean retrieval of cells queries, against which forecasts are compared.
+// The exact mean retrieval of cells queries, against which plans are compared.
 #ifndef PRIVATEMAIL_TESTS_TESTING_RETRIEVAL_ORACLE_H_
 #define PRIVATEMAIL_TESTS_TESTING_RETRIEVAL_ORACLE_H_
 
@@ -29,6 +29,8 @@ class RetrievalOracle {
   // Requires nonzero rows and a code of features. Keeps references to gallery and targets.
   RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
                   const LabelledFeatures& gallery, const LabelledFeatures& targets);
+
+  const CellIndex& index() const { return *index_; }
 
   // For queries of one cell of the partition that return `answered` items.
   MeanRetrieval Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const;

@@ -47,6 +47,12 @@ struct ConnectionOptions {
 //   GetCollection, GetAnchors, Retrieve, RetrieveCells   also after the server's retry-after time
 //                                  when the key exceeds its rate
 //   changes                        never
+// What GetCollection returns only if asked for.
+struct CollectionDetails {
+  bool changes = false;  // counts of changes by kind, for operators
+  bool quality = false;  // of queries for cells; if it is published
+};
+
 // Statuses are the server's, except:
 //   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
 //   DEADLINE_EXCEEDED  no answer within options.deadline
@@ -58,10 +64,9 @@ class Transport {
   // PERMISSION_DENIED: a key file that others may access.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
-  // with_changes: also the counts of changes by kind, for operators. DATA_LOSS: the response is of
-  // another collection.
+  // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
-                                                          bool with_changes = false) const;
+                                                          CollectionDetails details = {}) const;
   // DATA_LOSS: more than 1 GiB.
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
       const std::string& name, const std::string& fingerprint) const;

@@ -44,12 +44,12 @@ TEST(Demand, QuerySpreadsOverItsNeighbours) {
   EXPECT_NEAR(demand.total().sum(), 3, 1e-6);
 }
 
-TEST(Demand, WeightsFallByRanksPerFold) {
-  const std::vector<float> weights = Demand::Weights(3, 2);
+TEST(Demand, WeightsFallByAFactorOfEEveryTwentyRanks) {
+  const std::vector<float> weights = Demand::Weights(3);
   ASSERT_EQ(weights.size(), 3U);
-  EXPECT_NEAR(weights[1] / weights[0], std::exp(-.5), 1e-6);
-  EXPECT_NEAR(weights[2] / weights[1], std::exp(-.5), 1e-6);
-  const Demand demand({.nearest = {{0, 1, 2}}, .cells = {0}}, 1, 3, 2);
+  EXPECT_NEAR(weights[1] / weights[0], std::exp(-.05), 1e-6);
+  EXPECT_NEAR(weights[2] / weights[1], std::exp(-.05), 1e-6);
+  const Demand demand({.nearest = {{0, 1, 2}}, .cells = {0}}, 1, 3);
   EXPECT_THAT(ValuesOf(demand.total()),
               ElementsAre(FloatNear(weights[0], 1e-6), FloatNear(weights[1], 1e-6),
                           FloatNear(weights[2], 1e-6)));

@@ -1,0 +1,51 @@
+// What queries for cells find in a gallery, as its server measures it.
+#ifndef PRIVATEMAIL_COMMON_CELLS_CELL_QUALITY_H_
+#define PRIVATEMAIL_COMMON_CELLS_CELL_QUALITY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace privatemail {
+
+// Matches of a measured query: those of the returned items that are nearest to it by their codes.
+inline constexpr int64_t kQualityMatches = 8;
+// With fewer sampled queries nothing is published.
+inline constexpr int64_t kMinQualityQueries = 1000;
+
+// Rounded, as it is published.
+struct MeasuredMean {
+  double value = 0;           // in [0, 1], to hundredths
+  double standard_error = 0;  // up to thousandths
+};
+
+// Means over queries.
+struct MeasuredQuality {
+  MeasuredMean fidelity;  // share of a query's kQualityMatches nearest items among its matches
+  MeasuredMean recall;    // of queries one of whose matches has their class
+};
+
+// One mean for each list epsilon and number of items: epsilon e and number m are at e items + m.
+struct PartitionQuality {
+  std::vector<MeasuredQuality> own;    // the requested cell is the query's own
+  std::vector<MeasuredQuality> other;  // another one; mean over the others
+};
+
+// Of a gallery, for queries that request one cell. Searchers may have it if
+// PublicParameters::publish_quality.
+struct CellQuality {
+  int64_t queries = 0;           // sampled items
+  std::vector<int64_t> items;    // numbers of returned items, ascending
+  std::vector<double> epsilons;  // of lists (ListEpsilons), ascending
+  std::vector<PartitionQuality> partitions;
+};
+
+// INVALID_ARGUMENT naming the field: `quality` is not one of `partitions` partitions, a number or
+// epsilon is not positive or does not ascend, there are fewer than kMinQualityQueries queries, or a
+// mean or error is not in [0, 1].
+absl::Status Validate(const CellQuality& quality, size_t partitions);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_CELLS_CELL_QUALITY_H_

@@ -1,0 +1,350 @@
+#include "server/cells/quality_measurement.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/items/item_code.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr int64_t kMaxQueries = 4000;
+constexpr int64_t kMaxListLength = 1 << 14;
+constexpr int64_t kOtherCells = 3;  // that each query requests beside its own
+constexpr int64_t kQueriesAtOnce = 64;
+
+// From kQualityMatches to half the gallery in steps of a factor sqrt(2).
+std::vector<int64_t> ItemCounts(int64_t gallery) {
+  std::vector<int64_t> counts;
+  for (double count = kQualityMatches; count <= static_cast<double>(kMaxListLength);
+       count *= std::sqrt(2.)) {
+    if (std::llround(count) > gallery / 2) break;
+    counts.push_back(std::llround(count));
+  }
+  return counts;
+}
+
+// A mean of values in [0, 1] and its standard error.
+class Mean {
+ public:
+  void Add(double value) {
+    ++count_;
+    sum_ += value;
+    squares_ += value * value;
+  }
+  MeasuredMean Rounded() const {
+    const double mean = sum_ / count_;
+    const double variance = std::max(0., squares_ / count_ - mean * mean) / (count_ - 1);
+    return {.value = std::round(mean * 100) / 100,
+            .standard_error = std::ceil(std::sqrt(variance) * 1000) / 1000};
+  }
+
+ private:
+  double count_ = 0, sum_ = 0, squares_ = 0;
+};
+
+struct Found {
+  float fidelity = 0;
+  float recall = 0;
+
+  void Add(const Found& more) {
+    fidelity += more.fidelity;
+    recall += more.recall;
+  }
+};
+
+struct QualityMean {
+  Mean fidelity, recall;
+
+  void Add(const Found& found, float scale) {
+    fidelity.Add(found.fidelity * scale);
+    recall.Add(found.recall * scale);
+  }
+  MeasuredQuality Rounded() const {
+    return {.fidelity = fidelity.Rounded(), .recall = recall.Rounded()};
+  }
+};
+
+// The nearest items of those that have come so far.
+class Matches {
+ public:
+  void Add(float distance, bool is_nearest, bool has_class) {
+    if (count_ == matches_.size() && !(distance < matches_[count_ - 1].distance)) return;
+    if (count_ < matches_.size()) ++count_;
+    size_t at = count_ - 1;
+    for (; at > 0 && distance < matches_[at - 1].distance; --at) matches_[at] = matches_[at - 1];
+    matches_[at] = {distance, is_nearest, has_class};
+  }
+  Found Count() const {
+    Found found;
+    for (size_t i = 0; i < count_; ++i) {
+      if (matches_[i].is_nearest) found.fidelity += 1.F / kQualityMatches;
+      if (matches_[i].has_class) found.recall = 1;
+    }
+    return found;
+  }
+
+ private:
+  struct Match {
+    float distance = 0;
+    bool is_nearest = false;
+    bool has_class = false;
+  };
+  std::array<Match, kQualityMatches> matches_ = {};
+  size_t count_ = 0;
+};
+
+// A cell that a query requests.
+struct Request {
+  size_t query = 0;  // index of a sampled query
+  bool own = false;
+};
+
+class PartitionMeasurement {
+ public:
+  PartitionMeasurement(const MeasuredGallery& gallery, const PartitionDemand& partition,
+                       const std::vector<size_t>& sample, const CellQuality& quality)
+      : gallery_(gallery),
+        partition_(partition),
+        sample_(sample),
+        counts_(quality.items),
+        epsilons_(quality.epsilons),
+        means_(counts_.size() * epsilons_.size()),
+        own_(means_),
+        others_(sample.size() * means_),
+        other_cells_(std::min(kOtherCells, partition.demand.cells() - 1)),
+        column_(gallery.labels.size(), -1),
+        rank_(gallery.labels.size(), kFar) {}
+
+  PartitionQuality Measure(const std::atomic<bool>& stopped) {
+    const std::vector<std::vector<Request>> requests = DealRequests();
+    for (size_t cell = 0; cell < requests.size() && !stopped; ++cell) {
+      MeasureCell(static_cast<int64_t>(cell), requests[cell]);
+    }
+    PartitionQuality quality;
+    for (size_t mean = 0; mean < means_; ++mean) {
+      QualityMean other;
+      for (size_t query = 0; query < sample_.size(); ++query) {
+        other.Add(others_[query * means_ + mean], 1 / static_cast<float>(other_cells_));
+      }
+      quality.own.push_back(own_[mean].Rounded());
+      quality.other.push_back(other.Rounded());
+    }
+    return quality;
+  }
+
+ private:
+  static constexpr int8_t kFar = -1, kItself = -2;
+
+  struct List {
+    CellOrder order;
+    std::vector<int64_t> rows;
+  };
+
+  // An item whose demand without the query is less.
+  struct Demoted {
+    int64_t row;
+    float demand;
+  };
+
+  int64_t RowOf(size_t query) const {
+    return static_cast<int64_t>(gallery_.queries[sample_[query]]);
+  }
+
+  // By cell. The other cells of all queries together take each distance from the own cell, in the
+  // arbitrary numbers of cells, equally often.
+  std::vector<std::vector<Request>> DealRequests() const {
+    const int64_t cells = partition_.demand.cells();
+    std::vector<std::vector<Request>> requests(static_cast<size_t>(cells));
+    int64_t turn = 0;
+    for (size_t query = 0; query < sample_.size(); ++query) {
+      const int64_t own = partition_.item_cells.cells[static_cast<size_t>(RowOf(query))];
+      requests[static_cast<size_t>(own)].push_back({query, true});
+      for (int64_t i = 0; i < other_cells_; ++i, ++turn) {
+        const int64_t other = (own + 1 + turn % (cells - 1)) % cells;
+        requests[static_cast<size_t>(other)].push_back({query, false});
+      }
+    }
+    return requests;
+  }
+
+  void MeasureCell(int64_t cell, const std::vector<Request>& requests) {
+    if (requests.empty()) return;
+    std::vector<List> lists;
+    std::vector<int64_t> rows;  // of all lists
+    const auto items = std::ssize(gallery_.labels);
+    // Beside what is scored, the query itself and the items that its vote may have promoted.
+    const int64_t length = std::min(items, counts_.back() + 1 + Demand::kRanks);
+    for (const double epsilon : epsilons_) {
+      List& list =
+          lists.emplace_back(List{{partition_.demand, partition_.item_cells, cell, epsilon}, {}});
+      list.rows = list.order.First(length);
+      for (const int64_t row : list.rows) {
+        int32_t& column = column_[static_cast<size_t>(row)];
+        if (column >= 0) continue;
+        column = static_cast<int32_t>(rows.size());
+        rows.push_back(row);
+      }
+    }
+    const FloatMatrix decoded = Decode(rows);
+    const absl::Span<const Request> all(requests);
+    for (size_t begin = 0; begin < all.size(); begin += kQueriesAtOnce) {
+      MeasureRequests(lists, decoded, all.subspan(begin, kQueriesAtOnce));
+    }
+    for (const int64_t row : rows) column_[static_cast<size_t>(row)] = -1;
+  }
+
+  FloatMatrix Decode(const std::vector<int64_t>& rows) const {
+    const auto bytes = static_cast<size_t>(ItemCodeBytes(gallery_.parameters));
+    std::string codes;
+    for (const int64_t row : rows) {
+      absl::StrAppend(&codes, gallery_.codes.substr(static_cast<size_t>(row) * bytes, bytes));
+    }
+    return DecodeItemCodes(gallery_.parameters, codes).value();  // the server's own codes
+  }
+
+  void MeasureRequests(const std::vector<List>& lists, const FloatMatrix& decoded,
+                       absl::Span<const Request> requests) {
+    std::vector<int64_t> rows;
+    for (const Request& request : requests) rows.push_back(RowOf(request.query));
+    // Squared distances less the query's own square.
+    FloatMatrix distances = -2 * gallery_.features(rows, Eigen::all) * decoded.transpose();
+    distances.rowwise() += decoded.rowwise().squaredNorm().transpose();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      for (size_t epsilon = 0; epsilon < lists.size(); ++epsilon) {
+        Score(lists[epsilon], distances.row(static_cast<Eigen::Index>(i)).data(), requests[i],
+              epsilon * counts_.size());
+      }
+    }
+  }
+
+  // Visits the list as it is without the query.
+  void Score(const List& list, const float* distances, const Request& request, size_t first_mean) {
+    const int64_t itself = RowOf(request.query);
+    const std::vector<int64_t>& nearest = gallery_.nearest[sample_[request.query]];
+    Mark(itself, nearest);
+    const std::vector<float>& weights = WeightsOf(nearest.size());
+    const float share = request.own ? 1 : list.order.other();
+    demoted_.clear();
+    Matches matches;
+    int64_t visited = 0;
+    size_t count = 0;
+    const auto visit = [&](int64_t row) {
+      const int8_t rank = rank_[static_cast<size_t>(row)];
+      matches.Add(distances[column_[static_cast<size_t>(row)]], rank >= 0 && rank < kQualityMatches,
+                  gallery_.labels[static_cast<size_t>(row)] ==
+                      gallery_.labels[static_cast<size_t>(itself)]);
+      if (++visited != counts_[count]) return;
+      Record(request, first_mean + count, matches.Count());
+      ++count;
+    };
+    for (const int64_t row : list.rows) {
+      const int8_t rank = rank_[static_cast<size_t>(row)];
+      if (rank == kItself) continue;
+      if (rank >= 0) {
+        Demote(list.order, row, share * weights[static_cast<size_t>(rank)]);
+        continue;
+      }
+      while (count < counts_.size() && !demoted_.empty() &&
+             list.order.IsBefore(demoted_.back().row, demoted_.back().demand, row,
+                                 list.order.demand(row))) {
+        visit(demoted_.back().row);
+        demoted_.pop_back();
+      }
+      if (count < counts_.size()) visit(row);
+      if (count == counts_.size()) break;
+    }
+    for (; count < counts_.size(); demoted_.pop_back()) visit(demoted_.back().row);
+    Unmark(itself, nearest);
+  }
+
+  // Keeps the first of them last.
+  void Demote(const CellOrder& order, int64_t row, float vote) {
+    constexpr float kRounding = 1e-5F;  // relative; what is left then is no vote
+    const float rest = order.demand(row) - vote;
+    const Demoted demoted{row, rest > kRounding * vote ? rest : 0};
+    const auto at = std::partition_point(demoted_.begin(), demoted_.end(), [&](const Demoted& one) {
+      return order.IsBefore(row, demoted.demand, one.row, one.demand);
+    });
+    demoted_.insert(at, demoted);
+  }
+
+  void Record(const Request& request, size_t mean, const Found& found) {
+    if (request.own) {
+      own_[mean].Add(found, 1);
+    } else {
+      others_[request.query * means_ + mean].Add(found);
+    }
+  }
+
+  void Mark(int64_t itself, const std::vector<int64_t>& nearest) {
+    rank_[static_cast<size_t>(itself)] = kItself;
+    for (size_t rank = 0; rank < nearest.size(); ++rank) {
+      rank_[static_cast<size_t>(nearest[rank])] = static_cast<int8_t>(rank);
+    }
+  }
+  void Unmark(int64_t itself, const std::vector<int64_t>& nearest) {
+    rank_[static_cast<size_t>(itself)] = kFar;
+    for (const int64_t row : nearest) rank_[static_cast<size_t>(row)] = kFar;
+  }
+
+  const std::vector<float>& WeightsOf(size_t neighbours) {
+    if (weights_.size() != neighbours) weights_ = Demand::Weights(neighbours);
+    return weights_;
+  }
+
+  const MeasuredGallery& gallery_;
+  const PartitionDemand& partition_;
+  const std::vector<size_t>& sample_;  // of gallery_.queries
+  const std::vector<int64_t>& counts_;
+  const std::vector<double>& epsilons_;
+  const size_t means_;
+  std::vector<QualityMean> own_;
+  std::vector<Found> others_;  // sums over other_cells_, by query and mean
+  const int64_t other_cells_;
+  std::vector<int32_t> column_;  // of each row among those that are decoded; -1: none
+  std::vector<int8_t> rank_;     // of each row among the query's nearest; kFar, kItself
+  std::vector<Demoted> demoted_;
+  std::vector<float> weights_;
+};
+
+// Evenly spaced.
+std::vector<size_t> Sample(size_t queries) {
+  const size_t count = std::min<size_t>(queries, kMaxQueries);
+  std::vector<size_t> sample;
+  for (size_t i = 0; i < count; ++i) sample.push_back(i * queries / count);
+  return sample;
+}
+
+}  // namespace
+
+int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items) {
+  constexpr int64_t kValue = sizeof(float), kRow = sizeof(int64_t);
+  const int64_t epsilons = std::ssize(ListEpsilons());
+  const int64_t listed = std::min(items, epsilons * kMaxListLength);  // rows of a cell's lists
+  const int64_t means = epsilons * std::ssize(ItemCounts(items));
+  return epsilons * items * kValue + epsilons * kMaxListLength * kRow +
+         listed * (2 * parameters.feature_dim + kQueriesAtOnce) * kValue +
+         kMaxQueries * means * static_cast<int64_t>(sizeof(Found));
+}
+
+std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
+                                          const std::atomic<bool>& stopped) {
+  const std::vector<size_t> sample = Sample(gallery.queries.size());
+  if (std::ssize(sample) < kMinQualityQueries) return std::nullopt;
+  CellQuality quality{.queries = std::ssize(sample),
+                      .items = ItemCounts(std::ssize(gallery.labels)),
+                      .epsilons = ListEpsilons(),
+                      .partitions = {}};
+  for (const PartitionDemand& partition : gallery.partitions) {
+    quality.partitions.push_back(
+        PartitionMeasurement(gallery, partition, sample, quality).Measure(stopped));
+  }
+  if (stopped) return std::nullopt;
+  return quality;
+}
+
+}  // namespace privatemail::server
