@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a private image search beside a non-private one on a fresh machine: packages, build, daemon, painted
-# birds, ingest, three private queries and a report. Output goes to demo/; a second run starts in seconds, with new
+# birds, ingest, three private queries, a plan and a report. Output goes to demo/; a second run starts in seconds, with new
 # data: stop a daemon on demo/data first.
 # usage: demo.sh
 set -euo pipefail
@@ -41,7 +41,7 @@ privatemail() {
   "$bin/client/privatemail" --server "$server" --trust "$trust" --key-file "$out/data/admin.key" --state "$out/state" "$@"
 }
 
-privatemail collection create birds --anchor-images "$out/anchors"
+privatemail collection create birds --anchor-images "$out/anchors" --cells 8 --publish-quality
 privatemail ingest birds --images "$out/gallery"
 privatemail build birds
 privatemail budget set birds --epsilon 1 --delta 1e-4
@@ -53,6 +53,13 @@ for name in $(ls "$out/held-back" | awk 'NR==4 || NR==11 || NR==19'); do
 done
 privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
   --compare-images "$out/gallery" --report "$out/report.html"
+
+echo "demo: what queries for cells find, which need no class and hide the picture among all"
+for _ in $(seq 600); do
+  privatemail collection info birds | grep -q "ready: " && break
+  sleep .1
+done
+privatemail plan birds
 
 cat <<END
 

@@ -2,7 +2,6 @@
 // nothing.
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,17 +81,19 @@ std::string MeasuredText(const MeasuredCollection& collection) {
 absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOptions& options) {
   std::vector<double> epsilons(std::begin(kTableEpsilons), std::end(kTableEpsilons));
   if (options.has_epsilon()) epsilons = {options.wish.epsilon};
-  const int64_t least = AnswerBytes(collection.parameters, kQualityMatches, options.wish.id_bytes);
+  std::vector<int64_t> columns;
+  for (const int64_t bytes : kTableBytes) {
+    const int64_t items = ItemsWithin(collection.parameters, bytes, options.wish.id_bytes);
+    if (items >= kQualityMatches) columns.push_back(bytes);
+    if (items >= collection.quality.items.back()) break;
+  }
   Result result{.json = HeadJson(collection)};
   result.text =
       absl::StrFormat("fidelity@%d by epsilon and bytes of an answer\n  epsilon", kQualityMatches);
-  for (const int64_t bytes : kTableBytes) {
-    if (bytes >= least) absl::StrAppendFormat(&result.text, " %8dK", bytes / 1000);
-  }
+  for (const int64_t bytes : columns) absl::StrAppendFormat(&result.text, " %8dK", bytes / 1000);
   for (const double epsilon : epsilons) {
     absl::StrAppendFormat(&result.text, "\n%9g", epsilon);
-    for (const int64_t bytes : kTableBytes) {
-      if (bytes < least) continue;
+    for (const int64_t bytes : columns) {
       PlanWish wish = options.wish;
       wish.epsilon = epsilon;
       wish.max_bytes = bytes;
