@@ -240,20 +240,31 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
 }
 
 absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
+  if (c.parameters().cell_code() == v1::CELL_CODE_NONE) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collection ", c.name(),
+        " sends coordinates (--cell-code none): what queries for its cells find is not measured"));
+  }
   if (!c.parameters().publish_quality()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "collection ", c.name(), " publishes no quality of cells: its operator creates it with ",
         c.parameters().cell_partitions().empty() ? "--cells and " : "", "--publish-quality"));
   }
-  if (!c.cells_ready()) {
-    return absl::UnavailableError(
-        absl::StrCat("the quality of the cells of collection ", c.name(), " is not measured yet (",
-                     c.cells().empty() ? "not built" : c.cells(), "): try again later"));
+  const std::string measured =
+      absl::StrCat("the quality of the cells of collection ", c.name(), " is not measured yet: ");
+  if (c.embedding_version() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        measured, "the collection is not built: run `privatemail build ", c.name(), "`"));
   }
-  if (!c.has_quality()) {
+  if (c.cells_ready() && c.cells_items() < kMinQualityQueries) {
     return absl::FailedPreconditionError(
         absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,
                      " items on, but collection ", c.name(), " has ", c.cells_items()));
+  }
+  if (!c.has_quality()) {
+    return absl::UnavailableError(
+        absl::StrCat(measured, "try again later; after many deletions `privatemail build ",
+                     c.name(), "` measures again"));
   }
   auto quality = FromProto(c.quality(), static_cast<size_t>(c.parameters().cell_partitions_size()));
   if (quality.ok()) return quality;

@@ -1,7 +1,7 @@
 // `privatemail plan`: plans a query for cells from the quality that the server has measured; spends
 // nothing.
-#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "client/planning/query_plan.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
@@ -28,9 +29,9 @@ constexpr int64_t kTableBytes[] = {10'000, 30'000, 100'000, 300'000, 1'000'000, 
 struct PlanOptions {
   std::string name;
   PlanWish wish;
+  std::optional<double> epsilon;
   std::string out;
 
-  bool has_epsilon() const { return !std::isnan(wish.epsilon); }
   bool has_max_bytes() const { return wish.max_bytes != PlanWish{}.max_bytes; }
   bool wants_table() const {
     return !has_max_bytes() && !wish.fidelity && !wish.recall && out.empty();
@@ -80,7 +81,7 @@ std::string MeasuredText(const MeasuredCollection& collection) {
 // Fidelity by epsilon and bytes.
 absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOptions& options) {
   std::vector<double> epsilons(std::begin(kTableEpsilons), std::end(kTableEpsilons));
-  if (options.has_epsilon()) epsilons = {options.wish.epsilon};
+  if (options.epsilon) epsilons = {*options.epsilon};
   std::vector<int64_t> columns;
   for (const int64_t bytes : kTableBytes) {
     const int64_t items = ItemsWithin(collection.parameters, bytes, options.wish.id_bytes);
@@ -166,8 +167,11 @@ absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanO
   return result;
 }
 
-absl::StatusOr<Result> Plan(const Context& context, const PlanOptions& options) {
-  if (!options.wants_table() && !options.has_epsilon()) {
+absl::StatusOr<Result> Plan(const Context& context, PlanOptions options) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--id-bytes", options.wish.id_bytes, 1, 1 << 16));
+  if (options.epsilon) {
+    options.wish.epsilon = *options.epsilon;
+  } else if (!options.wants_table()) {
     return absl::InvalidArgumentError(
         "--epsilon must be given for a plan; without it, --max-bytes, --fidelity, --recall and "
         "--out, a table of what queries find is printed");
@@ -191,7 +195,7 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "without a target");
   plan->add_option("NAME", options->name, "The collection, with cells and published quality")
       ->required();
-  plan->add_option("--epsilon", wish.epsilon, "Epsilon of each query");
+  plan->add_option("--epsilon", options->epsilon, "Epsilon of each query");
   AddBytes(plan, "--max-bytes", &wish.max_bytes,
            "Maximum size of an answer: bytes, or with K, M or G, of 1,000 each");
   plan->add_option("--fidelity", wish.fidelity,

@@ -1,5 +1,6 @@
 #include "client/cli/query_cells.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +37,7 @@ CellQueryOptions OptionsOf(const CellsQuery& query) {
                    .ask = query.cells.ask,
                    .focus = query.cells.focus,
                    .epsilon = query.epsilon},
-          .items = query.cells.items,
+          .items = query.cells.items.value_or(0),
           .k = query.k,
           .with_payloads = query.with_payloads};
 }
@@ -55,9 +56,11 @@ absl::StatusOr<int64_t> ItemsByQuality(const v1::GetCollectionResponse& collecti
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("partition", cost.partition, 0, std::ssize(quality->partitions) - 1));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", cost.epsilon));
-  const auto partition = static_cast<int>(cost.partition);
-  return cost.ask *
-         DefaultItems(*quality, cost, collection.parameters().cell_partitions(partition).cells());
+  const int64_t cells =
+      collection.parameters().cell_partitions(static_cast<int>(cost.partition)).cells();
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("ask", cost.ask, 1, cells - 1));
+  return std::min(cost.ask * DefaultItems(*quality, cost, cells),
+                  static_cast<int64_t>(collection.cells_items()));
 }
 
 // A plan holds for the anchors that it was computed from only.
@@ -200,8 +203,8 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
       "--items", options->items,
       "Cells: maximum number of items in the answer, shared evenly by the cells; an item "
       "in several cells is sent once. At least one a cell; choose it independently "
-      "of the query. If absent, by the quality that the collection publishes: as many for each "
-      "cell as still pay, that is the last doubling which finds .05 of the 8 nearest more");
+      "of the query. If absent, by the quality that the collection publishes: for each cell the "
+      "fewest that find, up to .05 of the 8 nearest, as much as the most that were measured");
 }
 
 std::optional<int32_t> LabelOf(const NamedTarget& target) {
@@ -254,7 +257,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   CellQueryOptions options = OptionsOf(query);
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  const bool chooses_items = options.items < 0;
+  const bool chooses_items = !query.cells.items.has_value();
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(query.collection, {.quality = chooses_items}));
   PM_RETURN_IF_ERROR(CheckPlanned(query, collection));

@@ -16,12 +16,12 @@
 
 namespace privatemail::client::cli {
 
-// Options of this scheme only. items: -1 if not given.
+// Options of this scheme only.
 struct CellsOptions {
   int64_t partition = 0;
   int64_t ask = 1;
   int64_t focus = 1;
-  int64_t items = -1;
+  std::optional<int64_t> items = {};  // by the published quality if absent
 };
 inline constexpr const char* kCellsFlags[] = {"--partition", "--ask", "--focus", "--items",
                                               "--own-anchors"};

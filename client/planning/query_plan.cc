@@ -38,11 +38,10 @@ MeasuredMean Mix(const MeasuredMean& first, const MeasuredMean& second, double w
           (1 - weight) * first.standard_error + weight * second.standard_error};
 }
 
-Estimate ToEstimate(const MeasuredMean& mean, int64_t queries) {
+Estimate ToEstimate(const MeasuredMean& mean) {
   constexpr double kNormal = 1.96, kRounding = .005;
-  // The variance of the measured mean, and that of the mean over new queries.
-  const double new_queries = static_cast<double>(queries) / kEstimateQueries;
-  const double half = kNormal * mean.standard_error * std::sqrt(1 + new_queries) + kRounding;
+  // Three times the variance of the measured mean: its own, and that of half as many new queries.
+  const double half = kNormal * std::sqrt(3.) * mean.standard_error + kRounding;
   return {mean.value, std::max(0., mean.value - half), std::min(1., mean.value + half)};
 }
 
@@ -67,8 +66,7 @@ absl::Status CheckWish(const PlanWish& wish) {
        {std::pair{"fidelity", wish.fidelity}, {"recall", wish.recall}}) {
     if (share.has_value()) PM_RETURN_IF_ERROR(CheckOpenUnitInterval(field, *share));
   }
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", wish.epsilon));
-  return CheckIntegerBetween("id_bytes", wish.id_bytes, 1, 1 << 16);
+  return CheckFinitePositive("epsilon", wish.epsilon);
 }
 
 // The measured numbers of items that are allowed, and the largest allowed between them.
@@ -134,22 +132,19 @@ Prediction Predict(const CellQuality& quality, const CellCost& cost, int64_t cel
     const auto mixed = [&](size_t count) {
       return Mix(at(partition.other, count), at(partition.own, count), own);
     };
-    return ToEstimate(Mix(mixed(upper - 1), mixed(upper), std::clamp(along, 0., 1.)),
-                      quality.queries);
+    return ToEstimate(Mix(mixed(upper - 1), mixed(upper), std::clamp(along, 0., 1.)));
   };
   return {.fidelity = mean(&MeasuredQuality::fidelity), .recall = mean(&MeasuredQuality::recall)};
 }
 
 int64_t DefaultItems(const CellQuality& quality, const CellCost& cost, int64_t cells) {
-  constexpr double kWorthIt = .05;
+  constexpr double kClose = .05;
   const auto fidelity = [&](int64_t items) {
     return Predict(quality, cost, cells, items).fidelity.value;
   };
-  for (auto items = quality.items.rbegin(); items != quality.items.rend(); ++items) {
-    if (*items / 2 < quality.items.front()) break;
-    if (fidelity(*items) - fidelity(*items / 2) >= kWorthIt) return *items;
-  }
-  return quality.items.back();
+  const double most = fidelity(quality.items.back());
+  return *std::find_if(quality.items.begin(), quality.items.end(),
+                       [&](int64_t items) { return fidelity(items) >= most - kClose; });
 }
 
 absl::StatusOr<QueryPlan> MakePlan(const PublicParameters& parameters, const CellQuality& quality,

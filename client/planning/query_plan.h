@@ -22,10 +22,8 @@ int64_t AnswerBytes(const PublicParameters& parameters, int64_t items, int64_t i
 // The most items whose answer takes at most so many bytes; 0: not even one.
 int64_t ItemsWithin(const PublicParameters& parameters, int64_t bytes, int64_t id_bytes);
 
-inline constexpr double kEstimateQueries = 2000;
-
-// In [0, 1]. 95 % interval for the mean over kEstimateQueries new queries like the gallery's items,
-// widened by the rounding of what is published.
+// In [0, 1]. 95 % interval for the mean over half as many new queries like the gallery's items as
+// the server measured, widened by the rounding of what is published.
 struct Estimate {
   double value = 0;
   double low = 0;
@@ -43,8 +41,7 @@ struct Prediction {
 // (PRIVACY.md section 5). Between measured numbers of items, linear in their logarithm.
 Prediction Predict(const CellQuality& quality, const CellCost& cost, int64_t cells, int64_t items);
 
-// The largest measured number of items that finds at least .05 more fidelity than half as many; if
-// there is none, the largest.
+// The fewest measured items whose fidelity is at most .05 below that of the most.
 int64_t DefaultItems(const CellQuality& quality, const CellCost& cost, int64_t cells);
 
 // Requirements on a query: guarantee, cost and retrieval quality.
@@ -53,10 +50,10 @@ struct PlanWish {
   int64_t max_bytes = std::numeric_limits<int64_t>::max() / 2;  // of the answer
   std::optional<double> fidelity = {};  // at least, in (0, 1); neither: the most that can be found
   std::optional<double> recall = {};
-  int64_t id_bytes = 24;  // of an item's id, which is not published: assumed
+  int64_t id_bytes = 24;  // of an item's id, positive; not published: assumed
 };
 
-// How a query asks, and what comes of it. Public: no target has a part in it.
+// The settings of a query, with its predicted quality and cost. Public: independent of any target.
 struct QueryPlan {
   CellCost cost;      // ask and focus 1
   int64_t cells = 0;  // K of the partition

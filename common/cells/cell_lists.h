@@ -54,7 +54,7 @@ class Demand {
   Eigen::RowVectorXf total_;
 };
 
-// What the lists of one partition are made of.
+// The items of one partition and the demand for them, from which its lists are made.
 struct PartitionDemand {
   ItemCells item_cells;  // of the gallery
   Demand demand;

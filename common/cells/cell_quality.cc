@@ -19,7 +19,7 @@ absl::Status CheckAscending(absl::string_view field, const std::vector<Number>& 
   }
   if (numbers.size() >= 2) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be at least 2 numbers, but are ", numbers.size()));
+      absl::StrCat(field, " must have at least 2 numbers, but has ", numbers.size()));
 }
 
 absl::Status CheckMeans(absl::string_view field, const std::vector<MeasuredQuality>& means,
@@ -45,10 +45,13 @@ absl::Status Validate(const CellQuality& quality, size_t partitions) {
         "quality.queries must be at least ", kMinQualityQueries, ", but is ", quality.queries));
   }
   PM_RETURN_IF_ERROR(CheckAscending("quality.items", quality.items));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("quality.items", quality.items.back(), 1, kMaxQualityItems));
   PM_RETURN_IF_ERROR(CheckAscending("quality.epsilons", quality.epsilons));
   if (quality.partitions.size() != partitions) {
-    return absl::InvalidArgumentError(absl::StrCat("quality.partitions must be ", partitions,
-                                                   ", but are ", quality.partitions.size()));
+    return absl::InvalidArgumentError(absl::StrCat("quality.partitions must have ", partitions,
+                                                   " partitions, but has ",
+                                                   quality.partitions.size()));
   }
   const size_t means = quality.items.size() * quality.epsilons.size();
   for (const PartitionQuality& partition : quality.partitions) {

@@ -1,4 +1,4 @@
-// What queries for cells find in a gallery, as its server measures it.
+// Retrieval quality of queries for cells, as a server measures it on its own gallery.
 #ifndef PRIVATEMAIL_COMMON_CELLS_CELL_QUALITY_H_
 #define PRIVATEMAIL_COMMON_CELLS_CELL_QUALITY_H_
 
@@ -11,6 +11,8 @@ namespace privatemail {
 
 // Matches of a measured query: those of the returned items that are nearest to it by their codes.
 inline constexpr int64_t kQualityMatches = 8;
+// Largest measured number of returned items.
+inline constexpr int64_t kMaxQualityItems = 1 << 14;
 // With fewer sampled queries nothing is published.
 inline constexpr int64_t kMinQualityQueries = 1000;
 
@@ -36,14 +38,17 @@ struct PartitionQuality {
 // PublicParameters::publish_quality.
 struct CellQuality {
   int64_t queries = 0;           // sampled items
-  std::vector<int64_t> items;    // numbers of returned items, ascending
+  std::vector<int64_t> items;    // numbers of returned items, ascending, at most kMaxQualityItems
   std::vector<double> epsilons;  // of lists (ListEpsilons), ascending
   std::vector<PartitionQuality> partitions;
 };
 
-// INVALID_ARGUMENT naming the field: `quality` is not one of `partitions` partitions, a number or
-// epsilon is not positive or does not ascend, there are fewer than kMinQualityQueries queries, or a
-// mean or error is not in [0, 1].
+// INVALID_ARGUMENT naming the field:
+// - fewer than kMinQualityQueries queries
+// - fewer than two numbers of items or epsilons, or one that is not positive, does not ascend or is
+//   too large
+// - a number of partitions other than `partitions`, or of means other than epsilons x items
+// - a mean or error outside [0, 1]
 absl::Status Validate(const CellQuality& quality, size_t partitions);
 
 }  // namespace privatemail

@@ -60,10 +60,11 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 }  // namespace
 
 uint32_t RequiredLevel(const PublicParameters& parameters) {
+  if (parameters.publish_quality) return 2;
   const EmbeddingSettings& settings = parameters.settings;
-  const bool old = settings.label_graph != LabelGraphKind::kBalanced &&
-                   settings.start == StartKind::kRandom && !parameters.publish_quality;
-  return old ? 0 : kParametersLevel;
+  const bool old =
+      settings.label_graph != LabelGraphKind::kBalanced && settings.start == StartKind::kRandom;
+  return old ? 0 : 1;
 }
 
 v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }

@@ -13,7 +13,7 @@
 namespace privatemail {
 
 // GetCollectionRequest.parameters_level of this code.
-inline constexpr uint32_t kParametersLevel = 1;
+inline constexpr uint32_t kParametersLevel = 2;
 // The level that a client needs to understand the parameters.
 uint32_t RequiredLevel(const PublicParameters& parameters);
 

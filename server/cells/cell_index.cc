@@ -9,7 +9,6 @@
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
 #include "common/items/item_code.h"
-#include "server/cells/quality_measurement.h"
 
 namespace privatemail::server {
 namespace {
@@ -94,14 +93,13 @@ int64_t CountRowsPerBlock(const Gallery& gallery, int64_t code_bytes, bool with_
 }  // namespace
 
 CellIndex::CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-                     CellCoordinates coordinates, std::optional<CellQuality> quality)
+                     CellCoordinates coordinates)
     : gallery_(std::move(gallery)),
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
       code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
       embedding_version_(coordinates.embedding_version),
       anchor_coordinates_(std::move(coordinates.anchors)),
-      quality_(std::move(quality)),
       rows_per_block_(CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), false)),
       rows_per_block_with_payloads_(
           CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), true)),
@@ -120,7 +118,8 @@ CellIndex::CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, s
 std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& parameters,
                                                    const Anchors& anchors, Gallery gallery,
                                                    const std::atomic<bool>& stopped,
-                                                   std::optional<CellCoordinates> coordinates) {
+                                                   std::optional<CellCoordinates> coordinates,
+                                                   QualitySample* sample) {
   const FloatMatrix items = UnitRows(std::exchange(gallery.features, {}));
   const Matrix unit_anchors = UnitRows(anchors.features).cast<double>();
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
@@ -141,15 +140,16 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
   CellCoordinates sent = std::move(coordinates).value_or(CellCoordinates{});
   std::string codes =
       Encode(parameters, parameters.SendsCoordinates() ? sent.items : items, stopped);
-  std::optional<CellQuality> quality;
-  if (parameters.publish_quality && !stopped) {
-    quality = MeasureQuality(
-        {parameters, items, gallery.labels, codes, queries, nearest, partitions}, stopped);
-  }
   if (stopped) return nullptr;
-  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
-                                                        std::move(codes), std::move(sent),
-                                                        std::move(quality)));
+  if (sample != nullptr) *sample = SampleQueries(items, queries, nearest);
+  return std::shared_ptr<const CellIndex>(
+      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes), std::move(sent)));
+}
+
+std::optional<CellQuality> CellIndex::Measure(const PublicParameters& parameters,
+                                              const QualitySample& sample,
+                                              absl::FunctionRef<bool()> stopped) const {
+  return MeasureQuality({parameters, gallery_.labels, codes_, partitions_}, sample, stopped);
 }
 
 int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t items) {
@@ -165,11 +165,11 @@ int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t it
   // CellCoordinates, which the codes copy.
   const int64_t of_coordinates =
       parameters.SendsCoordinates() ? parameters.settings.embedding_dim * kValue : 0;
-  return items * (of_item + ItemCodeBytes(parameters) + of_coordinates +
-                  partitions * of_item_in_partition) +
-         QueryCount(items, dim) * (of_query + partitions * of_query_in_partition) +
-         parameters.anchor_count * of_coordinates +
-         (parameters.publish_quality ? MemoryToMeasure(parameters, items) : 0);
+  const int64_t create = items * (of_item + ItemCodeBytes(parameters) + of_coordinates +
+                                  partitions * of_item_in_partition) +
+                         QueryCount(items, dim) * (of_query + partitions * of_query_in_partition) +
+                         parameters.anchor_count * of_coordinates;
+  return parameters.publish_quality ? std::max(create, MemoryToMeasure(parameters, items)) : create;
 }
 
 absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t cell, double epsilon,

@@ -18,6 +18,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
+#include "server/cells/quality_measurement.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
@@ -52,8 +53,8 @@ class CellIndex {
     auto operator<=>(const BlockKey&) const = default;
   };
 
-  // Indexes a gallery of n items. O(sample n d) time, and that of MeasureQuality if
-  // parameters.publish_quality.
+  // Indexes a gallery of n items. O(sample n d) time.
+  //   sample:       filled with queries for Measure, unless null.
   //   parameters:   have a code and at least one partition.
   //   stopped:      polled; null is returned once it is true.
   //   coordinates:  given exactly if the code is `none`: they replace the codes.
@@ -66,9 +67,17 @@ class CellIndex {
   // A sample of the items serves as known queries; all of a small gallery.
   static std::shared_ptr<const CellIndex> Create(
       const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
-      const std::atomic<bool>& stopped, std::optional<CellCoordinates> coordinates = std::nullopt);
+      const std::atomic<bool>& stopped, std::optional<CellCoordinates> coordinates = std::nullopt,
+      QualitySample* sample = nullptr);
 
-  // Bytes that Create takes for this many items in addition to the gallery.
+  // The index's retrieval quality, as MeasureQuality. parameters: those of the index, with a code
+  // of features.
+  std::optional<CellQuality> Measure(const PublicParameters& parameters,
+                                     const QualitySample& sample,
+                                     absl::FunctionRef<bool()> stopped) const;
+
+  // Bytes that Create takes for this many items in addition to the gallery, or, if that is more and
+  // parameters.publish_quality, that Measure takes.
   static int64_t MemoryToCreate(const PublicParameters& parameters, int64_t items);
 
   int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
@@ -77,8 +86,6 @@ class CellIndex {
   // The embedding of the coordinates; 0 and an empty matrix if there are codes.
   uint64_t embedding_version() const { return embedding_version_; }
   const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
-  // Set if parameters.publish_quality and the gallery has enough items.
-  const std::optional<CellQuality>& quality() const { return quality_; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
   // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes
@@ -127,7 +134,7 @@ class CellIndex {
   };
 
   CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-            CellCoordinates coordinates, std::optional<CellQuality> quality);
+            CellCoordinates coordinates);
 
   // At least `length` rows.
   absl::StatusOr<List> ListFor(size_t partition, uint32_t cell, double epsilon, int64_t length,
@@ -139,7 +146,6 @@ class CellIndex {
   size_t code_bytes_;
   const uint64_t embedding_version_;
   const FloatMatrix anchor_coordinates_;
-  const std::optional<CellQuality> quality_;
   const int64_t rows_per_block_;
   const int64_t rows_per_block_with_payloads_;
   // A prefix of a list is the shorter list, so one entry serves all lengths up to its own.

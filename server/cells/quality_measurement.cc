@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "common/items/item_code.h"
@@ -12,23 +15,21 @@ namespace privatemail::server {
 namespace {
 
 constexpr int64_t kMaxQueries = 4000;
-constexpr int64_t kMaxListLength = 1 << 14;
-constexpr int64_t kOtherCells = 3;  // that each query requests beside its own
+constexpr uint64_t kSeed = 1;  // of the sample and of the other cells
 constexpr int64_t kQueriesAtOnce = 64;
 
 // From kQualityMatches to half the gallery in steps of a factor sqrt(2).
 std::vector<int64_t> ItemCounts(int64_t gallery) {
   std::vector<int64_t> counts;
-  for (double count = kQualityMatches; count <= static_cast<double>(kMaxListLength);
-       count *= std::sqrt(2.)) {
-    if (std::llround(count) > gallery / 2) break;
-    counts.push_back(std::llround(count));
+  for (int step = 0;; ++step) {
+    const int64_t count = std::llround(kQualityMatches * std::exp2(step / 2.));
+    if (count > std::min(gallery / 2, kMaxQualityItems)) return counts;
+    counts.push_back(count);
   }
-  return counts;
 }
 
-// A mean of values in [0, 1] and its standard error.
-class Mean {
+// Of values in [0, 1].
+class RunningMean {
  public:
   void Add(double value) {
     ++count_;
@@ -46,22 +47,18 @@ class Mean {
   double count_ = 0, sum_ = 0, squares_ = 0;
 };
 
-struct Found {
+// Of one request.
+struct RetrievalStats {
   float fidelity = 0;
   float recall = 0;
-
-  void Add(const Found& more) {
-    fidelity += more.fidelity;
-    recall += more.recall;
-  }
 };
 
 struct QualityMean {
-  Mean fidelity, recall;
+  RunningMean fidelity, recall;
 
-  void Add(const Found& found, float scale) {
-    fidelity.Add(found.fidelity * scale);
-    recall.Add(found.recall * scale);
+  void Add(const RetrievalStats& found) {
+    fidelity.Add(found.fidelity);
+    recall.Add(found.recall);
   }
   MeasuredQuality Rounded() const {
     return {.fidelity = fidelity.Rounded(), .recall = recall.Rounded()};
@@ -78,8 +75,8 @@ class Matches {
     for (; at > 0 && distance < matches_[at - 1].distance; --at) matches_[at] = matches_[at - 1];
     matches_[at] = {distance, is_nearest, has_class};
   }
-  Found Count() const {
-    Found found;
+  RetrievalStats Stats() const {
+    RetrievalStats found;
     for (size_t i = 0; i < count_; ++i) {
       if (matches_[i].is_nearest) found.fidelity += 1.F / kQualityMatches;
       if (matches_[i].has_class) found.recall = 1;
@@ -106,7 +103,7 @@ struct Request {
 class PartitionMeasurement {
  public:
   PartitionMeasurement(const MeasuredGallery& gallery, const PartitionDemand& partition,
-                       const std::vector<size_t>& sample, const CellQuality& quality)
+                       const QualitySample& sample, const CellQuality& quality)
       : gallery_(gallery),
         partition_(partition),
         sample_(sample),
@@ -114,24 +111,19 @@ class PartitionMeasurement {
         epsilons_(quality.epsilons),
         means_(counts_.size() * epsilons_.size()),
         own_(means_),
-        others_(sample.size() * means_),
-        other_cells_(std::min(kOtherCells, partition.demand.cells() - 1)),
+        other_(means_),
         column_(gallery.labels.size(), -1),
         rank_(gallery.labels.size(), kFar) {}
 
-  PartitionQuality Measure(const std::atomic<bool>& stopped) {
-    const std::vector<std::vector<Request>> requests = DealRequests();
-    for (size_t cell = 0; cell < requests.size() && !stopped; ++cell) {
-      MeasureCell(static_cast<int64_t>(cell), requests[cell]);
+  PartitionQuality Measure(absl::FunctionRef<bool()> stopped) {
+    const std::vector<std::vector<Request>> requests = ChooseRequests();
+    for (size_t cell = 0; cell < requests.size() && !stopped(); ++cell) {
+      MeasureCell(static_cast<int64_t>(cell), requests[cell], stopped);
     }
     PartitionQuality quality;
     for (size_t mean = 0; mean < means_; ++mean) {
-      QualityMean other;
-      for (size_t query = 0; query < sample_.size(); ++query) {
-        other.Add(others_[query * means_ + mean], 1 / static_cast<float>(other_cells_));
-      }
       quality.own.push_back(own_[mean].Rounded());
-      quality.other.push_back(other.Rounded());
+      quality.other.push_back(other_[mean].Rounded());
     }
     return quality;
   }
@@ -150,28 +142,24 @@ class PartitionMeasurement {
     float demand;
   };
 
-  int64_t RowOf(size_t query) const {
-    return static_cast<int64_t>(gallery_.queries[sample_[query]]);
-  }
-
-  // By cell. The other cells of all queries together take each distance from the own cell, in the
-  // arbitrary numbers of cells, equally often.
-  std::vector<std::vector<Request>> DealRequests() const {
+  // By cell: each query's own and one of the others.
+  std::vector<std::vector<Request>> ChooseRequests() const {
     const int64_t cells = partition_.demand.cells();
     std::vector<std::vector<Request>> requests(static_cast<size_t>(cells));
-    int64_t turn = 0;
-    for (size_t query = 0; query < sample_.size(); ++query) {
-      const int64_t own = partition_.item_cells.cells[static_cast<size_t>(RowOf(query))];
+    // In a regular order other cells could coincide with the order of the items.
+    std::mt19937_64 random(kSeed);
+    std::uniform_int_distribution<int64_t> offset(1, cells - 1);
+    for (size_t query = 0; query < sample_.rows.size(); ++query) {
+      const auto row = static_cast<size_t>(sample_.rows[query]);
+      const int64_t own = partition_.item_cells.cells[row];
       requests[static_cast<size_t>(own)].push_back({query, true});
-      for (int64_t i = 0; i < other_cells_; ++i, ++turn) {
-        const int64_t other = (own + 1 + turn % (cells - 1)) % cells;
-        requests[static_cast<size_t>(other)].push_back({query, false});
-      }
+      requests[static_cast<size_t>((own + offset(random)) % cells)].push_back({query, false});
     }
     return requests;
   }
 
-  void MeasureCell(int64_t cell, const std::vector<Request>& requests) {
+  void MeasureCell(int64_t cell, const std::vector<Request>& requests,
+                   absl::FunctionRef<bool()> stopped) {
     if (requests.empty()) return;
     std::vector<List> lists;
     std::vector<int64_t> rows;  // of all lists
@@ -179,6 +167,7 @@ class PartitionMeasurement {
     // Beside what is scored, the query itself and the items that its vote may have promoted.
     const int64_t length = std::min(items, counts_.back() + 1 + Demand::kRanks);
     for (const double epsilon : epsilons_) {
+      if (stopped()) return;
       List& list =
           lists.emplace_back(List{{partition_.demand, partition_.item_cells, cell, epsilon}, {}});
       list.rows = list.order.First(length);
@@ -191,7 +180,7 @@ class PartitionMeasurement {
     }
     const FloatMatrix decoded = Decode(rows);
     const absl::Span<const Request> all(requests);
-    for (size_t begin = 0; begin < all.size(); begin += kQueriesAtOnce) {
+    for (size_t begin = 0; begin < all.size() && !stopped(); begin += kQueriesAtOnce) {
       MeasureRequests(lists, decoded, all.subspan(begin, kQueriesAtOnce));
     }
     for (const int64_t row : rows) column_[static_cast<size_t>(row)] = -1;
@@ -208,10 +197,10 @@ class PartitionMeasurement {
 
   void MeasureRequests(const std::vector<List>& lists, const FloatMatrix& decoded,
                        absl::Span<const Request> requests) {
-    std::vector<int64_t> rows;
-    for (const Request& request : requests) rows.push_back(RowOf(request.query));
+    std::vector<size_t> queries;
+    for (const Request& request : requests) queries.push_back(request.query);
     // Squared distances less the query's own square.
-    FloatMatrix distances = -2 * gallery_.features(rows, Eigen::all) * decoded.transpose();
+    FloatMatrix distances = -2 * sample_.features(queries, Eigen::all) * decoded.transpose();
     distances.rowwise() += decoded.rowwise().squaredNorm().transpose();
     for (size_t i = 0; i < requests.size(); ++i) {
       for (size_t epsilon = 0; epsilon < lists.size(); ++epsilon) {
@@ -223,8 +212,8 @@ class PartitionMeasurement {
 
   // Visits the list as it is without the query.
   void Score(const List& list, const float* distances, const Request& request, size_t first_mean) {
-    const int64_t itself = RowOf(request.query);
-    const std::vector<int64_t>& nearest = gallery_.nearest[sample_[request.query]];
+    const int64_t itself = sample_.rows[request.query];
+    const std::vector<int64_t>& nearest = sample_.nearest[request.query];
     Mark(itself, nearest);
     const std::vector<float>& weights = WeightsOf(nearest.size());
     const float share = request.own ? 1 : list.order.other();
@@ -238,7 +227,7 @@ class PartitionMeasurement {
                   gallery_.labels[static_cast<size_t>(row)] ==
                       gallery_.labels[static_cast<size_t>(itself)]);
       if (++visited != counts_[count]) return;
-      Record(request, first_mean + count, matches.Count());
+      Record(request, first_mean + count, matches.Stats());
       ++count;
     };
     for (const int64_t row : list.rows) {
@@ -272,12 +261,8 @@ class PartitionMeasurement {
     demoted_.insert(at, demoted);
   }
 
-  void Record(const Request& request, size_t mean, const Found& found) {
-    if (request.own) {
-      own_[mean].Add(found, 1);
-    } else {
-      others_[request.query * means_ + mean].Add(found);
-    }
+  void Record(const Request& request, size_t mean, const RetrievalStats& found) {
+    (request.own ? own_ : other_)[mean].Add(found);
   }
 
   void Mark(int64_t itself, const std::vector<int64_t>& nearest) {
@@ -298,44 +283,53 @@ class PartitionMeasurement {
 
   const MeasuredGallery& gallery_;
   const PartitionDemand& partition_;
-  const std::vector<size_t>& sample_;  // of gallery_.queries
+  const QualitySample& sample_;
   const std::vector<int64_t>& counts_;
   const std::vector<double>& epsilons_;
   const size_t means_;
   std::vector<QualityMean> own_;
-  std::vector<Found> others_;  // sums over other_cells_, by query and mean
-  const int64_t other_cells_;
+  std::vector<QualityMean> other_;
   std::vector<int32_t> column_;  // of each row among those that are decoded; -1: none
   std::vector<int8_t> rank_;     // of each row among the query's nearest; kFar, kItself
   std::vector<Demoted> demoted_;
   std::vector<float> weights_;
 };
 
-// Evenly spaced.
-std::vector<size_t> Sample(size_t queries) {
-  const size_t count = std::min<size_t>(queries, kMaxQueries);
-  std::vector<size_t> sample;
-  for (size_t i = 0; i < count; ++i) sample.push_back(i * queries / count);
-  return sample;
-}
-
 }  // namespace
 
 int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items) {
   constexpr int64_t kValue = sizeof(float), kRow = sizeof(int64_t);
   const int64_t epsilons = std::ssize(ListEpsilons());
-  const int64_t listed = std::min(items, epsilons * kMaxListLength);  // rows of a cell's lists
-  const int64_t means = epsilons * std::ssize(ItemCounts(items));
-  return epsilons * items * kValue + epsilons * kMaxListLength * kRow +
-         listed * (2 * parameters.feature_dim + kQueriesAtOnce) * kValue +
-         kMaxQueries * means * static_cast<int64_t>(sizeof(Found));
+  const int64_t length = std::min(items, kMaxQualityItems + 1 + Demand::kRanks);  // of a list
+  const int64_t listed = std::min(items, epsilons * length);  // rows of a cell's lists
+  // Orders, the rows of one while it is sorted, columns and ranks; lists; codes of their rows,
+  // twice decoded, and distances; the sample.
+  return items * (epsilons * kValue + kRow + kValue + 1) + epsilons * length * kRow +
+         listed * (ItemCodeBytes(parameters) +
+                   (2 * parameters.feature_dim + kQueriesAtOnce) * kValue + kRow) +
+         kMaxQueries * (parameters.feature_dim * kValue + Demand::kRanks * kRow);
+}
+
+QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen::Index>& queries,
+                            const std::vector<std::vector<int64_t>>& nearest) {
+  std::vector<size_t> all(queries.size()), chosen;
+  std::iota(all.begin(), all.end(), 0);
+  std::sample(all.begin(), all.end(), std::back_inserter(chosen), kMaxQueries,
+              std::mt19937_64(kSeed));
+  QualitySample sample;
+  for (const size_t query : chosen) {
+    sample.rows.push_back(queries[query]);
+    sample.nearest.push_back(nearest[query]);
+  }
+  sample.features = features(sample.rows, Eigen::all);
+  return sample;
 }
 
 std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
-                                          const std::atomic<bool>& stopped) {
-  const std::vector<size_t> sample = Sample(gallery.queries.size());
-  if (std::ssize(sample) < kMinQualityQueries) return std::nullopt;
-  CellQuality quality{.queries = std::ssize(sample),
+                                          const QualitySample& sample,
+                                          absl::FunctionRef<bool()> stopped) {
+  if (std::ssize(sample.rows) < kMinQualityQueries) return std::nullopt;
+  CellQuality quality{.queries = std::ssize(sample.rows),
                       .items = ItemCounts(std::ssize(gallery.labels)),
                       .epsilons = ListEpsilons(),
                       .partitions = {}};
@@ -343,7 +337,7 @@ std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
     quality.partitions.push_back(
         PartitionMeasurement(gallery, partition, sample, quality).Measure(stopped));
   }
-  if (stopped) return std::nullopt;
+  if (stopped()) return std::nullopt;
   return quality;
 }
 

@@ -2,11 +2,11 @@
 #ifndef PRIVATEMAIL_SERVER_CELLS_QUALITY_MEASUREMENT_H_
 #define PRIVATEMAIL_SERVER_CELLS_QUALITY_MEASUREMENT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
@@ -16,27 +16,38 @@
 
 namespace privatemail::server {
 
+// A random sample of a gallery's known queries, at most 4,000.
+struct QualitySample {
+  std::vector<int64_t> rows;                  // of the gallery
+  FloatMatrix features;                       // their unit rows
+  std::vector<std::vector<int64_t>> nearest;  // their nearest other rows, Demand::kRanks of them
+};
+
+// features: unit rows of the gallery. nearest: of each of `queries`, ascending rows. Deterministic.
+QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen::Index>& queries,
+                            const std::vector<std::vector<int64_t>>& nearest);
+
 // A gallery of n items with a code of features, as a cell index answers for it.
 struct MeasuredGallery {
   const PublicParameters& parameters;
-  const FloatMatrix& features;         // n unit rows
   const std::vector<int32_t>& labels;  // n
   absl::string_view codes;             // n
-  // The known queries of the demand: ascending rows, and their nearest other rows.
-  const std::vector<Eigen::Index>& queries;
-  const std::vector<std::vector<int64_t>>& nearest;
   absl::Span<const PartitionDemand> partitions;
 };
 
-// Sampled items query their own cell and up to three others of each partition. So that no item
-// votes for the list it is scored on, each query's list is that of the gallery without it: it is no
-// item, and its share of the demand is taken away (leave-one-out, which keeps all but one of the
-// votes that a list for a searcher has). nullopt: fewer than kMinQualityQueries, or stopped.
-//
-// One core, for at most 4,000 queries, lists to length m (half the gallery, at most 16,384) and K
-// cells: O(K n) for the lists of each epsilon, O(d m) for each query.
+// The sampled queries request their own cell and another one, drawn at random, of each partition.
+// - Leave-one-out: no item votes for a list that it is scored on. Its row and its own votes are
+// taken
+//   out of each of its lists; the votes that others cast for it lapse. So a list keeps all but one
+//   of the voters that a list for a searcher has.
+// - Deterministic, on one core. `stopped` is polled many times a second.
+// - nullopt: fewer than kMinQualityQueries, or stopped.
+// - K cells, P partitions, lists to length m (half the gallery, at most kMaxQualityItems) for each
+// of
+//   19 epsilons: O(P K 19 n) time for the lists and, for each query, O(2 P 19 m d).
 std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
-                                          const std::atomic<bool>& stopped);
+                                          const QualitySample& sample,
+                                          absl::FunctionRef<bool()> stopped);
 
 // Approximate bytes that it takes for a gallery of so many items.
 int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items);

@@ -52,12 +52,13 @@ void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
   });
   if (!view.has_cells()) return;
   queue_.Add([this, weak = std::weak_ptr(entry)](const std::atomic<bool>& stopped) {
-    if (const auto locked = weak.lock()) PrepareCells(locked.get(), stopped);
+    if (const auto locked = weak.lock()) PrepareCells(locked, stopped);
   });
 }
 
-void CellsPreparer::PrepareCells(Entry* entry, const std::atomic<bool>& stopped) {
-  std::optional<CollectionView> view = registry_->BeginCells(entry);
+void CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry,
+                                 const std::atomic<bool>& stopped) {
+  std::optional<CollectionView> view = registry_->BeginCells(entry.get());
   if (!view.has_value()) return;
   const std::string name = view->published->name;
   absl::Status outcome;
@@ -71,11 +72,11 @@ void CellsPreparer::PrepareCells(Entry* entry, const std::atomic<bool>& stopped)
     problem = absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
                                                   " could not be built: ", outcome.message()));
   }
-  registry_->EndCells(entry, problem);
+  registry_->EndCells(entry.get(), problem);
 }
 
-absl::Status CellsPreparer::BuildCells(Entry* entry, CollectionView view,
-                                       const std::atomic<bool>& stopped) {
+absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry,
+                                       CollectionView view, const std::atomic<bool>& stopped) {
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
   const int64_t memory = registry_->options().cells_memory;
@@ -94,10 +95,35 @@ absl::Status CellsPreparer::BuildCells(Entry* entry, CollectionView view,
                         RestrictToEmbedding(*view.retriever, view.hidden.get(), &gallery));
     view = {};
   }
-  const std::shared_ptr<const CellIndex> cells = CellIndex::Create(
-      parameters, published->anchors, std::move(gallery), stopped, std::move(coordinates));
-  if (cells != nullptr) registry_->InstallCells(entry, cells);  // null: stopped
+  QualitySample sample;
+  const std::shared_ptr<const CellIndex> cells =
+      CellIndex::Create(parameters, published->anchors, std::move(gallery), stopped,
+                        std::move(coordinates), parameters.publish_quality ? &sample : nullptr);
+  if (cells == nullptr) return absl::OkStatus();  // stopped
+  registry_->InstallCells(entry.get(), cells);
+  if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
   return absl::OkStatus();
+}
+
+void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
+                                   const std::shared_ptr<const CellIndex>& cells,
+                                   QualitySample sample) {
+  const auto shared = std::make_shared<const QualitySample>(std::move(sample));
+  measurements_.Add([this, weak = std::weak_ptr(entry), weak_cells = std::weak_ptr(cells),
+                     shared](const std::atomic<bool>& stopped) {
+    const auto locked = weak.lock();
+    const auto measured = weak_cells.lock();
+    if (locked == nullptr || measured == nullptr) return;
+    const auto obsolete = [&] {
+      return stopped || registry_->IsRemoved(*locked) ||
+             registry_->ViewOf(*locked).cells != measured;
+    };
+    std::optional<CellQuality> quality =
+        measured->Measure(registry_->ViewOf(*locked).published->parameters, *shared, obsolete);
+    if (!quality.has_value()) return;
+    registry_->InstallQuality(locked.get(), measured.get(),
+                              std::make_shared<const CellQuality>(*std::move(quality)));
+  });
 }
 
 absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,

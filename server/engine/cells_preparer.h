@@ -18,25 +18,32 @@
 namespace privatemail::server {
 
 // Completes an installed embedding in the background: an approximate index, until which the exact
-// one answers, and a cell index of the items stored by then. Thread-safe.
+// one answers, and a cell index of the items stored by then, whose quality is measured afterwards
+// if the collection publishes it. Thread-safe.
 class CellsPreparer {
  public:
   // Both must outlive it.
   CellsPreparer(Store* store, CollectionRegistry* registry) : store_(store), registry_(registry) {}
 
-  // Queues both jobs for the current retriever.
+  // Queues these jobs for the current retriever.
   void Schedule(const CollectionRegistry::EntryPtr& entry);
 
  private:
   using Entry = CollectionRegistry::Entry;
 
   // Records a failure in the view; throws nothing.
-  void PrepareCells(Entry* entry, const std::atomic<bool>& stopped);
-  absl::Status BuildCells(Entry* entry, CollectionView view, const std::atomic<bool>& stopped);
+  void PrepareCells(const CollectionRegistry::EntryPtr& entry, const std::atomic<bool>& stopped);
+  absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
+                          const std::atomic<bool>& stopped);
+  // Queues it. Ends early if other cells are installed or the collection is removed.
+  void MeasureQuality(const CollectionRegistry::EntryPtr& entry,
+                      const std::shared_ptr<const CellIndex>& cells, QualitySample sample);
 
   Store* const store_;
   CollectionRegistry* const registry_;
-  BackgroundQueue queue_;  // last: its jobs use the other members
+  // Last: their jobs use the other members. Of their own, because measurements can take minutes.
+  BackgroundQueue measurements_;
+  BackgroundQueue queue_;
 };
 
 // Removes items from the gallery that the embedding does not have or that are hidden there (null:

@@ -232,9 +232,16 @@ void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const 
       hidden = AddHiddenRows(*cells, deletion.ids, hidden);
     }
     former = std::exchange(view.cells, cells);
+    view.quality = nullptr;
     view.hidden_in_cells = std::move(hidden);
     return;
   }
+}
+
+void CollectionRegistry::InstallQuality(Entry* entry, const CellIndex* cells,
+                                        std::shared_ptr<const CellQuality> quality) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (entry->view.cells.get() == cells) entry->view.quality = std::move(quality);
 }
 
 void CollectionRegistry::EndCells(Entry* entry, const absl::Status& problem) {

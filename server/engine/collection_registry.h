@@ -79,6 +79,9 @@ class CollectionRegistry {
   std::optional<CollectionView> BeginCells(Entry* entry);
   void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells);
   void EndCells(Entry* entry, const absl::Status& problem);
+  // Publishes the quality of `cells` unless they have been replaced.
+  void InstallQuality(Entry* entry, const CellIndex* cells,
+                      std::shared_ptr<const CellQuality> quality);
 
   // Removes collections that are not in `states`, and returns the states that are not here.
   std::vector<CollectionState> RemoveUnlisted(const std::vector<CollectionState>& states);

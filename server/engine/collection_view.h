@@ -30,6 +30,7 @@ struct CollectionView {
   std::shared_ptr<const HiddenRows> hidden;           // deleted rows of `retriever`; null: none
   std::shared_ptr<const CellIndex> cells;             // null until it is built, and without cells
   std::shared_ptr<const HiddenRows> hidden_in_cells;  // deleted rows of `cells`; null: none
+  std::shared_ptr<const CellQuality> quality;         // of `cells`; null until it is measured
   uint64_t items = 0;                                 // stored, embedded or not
   uint64_t latest_version = 0;                        // last change of the store that it includes
   absl::Status cells_problem;  // why the last attempt to build `cells` failed

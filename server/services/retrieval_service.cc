@@ -126,14 +126,23 @@ absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& r
       " is not here yet: this daemon has version ", retriever.version(), "; send it again"));
 }
 
+// Quality is measured again when cells are prepared; until then it is of deleted items as well.
+bool IsQualityCurrent(const CollectionView& view) {
+  constexpr int64_t kMaxDeletedShare = 20;  // a twentieth
+  if (view.quality == nullptr) return false;
+  const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+  return kMaxDeletedShare * hidden <= view.cells->items();
+}
+
 // Older clients would take the parameters for damaged.
 absl::Status CheckLevel(const v1::GetCollectionRequest& request,
                         const PublicParameters& parameters) {
   if (request.parameters_level() >= RequiredLevel(parameters)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("collection ", request.collection(),
-                   " has the label graph balanced, the start classes or published quality, which "
-                   "this client does not know: upgrade the client"));
+      absl::StrCat("collection ", request.collection(), " has ",
+                   parameters.publish_quality ? "published quality"
+                                              : "the label graph balanced or the start classes",
+                   ", which this client does not know: upgrade the client"));
 }
 
 }  // namespace
@@ -146,8 +155,8 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters));
         CollectionToProto(view, answer);
-        if (message.with_quality() && view.cells != nullptr && view.cells->quality()) {
-          ToProto(*view.cells->quality(), answer->mutable_quality());
+        if (message.with_quality() && IsQualityCurrent(view)) {
+          ToProto(*view.quality, answer->mutable_quality());
         }
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
         // Counting by kind reads every item, so it needs a writing key.

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "privatemail/v1/retrieval.grpc.pb.h"
@@ -134,10 +132,5 @@ int Measure(const char* self, int items) {
 
 int main(int argc, char** argv) {
   using namespace privatemail::e2e;
-  if (argc == 5 && std::strcmp(argv[1], "echo") == 0) {
-    Memory memory(std::strtoul(argv[4], nullptr, 10));
-    return RunServer(&memory, argv[2], argv[3]);
-  }
-  if (argc != 2) return 2;
-  return Measure(argv[0], std::atoi(argv[1]));
+  return RunBenchmark<Memory>(argc, argv, &Measure);
 }

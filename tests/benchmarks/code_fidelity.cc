@@ -34,7 +34,7 @@
 namespace privatemail {
 namespace {
 
-using namespace client;  // NOLINT: forecasts and placement
+using namespace client;  // NOLINT: placement
 using namespace server;  // NOLINT: lists and embeddings
 
 constexpr int64_t kMatches = 8;

@@ -12,8 +12,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -160,10 +158,5 @@ int Measure(const char* self, int items) {
 
 int main(int argc, char** argv) {
   using namespace privatemail::e2e;
-  if (argc == 5 && std::strcmp(argv[1], "echo") == 0) {
-    Echo echo(std::strtoul(argv[4], nullptr, 10));
-    return RunServer(&echo, argv[2], argv[3]);
-  }
-  if (argc != 2) return 2;
-  return Measure(argv[0], std::atoi(argv[1]));
+  return RunBenchmark<Echo>(argc, argv, &Measure);
 }

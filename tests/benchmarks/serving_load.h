@@ -7,6 +7,7 @@
 #include <grpcpp/impl/service_type.h>
 #include <sys/types.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,16 @@ grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
 // Serves with TLS on a free port until killed; prints the address.
 int RunServer(grpc::Service* service, const std::string& certificate, const std::string& key);
+
+// `main` of a benchmark: "echo CERTIFICATE KEY BYTES" runs the baseline, "ITEMS" measures.
+template <typename Baseline>
+int RunBenchmark(int argc, char** argv, int (*measure)(const char* program, int items)) {
+  if (argc == 5 && std::string(argv[1]) == "echo") {
+    Baseline baseline(std::strtoul(argv[4], nullptr, 10));
+    return RunServer(&baseline, argv[2], argv[3]);
+  }
+  return argc == 2 ? measure(argv[0], std::atoi(argv[1])) : 2;
+}
 
 // Reads the address that RunServer prints.
 std::string AddressOf(Program* program);

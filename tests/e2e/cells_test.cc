@@ -232,7 +232,8 @@ TEST_F(Cells, PlanWithoutPublishedQualitySaysWhy) {
   ExpectRefused(Query("1", {"--epsilon", "1"}), "INVALID_ARGUMENT",
                 {"--items must be given", "--publish-quality"});
   Answer(Create("few", "anchors", {"--cells", "4", "--publish-quality"}));
-  ExpectRefused({"plan", "few"}, "UNAVAILABLE", {"not measured yet (not built)"});
+  ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION",
+                {"not measured yet", "run `privatemail build few`"});
   FillAndBuild("few");
   WaitUntilReady("few");
   ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION", {"from 1000 items on", "few has 200"});
@@ -250,7 +251,7 @@ class PlannedCells : public Cells {
     Write("gallery", SeparatedClasses(kMany, 2, kColumns));
     created_ = Answer(Create("things", "anchors", {"--cells", "5,8", "--publish-quality"}));
     FillAndBuild("things");
-    WaitUntilReady("things");
+    ASSERT_TRUE(WaitUntil([&] { return Run({"plan", "things"}).exit_code == 0; })) << "measured";
     Grant(1000, .1);
   }
 };
@@ -311,6 +312,10 @@ TEST_F(PlannedCells, ItemsHaveADefault) {
   EXPECT_GT(twice["candidates"], few["candidates"]) << "as many for each cell";
   ExpectRefused(Query("1", {"--epsilon", "1", "--partition", "2"}), "INVALID_ARGUMENT",
                 {"--partition must be between 0 and 1, but is 2"});
+  ExpectRefused(Query("1", {"--epsilon", "1", "--ask", "9"}), "INVALID_ARGUMENT",
+                {"--ask must be between 1 and 4, but is 9"});
+  ExpectRefused(Query("1", {"--epsilon", "1", "--items", "-4"}), "INVALID_ARGUMENT",
+                {"--items must be between"});
 }
 
 TEST_F(PlannedCells, WithoutAWishATableIsShown) {
@@ -366,6 +371,8 @@ TEST_F(PlannedCells, PlanValueOutOfRangeIsRefused) {
   refused({"--epsilon", "1", "--max-bytes", "2Q"}, "--max-bytes must be a number of bytes");
   refused({"--epsilon", "inf", "--max-bytes", "1M"}, "epsilon");
   refused({"--epsilon", "-1"}, "epsilon");
+  refused({"--epsilon", "nan"}, "epsilon");
+  refused({"--id-bytes", "-43"}, "--id-bytes must be between 1 and 65536, but is -43");
   refused({"--max-bytes", "1M"}, "--epsilon must be given");
   refused({"--epsilon", "1", "--fidelity", "1"}, "fidelity must lie strictly between 0 and 1");
 }

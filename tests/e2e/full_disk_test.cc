@@ -44,14 +44,6 @@ class FullDisk : public Service {
     return stored.value_or(std::map<std::string, v1::Item>());
   }
 
-  absl::Status Search() const {
-    const auto things = Connect().GetCollection("things");
-    if (!things.ok()) return things.status();
-    v1::RetrieveRequest request = RandomSearch(*things);
-    request.set_k(5);
-    return Connect().Retrieve(request).status();
-  }
-
   // A connection with TLS and a key.
   Transport With(const std::string& key_file) const {
     ConnectionOptions options;

@@ -30,14 +30,6 @@ class PostgresFullDisk : public AtWork {
     ASSERT_NO_FATAL_FAILURE(Prepare());
   }
 
-  absl::Status Search() const {
-    const auto things = Connect().GetCollection("things");
-    if (!things.ok()) return things.status();
-    v1::RetrieveRequest request = RandomSearch(*things);
-    request.set_k(5);
-    return Connect().Retrieve(request).status();
-  }
-
   // Uses new ids, so that the write always needs space.
   absl::Status WriteNewItems() {
     const unsigned number = static_cast<unsigned>(writers_.size()) + 1;

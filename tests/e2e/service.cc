@@ -54,6 +54,14 @@ v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection) {
   return request;
 }
 
+absl::Status Service::Search() const {
+  const auto things = Connect().GetCollection("things");
+  if (!things.ok()) return things.status();
+  v1::RetrieveRequest request = RandomSearch(*things);
+  request.set_k(5);
+  return Connect().Retrieve(request).status();
+}
+
 void Service::StartDaemon(const std::string& listen) {
   daemon_ =
       std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);

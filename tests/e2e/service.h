@@ -67,6 +67,9 @@ class Service : public ::testing::Test {
   void Build() const;
   void Grant(double epsilon, double delta) const;
 
+  // A random search of "things".
+  absl::Status Search() const;
+
   // Uploads the rows of a file through `privatemail ingest`.
   nlohmann::json Ingest(const std::string& name) const;
 

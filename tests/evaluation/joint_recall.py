@@ -13,8 +13,8 @@ Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components;
 --model makes of them. A script and not a test: part of the data does not belong to the project.
 """
 import argparse
-import pathlib
 import itertools
+import pathlib
 import time
 
 import numpy as np

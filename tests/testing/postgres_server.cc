@@ -74,6 +74,12 @@ std::vector<char*> PointersTo(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// A connection string to another database of the same server, and the name of this one.
+std::pair<std::string, std::string> SplitDatabase(const std::string& conninfo) {
+  const size_t name_at = conninfo.find("dbname=") + 7;
+  return {conninfo.substr(0, name_at) + "postgres", conninfo.substr(name_at)};
+}
+
 }  // namespace
 
 PostgresServer::PostgresServer() : PostgresServer(std::vector<std::string>()) { Start(); }
@@ -225,6 +231,20 @@ std::string PostgresServer::Ask(const std::string& conninfo, const std::string& 
   PQclear(result);
   PQfinish(connection);
   return value;
+}
+
+void PostgresServer::RefuseListeners(const std::string& conninfo) {
+  const auto [elsewhere, database] = SplitDatabase(conninfo);
+  Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
+  Ask(elsewhere,
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' "
+      "AND datname = '" +
+          database + "'");
+}
+
+void PostgresServer::AllowConnections(const std::string& conninfo) {
+  const auto [elsewhere, database] = SplitDatabase(conninfo);
+  Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
 }
 
 }  // namespace privatemail

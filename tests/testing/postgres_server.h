@@ -46,6 +46,9 @@ class PostgresServer {
 
   // Runs SQL and returns the first value of the result, "" if it has none. Aborts on an error.
   static std::string Ask(const std::string& conninfo, const std::string& sql);
+  // Ends connections that listen to the database and refuses new ones, until AllowConnections.
+  static void RefuseListeners(const std::string& conninfo);
+  static void AllowConnections(const std::string& conninfo);
 
  private:
   std::string Conninfo(const std::string& host, const std::string& database) const;

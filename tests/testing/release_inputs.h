@@ -9,6 +9,7 @@
 #include "common/embedding/public_parameters.h"
 #include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/seeded_bits.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
@@ -39,6 +40,25 @@ struct FundedLedger {
 
   FundedLedger() { EXPECT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk()); }
 };
+
+// release: of one target, by StatusOr<Release>(BitSource&). The last failure before success is in
+// the middle of the noise.
+template <typename ReleaseFn>
+void ExpectFailureWhileSamplingStaysCharged(const FundedLedger& funded, const ReleaseFn& release) {
+  for (int calls = 0; calls < 100; ++calls) {
+    const int64_t before = funded.ledger->Show(kUuid)->releases;
+    FailingBits bits(calls);
+    const auto released = release(bits);
+    if (released.ok()) {
+      EXPECT_GE(before, 1) << "a release that failed while noise was drawn must stay charged";
+      return;
+    }
+    if (funded.ledger->Show(kUuid)->releases > before) {
+      EXPECT_THAT(released, FailsWith(absl::StatusCode::kUnavailable, "the ledger was charged"));
+    }
+  }
+  ADD_FAILURE() << "no release succeeded";
+}
 
 }  // namespace privatemail::client
 

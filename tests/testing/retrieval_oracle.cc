@@ -45,9 +45,11 @@ std::vector<int32_t> OrderAround(const Matrix& query, const Matrix& items) {
 
 RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
                                  const LabelledFeatures& gallery, const LabelledFeatures& targets)
-    : gallery_(gallery),
+    : parameters_(parameters),
+      gallery_(gallery),
       targets_(targets),
-      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false})) {
+      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false},
+                               std::nullopt, &sample_)) {
   const Matrix items = UnitRows("gallery", gallery.features).value();
   const Matrix queries = UnitRows("targets", targets.features).value();
   const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
@@ -72,6 +74,10 @@ RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Ancho
     }
     by_codes_[static_cast<size_t>(i)] = OrderAround(query, decoded);
   });
+}
+
+CellQuality RetrievalOracle::MeasureQuality() const {
+  return index_->Measure(parameters_, sample_, [] { return false; }).value();
 }
 
 MeanRetrieval RetrievalOracle::Mean(size_t partition, double epsilon, int64_t answered,

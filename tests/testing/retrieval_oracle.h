@@ -26,11 +26,13 @@ struct MeanRetrieval {
 // from the server's CellIndex and ranks decoded items as a client does.
 class RetrievalOracle {
  public:
-  // Requires nonzero rows and a code of features. Keeps references to gallery and targets.
+  // Requires nonzero rows and a code of features. Keeps references to all but the
+  // anchors.
   RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
                   const LabelledFeatures& gallery, const LabelledFeatures& targets);
 
-  const CellIndex& index() const { return *index_; }
+  // As the server measures it; needs kMinQualityQueries items.
+  CellQuality MeasureQuality() const;
 
   // For queries of one cell of the partition that return `answered` items.
   MeanRetrieval Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const;
@@ -39,8 +41,10 @@ class RetrievalOracle {
   // For one target, if the items with has[i] are returned.
   MeanRetrieval Found(size_t target, const std::vector<bool>& has, int64_t k) const;
 
+  const PublicParameters& parameters_;
   const LabelledFeatures& gallery_;
   const LabelledFeatures& targets_;
+  QualitySample sample_;
   std::shared_ptr<const CellIndex> index_;
   std::vector<int64_t> partitions_;             // number of cells
   std::vector<std::vector<int64_t>> cells_;     // nearest cell by partition and target

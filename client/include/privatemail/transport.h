@@ -39,6 +39,12 @@ struct ConnectionOptions {
   absl::Duration deadline = absl::Seconds(30);  // per call; none for builds, uploads and snapshots
 };
 
+// Parts of a collection that GetCollection returns only if asked for.
+struct CollectionDetails {
+  bool changes = false;  // counts of changes by kind, for operators
+  bool quality = false;  // of queries for cells; if it is published
+};
+
 // The client's gRPC calls over one channel. Held by the client; everything that it carries is
 // visible to the server. Thread-safe.
 //
@@ -47,12 +53,6 @@ struct ConnectionOptions {
 //   GetCollection, GetAnchors, Retrieve, RetrieveCells   also after the server's retry-after time
 //                                  when the key exceeds its rate
 //   changes                        never
-// What GetCollection returns only if asked for.
-struct CollectionDetails {
-  bool changes = false;  // counts of changes by kind, for operators
-  bool quality = false;  // of queries for cells; if it is published
-};
-
 // Statuses are the server's, except:
 //   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
 //   DEADLINE_EXCEEDED  no answer within options.deadline

@@ -106,7 +106,7 @@ TEST(Predict, WeighsOwnAndOtherCellsByTheirProbability) {
   const Prediction found = Predict(Quality(), EvenOdds(), 4, 160);
   EXPECT_NEAR(found.fidelity.value, .5, 1e-12);  // (.8 + .2) / 2
   EXPECT_NEAR(found.recall.value, .7, 1e-12);
-  const double kHalf = 1.96 * .015 * std::sqrt(1.5) /* 1,000 measured */ + .005;
+  const double kHalf = 1.96 * .015 * std::sqrt(3) + .005;
   EXPECT_NEAR(found.fidelity.low, .5 - kHalf, 1e-12);
   EXPECT_NEAR(found.fidelity.high, .5 + kHalf, 1e-12);
 }
@@ -136,14 +136,14 @@ TEST(Predict, StaysWithinZeroAndOne) {
   EXPECT_GE(none.fidelity.low, 0);
 }
 
-TEST(DefaultItems, IsTheLastDoublingThatPays) {
+TEST(DefaultItems, AreTheFewestThatFindAboutTheMost) {
   CellQuality quality = Quality();
-  const CellCost sure{.partition = 0, .epsilon = 700};
-  EXPECT_EQ(DefaultItems(quality, sure, 4), 160);
-  quality.partitions[0].own[5].fidelity.value = .69;  // .045 more by the last doubling
-  EXPECT_EQ(DefaultItems(quality, sure, 4), 40);
-  for (MeasuredQuality& one : quality.partitions[0].own) one.fidelity.value = .5;
-  EXPECT_EQ(DefaultItems(quality, sure, 4), 160) << "none pays";
+  const CellCost certain{.partition = 0, .epsilon = 700};
+  EXPECT_EQ(DefaultItems(quality, certain, 4), 160);
+  quality.partitions[0].own[4].fidelity.value = .86;
+  EXPECT_EQ(DefaultItems(quality, certain, 4), 40);
+  for (MeasuredQuality& one : quality.partitions[0].own) one.fidelity.value = .97;
+  EXPECT_EQ(DefaultItems(quality, certain, 4), 10);
 }
 
 constexpr int64_t kGallery = 1000;
@@ -239,7 +239,6 @@ TEST(QueryPlan, SaysWhichWishIsNone) {
               FailsWith(kInvalid, "fidelity must lie strictly between 0 and 1"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->recall = 0; }),
               FailsWith(kInvalid, "recall must lie strictly between 0 and 1"));
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->id_bytes = 0; }), FailsWith(kInvalid, "id_bytes"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->max_bytes = 20; }),
               FailsWith(kInvalid, "which 10 items take, but is 20"));
 }

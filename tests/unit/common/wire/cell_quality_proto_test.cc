@@ -50,12 +50,14 @@ TEST(CellQualityProto, MalformedFieldIsNamed) {
               FailsWith(kInvalid, "quality.queries must be at least 1000, but is 999"));
   EXPECT_THAT(read([](auto* proto) { proto->set_items(1, 8); }),
               FailsWith(kInvalid, "quality.items must be positive and ascend, but has 8 after 8"));
+  EXPECT_THAT(read([](auto* proto) { proto->set_items(1, 16385); }),
+              FailsWith(kInvalid, "quality.items must be between 1 and 16384, but is 16385"));
   EXPECT_THAT(read([](auto* proto) { proto->clear_items(); }),
-              FailsWith(kInvalid, "quality.items must be at least 2 numbers, but are 0"));
+              FailsWith(kInvalid, "quality.items must have at least 2 numbers, but has 0"));
   EXPECT_THAT(read([](auto* proto) { proto->set_epsilons(1, std::nan("")); }),
               FailsWith(kInvalid, "quality.epsilons"));
   EXPECT_THAT(read([](auto* proto) { proto->add_partitions(); }),
-              FailsWith(kInvalid, "quality.partitions must be 1, but are 2"));
+              FailsWith(kInvalid, "quality.partitions must have 1 partitions, but has 2"));
   EXPECT_THAT(read([](auto* proto) {
                 proto->mutable_partitions(0)->mutable_own()->mutable_recall()->push_back(1);
               }),

@@ -11,7 +11,7 @@
 namespace privatemail::server {
 namespace {
 
-constexpr int64_t kItems = 1000, kDim = 6, kClasses = 12, kCells = 4;
+constexpr int64_t kItems = 1000, kDim = 6, kClasses = 12;
 
 // A gallery of overlapping clouds, one a class.
 class QualityMeasurement : public ::testing::Test {
@@ -19,7 +19,7 @@ class QualityMeasurement : public ::testing::Test {
   QualityMeasurement() : features_(kItems, kDim) {
     std::mt19937_64 random(3);
     std::normal_distribution<float> normal;
-    FloatMatrix centres(kClasses, kDim), centroids(kCells, kDim);
+    FloatMatrix centres(kClasses, kDim);
     for (float& value : centres.reshaped()) value = normal(random);
     for (float& value : features_.reshaped()) value = .7F * normal(random);
     for (int64_t i = 0; i < kItems; ++i) {
@@ -28,19 +28,23 @@ class QualityMeasurement : public ::testing::Test {
       queries_.push_back(i);
     }
     features_.rowwise().normalize();
-    for (int64_t cell = 0; cell < kCells; ++cell) centroids.row(cell) = features_.row(cell);
     nearest_ = NearestOthers(features_, queries_, Demand::kRanks, never_);
-    cells_ = FindItemCells(features_, centroids, nullptr);
     parameters_.feature_dim = kDim;
     parameters_.cell_code = CellCode::kScalar8;
     for (int64_t i = 0; i < kItems; ++i) AppendItemCode(parameters_, features_.row(i), &codes_);
     decoded_ = DecodeItemCodes(parameters_, codes_).value();
-    demands_.push_back({cells_, Demand({nearest_, cells_.cells}, kCells, kItems)});
+    Partition(2);
   }
 
-  std::optional<CellQuality> Measure() const {
-    return MeasureQuality({parameters_, features_, labels_, codes_, queries_, nearest_, demands_},
-                          never_);
+  void Partition(int64_t cells) {
+    cell_count_ = cells;
+    cells_ = FindItemCells(features_, features_.topRows(cells), nullptr);
+    demands_ = {{cells_, Demand({nearest_, cells_.cells}, cells, kItems)}};
+  }
+
+  std::optional<CellQuality> Measure(bool stopped = false) const {
+    return MeasureQuality({parameters_, labels_, codes_, demands_},
+                          SampleQueries(features_, queries_, nearest_), [&] { return stopped; });
   }
 
   // As if the item had cast no vote.
@@ -48,7 +52,7 @@ class QualityMeasurement : public ::testing::Test {
     KnownQueries others{nearest_, cells_.cells};
     others.nearest.erase(others.nearest.begin() + item);
     others.cells.erase(others.cells.begin() + item);
-    return {others, kCells, kItems};
+    return {others, cell_count_, kItems};
   }
 
   // Nearest to the item first.
@@ -84,15 +88,21 @@ class QualityMeasurement : public ::testing::Test {
   FloatMatrix decoded_;
   std::vector<Eigen::Index> queries_;
   std::vector<std::vector<int64_t>> nearest_;
+  int64_t cell_count_ = 0;
   ItemCells cells_;
   std::vector<PartitionDemand> demands_;
 };
 
 struct Expected {
   double own_fidelity = 0, own_recall = 0, other_fidelity = 0, other_recall = 0;
+
+  void Add(bool own, const std::pair<double, double>& found, double weight) {
+    (own ? own_fidelity : other_fidelity) += weight * found.first;
+    (own ? own_recall : other_recall) += weight * found.second;
+  }
 };
 
-// Every other cell of four is asked for, so the means have no sampling error.
+// With two cells every query requests both, so the means have no sampling error.
 TEST_F(QualityMeasurement, IsThatOfListsMadeWithoutTheQuery) {
   const std::optional<CellQuality> quality = Measure();
   ASSERT_TRUE(quality.has_value());
@@ -107,13 +117,11 @@ TEST_F(QualityMeasurement, IsThatOfListsMadeWithoutTheQuery) {
     std::vector<Expected> expected(counts.size());
     for (int64_t item = 0; item < kItems; ++item) {
       const Demand demand = DemandWithout(item);
-      for (int64_t cell = 0; cell < kCells; ++cell) {
+      for (int64_t cell = 0; cell < cell_count_; ++cell) {
         const bool own = cell == cells_.cells[static_cast<size_t>(item)];
         const std::vector<int64_t> list = CellList(demand, cells_, cell, epsilon, kItems);
         for (size_t i = 0; i < counts.size(); ++i) {
-          const auto [fidelity, recall] = Found(item, list, quality->items[counts[i]]);
-          (own ? expected[i].own_fidelity : expected[i].other_fidelity) += fidelity;
-          (own ? expected[i].own_recall : expected[i].other_recall) += recall;
+          expected[i].Add(own, Found(item, list, quality->items[counts[i]]), 1. / kItems);
         }
       }
     }
@@ -122,15 +130,41 @@ TEST_F(QualityMeasurement, IsThatOfListsMadeWithoutTheQuery) {
           static_cast<size_t>(at - quality->epsilons.begin()) * quality->items.size() + counts[i];
       const MeasuredQuality& own = quality->partitions[0].own[mean];
       const MeasuredQuality& other = quality->partitions[0].other[mean];
-      constexpr double kRounding = .0051, kOthers = kItems * (kCells - 1);
-      EXPECT_NEAR(own.fidelity.value, expected[i].own_fidelity / kItems, kRounding) << epsilon;
-      EXPECT_NEAR(own.recall.value, expected[i].own_recall / kItems, kRounding) << epsilon;
-      EXPECT_NEAR(other.fidelity.value, expected[i].other_fidelity / kOthers, kRounding);
-      EXPECT_NEAR(other.recall.value, expected[i].other_recall / kOthers, kRounding);
-      const double p = expected[i].own_recall / kItems;  // of values that are 0 or 1
-      EXPECT_NEAR(own.recall.standard_error, std::sqrt(p * (1 - p) / (kItems - 1)), .00101);
+      constexpr double kRounding = .0051;
+      EXPECT_NEAR(own.fidelity.value, expected[i].own_fidelity, kRounding) << epsilon;
+      EXPECT_NEAR(own.recall.value, expected[i].own_recall, kRounding) << epsilon;
+      EXPECT_NEAR(other.fidelity.value, expected[i].other_fidelity, kRounding);
+      EXPECT_NEAR(other.recall.value, expected[i].other_recall, kRounding);
+      for (const MeasuredMean& recall : {own.recall, other.recall}) {  // of values that are 0 or 1
+        const double variance = recall.value * (1 - recall.value) / (kItems - 1);
+        EXPECT_NEAR(recall.standard_error, std::sqrt(variance), .0012);
+      }
     }
   }
+}
+
+// The items' classes repeat every 12 rows, which must not decide which other cell they request.
+TEST_F(QualityMeasurement, OtherCellsAreAlike) {
+  constexpr double kEpsilon = 1;
+  constexpr size_t kCount = 8;
+  Partition(13);
+  const std::optional<CellQuality> quality = Measure();
+  ASSERT_TRUE(quality.has_value());
+  const auto at = std::find(quality->epsilons.begin(), quality->epsilons.end(), kEpsilon);
+  Expected expected;
+  for (int64_t item = 0; item < kItems; item += 5) {
+    const Demand demand = DemandWithout(item);
+    for (int64_t cell = 0; cell < cell_count_; ++cell) {
+      if (cell == cells_.cells[static_cast<size_t>(item)]) continue;
+      const std::vector<int64_t> list = CellList(demand, cells_, cell, kEpsilon, kItems);
+      expected.Add(false, Found(item, list, quality->items[kCount]), 5. / kItems / 12);
+    }
+  }
+  const auto mean =
+      static_cast<size_t>(at - quality->epsilons.begin()) * quality->items.size() + kCount;
+  const MeasuredQuality& other = quality->partitions[0].other[mean];
+  EXPECT_NEAR(other.fidelity.value, expected.other_fidelity, 6 * other.fidelity.standard_error);
+  EXPECT_NEAR(other.recall.value, expected.other_recall, 6 * other.recall.standard_error);
 }
 
 TEST_F(QualityMeasurement, NeedsEnoughQueries) {
@@ -139,12 +173,7 @@ TEST_F(QualityMeasurement, NeedsEnoughQueries) {
   EXPECT_FALSE(Measure().has_value());
 }
 
-TEST_F(QualityMeasurement, EndsWhenItIsStopped) {
-  const std::atomic<bool> stopped = true;
-  EXPECT_FALSE(MeasureQuality(
-                   {parameters_, features_, labels_, codes_, queries_, nearest_, demands_}, stopped)
-                   .has_value());
-}
+TEST_F(QualityMeasurement, EndsWhenItIsStopped) { EXPECT_FALSE(Measure(true).has_value()); }
 
 }  // namespace
 }  // namespace privatemail::server

@@ -213,20 +213,13 @@ TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   ASSERT_EQ(Other().retriever->items(), 8);
 
-  const size_t name_at = conninfo_.find("dbname=") + 7;
-  const std::string database = conninfo_.substr(name_at);
-  const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
-  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
-  PostgresServer::Ask(elsewhere,
-                      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                      "WHERE query LIKE 'LISTEN%' AND datname = '" +
-                          database + "'");
+  PostgresServer::RefuseListeners(conninfo_);
   ASSERT_THAT(one_->Delete("birds"), IsOk());
   const auto restored = Restore(one_.get(), contents);
   ASSERT_THAT(restored, IsOk());
   EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
   ASSERT_THAT(one_->Build("birds", observer), IsOk());
-  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
+  PostgresServer::AllowConnections(conninfo_);
   EXPECT_TRUE(
       WaitUntil([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));
   EXPECT_EQ(OtherVersion(), 1u);

@@ -276,10 +276,20 @@ TEST_F(RetrievalServiceTest, OlderClientIsToldToUpgrade) {
                         "which this client does not know: upgrade the client"));
   EXPECT_THAT(get("balanced", 1), IsOk());
   EXPECT_THAT(get("birds", 0), IsOk());
+  create = Birds();
+  create.set_name("measured");
+  create.add_cells(2);
+  create.set_cell_code(v1::CELL_CODE_SCALAR8);
+  create.set_publish_quality(true);
+  ASSERT_THAT(Create(create), IsOk());
+  EXPECT_THAT(get("measured", 1), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                            "collection measured has published quality, which "
+                                            "this client does not know: upgrade the client"));
+  EXPECT_THAT(get("measured", 2), IsOk());
   grpc::ClientContext context;
   v1::ListCollectionsResponse listed;
   ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &listed)), IsOk());
-  EXPECT_EQ(listed.collections_size(), 2);
+  EXPECT_EQ(listed.collections_size(), 3);
 }
 
 TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {

@@ -188,18 +188,11 @@ TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
       nullptr);
   ASSERT_TRUE(counter.WaitForMoreThan(0));
   const int before = counter.calls();
-  const size_t name_at = conninfo_.find("dbname=") + 7;
-  const std::string database = conninfo_.substr(name_at);
-  const std::string elsewhere = conninfo_.substr(0, name_at) + "postgres";
   // The watch cannot reconnect before the commit, so it gets no notification.
-  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS false");
-  PostgresServer::Ask(elsewhere,
-                      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                      "WHERE query LIKE 'LISTEN%' AND datname = '" +
-                          database + "'");
+  PostgresServer::RefuseListeners(conninfo_);
   ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)), IsOk());
   EXPECT_EQ(counter.calls(), before);
-  PostgresServer::Ask(elsewhere, "ALTER DATABASE " + database + " ALLOW_CONNECTIONS true");
+  PostgresServer::AllowConnections(conninfo_);
   ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
   EXPECT_EQ(seen, 1u);
   const int after = counter.calls();

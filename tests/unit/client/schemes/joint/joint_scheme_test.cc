@@ -5,7 +5,6 @@
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
 #include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::joint_scheme_test {
 namespace {
@@ -70,18 +69,9 @@ TEST(JointRelease, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
-  // The last failure before success is in the middle of the noise.
-  for (int calls = 0;; ++calls) {
-    const int64_t before = funded.ledger->Show(kUuid)->releases;
-    FailingBits bits(calls);
-    const auto release =
-        scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6}, *funded.ledger, bits);
-    if (release.ok()) {
-      EXPECT_GE(before, 1) << "a release that failed while noise was drawn must stay charged";
-      break;
-    }
-    ASSERT_LT(calls, 100);
-  }
+  ExpectFailureWhileSamplingStaysCharged(funded, [&](BitSource& bits) {
+    return scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6}, *funded.ledger, bits);
+  });
 }
 
 TEST(JointRelease, RefusedReleaseIsNotCharged) {
