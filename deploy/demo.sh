@@ -56,10 +56,10 @@ privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
 
 echo "demo: what queries for cells find, which need no class and hide the picture among all"
 for _ in $(seq 600); do
-  privatemail collection info birds | grep -q "ready: " && break
+  privatemail plan birds >"$out/plan.txt" 2>"$out/plan.log" && break
   sleep .1
 done
-privatemail plan birds
+cat "$out/plan.txt"
 
 cat <<END
 

@@ -89,8 +89,10 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
     if (items >= collection.quality.items.back()) break;
   }
   Result result{.json = HeadJson(collection)};
-  result.text =
-      absl::StrFormat("fidelity@%d by epsilon and bytes of an answer\n  epsilon", kQualityMatches);
+  result.text = absl::StrFormat(
+      "fidelity@%1$d, the share of the %1$d nearest items among %1$d matches, by "
+      "epsilon and bytes of an answer\n  epsilon",
+      kQualityMatches);
   for (const int64_t bytes : columns) absl::StrAppendFormat(&result.text, " %8dK", bytes / 1000);
   for (const double epsilon : epsilons) {
     absl::StrAppendFormat(&result.text, "\n%9g", epsilon);

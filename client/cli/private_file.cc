@@ -49,6 +49,10 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
   if (std::filesystem::is_directory(path, ignored)) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is a folder, not a file"));
   }
+  // A device or pipe would be replaced.
+  if (std::filesystem::is_other(std::filesystem::symlink_status(path, ignored))) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is no regular file"));
+  }
   PrivateFile file(flag, path, existing);
   if (existing == Existing::kKeep &&
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {

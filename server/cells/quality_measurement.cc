@@ -14,7 +14,7 @@
 namespace privatemail::server {
 namespace {
 
-constexpr int64_t kMaxQueries = 4000;
+constexpr int64_t kMaxQueries = 5000;
 constexpr uint64_t kSeed = 1;  // of the sample and of the other cells
 constexpr int64_t kQueriesAtOnce = 64;
 

@@ -16,7 +16,7 @@
 
 namespace privatemail::server {
 
-// A random sample of a gallery's known queries, at most 4,000.
+// A random sample of a gallery's known queries, at most 5,000.
 struct QualitySample {
   std::vector<int64_t> rows;                  // of the gallery
   FloatMatrix features;                       // their unit rows

@@ -372,6 +372,7 @@ TEST_F(PlannedCells, PlanValueOutOfRangeIsRefused) {
   refused({"--epsilon", "inf", "--max-bytes", "1M"}, "epsilon");
   refused({"--epsilon", "-1"}, "epsilon");
   refused({"--epsilon", "nan"}, "epsilon");
+  refused({"--epsilon", "1", "--out", "/dev/null"}, "--out /dev/null is no regular file");
   refused({"--id-bytes", "-43"}, "--id-bytes must be between 1 and 65536, but is -43");
   refused({"--max-bytes", "1M"}, "--epsilon must be given");
   refused({"--epsilon", "1", "--fidelity", "1"}, "fidelity must lie strictly between 0 and 1");
