@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_POINT_SOURCE_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_POINT_SOURCE_H_
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -58,17 +57,12 @@ class UnitPoints : public PointSource {
   Eigen::Index rows() const override { return inverse_length_.size(); }
   Eigen::Index cols() const override { return anchors_->cols(); }
   absl::Status Read(Eigen::Index first, Matrix* block) const override {
-    const Eigen::Index count = block->rows();
-    const Eigen::Index from_items = std::clamp<Eigen::Index>(items_.rows() - first, 0, count);
-    if (from_items > 0) {
-      block->topRows(from_items) = items_.middleRows(first, from_items).cast<double>();
+    for (Eigen::Index i = 0; i < block->rows(); ++i) {
+      const Eigen::Index row = first + i;
+      const bool is_item = row < items_.rows();
+      const auto source = is_item ? items_.row(row) : anchors_->row(row - items_.rows());
+      block->row(i) = inverse_length_[row] * source.cast<double>();
     }
-    if (from_items < count) {
-      const Eigen::Index first_anchor = first + from_items - items_.rows();
-      block->bottomRows(count - from_items) =
-          anchors_->middleRows(first_anchor, count - from_items).cast<double>();
-    }
-    block->array().colwise() *= inverse_length_.segment(first, count).array();
     return absl::OkStatus();
   }
 

@@ -74,7 +74,7 @@ int Measure(int items, int dim) {
   }
   const double feature_bytes = 4. * items * dim;
   const Job in_memory = BuildWith(folder, certificates, folder.Write("large.toml", ""));
-  std::printf("build through the daemon, n %d, d %d, k 2, T 5, s 6: %.1f s, target %.0f s: %s\n",
+  std::printf("build through the daemon, n %d, d %d, k 2, T 5, s 6: %.2f s, target %.0f s: %s\n",
               items, dim, in_memory.seconds, kTargetSeconds,
               Verdict(in_memory.seconds < kTargetSeconds));
   std::printf("  the daemon grew by %.2f times the features, target %.1f: %s\n",

@@ -1,9 +1,6 @@
 // Fuzzes the parsers of messages. An accepted message is equal after another round trip.
-#include <google/protobuf/stubs/logging.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "common/embedding/public_parameters.h"
@@ -13,13 +10,10 @@
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace privatemail {
 namespace {
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void CheckMatrix(const v1::Matrix& proto) {
   const absl::StatusOr<FloatMatrix> matrix = FromProto("matrix", proto);
@@ -45,11 +39,6 @@ void CheckParameters(const v1::PublicParameters& proto) {
 
 }  // namespace
 }  // namespace privatemail
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  google::protobuf::SetLogHandler(nullptr);  // otherwise logs every text that is not UTF-8
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace privatemail;

@@ -2,19 +2,15 @@
 // refused one changes nothing.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "server/config/config.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace privatemail::server {
 namespace {
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void Check(absl::string_view text) {
   static const std::string untouched = PrintConfig(DaemonOptions());

@@ -1,24 +1,19 @@
 // Fuzzes the snapshot reader. The first byte chooses the piece size, and whether checksums are
 // corrected first, so that inputs get past them.
-#include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "common/base/sha256.h"
 #include "common/wire/snapshot.h"
 #include "common/wire/snapshot_layout.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace privatemail {
 namespace {
-
-void Require(bool holds) {
-  if (!holds) std::abort();
-}
 
 std::string WithRightChecksums(std::string bytes) {
   using namespace snapshot;
@@ -65,11 +60,6 @@ Outcome Read(absl::string_view bytes, size_t piece) {
 
 }  // namespace
 }  // namespace privatemail
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  google::protobuf::SetLogHandler(nullptr);  // otherwise logs every text that is not UTF-8
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace privatemail;

@@ -215,54 +215,5 @@ TEST(HtmlReport, TextIsTextWhateverItSays) {
   EXPECT_THAT(page, HasSubstr("<h1>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
 }
 
-TEST(HtmlReport, TheTableTellsEveryPointWithItsBandAndClass) {
-  const TemporaryFolder folder;
-  Figure figure;
-  figure.id = "one";
-  figure.x = {"epsilon", false, NAN, NAN, {}};
-  figure.y = {"recall", false, NAN, NAN, {}};
-  FigurePoint point = {0.125, 0.98765432, 0.5, INFINITY, 0};
-  figure.panels = {{"",
-                    {{"ours", FigureSeries::Mark::kLine, {point, {1, NAN}}},
-                     {"chance", FigureSeries::Mark::kReference, {{0, 0.01}}}}}};
-  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {}, {figure}}), IsOk());
-  ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
-  const auto row = [](const std::string& name, const std::vector<std::string>& numbers) {
-    std::string text = "<tr><td>" + name + "</td>";
-    for (const std::string& number : numbers) text += "<td class=\"number\">" + number + "</td>";
-    return text + "</tr>";
-  };
-  EXPECT_THAT(page, HasSubstr(row("ours", {"0.125", "0.987654", "0.5", "\u221e"})));
-  EXPECT_THAT(page, HasSubstr(row("ours", {"1", "\u2013", "\u2013", "\u2013"})));
-  EXPECT_THAT(page, HasSubstr(row("chance", {"all", "0.01", "\u2013", "\u2013"})));
-  EXPECT_THAT(page, HasSubstr("<th scope=\"col\" class=\"number\">epsilon</th>"));
-}
-
-TEST(HtmlReport, TellsTheSettings) {
-  const TemporaryFolder folder;
-  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {{"--alpha", "0.6"}}, {}}), IsOk());
-  ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
-  EXPECT_THAT(page, HasSubstr("Settings</h2>"));
-  EXPECT_THAT(page, HasSubstr("<dt>--alpha</dt><dd>0.6</dd>"));
-}
-
-TEST(HtmlReport, CallsClassesByTheirNamesWhereTheyHaveOne) {
-  const TemporaryFolder folder;
-  Figure figure;
-  figure.id = "one";
-  figure.class_names = {{30, "heron"}};
-  figure.panels = {{"", {{"rows", FigureSeries::Mark::kScatter, {}}}}};
-  for (const int32_t label : {30, 7, 210}) {
-    FigurePoint& point = figure.panels[0].series[0].points.emplace_back();
-    point.group = label;
-  }
-  ASSERT_THAT(WriteReport(folder.path(), {"title", {}, {}, {figure}}), IsOk());
-  ASSERT_OK_AND_ASSIGN(const std::string page, ReadFile("page", folder / "index.html"));
-  for (const char* text : {">class 7</text>", ">heron</text>", ">class 210</text>",
-                           "<td>30 heron</td>", "<td class=\"number\">210</td>"}) {
-    EXPECT_THAT(page, HasSubstr(text));
-  }
-}
-
 }  // namespace
 }  // namespace privatemail::client
