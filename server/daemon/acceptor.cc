@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -22,8 +23,16 @@ namespace privatemail::server {
 namespace {
 
 // Open files besides connections: store (with its pool of PostgreSQL connections), monitors, logs,
-// gRPC.
+// gRPC, duplicates of UnauthenticatedConnections.
 constexpr int64_t kReservedFiles = 256;
+
+using Clock = std::chrono::steady_clock;
+
+// How often connections without a key are looked at, while there are any.
+constexpr int kWatchMilliseconds = 20;
+
+constexpr absl::string_view kStrangersEnded =
+    "an address has too many connections that show no valid key: they are closed";
 
 rlim_t RequiredFiles(int64_t max_connections) {
   return static_cast<rlim_t>(max_connections + kReservedFiles);
@@ -56,13 +65,14 @@ absl::Status CheckOpenFiles(int64_t max_connections) {
   return possible ? absl::OkStatus() : TooManyConnectionsError(max_connections);
 }
 
-absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
-    ListeningSockets sockets, int64_t max_connections,
-    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-    std::function<void()> on_refused) {
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListeningSockets sockets,
+                                                          int64_t max_connections,
+                                                          Listeners listeners,
+                                                          UnauthenticatedConnections* strangers,
+                                                          std::function<void()> on_refused) {
   PM_RETURN_IF_ERROR(RaiseOpenFileLimit(max_connections));
-  auto acceptor = std::unique_ptr<Acceptor>(
-      new Acceptor(std::move(sockets), max_connections, std::move(server), std::move(on_refused)));
+  auto acceptor = std::unique_ptr<Acceptor>(new Acceptor(
+      std::move(sockets), max_connections, std::move(listeners), strangers, std::move(on_refused)));
   acceptor->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->stop_ < 0) {
     return absl::InternalError(absl::StrCat("cannot create an eventfd: ", std::strerror(errno)));
@@ -75,12 +85,12 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
   return acceptor;
 }
 
-Acceptor::Acceptor(ListeningSockets sockets, int64_t max_connections,
-                   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-                   std::function<void()> on_refused)
+Acceptor::Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
+                   UnauthenticatedConnections* strangers, std::function<void()> on_refused)
     : sockets_(std::move(sockets)),
       max_connections_(max_connections),
-      server_(std::move(server)),
+      listeners_(std::move(listeners)),
+      strangers_(strangers),
       on_refused_(std::move(on_refused)) {}
 
 Acceptor::~Acceptor() {
@@ -97,8 +107,12 @@ void Acceptor::Run() {
   for (const int socket : sockets_.sockets()) events.push_back({socket, POLLIN, 0});
   events.push_back({stop_, POLLIN, 0});
   while (true) {
-    if (::poll(events.data(), events.size(), -1) < 0) continue;  // interrupted
+    const bool watches = strangers_ != nullptr && !strangers_->empty();
+    if (::poll(events.data(), events.size(), watches ? kWatchMilliseconds : -1) < 0) {
+      continue;  // interrupted
+    }
     if (events.back().revents != 0) return;
+    if (watches) EndStrangers();
     for (const pollfd& event : events) {
       if (event.revents != 0) Accept(event.fd);
     }
@@ -106,7 +120,10 @@ void Acceptor::Run() {
 }
 
 void Acceptor::Accept(int socket) {
-  const int connection = ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  sockaddr_storage peer = {};
+  socklen_t length = sizeof(peer);
+  const int connection =
+      ::accept4(socket, reinterpret_cast<sockaddr*>(&peer), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) {
     const bool gone = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
     // The system is out of files or memory: retrying at once would fail again.
@@ -116,22 +133,34 @@ void Acceptor::Accept(int socket) {
   // The kernel assigns the lowest free descriptor, so this one bounds the number of open files.
   if (connection >= max_connections_ + kReservedFiles) {
     ::close(connection);
-    OnRefused();
+    OnRefused(absl::StrCat("there are too many connections (max_connections ", max_connections_,
+                           "): more are closed"));
+    return;
+  }
+  std::optional<size_t> slot = 0;
+  if (strangers_ != nullptr) slot = strangers_->Add(connection, peer, Clock::now());
+  if (!slot.has_value()) {
+    ::close(connection);
+    OnRefused(kStrangersEnded);
     return;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.listener_fd = socket;
   parameters.fd = connection;
-  server_->HandleNewConnection(&parameters);
+  listeners_[*slot]->HandleNewConnection(&parameters);
 }
 
-void Acceptor::OnRefused() {
+void Acceptor::EndStrangers() {
+  const int64_t ended = strangers_->EndExcessive(Clock::now());
+  for (int64_t i = 0; i < ended; ++i) OnRefused(kStrangersEnded);
+}
+
+void Acceptor::OnRefused(absl::string_view why) {
   on_refused_();
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   if (now < next_warning_) return;
   next_warning_ = now + std::chrono::minutes(1);
-  Log(LogLevel::kWarning, absl::StrCat("there are too many connections (max_connections ",
-                                       max_connections_, "): more are closed"));
+  Log(LogLevel::kWarning, why);
 }
 
 }  // namespace privatemail::server

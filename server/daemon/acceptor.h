@@ -9,10 +9,13 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/daemon/listening_sockets.h"
+#include "server/daemon/unauthenticated_connections.h"
 
 namespace privatemail::server {
 
@@ -20,35 +23,42 @@ namespace privatemail::server {
 // files as these connections and the daemon itself need. Changes nothing.
 absl::Status CheckOpenFiles(int64_t max_connections);
 
-// Accepts connections for a gRPC server and closes those beyond the limit. gRPC's own listener
+// Accepts connections for a gRPC server and closes those beyond the limits. gRPC's own listener
 // accepts until the process has no files left and then stops for good; this one reserves files for
 // store, logs and monitors.
 class Acceptor {
  public:
+  using Listeners = std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>;
+
   // Starts a thread that accepts up to about `max_connections` at once (open files are counted).
-  // - on_refused: called for each connection beyond; at most one a minute is logged.
+  // - listeners: of the gRPC server; one for each slot of `strangers`, or one if that is null.
+  // - strangers: null if there are no keys; otherwise must outlive the acceptor.
+  // - on_refused: called for each connection that is refused or ended; at most one a minute is
+  //   logged.
   // - Raises the process's limit of open files if necessary.
   // - Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
-  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
-      ListeningSockets sockets, int64_t max_connections,
-      std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-      std::function<void()> on_refused);
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListeningSockets sockets,
+                                                         int64_t max_connections,
+                                                         Listeners listeners,
+                                                         UnauthenticatedConnections* strangers,
+                                                         std::function<void()> on_refused);
 
   // Stops accepting and closes the listening sockets.
   ~Acceptor();
 
  private:
-  Acceptor(ListeningSockets sockets, int64_t max_connections,
-           std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server,
-           std::function<void()> on_refused);
+  Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
+           UnauthenticatedConnections* strangers, std::function<void()> on_refused);
 
   void Run();
   void Accept(int socket);
-  void OnRefused();
+  void EndStrangers();
+  void OnRefused(absl::string_view why);
 
   const ListeningSockets sockets_;
   const int64_t max_connections_;
-  const std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> server_;
+  const Listeners listeners_;
+  UnauthenticatedConnections* const strangers_;
   const std::function<void()> on_refused_;
   std::chrono::steady_clock::time_point next_warning_;
   int stop_ = -1;  // eventfd that stops the thread

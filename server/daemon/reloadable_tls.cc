@@ -75,7 +75,10 @@ ReloadableTls::ReloadableTls(TlsIdentity identity, std::string client_ca,
       identity_(std::move(identity)),
       authorities_pem_(std::move(authorities_pem)),
       served_(std::move(served)),
-      authorities_(std::move(authorities)) {}
+      authorities_(std::move(authorities)),
+      watched_(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          served_.path(), served_.path(), client_ca_.empty() ? "" : authorities_.path(),
+          kPollSeconds)) {}
 
 absl::StatusOr<std::unique_ptr<ReloadableTls>> ReloadableTls::Start(TlsIdentity identity,
                                                                     const std::string& client_ca) {
@@ -88,12 +91,8 @@ absl::StatusOr<std::unique_ptr<ReloadableTls>> ReloadableTls::Start(TlsIdentity 
 }
 
 std::shared_ptr<grpc::ServerCredentials> ReloadableTls::Credentials() const {
-  using grpc::experimental::FileWatcherCertificateProvider;
   const bool mutual = !client_ca_.empty();
-  const std::string path = served_.path();
-  grpc::experimental::TlsServerCredentialsOptions options(
-      std::make_shared<FileWatcherCertificateProvider>(
-          path, path, mutual ? authorities_.path() : "", kPollSeconds));
+  grpc::experimental::TlsServerCredentialsOptions options(watched_);
   options.watch_identity_key_cert_pairs();
   if (mutual) options.watch_root_certs();
   options.set_cert_request_type(mutual ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY

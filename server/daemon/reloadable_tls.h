@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_DAEMON_RELOADABLE_TLS_H_
 
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
 
 #include <memory>
 #include <mutex>
@@ -41,6 +42,7 @@ class ReloadableTls {
   static absl::StatusOr<std::unique_ptr<ReloadableTls>> Start(TlsIdentity identity,
                                                               const std::string& client_ca);
 
+  // New credentials, which all share one watch of the files.
   std::shared_ptr<grpc::ServerCredentials> Credentials() const;
 
   // Reads the files again. True: they have changed; new connections use them within two seconds,
@@ -60,6 +62,7 @@ class ReloadableTls {
   std::string authorities_pem_;
   MemoryFile served_;  // private key and chain in one file, so that they change atomically
   MemoryFile authorities_;
+  const std::shared_ptr<grpc::experimental::CertificateProviderInterface> watched_;
 };
 
 }  // namespace privatemail::server

@@ -5,6 +5,7 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/security/auth_metadata_processor.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
@@ -31,6 +33,50 @@ constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
 constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
+
+constexpr char kConnectionProperty[] = "privatemail_connection";
+
+// Sees the headers of every call before its message is received. Thread-safe.
+class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
+ public:
+  // slot: of the listener whose connections it sees.
+  FirstKeyProcessor(size_t slot, UnauthenticatedConnections* strangers, Dispatcher* dispatcher)
+      : slot_(slot), strangers_(strangers), dispatcher_(dispatcher) {}
+
+  bool IsBlocking() const override { return false; }
+
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
+                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
+    const uint64_t connection = Identify(context);
+    if (!strangers_->Contains(connection)) return grpc::Status::OK;
+    if (dispatcher_->Authenticate(metadata).ok()) {
+      strangers_->Authenticate(connection);
+    } else {
+      strangers_->CountCall(connection, UnauthenticatedConnections::Clock::now());
+    }
+    return grpc::Status::OK;  // the dispatcher refuses the call with the reason, and records it
+  }
+
+ private:
+  // The first call of a connection stores its number, which all calls of the connection share.
+  uint64_t Identify(grpc::AuthContext* context) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    uint64_t number = 0;
+    const auto known = context->FindPropertyValues(kConnectionProperty);
+    if (known.empty()) {
+      number = strangers_->InSlot(slot_);
+      context->AddProperty(kConnectionProperty, absl::StrCat(number));
+    } else {
+      (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
+    }
+    return number;
+  }
+
+  const size_t slot_;
+  UnauthenticatedConnections* const strangers_;
+  Dispatcher* const dispatcher_;
+  std::mutex mutex_;  // of the properties of the listener's connections
+};
 
 // Removes reflection, which linking the library enables for every server of the program.
 class WithoutReflection final : public grpc::ServerBuilderOption {
@@ -241,19 +287,38 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);
-  auto connections = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      parts_.tls == nullptr ? grpc::InsecureServerCredentials() : parts_.tls->Credentials());
+  Acceptor::Listeners listeners = AddListeners(&builder);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot serve on ", parts_.address.ToString()));
   }
   PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
-                                                 std::move(connections), [this] {
+                                                 std::move(listeners), strangers_.get(), [this] {
                                                    metrics_.CountRejection("connections");
                                                  }));
   return absl::OkStatus();
+}
+
+Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
+  constexpr auto kFromSocket =
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
+  Acceptor::Listeners listeners;
+  if (parts_.tls == nullptr) {
+    listeners.push_back(builder->experimental().AddExternalConnectionAcceptor(
+        kFromSocket, grpc::InsecureServerCredentials()));
+    return listeners;
+  }
+  const UnauthenticatedConnections::Options limits;
+  strangers_ = std::make_unique<UnauthenticatedConnections>(limits);
+  for (size_t slot = 0; slot < limits.slots; ++slot) {
+    const auto credentials = parts_.tls->Credentials();
+    credentials->SetAuthMetadataProcessor(
+        std::make_shared<FirstKeyProcessor>(slot, strangers_.get(), &dispatcher_));
+    listeners.push_back(
+        builder->experimental().AddExternalConnectionAcceptor(kFromSocket, credentials));
+  }
+  return listeners;
 }
 
 void DaemonServer::Drain(absl::Duration grace) {

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_DAEMON_SERVER_H_
 
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <memory>
 #include <mutex>
@@ -20,6 +21,7 @@
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
+#include "server/daemon/unauthenticated_connections.h"
 #include "server/engine/catalog.h"
 #include "server/engine/rebuild_scheduler.h"
 #include "server/services/collections_service.h"
@@ -86,6 +88,7 @@ class DaemonServer {
 
   RebuildScheduler::Hooks BuildHooks();
   absl::Status Listen(const DaemonOptions& options);
+  Acceptor::Listeners AddListeners(grpc::ServerBuilder* builder);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
   absl::Status StartHttp(const DaemonOptions& options);
@@ -100,7 +103,8 @@ class DaemonServer {
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;
-  RebuildScheduler builds_;  // reports to the members above
+  RebuildScheduler builds_;                                // reports to the members above
+  std::unique_ptr<UnauthenticatedConnections> strangers_;  // null: keys are off
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off

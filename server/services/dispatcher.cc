@@ -104,9 +104,9 @@ void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Exe
 }
 
 absl::StatusOr<std::shared_ptr<const AccessKey>> Dispatcher::Authenticate(
-    const RpcContext& context) const {
+    const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) const {
   if (dependencies_.keys == nullptr) return AnyoneKey();
-  const auto [first, last] = context.client_metadata().equal_range("authorization");
+  const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) {
     return absl::UnauthenticatedError(
         "a key is needed, but none came: privatemail --key-file FILE sends one");
@@ -124,7 +124,8 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> Dispatcher::Authenticate(
 absl::Status Dispatcher::Authorise(Call* call, const google::protobuf::Message* request) {
   // Refused calls are logged with their collection.
   if (request != nullptr) call->collection_ = GetCollectionName(*request, call->dependencies_.rpc);
-  absl::StatusOr<std::shared_ptr<const AccessKey>> key = Authenticate(*call->dependencies_.context);
+  absl::StatusOr<std::shared_ptr<const AccessKey>> key =
+      Authenticate(call->dependencies_.context->client_metadata());
   call->key_error_ = key.status();
   if (key.ok()) call->key_ = *std::move(key);
   // Calls that are refused below count as well: each costs work and an audit line.

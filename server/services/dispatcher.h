@@ -8,6 +8,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -114,6 +115,10 @@ class Dispatcher {
     return call;
   }
 
+  // The key that a call's metadata shows. UNAUTHENTICATED: no valid one.
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(
+      const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) const;
+
   // Applies to calls that start from now on.
   void SetLimits(const Limits& limits);
 
@@ -179,7 +184,6 @@ class Dispatcher {
              Handler handler);
   // Sets the call's key and checks rate, scopes and collection.
   absl::Status Authorise(Call* call, const google::protobuf::Message* request);
-  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const RpcContext& context) const;
   absl::Status CheckScopes(const Call& call) const;
   absl::Status EnterQueue(Call* call);
   absl::Status AwaitPlaceAndRun(Call* call, const Handler& handler);
