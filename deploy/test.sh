@@ -2,14 +2,14 @@
 # Installs the packages, builds everything and runs every test. Ends with CTest's summary.
 # usage: test.sh [--full]
 #   --full  also the fuzzers (20 s each), the containers if a Docker engine answers, the tests with a browser,
-#           and the tests under the address, undefined-behaviour and thread sanitizers
+#           hostile load for half an hour, and the tests under the address, undefined-behaviour and thread sanitizers
 # Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "$*" in
   "") full="" parts=3 ;;
-  --full) full=1 parts=7 ;;
+  --full) full=1 parts=8 ;;
   *)
     echo "test: the only option is --full, but these were given: $*; usage: deploy/test.sh [--full]" >&2
     exit 2
@@ -54,6 +54,8 @@ if [ -z "$full" ]; then
   begin "tests, about 9 min"
   exec ctest --preset dev -LE '^browser$'
 fi
+begin "hostile load, 31 min"
+/usr/bin/python3 tests/e2e/one_key.py build/dev/server/privatemaild build/dev/client/privatemail proto 1800 mixed
 cmake --build --preset dev --target benchmarks
 begin "tests with a browser, about 10 min"
 exec ctest --preset dev

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
 #define PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,14 +22,21 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
 
-// A FIFO mutex whose waiters can be cancelled; for SingleFlightLruCache. (GCC 12's thread sanitizer
-// does not see std::timed_mutex locked.) Thread-safe.
+// A fair mutex whose waiters can be cancelled; for SingleFlightLruCache. Owners take turns; callers
+// of one owner are served in order of arrival. (GCC 12's thread sanitizer does not see
+// std::timed_mutex locked.) Thread-safe.
 class CancellableMutex {
+  struct Waiter {
+    std::condition_variable changed = {};
+    std::string owner;
+  };
+
  public:
   // Holds the mutex until it is destroyed.
   class Lock {
@@ -43,21 +52,23 @@ class CancellableMutex {
     CancellableMutex* mutex_;
   };
 
-  // Waits in order of arrival. Empty if `cancelled`, polled first and every 50 ms, returned true.
-  std::optional<Lock> Acquire(absl::FunctionRef<bool()> cancelled) {
+  // Empty if `cancelled`, polled first and every 50 ms, returned true.
+  std::optional<Lock> Acquire(absl::FunctionRef<bool()> cancelled, absl::string_view owner = "") {
     constexpr std::chrono::milliseconds kPollInterval{50};
     std::unique_lock<std::mutex> lock(mutex_);
     const auto place = waiting_.emplace(waiting_.end());
+    place->owner = std::string(owner);
     const absl::Cleanup leave = [&] {
       waiting_.erase(place);
-      WakeFirst();
+      WakeNext();
     };
     while (true) {
       if (cancelled()) return std::nullopt;
-      if (!locked_ && place == waiting_.begin()) break;
-      place->wait_for(lock, kPollInterval);
+      if (!locked_ && place == Next()) break;
+      place->changed.wait_for(lock, kPollInterval);
     }
     locked_ = true;
+    last_turn_[place->owner] = ++turns_;
     return Lock(this);
   }
 
@@ -65,24 +76,41 @@ class CancellableMutex {
   void Unlock() {
     const std::lock_guard<std::mutex> guard(mutex_);
     locked_ = false;
-    WakeFirst();
+    if (waiting_.empty()) last_turn_.clear();
+    WakeNext();
   }
 
-  void WakeFirst() {  // requires mutex_
-    if (!locked_ && !waiting_.empty()) waiting_.front().notify_one();
+  // The following require mutex_.
+  void WakeNext() {
+    if (!locked_ && !waiting_.empty()) Next()->changed.notify_one();
   }
 
-  std::mutex mutex_;
-  std::list<std::condition_variable> waiting_;  // in order of arrival
+  // The first waiter of the owner whose last turn is longest ago.
+  std::list<Waiter>::iterator Next() {
+    return std::min_element(
+        waiting_.begin(), waiting_.end(),
+        [&](const Waiter& a, const Waiter& b) { return LastTurn(a) < LastTurn(b); });
+  }
+
+  uint64_t LastTurn(const Waiter& waiter) const {
+    const auto found = last_turn_.find(waiter.owner);
+    return found == last_turn_.end() ? 0 : found->second;
+  }
+
+  std::mutex mutex_;           // guards the following
+  std::list<Waiter> waiting_;  // in order of arrival
   bool locked_ = false;
+  uint64_t turns_ = 0;
+  std::map<std::string, uint64_t> last_turn_;  // by owner; forgotten when nobody waits
 };
 
 // An LRU cache in which concurrent misses compute once:
-//   - A miss waits, in order of arrival, until no other computation of this cache runs. A value
-//     that is cached by then is returned; otherwise the caller computes it. So callers of one key
-//     share a computation, and all misses together take one core.
-//   - Cache hits never wait for a running computation.
-//   - The most recent value stays cached even if it exceeds the capacity.
+//   - A miss waits until no other computation of this cache runs. A value that is cached by then is
+//     returned; otherwise the caller computes it. So callers of one key share a computation, and
+//     all misses together take one core. Owners take turns.
+//   - Cache hits never wait for a running computation. Values serve all owners.
+//   - An owner beyond its entries evicts its own; beyond the bytes, the owner with the most does.
+//   - A single value stays cached even if it exceeds the capacity.
 // Thread-safe.
 template <typename Key, typename Value>
 class SingleFlightLruCache {
@@ -91,8 +119,8 @@ class SingleFlightLruCache {
   using ComputeAll = absl::FunctionRef<absl::StatusOr<std::vector<Value>>(const std::vector<Key>&)>;
 
   struct Capacity {
-    int64_t bytes = 0;  // sum of charges
-    size_t entries = std::numeric_limits<size_t>::max();
+    int64_t bytes = 0;                                    // sum of charges
+    size_t entries = std::numeric_limits<size_t>::max();  // of one owner
   };
 
   // charge: bytes that an entry with this value takes, including the cache's own overhead.
@@ -116,15 +144,17 @@ class SingleFlightLruCache {
   }
 
   // Get for several different keys, in their order. compute_all: the values of the keys that have
-  // none, in the order given. max_bytes: replaces the capacity's bytes for this insertion. Errors
-  // of `compute_all` pass through and leave the cache unchanged.
+  // none, in the order given. max_bytes: replaces the capacity's bytes for this insertion. owner:
+  // of the values computed here. Errors of `compute_all` pass through and leave the cache
+  // unchanged.
   absl::StatusOr<std::vector<Handle>> GetAll(absl::Span<const Key> keys,
                                              absl::FunctionRef<bool(const Value&)> is_usable,
                                              absl::FunctionRef<bool()> cancelled,
-                                             ComputeAll compute_all, int64_t max_bytes) {
+                                             ComputeAll compute_all, int64_t max_bytes,
+                                             absl::string_view owner = "") {
     std::vector<Handle> handles;
     if (FindAll(keys, is_usable, &handles)) return handles;
-    const std::optional<CancellableMutex::Lock> lock = computing_.Acquire(cancelled);
+    const std::optional<CancellableMutex::Lock> lock = computing_.Acquire(cancelled, owner);
     if (!lock.has_value()) {
       return absl::CancelledError("the caller no longer waits for an answer");
     }
@@ -136,7 +166,7 @@ class SingleFlightLruCache {
     PM_ASSIGN_OR_RETURN(std::vector<Value> values, compute_all(missing));
     std::vector<Handle> computed;
     for (Value& value : values) computed.push_back(std::make_shared<const Value>(std::move(value)));
-    InsertAll(missing, computed, max_bytes);
+    InsertAll(missing, computed, max_bytes, std::string(owner));
     auto next = computed.begin();
     for (Handle& handle : handles) {
       if (handle == nullptr) handle = *next++;
@@ -147,7 +177,12 @@ class SingleFlightLruCache {
  private:
   struct Entry {
     Handle value;
+    std::string owner;
     typename std::list<Key>::iterator place;
+  };
+  struct Holding {
+    int64_t bytes = 0;  // sum of charges
+    size_t entries = 0;
   };
   using Entries = std::map<Key, Entry>;
 
@@ -167,27 +202,45 @@ class SingleFlightLruCache {
     return complete;
   }
 
-  void InsertAll(const std::vector<Key>& keys, const std::vector<Handle>& values,
-                 int64_t max_bytes) {
+  void InsertAll(const std::vector<Key>& keys, const std::vector<Handle>& values, int64_t max_bytes,
+                 const std::string& owner) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    for (size_t i = 0; i < keys.size(); ++i) Insert(keys[i], values[i]);
-    while (entries_.size() > 1 && (bytes_ > max_bytes || entries_.size() > capacity_.entries)) {
-      Erase(entries_.find(by_use_.front()));
+    for (size_t i = 0; i < keys.size(); ++i) Insert(keys[i], values[i], owner);
+    while (holdings_[owner].entries > capacity_.entries) Erase(LeastRecentOf(owner));
+    while (entries_.size() > 1 && bytes_ > max_bytes) {
+      const auto largest = std::max_element(
+          holdings_.begin(), holdings_.end(),
+          [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+      Erase(LeastRecentOf(largest->first));
     }
   }
 
-  void Insert(const Key& key, Handle value) {
+  // The owner has an entry.
+  typename Entries::iterator LeastRecentOf(const std::string& owner) {
+    return entries_.find(*std::find_if(by_use_.begin(), by_use_.end(), [&](const Key& key) {
+      return entries_.find(key)->second.owner == owner;
+    }));
+  }
+
+  void Insert(const Key& key, Handle value, const std::string& owner) {
     if (const auto former = entries_.find(key); former != entries_.end()) Erase(former);
     std::list<Key> place = {key};
     const int64_t charge = charge_(*value);
     // May throw, before anything has changed.
-    entries_.emplace(key, Entry{std::move(value), place.begin()});
+    Holding& holding = holdings_[owner];
+    entries_.emplace(key, Entry{std::move(value), owner, place.begin()});
     by_use_.splice(by_use_.end(), place);
     bytes_ += charge;
+    holding.bytes += charge;
+    ++holding.entries;
   }
 
   void Erase(typename Entries::iterator entry) {
-    bytes_ -= charge_(*entry->second.value);
+    const int64_t charge = charge_(*entry->second.value);
+    const auto holding = holdings_.find(entry->second.owner);
+    bytes_ -= charge;
+    holding->second.bytes -= charge;
+    if (--holding->second.entries == 0) holdings_.erase(holding);
     by_use_.erase(entry->second.place);
     entries_.erase(entry);
   }
@@ -197,8 +250,9 @@ class SingleFlightLruCache {
   CancellableMutex computing_;
   std::mutex mutex_;  // guards the following
   Entries entries_;
-  std::list<Key> by_use_;  // least recently used first
-  int64_t bytes_ = 0;      // sum of charges
+  std::list<Key> by_use_;                    // least recently used first
+  int64_t bytes_ = 0;                        // sum of charges
+  std::map<std::string, Holding> holdings_;  // of owners that have entries
 };
 
 }  // namespace privatemail

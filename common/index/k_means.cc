@@ -42,9 +42,34 @@ class OneThread {
   int former_;
 };
 
+struct Cancelled {};
+
+// faiss::Clustering assigns all points in one call and cannot be stopped. Same results: a multiple
+// of the points that FAISS multiplies at once.
+class CancellableAssigner final : public faiss::IndexFlatL2 {
+ public:
+  CancellableAssigner(Eigen::Index dim, const CancelledFunction& cancelled)
+      : IndexFlatL2(dim), cancelled_(cancelled) {}
+
+  // Throws Cancelled.
+  void search(idx_t n, const float* points, idx_t k, float* distances, idx_t* rows,
+              const faiss::SearchParameters* parameters) const override {
+    constexpr idx_t kPoints = 4096;
+    for (idx_t begin = 0; begin < n; begin += kPoints) {
+      if (cancelled_ && cancelled_()) throw Cancelled();
+      IndexFlatL2::search(std::min(kPoints, n - begin), points + begin * d, k,
+                          distances + begin * k, rows + begin * k, parameters);
+    }
+  }
+
+ private:
+  const CancelledFunction& cancelled_;
+};
+
 }  // namespace
 
-FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort) {
+FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort,
+                   const CancelledFunction& cancelled) {
   const OneThread one_thread;
   faiss::ClusteringParameters parameters;
   parameters.niter = effort.iterations;
@@ -52,8 +77,12 @@ FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort&
   parameters.max_points_per_centroid = effort.points_per_centroid;
   faiss::Clustering clustering(static_cast<int>(points.cols()), static_cast<int>(count),
                                parameters);
-  faiss::IndexFlatL2 assigner(points.cols());
-  clustering.train(points.rows(), points.data(), assigner);
+  CancellableAssigner assigner(points.cols(), cancelled);
+  try {
+    clustering.train(points.rows(), points.data(), assigner);
+  } catch (const Cancelled&) {
+    return FloatMatrix::Zero(count, points.cols());
+  }
   return Eigen::Map<const FloatMatrix>(clustering.centroids.data(), count, points.cols());
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/cancellation.h"
 #include "common/base/matrix.h"
 #include "common/cells/cell_lists.h"
 
@@ -19,8 +20,10 @@ struct KMeansEffort {
 inline constexpr KMeansEffort kRoughKMeans = {.iterations = 8, .points_per_centroid = 64};
 
 // The centroids (count x d) of a k-means with a fixed seed: equal points give equal centroids.
-// points: n x d, finite; count in [1, n].
-FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort);
+// points: n x d, finite; count in [1, n]. If `cancelled` returns true, it returns early with
+// unspecified values.
+FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort,
+                   const CancelledFunction& cancelled = nullptr);
 
 // The nearest centroid of each point. If `stopped` (null: never) becomes true, it returns early
 // with unspecified values.

@@ -14,6 +14,8 @@
 
 namespace privatemail {
 
+inline constexpr size_t kMaxFilterPathBytes = 256;
+
 // A validated v1.PayloadFilter (semantics: retrieval.proto; conversion: payload_filter_proto.h).
 // Immutable, cheap to copy, thread-safe. The server sees filters in the clear.
 class PayloadFilter {

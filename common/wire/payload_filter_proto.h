@@ -15,7 +15,6 @@ inline constexpr int kMaxFilterDepth = 8;
 inline constexpr int kMaxFilterConditions = 64;
 inline constexpr int kMaxFilterValues = 1000;
 inline constexpr size_t kMaxFilterTextBytes = 1024;  // of a value
-inline constexpr size_t kMaxFilterPathBytes = 256;
 
 // INVALID_ARGUMENT naming the invalid part: "filter.all_of[1].range.path must be ...". Values are
 // not repeated. The client calls it before it spends a budget.

@@ -42,7 +42,9 @@ absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
     }
     admission_->changed_.wait_for(lock,
                                   std::min<std::chrono::duration<double>>(kPollInterval, left));
+    lock.unlock();
     if (cancelled()) return absl::CancelledError("the caller stopped waiting in the queue");
+    lock.lock();
   }
   return absl::OkStatus();
 }
@@ -59,7 +61,7 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
 bool Admission::CanRun(const Caller& caller) const {
   const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
   if (Count(true) >= limits_.max_concurrent - reserved) return false;
-  return caller.key.empty() || CountOfKey(caller.key, true) < limits_.max_concurrent_per_key;
+  return caller.key.empty() || CountOfKey(caller.key, true) < PlacesPerKey(limits_);
 }
 
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
@@ -71,10 +73,10 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
   }
   if (caller.key.empty()) return absl::OkStatus();
   const int64_t of_key = CountOfKey(caller.key, false);
-  if (of_key < limits_.max_concurrent_per_key) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ", of_key,
-      " waiting ones (max_concurrent_per_key ", limits_.max_concurrent_per_key, ")"));
+  if (of_key < PlacesPerKey(limits_)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ",
+                   of_key, " waiting ones (max_concurrent_per_key ", PlacesPerKey(limits_), ")"));
 }
 
 void Admission::AdmitWaiting() {
@@ -94,6 +96,11 @@ void Admission::SetLimits(const Limits& limits) {
   const std::lock_guard<std::mutex> guard(mutex_);
   limits_ = limits;
   AdmitWaiting();
+}
+
+bool Admission::IsFull() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return Count(true) >= limits_.max_concurrent - Reserved(limits_);
 }
 
 int64_t Admission::Count(bool running) const {

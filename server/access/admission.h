@@ -39,7 +39,8 @@ class Admission {
     bool IsAdmitted() const;
 
     // Waits until the call is admitted. RESOURCE_EXHAUSTED naming limit and value: queue_seconds
-    // have passed. CANCELLED: `cancelled`, polled ten times a second, returned true.
+    // have passed. CANCELLED: `cancelled`, polled ten times a second without a
+    // lock, returned true.
     absl::Status Await(const std::function<bool()>& cancelled);
 
    private:
@@ -59,6 +60,9 @@ class Admission {
 
   // Applies to waiting calls too. Running calls beyond a lower limit finish.
   void SetLimits(const Limits& limits);
+
+  // Whether all places but those of operators are taken.
+  bool IsFull() const;
 
   int64_t running() const;
   int64_t waiting() const;

@@ -16,6 +16,11 @@ constexpr size_t kManyBuckets = 1000;
 
 }  // namespace
 
+int64_t PlacesPerKey(const Limits& limits) {
+  if (limits.max_concurrent_per_key > 0) return limits.max_concurrent_per_key;
+  return std::max<int64_t>(1, limits.max_concurrent / 2);
+}
+
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting) {
   if (value <= limit) return absl::OkStatus();
@@ -36,10 +41,11 @@ absl::Status ByteQuota::Reservation::Check(int64_t bytes, int64_t limit) const {
   return CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_);
 }
 
-void ByteQuota::Reservation::Release() {
+void ByteQuota::Reservation::ReduceTo(int64_t bytes) {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
-  quota_->taken_ -= taken_;
-  taken_ = 0;
+  const int64_t released = std::max<int64_t>(0, taken_ - bytes);
+  quota_->taken_ -= released;
+  taken_ -= released;
 }
 
 LogLineQuota::Verdict LogLineQuota::Take(bool has_key, Clock::time_point now) {

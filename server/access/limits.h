@@ -22,6 +22,7 @@ struct Limits {
   int64_t max_message_bytes = int64_t{64} << 20;
   int64_t max_transport_memory = int64_t{1} << 30;  // bytes of incoming messages, all calls
   int64_t max_parsed_memory = int64_t{1} << 32;     // bytes of parsed messages, all calls
+  int64_t max_search_memory = int64_t{1} << 32;  // bytes of searches and their answers, all calls
   int64_t max_collections = 1000;
   int64_t max_items = 10'000'000;                 // stored items of one collection
   int64_t max_batch_items = 100'000;              // items of one message of an upload
@@ -30,15 +31,20 @@ struct Limits {
   int64_t max_k = 10'000;                         // neighbours a slot
   int64_t max_request_memory = int64_t{1} << 30;  // bytes of one call other than a build
   int64_t max_build_memory = int64_t{1} << 34;    // bytes of a build or of preparing cells
+  int64_t max_resident_memory = 0;                // bytes of all collections; 0: of the machine
+  double max_create_seconds = 600;                // cells and codebook of a new collection
   int64_t max_snapshot_bytes = int64_t{1} << 36;  // scratch files of all running snapshots
   int64_t max_connections = 4096;                 // approximate
   double connection_idle_seconds = 300;           // maximum time without a call
   int64_t max_concurrent = 64;                    // running calls
-  int64_t max_concurrent_per_key = 48;            // running calls of a key, and waiting ones
+  int64_t max_concurrent_per_key = 0;             // running calls of a key, and waiting ones
   int64_t max_queued = 64;                        // waiting calls
   double queue_seconds = 5;                       // maximum wait
   double stream_idle_seconds = 60;                // maximum wait for a client to send or to read
 };
+
+// max_concurrent_per_key; 0: half of max_concurrent.
+int64_t PlacesPerKey(const Limits& limits);
 
 // RESOURCE_EXHAUSTED if `value` exceeds the limit: "k is 11, more than the limit of 10 (max_k)".
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
@@ -65,7 +71,9 @@ class ByteQuota {
     absl::Status Take(int64_t bytes, int64_t limit);
     // The status that Take would return.
     absl::Status Check(int64_t bytes, int64_t limit) const;
-    void Release();
+    void Release() { ReduceTo(0); }
+    // Keeps at most `bytes`.
+    void ReduceTo(int64_t bytes);
 
    private:
     ByteQuota* const quota_;

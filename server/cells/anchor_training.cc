@@ -12,11 +12,14 @@
 namespace privatemail::server {
 namespace {
 
-absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cells) {
+absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cells,
+                                        const CancelledFunction& cancelled) {
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("cells", cells, 2, std::min<int64_t>(anchors.rows(), kMaxCells)));
   CellPartition partition{.cells = cells, .cell_of_anchor = {}};
-  const std::vector<int64_t> nearest = NearestCentroids(anchors, KMeans(anchors, cells, {}));
+  const FloatMatrix centroids = KMeans(anchors, cells, {}, cancelled);
+  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+  const std::vector<int64_t> nearest = NearestCentroids(anchors, centroids);
   partition.cell_of_anchor.assign(nearest.begin(), nearest.end());
   const std::set<int64_t> used(nearest.begin(), nearest.end());
   if (std::ssize(used) == cells) return partition;
@@ -64,18 +67,20 @@ double MeanSquaredError(const ProductCodebook& codebook, const FloatMatrix& rows
 }  // namespace
 
 absl::StatusOr<std::vector<CellPartition>> PartitionAnchors(const FloatMatrix& unit_anchors,
-                                                            const std::vector<int64_t>& counts) {
+                                                            const std::vector<int64_t>& counts,
+                                                            const CancelledFunction& cancelled) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("number of cell partitions", std::ssize(counts), 0,
                                          static_cast<int64_t>(kMaxCellPartitions)));
   std::vector<CellPartition> partitions;
   for (const int64_t cells : counts) {
-    PM_ASSIGN_OR_RETURN(CellPartition partition, Partition(unit_anchors, cells));
+    PM_ASSIGN_OR_RETURN(CellPartition partition, Partition(unit_anchors, cells, cancelled));
     partitions.push_back(std::move(partition));
   }
   return partitions;
 }
 
-absl::StatusOr<ProductCodebook> TrainCodebook(const FloatMatrix& unit_anchors, CellCode code) {
+absl::StatusOr<ProductCodebook> TrainCodebook(const FloatMatrix& unit_anchors, CellCode code,
+                                              const CancelledFunction& cancelled) {
   const int64_t centroids = CentroidsFor(unit_anchors.rows());
   ProductCodebook codebook;
   codebook.parts = PartsOf(code, centroids);
@@ -85,7 +90,9 @@ absl::StatusOr<ProductCodebook> TrainCodebook(const FloatMatrix& unit_anchors, C
     const int64_t begin = codebook.Begin(part);
     const int64_t count = codebook.Begin(part + 1) - begin;
     const FloatMatrix of_part = unit_anchors.middleCols(begin, count);
-    codebook.centroids.middleRows(begin, count) = KMeans(of_part, centroids, {}).transpose();
+    codebook.centroids.middleRows(begin, count) =
+        KMeans(of_part, centroids, {}, cancelled).transpose();
+    PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   }
   codebook.relative_squared_error = MeanSquaredError(codebook, unit_anchors);
   return codebook;

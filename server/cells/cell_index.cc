@@ -93,8 +93,9 @@ int64_t CountRowsPerBlock(const Gallery& gallery, int64_t code_bytes, bool with_
 }  // namespace
 
 CellIndex::CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-                     CellCoordinates coordinates)
+                     CellCoordinates coordinates, int64_t memory_to_keep)
     : gallery_(std::move(gallery)),
+      memory_(memory_to_keep + BytesOf(gallery_)),
       partitions_(std::move(partitions)),
       codes_(std::move(codes)),
       code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
@@ -142,14 +143,26 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
       Encode(parameters, parameters.SendsCoordinates() ? sent.items : items, stopped);
   if (stopped) return nullptr;
   if (sample != nullptr) *sample = SampleQueries(items, queries, nearest);
-  return std::shared_ptr<const CellIndex>(
-      new CellIndex(std::move(gallery), std::move(partitions), std::move(codes), std::move(sent)));
+  const int64_t memory = MemoryToKeep(parameters, std::ssize(gallery.ids));
+  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
+                                                        std::move(codes), std::move(sent), memory));
 }
 
 std::optional<CellQuality> CellIndex::Measure(const PublicParameters& parameters,
                                               const QualitySample& sample,
                                               absl::FunctionRef<bool()> stopped) const {
   return MeasureQuality({parameters, gallery_.labels, codes_, partitions_}, sample, stopped);
+}
+
+int64_t CellIndex::MemoryToKeep(const PublicParameters& parameters, int64_t items) {
+  constexpr int64_t kOfItemInPartition = 16, kOfPair = 16;
+  const int64_t code_bytes = items * ItemCodeBytes(parameters);
+  const auto partitions = std::ssize(parameters.cell_partitions);
+  return code_bytes +
+         partitions * (items * kOfItemInPartition +
+                       QueryCount(items, parameters.feature_dim) * Demand::kRanks * kOfPair) +
+         std::max(kMinCacheBytes, kListBytesPerItem * items) +
+         std::max(kMinCacheBytes, kBlockBytesPerCodeByte * code_bytes);
 }
 
 int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t items) {

@@ -80,6 +80,11 @@ class CellIndex {
   // parameters.publish_quality, that Measure takes.
   static int64_t MemoryToCreate(const PublicParameters& parameters, int64_t items);
 
+  // Approximate bytes of an index in addition to its gallery without features, with full caches.
+  static int64_t MemoryToKeep(const PublicParameters& parameters, int64_t items);
+  // MemoryToKeep and the gallery.
+  int64_t memory() const { return memory_; }
+
   int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
   // The version of the gallery.
   uint64_t items_version() const { return gallery_.version; }
@@ -134,13 +139,14 @@ class CellIndex {
   };
 
   CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-            CellCoordinates coordinates);
+            CellCoordinates coordinates, int64_t memory_to_keep);
 
   // At least `length` rows.
   absl::StatusOr<List> ListFor(size_t partition, uint32_t cell, double epsilon, int64_t length,
                                absl::FunctionRef<bool()> cancelled) const;
 
   Gallery gallery_;  // without features
+  const int64_t memory_;
   std::vector<PartitionDemand> partitions_;
   std::string codes_;
   size_t code_bytes_;

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -56,6 +58,15 @@ absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& ad
       options.listen, "'"));
 }
 
+absl::Status CheckPlacesPerKey(const Limits& limits) {
+  const int64_t most = std::max<int64_t>(1, 3 * limits.max_concurrent / 4);
+  if (limits.max_concurrent_per_key <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("max_concurrent_per_key must be at most ", most,
+                   ", three quarters of max_concurrent ", limits.max_concurrent,
+                   ", so that other keys find a place, but is ", limits.max_concurrent_per_key));
+}
+
 }  // namespace
 
 void Problems::Add(const absl::Status& status) {
@@ -101,6 +112,7 @@ Problems CheckOptions(const DaemonOptions& options) {
   const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
   problems.Add(address.status());
   problems.Add(CheckTls(options));
+  problems.Add(CheckPlacesPerKey(options.limits));
   if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
   return problems;
 }

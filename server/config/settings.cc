@@ -129,6 +129,10 @@ std::vector<Setting> LimitSettings() {
        "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "
        "calls are refused first.",
        1 << 24, int64_t{1} << 40},
+      {"max_search_memory", Limit<&Limits::max_search_memory>, kLive,
+       "Maximum memory of all searches and of their answers until they are delivered, estimated "
+       "before each starts.",
+       65536, kMaxBytes},
       {"max_collections", Limit<&Limits::max_collections>, kLive, "Maximum number of collections.",
        0, 1e6},
       {"max_items", Limit<&Limits::max_items>, kLive,
@@ -151,6 +155,15 @@ std::vector<Setting> LimitSettings() {
        "would exceed it are moved to an unnamed file in data_dir. Also limits the cell index, "
        "which is not built beyond it.",
        65536, kMaxBytes},
+      {"max_resident_memory", Limit<&Limits::max_resident_memory>, kLive,
+       "Approximate maximum memory of all collections in bytes. Collections, embeddings and cells "
+       "beyond it are refused; a start serves the others. 0: three quarters of the machine's or "
+       "the "
+       "container's memory.",
+       0, kMaxBytes},
+      {"max_create_seconds", Limit<&Limits::max_create_seconds>, kLive,
+       "Maximum time to prepare a new collection: cells, codebook, check of the anchors.", 1,
+       86400},
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
        "Maximum bytes of all running snapshots and restores, which use unnamed files in data_dir.",
        65536, kMaxBytes},
@@ -165,9 +178,10 @@ std::vector<Setting> LimitSettings() {
        "most 4, is reserved for keys with scope admin for all collections.",
        1, 10000},
       {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
-       "Maximum concurrent calls of one key, and again as many waiting ones; further calls are "
-       "refused.",
-       1, 10000},
+       "Maximum concurrent calls of one key, at most three quarters of max_concurrent, and again "
+       "as "
+       "many waiting ones; further calls are refused. 0: half of max_concurrent.",
+       0, 10000},
       {"max_queued", Limit<&Limits::max_queued>, kLive,
        "Maximum number of waiting calls; further calls are refused.", 0, 10000},
       {"queue_seconds", Limit<&Limits::queue_seconds>, kLive,

@@ -1,7 +1,6 @@
 // privatemaild: serves the collections of one store.
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <malloc.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +22,7 @@
 #include "server/config/options.h"
 #include "server/daemon/command_line.h"
 #include "server/daemon/file_check.h"
+#include "server/daemon/process_memory.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
 
@@ -133,20 +133,13 @@ void Reload(const CommandLine& command_line, DaemonServer* server) {
   server->ReloadFiles();
 }
 
-// The system's allocator keeps what a peak has freed, in pieces.
-void ReturnFreeMemory() {
-  constexpr size_t kKeptBytes = 8 << 20;
-  const struct mallinfo2 heap = ::mallinfo2();
-  if (heap.fordblks > kKeptBytes + heap.uordblks / 16) ::malloc_trim(0);
-}
-
 // Returns after SIGTERM or SIGINT.
 void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServer* server) {
-  constexpr absl::Duration kTrimInterval = absl::Seconds(5);
+  constexpr absl::Duration kMemoryInterval = absl::Seconds(5);
   auto refreshed = std::chrono::steady_clock::now();
   while (true) {
     const absl::Duration reload = absl::Seconds(server->options().tls_reload_seconds);
-    const timespec poll_interval = absl::ToTimespec(std::min(kTrimInterval, reload));
+    const timespec poll_interval = absl::ToTimespec(std::min(kMemoryInterval, reload));
     const int signal = sigtimedwait(&signals, nullptr, &poll_interval);
     if (signal == SIGHUP) {
       Reload(command_line, server);
@@ -163,6 +156,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
       return;
     } else {
       ReturnFreeMemory();
+      server->RelieveMemory();
       const auto now = std::chrono::steady_clock::now();
       if (absl::FromChrono(now - refreshed) < reload) continue;
       refreshed = now;

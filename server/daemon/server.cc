@@ -20,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/daemon/listening_sockets.h"
+#include "server/daemon/process_memory.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -197,7 +198,10 @@ RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
 }
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
-  return {{options.index == "ivf", options.index_recall}, options.limits.max_build_memory};
+  const int64_t resident = options.limits.max_resident_memory;
+  return {{options.index == "ivf", options.index_recall},
+          options.limits.max_build_memory,
+          resident > 0 ? resident : AvailableMemory() / 4 * 3};
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
@@ -319,6 +323,14 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
         builder->experimental().AddExternalConnectionAcceptor(kFromSocket, credentials));
   }
   return listeners;
+}
+
+void DaemonServer::RelieveMemory() {
+  if (strangers_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
+  const int64_t ended = strangers_->EndAll(UnauthenticatedConnections::Clock::now());
+  if (ended == 0) return;
+  Log(LogLevel::kWarning, "memory is short: connections without a valid key were ended",
+      {{"connections", absl::StrCat(ended)}});
 }
 
 void DaemonServer::Drain(absl::Duration grace) {

@@ -60,6 +60,9 @@ class DaemonServer {
   // The certificate part of ReloadFiles; logs only changes and failures.
   void RefreshCertificates();
 
+  // Ends connections without a valid key if the process has nearly all AvailableMemory.
+  void RelieveMemory();
+
   const ListenAddress& address() const { return parts_.address; }  // with the actual port
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
@@ -111,6 +114,7 @@ class DaemonServer {
 };
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options);
+// max_resident_memory 0 is three quarters of AvailableMemory.
 CatalogOptions ToCatalogOptions(const DaemonOptions& options);
 
 // Sets level and format of the log.

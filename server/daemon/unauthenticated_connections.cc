@@ -111,6 +111,15 @@ int64_t UnauthenticatedConnections::EndExcessive(Clock::time_point now) {
   return ended;
 }
 
+int64_t UnauthenticatedConnections::EndAll(Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto ended = std::ssize(connections_);
+  for (auto connection = connections_.begin(); connection != connections_.end();) {
+    connection = End(connection, 1, now);
+  }
+  return ended;
+}
+
 UnauthenticatedConnections::Connections::iterator
 UnauthenticatedConnections::OldestOfLargestAddress() {
   const auto largest =

@@ -52,6 +52,9 @@ class UnauthenticatedConnections {
   // Ends those beyond a limit; returns how many. Forgets those that their callers ended.
   int64_t EndExcessive(Clock::time_point now);
 
+  // For a process that runs out of memory. Returns how many it ended.
+  int64_t EndAll(Clock::time_point now);
+
   bool empty() const;
 
   // The number of the slot's connection; 0: it has none.

@@ -44,12 +44,15 @@ absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> st
   return catalog;
 }
 
-absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection) {
+absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
+                                               const CancelledFunction& cancelled) {
   PM_RETURN_IF_ERROR(CheckCollectionName(collection.name));
   PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
   // Before the training, which takes long.
   if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
-  PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection)));
+  PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
+  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(stored.parameters)));
+  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   return synchronizer_.Create(std::move(stored));
 }
 
@@ -57,6 +60,7 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
                                                 Store::GallerySource items) {
   PM_RETURN_IF_ERROR(CheckCollectionName(collection.name));
   PM_RETURN_IF_ERROR(CheckSnapshotParameters(collection));
+  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(collection.parameters)));
   PM_RETURN_IF_ERROR(ImportCollection(*store_, &collection, items));
   // Without a lock, because it can take minutes. The result is adopted like another daemon's.
   const absl::Status refreshed = synchronizer_.Refresh();
@@ -166,11 +170,15 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
+  PM_RETURN_IF_ERROR(synchronizer_.CheckMemory(
+      view, Retriever::MemoryFor(static_cast<int64_t>(view.items),
+                                 published.parameters.settings.embedding_dim)));
   absl::StatusOr<Embedding> embedding;
   RunAtLowPriority(
       [&] { embedding = EmbedStored(view, watch, memory, label_check); });  // searches come first
   if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
+  PM_RETURN_IF_ERROR(synchronizer_.CheckMemory(view, Retriever::MemoryFor(*embedding)));
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
   if (absl::IsNotFound(version.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(version.status());

@@ -39,8 +39,9 @@ class Catalog {
   using RefreshReport = std::function<void(const absl::Status&)>;
 
   // Loads all collections with their embeddings. Exact indexes answer until approximate ones and
-  // cell indexes are ready, in ascending order of items. A collection with a damaged embedding is
-  // not built. directory: for scratch files of builds and snapshots.
+  // cell indexes are ready, in ascending order of items. A collection with a damaged embedding, or
+  // one beyond max_resident_memory, is not built; those of few items come first. directory: for
+  // scratch files of builds and snapshots.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
@@ -55,13 +56,16 @@ class Catalog {
   absl::StatusOr<CollectionView> Find(absl::string_view name) const { return registry_.Find(name); }
   std::vector<CollectionView> List() const { return registry_.List(); }  // by name
 
-  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS. Cost: a k-means of the anchors for each
-  // partition, and one for the codebook of a pq code.
-  absl::StatusOr<CollectionView> Create(NewCollection collection);
+  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED:
+  // max_resident_memory; CANCELLED: nothing was created. Cost: a
+  // k-means of the anchors for each partition, and one for the codebook of a pq code.
+  absl::StatusOr<CollectionView> Create(NewCollection collection,
+                                        const CancelledFunction& cancelled = nullptr);
 
   // Restores a snapshot under collection.name, completely or not at all; it is not built. It keeps
   // its UUID unless the store has it; then it gets a new one and so another fingerprint. `items`
-  // may be read twice. INVALID_ARGUMENT: the name; ALREADY_EXISTS; DATA_LOSS: the parts of the
+  // may be read twice. INVALID_ARGUMENT: the name; ALREADY_EXISTS; RESOURCE_EXHAUSTED;
+  // DATA_LOSS: the parts of the
   // snapshot are inconsistent; ABORTED: another daemon deleted it at once.
   absl::StatusOr<CollectionView> Restore(StoredCollection collection, Store::GallerySource items);
 
@@ -97,7 +101,7 @@ class Catalog {
   //   label_check: kOn refuses what CheckLabelsAgree refuses.
   // NOT_FOUND. FAILED_PRECONDITION: no items, of Embed, or of CheckLabelsAgree. ABORTED: a build is
   // running, the collection was deleted, or another daemon has embedded later items.
-  // RESOURCE_EXHAUSTED: memory or disk.
+  // RESOURCE_EXHAUSTED: memory, max_resident_memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
                                        LabelCheck label_check = LabelCheck::kOff);

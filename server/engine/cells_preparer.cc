@@ -95,6 +95,7 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
                         RestrictToEmbedding(*view.retriever, view.hidden.get(), &gallery));
     view = {};
   }
+  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, gallery));
   QualitySample sample;
   const std::shared_ptr<const CellIndex> cells =
       CellIndex::Create(parameters, published->anchors, std::move(gallery), stopped,
@@ -103,6 +104,17 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
   registry_->InstallCells(entry.get(), cells);
   if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
   return absl::OkStatus();
+}
+
+absl::Status CellsPreparer::CheckResidentMemory(const Entry& entry,
+                                                const PublicParameters& parameters,
+                                                const Gallery& gallery) const {
+  const std::shared_ptr<const CellIndex> former = registry_->ViewOf(entry).cells;
+  const int64_t kept = CellIndex::MemoryToKeep(parameters, std::ssize(gallery.ids)) +
+                       BytesOf(gallery) -
+                       gallery.features.size() * static_cast<int64_t>(sizeof(float));
+  return registry_->CheckMemory("what answers for the cells of this one", kept,
+                                former == nullptr ? 0 : former->memory());
 }
 
 void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,

@@ -35,6 +35,8 @@ class CellsPreparer {
   void PrepareCells(const CollectionRegistry::EntryPtr& entry, const std::atomic<bool>& stopped);
   absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
                           const std::atomic<bool>& stopped);
+  absl::Status CheckResidentMemory(const Entry& entry, const PublicParameters& parameters,
+                                   const Gallery& gallery) const;
   // Queues it. Ends early if other cells are installed or the collection is removed.
   void MeasureQuality(const CollectionRegistry::EntryPtr& entry,
                       const std::shared_ptr<const CellIndex>& cells, QualitySample sample);

@@ -17,25 +17,28 @@ namespace privatemail::server {
 namespace {
 
 absl::StatusOr<std::vector<CellPartition>> TrainPartitions(const std::vector<int64_t>& cells,
-                                                           const Anchors& anchors) {
+                                                           const Anchors& anchors,
+                                                           const CancelledFunction& cancelled) {
   if (cells.empty()) return std::vector<CellPartition>();
   PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
   absl::StatusOr<std::vector<CellPartition>> partitions;
-  RunAtLowPriority([&] { partitions = PartitionAnchors(units.cast<float>(), cells); });
+  RunAtLowPriority([&] { partitions = PartitionAnchors(units.cast<float>(), cells, cancelled); });
   return partitions;
 }
 
 absl::StatusOr<std::optional<ProductCodebook>> TrainCodebookIfNeeded(
-    const std::optional<CellCode>& code, const Anchors& anchors) {
+    const std::optional<CellCode>& code, const Anchors& anchors,
+    const CancelledFunction& cancelled) {
   if (!code.has_value() || !IsProductCode(*code)) return std::nullopt;
   PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
   absl::StatusOr<ProductCodebook> codebook;
-  RunAtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code); });
+  RunAtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code, cancelled); });
   return codebook;
 }
 
 // Settings under which even the anchors alone cannot be aligned would be refused by every build.
-absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors& anchors) {
+absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors& anchors,
+                               const CancelledFunction& cancelled) {
   constexpr double kMaxOperations = 3e10;  // some seconds; beyond that the build checks
   const Eigen::Index rows = anchors.features.rows();
   const bool factored = PlanEmbedding(parameters, rows).kind == AffinityPlan::Kind::kFactored;
@@ -47,11 +50,11 @@ absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors
   absl::StatusOr<EmbeddedRows> embedded;
   RunAtLowPriority([&] {
     embedded = EmbedRows(parameters, std::make_shared<MatrixPoints>(std::move(units)),
-                         anchors.labels, /*observer=*/nullptr);
+                         anchors.labels, [&](double, int) { return CheckNotCancelled(cancelled); });
   });
   const absl::Status aligned =
       embedded.ok() ? CheckAnchorCoordinates(embedded->coordinates) : embedded.status();
-  if (aligned.ok()) return aligned;
+  if (aligned.ok() || absl::IsCancelled(aligned)) return aligned;
   return absl::FailedPreconditionError(absl::StrCat(
       "settings do not suit the anchors: ", aligned.message(),
       "; use fewer steps or a larger alpha, or the label graph balanced with the start classes"));
@@ -80,12 +83,13 @@ absl::Status CheckCollectionName(absl::string_view name) {
                    absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
 }
 
-absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
+absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
+                                                   const CancelledFunction& cancelled) {
   PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
   PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
-                      TrainPartitions(collection.cells, collection.anchors));
+                      TrainPartitions(collection.cells, collection.anchors, cancelled));
   PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
-                      TrainCodebookIfNeeded(collection.cell_code, collection.anchors));
+                      TrainCodebookIfNeeded(collection.cell_code, collection.anchors, cancelled));
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
@@ -93,7 +97,7 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection) {
                            std::move(partitions), collection.cell_code, std::move(codebook)));
   parameters.publish_quality = collection.publish_quality;
   PM_RETURN_IF_ERROR(Validate(parameters));
-  PM_RETURN_IF_ERROR(CheckAnchorsAlign(parameters, collection.anchors));
+  PM_RETURN_IF_ERROR(CheckAnchorsAlign(parameters, collection.anchors, cancelled));
   StoredCollection stored;
   stored.name = std::move(collection.name);
   stored.parameters = std::move(parameters);

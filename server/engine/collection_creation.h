@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/cancellation.h"
 #include "common/embedding/public_parameters.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -32,8 +33,9 @@ struct NewCollection {
 absl::Status CheckCollectionName(absl::string_view name);
 
 // Computes a collection's public parameters under a new UUID. Trains partitions and codebook on the
-// anchors at low priority. INVALID_ARGUMENT naming the field.
-absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection);
+// anchors at low priority. INVALID_ARGUMENT naming the field; CANCELLED.
+absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
+                                                   const CancelledFunction& cancelled);
 
 // DATA_LOSS: the parameters of a snapshot do not belong to its anchors.
 absl::Status CheckSnapshotParameters(const StoredCollection& collection);

@@ -60,6 +60,19 @@ void CollectionRegistry::SetOptions(const CatalogOptions& options) {
   options_ = options;
 }
 
+absl::Status CollectionRegistry::CheckMemory(absl::string_view purpose, int64_t bytes,
+                                             int64_t replaced) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  int64_t all = bytes - replaced;
+  for (const auto& [name, entry] : entries_) all += entry->view.resident_memory();
+  const int64_t limit = options_.resident_memory;
+  if (all <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory of all collections in bytes with ", purpose, " is at least ", all,
+                   ", of it ", bytes, " for that, more than the limit of ", limit,
+                   " (max_resident_memory): delete collections or raise it"));
+}
+
 absl::StatusOr<CollectionView> CollectionRegistry::Find(absl::string_view name) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = entries_.find(name);
@@ -193,6 +206,7 @@ bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Re
   CollectionView& view = entry->view;
   if (view.retriever != nullptr && view.retriever->version() >= former->version()) return true;
   std::swap(view.retriever, former);
+  view.embedding_problem = absl::OkStatus();
   view.hidden = nullptr;
   Hide(deleted.ids, entry);
   for (const Deletion& deletion : entry->deletions) {
@@ -248,6 +262,11 @@ void CollectionRegistry::EndCells(Entry* entry, const absl::Status& problem) {
   const std::lock_guard<std::mutex> guard(mutex_);
   FinishLoad(entry);
   entry->view.cells_problem = problem;
+}
+
+void CollectionRegistry::SetEmbeddingProblem(Entry* entry, const absl::Status& problem) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entry->view.embedding_problem = problem;
 }
 
 std::vector<CollectionState> CollectionRegistry::RemoveUnlisted(

@@ -27,6 +27,8 @@ struct CatalogOptions {
   IndexOptions index = {};
   // Approximate maximum of bytes that building a cell index takes.
   int64_t cells_memory = std::numeric_limits<int64_t>::max();
+  // Approximate maximum of CollectionView::resident_memory of all collections.
+  int64_t resident_memory = std::numeric_limits<int64_t>::max();
 };
 
 // Maps names to collections and holds all of their mutable state under one mutex, for the time of a
@@ -46,6 +48,10 @@ class CollectionRegistry {
 
   CatalogOptions options() const;
   void SetOptions(const CatalogOptions& options);
+
+  // RESOURCE_EXHAUSTED naming max_resident_memory: the collections would exceed it with `bytes` for
+  // `purpose` instead of the `replaced`.
+  absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
 
   // NOT_FOUND.
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
@@ -79,6 +85,7 @@ class CollectionRegistry {
   std::optional<CollectionView> BeginCells(Entry* entry);
   void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells);
   void EndCells(Entry* entry, const absl::Status& problem);
+  void SetEmbeddingProblem(Entry* entry, const absl::Status& problem);
   // Publishes the quality of `cells` unless they have been replaced.
   void InstallQuality(Entry* entry, const CellIndex* cells,
                       std::shared_ptr<const CellQuality> quality);

@@ -1,5 +1,7 @@
 #include "server/engine/collection_view.h"
 
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +36,28 @@ int64_t CollectionView::build_memory(Features features) const {
                                static_cast<int64_t>(parameters.settings.embedding_dim);
   return rows * feature_bytes +
          (rows * image_values + class_values) * static_cast<int64_t>(sizeof(double));
+}
+
+int64_t CollectionView::resident_memory() const {
+  return MemoryOf(published->parameters) + (retriever == nullptr ? 0 : retriever->memory()) +
+         (cells == nullptr ? 0 : cells->memory());
+}
+
+int64_t MemoryOf(const PublicParameters& parameters) {
+  constexpr int64_t kFloat = sizeof(float), kDouble = sizeof(double), kLabel = sizeof(int32_t);
+  const int64_t of_anchor = parameters.feature_dim * kFloat +
+                            parameters.settings.embedding_dim * kDouble + 2 * kLabel +
+                            std::ssize(parameters.cell_partitions) * kDouble;
+  const int64_t of_class = 2 * kLabel + 3 * kDouble;
+  int64_t bytes =
+      parameters.anchor_count * of_anchor + std::ssize(parameters.slot_labels) * of_class;
+  for (const std::string& name : parameters.class_names) {
+    bytes += static_cast<int64_t>(sizeof(std::string)) + std::ssize(name);
+  }
+  if (parameters.cell_codebook.has_value()) {
+    bytes += parameters.cell_codebook->centroids.size() * kFloat;
+  }
+  return bytes;
 }
 
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory) {

@@ -33,6 +33,7 @@ struct CollectionView {
   std::shared_ptr<const CellQuality> quality;         // of `cells`; null until it is measured
   uint64_t items = 0;                                 // stored, embedded or not
   uint64_t latest_version = 0;                        // last change of the store that it includes
+  absl::Status embedding_problem;                     // why a stored embedding is not served
   absl::Status cells_problem;  // why the last attempt to build `cells` failed
 
   bool has_cells() const { return !published->parameters.cell_partitions.empty(); }
@@ -46,7 +47,14 @@ struct CollectionView {
   // Approximate bytes that a build takes, with features in memory or in a file.
   enum class Features { kInMemory, kInFile };
   int64_t build_memory(Features features) const;
+
+  // Approximate bytes that stay: anchors and parameters, embedding and cell index, with full
+  // caches.
+  int64_t resident_memory() const;
 };
+
+// Approximate bytes of a collection's anchors and parameters.
+int64_t MemoryOf(const PublicParameters& parameters);
 
 // RESOURCE_EXHAUSTED if `purpose` takes more than `memory` bytes.
 absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t memory);

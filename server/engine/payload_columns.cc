@@ -32,61 +32,86 @@ int64_t ValueBytes(const nlohmann::json& value) {
   return bytes;
 }
 
-absl::Status CheckNotCancelled(size_t row, const std::function<bool()>& cancelled) {
-  if (row % kPollRows == 0 && cancelled && cancelled()) {
-    return absl::CancelledError("the caller no longer waits for an answer");
-  }
-  return absl::OkStatus();
+absl::Status CheckMemory(size_t paths, int64_t bytes, int64_t memory) {
+  if (bytes <= memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory of this filter's ", paths, " paths in bytes is at least ", bytes,
+                   ", more than the limit of ", memory, " (max_request_memory)"));
 }
 
 }  // namespace
 
-PayloadColumns::PayloadColumns(std::vector<std::string> payloads)
+int64_t PayloadColumns::Column::Add(nlohmann::json value) {
+  const int64_t value_bytes = ValueBytes(value);
+  bytes += value_bytes;
+  values.push_back(std::move(value));
+  return value_bytes;
+}
+
+PayloadColumns::PayloadColumns(std::vector<std::string> payloads, int64_t capacity)
     : payloads_(std::move(payloads)),
-      columns_({.bytes = std::numeric_limits<int64_t>::max(), .entries = kMaxColumns},
+      capacity_(capacity),
+      columns_({.bytes = capacity, .entries = kMaxColumns},
                [](const Column& column) { return column.bytes; }) {}
 
 PayloadColumns::~PayloadColumns() = default;
 
+const nlohmann::json& PayloadColumns::Column::At(size_t row) const {
+  static const nlohmann::json none(nlohmann::json::value_t::discarded);
+  if (!rows.has_value()) return values[row];
+  const auto found = std::lower_bound(rows->begin(), rows->end(), static_cast<int64_t>(row));
+  const bool present = found != rows->end() && *found == static_cast<int64_t>(row);
+  return present ? values[static_cast<size_t>(found - rows->begin())] : none;
+}
+
 absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
-    const std::vector<std::string>& paths, const std::function<bool()>& cancelled,
-    int64_t memory) const {
+    const std::vector<std::string>& paths, const Search& search) const {
+  if (!paths_.has_value()) {
+    PM_ASSIGN_OR_RETURN(paths_, PayloadPaths::Read(payloads_, search.cancelled));
+  }
   std::vector<Column> columns(paths.size());
+  std::vector<size_t> common;  // indices of columns whose path many items have
   int64_t bytes = 0;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const auto rows = paths_->RowsWith(paths[i]);
+    if (!rows.has_value()) common.push_back(i);
+    if (!rows.has_value()) continue;
+    columns[i].rows.emplace(rows->begin(), rows->end());
+    for (const int64_t row : *rows) {
+      columns[i].Add(std::move(ValuesAt({&paths[i], 1}, payloads_[row]).front()));
+    }
+    bytes += columns[i].bytes;
+    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search.memory));
+  }
+  if (common.empty()) return columns;
+  std::vector<std::string> common_paths;
+  for (const size_t i : common) common_paths.push_back(paths[i]);
   for (size_t row = 0; row < payloads_.size(); ++row) {
-    PM_RETURN_IF_ERROR(CheckNotCancelled(row, cancelled));
-    std::vector<nlohmann::json> values = ValuesAt(paths, payloads_[row]);
-    for (size_t i = 0; i < paths.size(); ++i) {
-      const int64_t value_bytes = ValueBytes(values[i]);
-      columns[i].bytes += value_bytes;
-      bytes += value_bytes;
-      columns[i].values.push_back(std::move(values[i]));
+    if (row % kPollRows == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(search.cancelled));
+    std::vector<nlohmann::json> values = ValuesAt(common_paths, payloads_[row]);
+    for (size_t i = 0; i < common.size(); ++i) {
+      bytes += columns[common[i]].Add(std::move(values[i]));
     }
-    if (bytes > memory) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("memory of this filter's ", paths.size(), " paths in bytes is at least ",
-                       bytes, ", more than the limit of ", memory, " (max_request_memory)"));
-    }
+    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search.memory));
   }
   return columns;
 }
 
-absl::StatusOr<std::vector<int64_t>> PayloadColumns::MatchingRows(
-    const PayloadFilter& filter, const HiddenRows* hidden, const std::function<bool()>& cancelled,
-    int64_t memory) const {
-  const auto parse = [&](const std::vector<std::string>& paths) {
-    return Parse(paths, cancelled, memory);
-  };
+absl::StatusOr<std::vector<int64_t>> PayloadColumns::MatchingRows(const PayloadFilter& filter,
+                                                                  const HiddenRows* hidden,
+                                                                  const Search& search) const {
+  const auto parse = [&](const std::vector<std::string>& paths) { return Parse(paths, search); };
   PM_ASSIGN_OR_RETURN(const auto columns,
                       columns_.GetAll(
                           filter.paths(), [](const Column&) { return true; },
-                          [&] { return cancelled && cancelled(); }, parse, memory));
+                          [&] { return search.cancelled && search.cancelled(); }, parse,
+                          std::min(search.memory, capacity_), search.owner));
   std::vector<int64_t> rows;
   for (size_t row = 0; row < payloads_.size(); ++row) {
-    PM_RETURN_IF_ERROR(CheckNotCancelled(row, cancelled));
+    if (row % kPollRows == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(search.cancelled));
     if (hidden != nullptr && hidden->hidden[row]) continue;
     const auto value_at = [&](size_t path) -> const nlohmann::json& {
-      return columns[path]->values[row];
+      return columns[path]->At(row);
     };
     if (filter.Matches(value_at)) rows.push_back(static_cast<int64_t>(row));
   }

@@ -3,16 +3,19 @@
 #define PRIVATEMAIL_SERVER_ENGINE_PAYLOAD_COLUMNS_H_
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/cancellation.h"
 #include "common/base/single_flight_lru_cache.h"
 #include "common/items/payload_filter.h"
 #include "server/engine/hidden_rows.h"
+#include "server/engine/payload_paths.h"
 
 namespace privatemail::server {
 
@@ -22,35 +25,46 @@ namespace privatemail::server {
 // public.
 class PayloadColumns {
  public:
-  static constexpr size_t kMaxColumns = 16;  // cached
+  static constexpr size_t kMaxColumns = 16;  // cached, of one owner
 
-  explicit PayloadColumns(std::vector<std::string> payloads);
+  // capacity: maximum bytes of the cached columns, but for those of the last filter.
+  explicit PayloadColumns(std::vector<std::string> payloads,
+                          int64_t capacity = std::numeric_limits<int64_t>::max());
   ~PayloadColumns();
 
   const std::string& operator[](int64_t row) const { return payloads_[static_cast<size_t>(row)]; }
 
-  // The rows that match the filter and are not hidden (null: none), ascending.
-  //   cancelled:  polled; may be empty.
-  //   memory:     maximum bytes of the filter's columns, and of the cache afterwards.
-  // CANCELLED: `cancelled` returned true. RESOURCE_EXHAUSTED: `memory`.
-  // About 2 us an item for new paths, 20 ns an item and condition for cached ones.
+  struct Search {
+    CancelledFunction cancelled = nullptr;
+    int64_t memory = std::numeric_limits<int64_t>::max();  // maximum bytes of the filter's columns
+    std::string owner =
+        "";  // evicts its own columns first, and takes turns with others for new ones
+  };
+
+  // The rows that match the filter and are not hidden (null: none), ascending. Errors: CANCELLED;
+  // RESOURCE_EXHAUSTED: `memory`. About 2 us an item for new paths (PayloadPaths: none for rare
+  // ones), 20 ns an item and condition for cached ones.
   absl::StatusOr<std::vector<int64_t>> MatchingRows(const PayloadFilter& filter,
                                                     const HiddenRows* hidden,
-                                                    const std::function<bool()>& cancelled,
-                                                    int64_t memory) const;
+                                                    const Search& search) const;
 
  private:
   struct Column {
-    std::vector<nlohmann::json> values;  // one a row
+    std::vector<nlohmann::json> values;
+    std::optional<std::vector<int64_t>> rows = std::nullopt;  // of the values; nullopt: all
     int64_t bytes = 0;
+
+    int64_t Add(nlohmann::json value);  // returns its bytes
+    const nlohmann::json& At(size_t row) const;
   };
 
   absl::StatusOr<std::vector<Column>> Parse(const std::vector<std::string>& paths,
-                                            const std::function<bool()>& cancelled,
-                                            int64_t memory) const;
+                                            const Search& search) const;
 
   const std::vector<std::string> payloads_;
+  const int64_t capacity_;
   mutable SingleFlightLruCache<std::string, Column> columns_;  // by path
+  mutable std::optional<PayloadPaths> paths_;  // made and used by one computation of columns_
 };
 
 }  // namespace privatemail::server

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -21,13 +22,6 @@ std::vector<int32_t> ReleaseLabels(const PublicParameters& parameters,
 // Slots per pass over the gallery, and between polls for cancellation.
 constexpr Eigen::Index kSlotsPerPass = 16;
 
-absl::Status CheckNotCancelled(const RetrievalQuery& query) {
-  if (query.cancelled && query.cancelled()) {
-    return absl::CancelledError("the caller no longer waits for an answer");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
@@ -36,15 +30,33 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       slots_(static_cast<Eigen::Index>(parameters.slot_labels.size())),
       release_label_graph_(ReleaseLabels(parameters, anchor_labels), settings_.label_graph,
                            settings_.KernelDenominator()),
+      memory_(MemoryFor(embedding)),
       version_(embedding.version),
       items_version_(embedding.items_version),
       objective_(embedding.objective),
       plan_(std::move(embedding.plan)),
       ids_(std::move(embedding.ids)),
       labels_(std::move(embedding.labels)),
-      payloads_(std::move(embedding.payloads)),
+      payloads_(std::move(embedding.payloads), memory_ / 2),
       anchor_coordinates_(std::move(embedding.anchor_coordinates)),
       index_(std::move(embedding.coordinates), index) {}
+
+// Rows in the order of ids and in that of the index's leaves, and cached columns of filters, which
+// are as much again.
+int64_t Retriever::MemoryFor(int64_t items, int64_t embedding_dim) {
+  constexpr int64_t kTexts = 2 * sizeof(std::string);
+  const int64_t of_item = kTexts + static_cast<int64_t>(sizeof(int32_t)) +
+                          2 * embedding_dim * static_cast<int64_t>(sizeof(double)) +
+                          2 * static_cast<int64_t>(sizeof(int64_t));
+  return 2 * items * of_item;
+}
+
+int64_t Retriever::MemoryFor(const Embedding& embedding) {
+  int64_t texts = 0;
+  for (const std::string& id : embedding.ids) texts += std::ssize(id);
+  for (const std::string& payload : embedding.payloads) texts += std::ssize(payload);
+  return MemoryFor(std::ssize(embedding.ids), embedding.coordinates.cols()) + 2 * texts;
+}
 
 absl::Status Retriever::Check(const RetrievalQuery& query) const {
   if (query.k > kMaxNeighbors) {
@@ -74,11 +86,11 @@ std::optional<int64_t> Retriever::RowOf(const std::string& id) const {
 
 absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query) const {
   PM_RETURN_IF_ERROR(Check(query));
-  PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+  PM_RETURN_IF_ERROR(CheckNotCancelled(query.cancelled));
   Matrix finished;
   if (query.post_processing_steps != 0) {
     const StepObserver watch = [&](double /*done*/, int /*steps*/) {
-      return CheckNotCancelled(query);
+      return CheckNotCancelled(query.cancelled);
     };
     PM_ASSIGN_OR_RETURN(finished,
                         PostProcess(query.release, release_label_graph_, settings_, watch));
@@ -96,9 +108,10 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   }
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
-    PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
-                        payloads_.MatchingRows(*query.filter, query.hidden.get(), query.cancelled,
-                                               query.filter_memory));
+    PM_ASSIGN_OR_RETURN(
+        std::vector<int64_t> rows,
+        payloads_.MatchingRows(*query.filter, query.hidden.get(),
+                               {query.cancelled, query.filter_memory, query.searcher}));
     part.emplace(index_.exact(), std::move(rows));
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
@@ -106,7 +119,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   answer.truncated = query.k > (part ? part->size() : index_.size() - hidden_rows);
   answer.slots.reserve(static_cast<size_t>(slots_));
   for (Eigen::Index slot = 0; slot < slots_; slot += kSlotsPerPass) {
-    PM_RETURN_IF_ERROR(CheckNotCancelled(query));
+    PM_RETURN_IF_ERROR(CheckNotCancelled(query.cancelled));
     const Matrix batch = targets.middleRows(slot, std::min(kSlotsPerPass, slots_ - slot));
     for (std::vector<Neighbor>& nearest :
          part ? part->Search(batch, query.k) : index_.Search(batch, query.k, hidden)) {

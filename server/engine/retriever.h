@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/cancellation.h"
 #include "common/base/matrix.h"
 #include "common/embedding/alignment.h"
 #include "common/embedding/label_graph.h"
@@ -30,11 +30,11 @@ struct RetrievalQuery {
   Matrix release;                     // (slots + anchors) x embedding_dim, finite
   int64_t post_processing_steps = 0;  // 0, or the settings' steps to run here
   int64_t k = 0;                      // 1 to kMaxNeighbors
-  // Polled; true returns CANCELLED. May be empty.
-  std::function<bool()> cancelled;
+  CancelledFunction cancelled;
   std::optional<PayloadFilter> filter = std::nullopt;           // applies to every slot
   int64_t filter_memory = std::numeric_limits<int64_t>::max();  // maximum bytes of the filter
   std::shared_ptr<const HiddenRows> hidden = nullptr;           // excluded rows; null: none
+  std::string searcher = "";  // id of the key; bounds what its filters take from others
 };
 
 struct RetrievalAnswer {
@@ -53,6 +53,12 @@ class Retriever {
   // anchor_labels: in the published order of anchors.
   Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
             Embedding embedding, const IndexOptions& index = {});
+
+  // Approximate bytes of a retriever: at least, for so many items; and for this embedding.
+  static int64_t MemoryFor(int64_t items, int64_t embedding_dim);
+  static int64_t MemoryFor(const Embedding& embedding);
+  // MemoryFor its embedding.
+  int64_t memory() const { return memory_; }
 
   // PRIVACY.md section 1, steps 4 to 6: optional post-processing, Kabsch-Umeyama with scale from
   // the release's anchor rows to the embedding's, and the nearest items of each slot.
@@ -99,6 +105,7 @@ class Retriever {
   EmbeddingSettings settings_;
   Eigen::Index slots_;
   LabelGraph release_label_graph_;  // over slot labels, then anchor labels
+  int64_t memory_;
   uint64_t version_;
   uint64_t items_version_;
   double objective_;

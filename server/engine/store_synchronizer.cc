@@ -1,6 +1,6 @@
 #include "server/engine/store_synchronizer.h"
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -23,7 +23,10 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, store_->LoadCollections());
   std::vector<std::string> problems;
   // Small collections do not wait for large ones.
-  std::multimap<uint64_t, CollectionRegistry::EntryPtr> by_items;
+  std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.items, a.name) < std::pair(b.items, b.name);
+  });
+  std::vector<CollectionRegistry::EntryPtr> built;
   for (StoredCollection& collection : stored) {
     absl::StatusOr<std::optional<Embedding>> embedding =
         store_->LoadEmbedding(collection.parameters);
@@ -36,19 +39,28 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
       embedding = std::nullopt;
     }
     PM_RETURN_IF_ERROR(embedding.status());
-    const uint64_t items = collection.items, latest_version = collection.latest_version;
+    const uint64_t latest_version = collection.latest_version;
     const CollectionRegistry::EntryPtr entry = registry_->Add(std::move(collection));
     if (!embedding->has_value()) continue;
     const CollectionView view = registry_->ViewOf(*entry);
+    const absl::Status fits = CheckMemory(view, Retriever::MemoryFor(**embedding));
+    registry_->SetEmbeddingProblem(entry.get(), fits);
+    if (!fits.ok()) problems.emplace_back(fits.message());
+    if (!fits.ok()) continue;
     const std::vector<std::string> deleted = std::move((*embedding)->deleted);
     registry_->InstallRetriever(
         entry.get(),
         CreateRetriever(*view.published, **std::move(embedding), registry_->options().index),
         {latest_version, deleted});
-    by_items.emplace(items, entry);
+    built.push_back(entry);
   }
-  for (const auto& [items, entry] : by_items) preparer_->Schedule(entry);
+  for (const auto& entry : built) preparer_->Schedule(entry);
   return problems;
+}
+
+absl::Status StoreSynchronizer::CheckMemory(const CollectionView& view, int64_t bytes) const {
+  return registry_->CheckMemory(absl::StrCat("the embedding of collection ", view.published->name),
+                                bytes, view.retriever == nullptr ? 0 : view.retriever->memory());
 }
 
 absl::StatusOr<CollectionView> StoreSynchronizer::Create(StoredCollection collection) {
@@ -125,6 +137,7 @@ absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPt
   if (absl::IsNotFound(embedding.status())) return absl::OkStatus();  // the next Refresh sees it
   PM_RETURN_IF_ERROR(embedding.status());
   if (!embedding->has_value()) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckMemory(view, Retriever::MemoryFor(**embedding)));
   std::vector<std::string> deleted = std::move((*embedding)->deleted);
   return Install(entry, **std::move(embedding), std::move(deleted)).status();
 }

@@ -26,7 +26,8 @@ class StoreSynchronizer {
       : store_(store), registry_(registry), preparer_(preparer) {}
 
   // Loads all collections with their embeddings. Schedules background jobs by ascending number of
-  // items. Returns a message for each embedding that is damaged, whose collection is not built.
+  // items. Returns a message for each embedding that is damaged or exceeds max_resident_memory: its
+  // collection is not built.
   absl::StatusOr<std::vector<std::string>> Load();
 
   // ALREADY_EXISTS.
@@ -38,6 +39,10 @@ class StoreSynchronizer {
   // the store has deleted since. False: the collection was removed.
   absl::StatusOr<bool> Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
                                std::vector<std::string> deleted);
+
+  // RESOURCE_EXHAUSTED: with an embedding of so many bytes, instead of that of the view, the
+  // collections would exceed max_resident_memory.
+  absl::Status CheckMemory(const CollectionView& view, int64_t bytes) const;
 
   // Takes over collections, embeddings, deletions and counts of other daemons. Returns the first
   // error; a collection that cannot be read does not prevent others from being taken over.

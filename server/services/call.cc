@@ -79,13 +79,13 @@ absl::Status Call::CheckCollectionAccess(absl::string_view name) {
                    absl::CHexEscape(name.substr(0, kMaxQuotedNameBytes)), "'"));
 }
 
-bool Call::AwaitCaller(absl::FunctionRef<bool()> wait) {
+bool Call::AwaitCaller(IdleCalls::For what, absl::FunctionRef<bool()> wait) {
   if (!stream_error_.ok()) return false;
-  IdleCalls::Watch watch(dependencies_.idle, dependencies_.context, limits().stream_idle_seconds);
+  IdleCalls::Watch watch(dependencies_.idle, dependencies_.context, what,
+                         limits().stream_idle_seconds);
   const bool done = wait();
-  if (watch.End()) {
-    stream_error_ = IdleCalls::TimeoutError(limits().stream_idle_seconds);
-  } else if (dependencies_.keys != nullptr && key_ != nullptr) {
+  stream_error_ = watch.End();
+  if (stream_error_.ok() && dependencies_.keys != nullptr && key_ != nullptr) {
     stream_error_ = dependencies_.keys->CheckValid(key_->id, absl::Now());
   }
   return done && stream_error_.ok();

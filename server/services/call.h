@@ -56,10 +56,11 @@ class Call {
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
-    ByteQuota* parsed;  // memory of the parsed messages of all calls
+    ByteQuota* parsed;    // memory of the parsed messages of all calls
+    ByteQuota* searches;  // memory of all searches
   };
   explicit Call(const Dependencies& dependencies)
-      : dependencies_(dependencies), parsed_(dependencies.parsed) {}
+      : dependencies_(dependencies), parsed_(dependencies.parsed), search_(dependencies.searches) {}
   virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -88,6 +89,17 @@ class Call {
   // Whether the key has at least one of these scopes.
   bool HasScope(Scopes any_of) const { return key_->Has(any_of); }
 
+  // Id of the key; empty: keys are off.
+  const std::string& key_id() const { return key_->id; }
+
+  // Adds to the estimated memory of this search, which counts until the answer is delivered.
+  // RESOURCE_EXHAUSTED: all searches together would exceed max_search_memory.
+  absl::Status ReserveSearchMemory(int64_t bytes) {
+    return search_.Take(bytes, limits().max_search_memory);
+  }
+  // The answer is made: only its bytes still count.
+  void ReduceSearchMemoryTo(int64_t bytes) { search_.ReduceTo(bytes); }
+
   // The limits at the start of the call.
   const Limits& limits() const { return dependencies_.limits; }
 
@@ -95,7 +107,7 @@ class Call {
   bool Cancelled() const { return dependencies_.context->IsCancelled(); }
 
   // Why a stream ended early; OK if it did not.
-  // DEADLINE_EXCEEDED: the caller was idle for longer than stream_idle_seconds.
+  // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED: the caller was idle for too long (IdleCalls).
   // UNAUTHENTICATED: the key was revoked or expired during the call.
   // INVALID_ARGUMENT: a message could not be parsed.
   // CANCELLED: the caller is gone.
@@ -116,7 +128,7 @@ class Call {
  protected:
   // Runs `wait`, which blocks on the caller and returns whether the caller did its part. Returns
   // false also when the caller was idle for too long or its key is no longer valid.
-  bool AwaitCaller(absl::FunctionRef<bool()> wait);
+  bool AwaitCaller(IdleCalls::For what, absl::FunctionRef<bool()> wait);
 
   // Ends the stream if `status` is an error; returns whether the stream is still open.
   bool UpdateStream(absl::Status status) {
@@ -133,6 +145,7 @@ class Call {
 
   const Dependencies dependencies_;
   ByteQuota::Reservation parsed_;  // quota of the message that was parsed last
+  ByteQuota::Reservation search_;
   const absl::Time start_ = absl::Now();
   std::shared_ptr<const AccessKey> key_;  // null: no valid key
   absl::Status key_error_;                // why key_ is null
@@ -214,7 +227,7 @@ class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageRe
   using ReactorCall<ReadReactor>::ReactorCall;
 
   bool Read(Message* message) override {
-    const bool received = this->AwaitCaller([&] {
+    const bool received = this->AwaitCaller(IdleCalls::For::kMessage, [&] {
       this->StartRead(&bytes_);
       return read_.Wait();
     });
@@ -242,7 +255,7 @@ class ServerStreamCall final : public ReactorCall<WriteReactor>, public MessageW
 
   bool WriteBytes(std::shared_ptr<const std::string> bytes) override {
     bytes_ = ToByteBuffer(std::move(bytes));
-    return this->AwaitCaller([&] {
+    return this->AwaitCaller(IdleCalls::For::kAnswer, [&] {
       this->StartWrite(&bytes_);
       return written_.Wait();
     });

@@ -23,6 +23,7 @@ absl::Status CheckHasItems(const CollectionView& view) {
 
 absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view) {
   if (view.retriever != nullptr) return view.retriever;
+  PM_RETURN_IF_ERROR(view.embedding_problem);
   const std::string& name = view.published->name;
   return absl::FailedPreconditionError(
       absl::StrCat("collection ", name, " is not built yet: run `privatemail build ", name, "`"));

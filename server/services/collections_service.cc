@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -192,12 +194,32 @@ UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const By
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
         PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(message));
-        const std::lock_guard<std::mutex> guard(create_mutex_);
-        PM_RETURN_IF_ERROR(CheckCollectionQuota(call.limits()));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Create(std::move(collection)));
+        PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
+        const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
+        PM_ASSIGN_OR_RETURN(const CollectionView view, Create(call, std::move(collection)));
         CollectionToProto(view, answer->mutable_collection());
         return absl::OkStatus();
       });
+}
+
+absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
+                                                          NewCollection collection) {
+  const auto gone = [&call] { return call.Cancelled(); };
+  const auto turn = CreationsOf(call.key_id()).Acquire(gone);
+  PM_RETURN_IF_ERROR(CheckNotCancelled(gone));
+  const absl::Time latest = absl::Now() + absl::Seconds(call.limits().max_create_seconds);
+  const auto too_late = [&] { return absl::Now() > latest; };
+  const auto created =
+      catalog_->Create(std::move(collection), [&] { return gone() || too_late(); });
+  if (!absl::IsCancelled(created.status()) || gone()) return created;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "creating this collection takes longer than the limit of ", call.limits().max_create_seconds,
+      " s (max_create_seconds): send fewer anchors or ask for fewer cells"));
+}
+
+CancellableMutex& CollectionsService::CreationsOf(const std::string& key_id) {
+  const std::lock_guard<std::mutex> guard(create_mutex_);
+  return creations_[key_id];
 }
 
 UnaryReactor* CollectionsService::ListCollections(RpcContext* context, const Bytes* request,

@@ -3,8 +3,11 @@
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTIONS_SERVICE_H_
 
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <string>
 
+#include "common/base/single_flight_lru_cache.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/access/limits.h"
 #include "server/engine/catalog.h"
@@ -51,15 +54,21 @@ class CollectionsService final
  private:
   // RESOURCE_EXHAUSTED: one more collection, besides reserved ones, would exceed max_collections.
   absl::Status CheckCollectionQuota(const Limits& limits) const;
-  // Counts a collection that is being restored against max_collections until ReleaseCollection.
+  // Counts a collection that is being created or restored against max_collections until
+  // ReleaseCollection.
   absl::Status ReserveCollection(const Limits& limits);
   void ReleaseCollection() { --reserved_; }
+  // Cancelled with the call. RESOURCE_EXHAUSTED: max_create_seconds.
+  absl::StatusOr<CollectionView> Create(const Call& call, NewCollection collection);
+  CancellableMutex& CreationsOf(const std::string& key_id);
   absl::Status Restore(Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
                        v1::RestoreCollectionResponse* response);
 
   Catalog* const catalog_;
   Dispatcher* const dispatcher_;
-  std::mutex create_mutex_;  // makes quota check and creation atomic
+  std::mutex create_mutex_;  // guards creations_; makes quota check and reservation atomic
+  // By key: preparing a collection takes a core for long, so a key prepares one at a time.
+  std::map<std::string, CancellableMutex> creations_;
   std::atomic<int64_t> reserved_ = 0;
   // Scratch files of running snapshots and restores, in the data directory.
   ByteQuota snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/base/cancellation.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
@@ -80,8 +81,8 @@ absl::Status Dispatcher::CatchExceptions(absl::FunctionRef<absl::Status()> run) 
 }
 
 Call::Dependencies Dispatcher::NewCall(RpcContext* context, absl::string_view rpc) {
-  return {FindRpc(rpc),          CurrentLimits(), context, dependencies_.keys,
-          dependencies_.metrics, &idle_,          &parsed_};
+  return {FindRpc(rpc),          CurrentLimits(), context,  dependencies_.keys,
+          dependencies_.metrics, &idle_,          &parsed_, &searches_};
 }
 
 void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Execution execution,
@@ -168,10 +169,13 @@ absl::Status Dispatcher::EnterQueue(Call* call) {
 }
 
 absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
-  const absl::Status waited = call->ticket_->Await([&] { return call->Cancelled(); });
+  const absl::Status waited = call->ticket_->Await([&] {
+    if (dependencies_.admission->IsFull()) idle_.EndUntaken();
+    return call->Cancelled();
+  });
   if (absl::IsResourceExhausted(waited)) dependencies_.metrics->CountRejection("concurrency");
   PM_RETURN_IF_ERROR(waited);
-  if (call->Cancelled()) return absl::CancelledError("the caller no longer waits for an answer");
+  PM_RETURN_IF_ERROR(CheckNotCancelled([&] { return call->Cancelled(); }));
   const absl::Status status = handler(*call);
   if (IsOperatorOnlyError(status)) {
     dependencies_.metrics->CountStoreError(status.code());
@@ -184,7 +188,7 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
 void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
-  call->delivery_watch_.emplace(&idle_, call->dependencies_.context,
+  call->delivery_watch_.emplace(&idle_, call->dependencies_.context, IdleCalls::For::kAnswer,
                                 call->limits().stream_idle_seconds);
   const bool operates = call->key_ != nullptr && call->key_->IsOperator();
   call->SendStatus(ToGrpc(operates ? status : HideOperatorDetails(status)));

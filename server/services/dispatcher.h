@@ -196,6 +196,7 @@ class Dispatcher {
   const Dependencies dependencies_;
   RateLimiter rates_;
   ByteQuota parsed_{"memory of the messages of all calls in bytes", "max_parsed_memory"};
+  ByteQuota searches_{"memory of all searches in bytes", "max_search_memory"};
   LogLineQuota lines_;
   IdleCalls idle_;
   mutable std::mutex mutex_;  // guards limits_

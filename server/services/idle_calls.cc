@@ -2,36 +2,29 @@
 
 #include <grpc/grpc.h>
 
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace privatemail::server {
-namespace {
 
-// Unlike TryCancel this sends a code and a reason.
-void EndCall(grpc::CallbackServerContext* context, double seconds) {
-  const std::string reason(IdleCalls::TimeoutError(seconds).message());
-  grpc_call_cancel_with_status(context->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED, reason.c_str(),
-                               nullptr);
-}
-
-}  // namespace
-
-IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context, double seconds)
-    : calls_(calls), context_(context), seconds_(seconds) {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(seconds));
+IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context, For what,
+                        double seconds)
+    : calls_(calls), context_(context), what_(what), seconds_(seconds) {
+  const auto deadline =
+      since_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
   position_ = calls_->watches_.emplace(deadline, this);
   if (deadline < calls_->wakes_at_) calls_->changed_.notify_one();
 }
 
-bool IdleCalls::Watch::End() {
+absl::Status IdleCalls::Watch::End() {
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
   if (watching_) calls_->watches_.erase(position_);
   watching_ = false;
-  return ended_;
+  return end_;
 }
 
 IdleCalls::~IdleCalls() {
@@ -41,11 +34,6 @@ IdleCalls::~IdleCalls() {
   }
   changed_.notify_one();
   thread_.join();
-}
-
-absl::Status IdleCalls::TimeoutError(double seconds) {
-  return absl::DeadlineExceededError(
-      absl::StrCat("the caller was idle for ", seconds, " s (stream_idle_seconds)"));
 }
 
 void IdleCalls::Run() {
@@ -64,15 +52,37 @@ void IdleCalls::Run() {
   }
 }
 
-// Under the lock, so that no watched call is destroyed meanwhile.
 void IdleCalls::EndExpired() {
   while (!watches_.empty() && watches_.begin()->first <= Clock::now()) {
-    Watch* const watch = watches_.begin()->second;
-    watches_.erase(watches_.begin());
-    watch->watching_ = false;
-    watch->ended_ = true;
-    EndCall(watch->context_, watch->seconds_);
+    EndCall(watches_.begin(), absl::DeadlineExceededError(absl::StrCat(
+                                  "the caller was idle for ", watches_.begin()->second->seconds_,
+                                  " s (stream_idle_seconds)")));
   }
+}
+
+void IdleCalls::EndUntaken() {
+  const auto latest = Clock::now() - std::chrono::duration_cast<Clock::duration>(
+                                         std::chrono::duration<double>(kUntakenSeconds));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (auto watch = watches_.begin(); watch != watches_.end();) {
+    const bool untaken = watch->second->what_ == For::kAnswer && watch->second->since_ < latest;
+    watch = untaken ? EndCall(watch, absl::ResourceExhaustedError(absl::StrCat(
+                                         "the answer was not taken for ", kUntakenSeconds,
+                                         " s while others waited for a place (max_concurrent)")))
+                    : std::next(watch);
+  }
+}
+
+IdleCalls::Watches::iterator IdleCalls::EndCall(Watches::iterator watch, absl::Status reason) {
+  Watch& ended = *watch->second;
+  const std::string message(reason.message());
+  // Unlike TryCancel this sends a code and a reason.
+  grpc_call_cancel_with_status(ended.context_->c_call(),
+                               static_cast<grpc_status_code>(reason.code()), message.c_str(),
+                               nullptr);
+  ended.watching_ = false;
+  ended.end_ = std::move(reason);
+  return watches_.erase(watch);
 }
 
 }  // namespace privatemail::server

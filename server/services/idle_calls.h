@@ -14,7 +14,7 @@
 
 namespace privatemail::server {
 
-// Cancels calls whose caller neither sends the next message nor takes the next part of an answer
+// Ends calls whose caller neither sends the next message nor takes the next part of an answer
 // within a timeout; gRPC bounds neither. One timer thread serves all calls. Thread-safe; outlives
 // its watches.
 class IdleCalls {
@@ -26,39 +26,51 @@ class IdleCalls {
   IdleCalls(const IdleCalls&) = delete;
   IdleCalls& operator=(const IdleCalls&) = delete;
 
-  // Until End or destruction the call waits for its caller. After `seconds` the call ends with
-  // TimeoutError, and pending operations on it fail.
+  // What the caller is to do: send a message, or take an answer.
+  enum class For { kMessage, kAnswer };
+
+  // Until End or destruction the call waits for its caller. After `seconds` the call ends, and
+  // pending operations on it fail.
   class Watch {
    public:
-    Watch(IdleCalls* calls, grpc::CallbackServerContext* context, double seconds);
-    ~Watch() { End(); }
+    Watch(IdleCalls* calls, grpc::CallbackServerContext* context, For what, double seconds);
+    ~Watch() { End().IgnoreError(); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-    // Stops watching; returns whether the timeout ended the call.
-    bool End();
+    // Stops watching. An error if the call was ended: DEADLINE_EXCEEDED naming the limit and its
+    // value, or that of EndUntaken.
+    absl::Status End();
 
    private:
     friend class IdleCalls;
 
     IdleCalls* const calls_;
     grpc::CallbackServerContext* const context_;
+    const For what_;
     const double seconds_;
+    const Clock::time_point since_ = Clock::now();
     std::multimap<Clock::time_point, Watch*>::iterator position_;
     bool watching_ = true;
-    bool ended_ = false;
+    absl::Status end_;
   };
 
-  // DEADLINE_EXCEEDED naming the limit and its value.
-  static absl::Status TimeoutError(double seconds);
+  // For a server without a free place: ends calls with RESOURCE_EXHAUSTED whose answer was not
+  // taken for kUntakenSeconds.
+  void EndUntaken();
+  static constexpr double kUntakenSeconds = 2;
 
  private:
+  using Watches = std::multimap<Clock::time_point, Watch*>;
+
   void Run();
+  // The following require mutex_, so that no watched call is destroyed meanwhile.
   void EndExpired();
+  Watches::iterator EndCall(Watches::iterator watch, absl::Status reason);
 
   std::mutex mutex_;  // guards the following and all watches
   std::condition_variable changed_;
-  std::multimap<Clock::time_point, Watch*> watches_;       // by deadline
+  Watches watches_;                                        // by deadline
   Clock::time_point wakes_at_ = Clock::time_point::max();  // next timeout of the thread
   bool stopping_ = false;
   std::thread thread_;  // last: it uses the others

@@ -29,6 +29,7 @@ namespace {
 constexpr int64_t kAnchorChunkBytes = 1 << 20;
 
 constexpr int64_t kEncodedMatchBytes = 64;  // estimate, without payload
+constexpr int64_t kMinMatchBytes = 14;      // an id of one byte and the distance
 
 // The anchors in the embedding that answers: with code none that of the cell index.
 struct ServedCoordinates {
@@ -92,29 +93,54 @@ absl::Status CheckResponseSize(const SlotEncoder& slots, int64_t max_bytes) {
                    " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
 }
 
+// Maximum matches of the answer.
+int64_t CountMatches(const v1::RetrieveRequest& request, const CollectionView& view) {
+  const int64_t of_slot = view.retriever == nullptr
+                              ? request.k()
+                              : std::min<int64_t>(request.k(), view.retriever->items());
+  return std::ssize(view.published->parameters.slot_labels) * of_slot;
+}
+
+absl::Status CheckMatches(int64_t matches, int64_t max_bytes) {
+  if (matches <= max_bytes / kMinMatchBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the response of ", matches, " matches, k for each slot, would exceed the limit of ",
+      max_bytes, " bytes (max_message_bytes): ask for a smaller k"));
+}
+
 // Estimated bytes of one search:
 //   kCopies x 8 x (slots + anchors) x embedding_dim   release, post-processed, aligned
 //   affinities                                        with post-processing only
-//   slots x k x kNeighbourBytes                       neighbours, found and encoded
-int64_t EstimateSearchMemory(const v1::RetrieveRequest& request,
-                             const PublicParameters& parameters) {
+//   slots x min(k, items) x kNeighbourBytes           neighbours, found and encoded
+int64_t EstimateSearchMemory(const v1::RetrieveRequest& request, int64_t columns, int64_t matches) {
   constexpr int64_t kCopies = 5;
   constexpr int64_t kNeighbourBytes = sizeof(Neighbor) + kEncodedMatchBytes;
-  const int64_t slots = static_cast<int64_t>(parameters.slot_labels.size());
-  const int64_t columns = parameters.settings.embedding_dim;
   const int64_t affinities =
       request.post_processing_steps() > 0
           ? MaxAffinityBytes(request.release().values_size() / columns, columns)
           : 0;
   return kCopies * static_cast<int64_t>(sizeof(double)) * request.release().values_size() +
-         affinities + slots * static_cast<int64_t>(request.k()) * kNeighbourBytes;
+         affinities + matches * kNeighbourBytes;
 }
 
-absl::Status CheckLimits(const v1::RetrieveRequest& request, const PublicParameters& parameters,
-                         const Limits& limits) {
+// Before any work: the sizes of request and response, and the memory of all searches.
+absl::Status CheckLimits(const v1::RetrieveRequest& request, const CollectionView& view,
+                         Call& call) {
+  const Limits& limits = call.limits();
   PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), limits.max_k, "max_k"));
-  return CheckLimit("memory of this search in bytes", EstimateSearchMemory(request, parameters),
-                    limits.max_request_memory, "max_request_memory");
+  const int64_t matches = CountMatches(request, view);
+  PM_RETURN_IF_ERROR(CheckMatches(matches, limits.max_message_bytes));
+  const int64_t bytes =
+      EstimateSearchMemory(request, view.published->parameters.settings.embedding_dim, matches);
+  PM_RETURN_IF_ERROR(CheckLimit("memory of this search in bytes", bytes, limits.max_request_memory,
+                                "max_request_memory"));
+  return call.ReserveSearchMemory(bytes);
+}
+
+// Of numbers at the filter's paths, the least that their columns take.
+int64_t FilterMemory(const PayloadFilter& filter, int64_t items) {
+  constexpr int64_t kValueBytes = 16;
+  return kValueBytes * items * std::ssize(filter.paths());
 }
 
 // Another daemon of the same store may have announced a later embedding than this one has;
@@ -196,7 +222,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   const absl::Time start = absl::Now();
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(CheckLimits(request, view.published->parameters, call.limits()));
+  PM_RETURN_IF_ERROR(CheckLimits(request, view, call));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
   PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
@@ -209,11 +235,14 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   if (request.has_filter()) {
     PM_ASSIGN_OR_RETURN(query.filter, FromProto("filter", request.filter()));
     query.filter_memory = call.limits().max_request_memory;
+    query.searcher = call.key_id();
+    PM_RETURN_IF_ERROR(call.ReserveSearchMemory(FilterMemory(*query.filter, retriever->items())));
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
   const SlotEncoder slots(answer, *retriever, request.with_payloads());
   PM_RETURN_IF_ERROR(CheckResponseSize(slots, call.limits().max_message_bytes));
   call.AddRows(slots.matches());
+  PM_RETURN_IF_ERROR(call.ReserveSearchMemory(static_cast<int64_t>(slots.size())));
   std::string bytes;
   slots.AppendTo(&bytes);
   google::protobuf::Arena arena;
@@ -224,7 +253,8 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   rest.set_truncated(answer.truncated);
   rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   rest.AppendToString(&bytes);
-  *response = ToByteBuffer(bytes);
+  call.ReduceSearchMemoryTo(std::ssize(bytes));
+  *response = ToByteBuffer(std::make_shared<const std::string>(std::move(bytes)));
   return absl::OkStatus();
 }
 

@@ -51,11 +51,12 @@ int64_t RowsPerCell(const v1::RetrieveCellsRequest& request, int64_t items) {
 }
 
 absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest& request,
-                         const Limits& limits) {
+                         Call& call) {
   const int64_t bytes =
       index.MemoryOfRows(request.cells_size(), RowsPerCell(request, index.items()));
-  return CheckLimit("memory of this request in bytes", bytes, limits.max_request_memory,
-                    "max_request_memory");
+  PM_RETURN_IF_ERROR(CheckLimit("memory of this request in bytes", bytes,
+                                call.limits().max_request_memory, "max_request_memory"));
+  return call.ReserveSearchMemory(bytes);
 }
 
 // The searcher's anchors may come from another daemon's later embedding, with which coordinates of
@@ -108,7 +109,7 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
   if (view.published->parameters.SendsCoordinates()) {
     PM_RETURN_IF_ERROR(CheckEmbeddingVersion(*index, request));
   }
-  PM_RETURN_IF_ERROR(CheckMemory(*index, request, call.limits()));
+  PM_RETURN_IF_ERROR(CheckMemory(*index, request, call));
   const auto cancelled = [&call] { return call.Cancelled(); };
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> rows,
                       index->RowsFor(request.partition(), request.cells(), request.epsilon(),

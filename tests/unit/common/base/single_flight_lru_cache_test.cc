@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,6 +66,29 @@ TEST(CancellableMutex, AdmitsInOrderOfArrival) {
     EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST(CancellableMutex, OwnersTakeTurns) {
+  CancellableMutex mutex;
+  auto first = mutex.Acquire(Never, "greedy");
+  std::string order;  // guarded by the mutex
+  std::vector<std::thread> callers;
+  for (const char* owner : {"greedy", "greedy", "greedy", "honest"}) {
+    std::atomic<bool> waits = false;
+    callers.emplace_back([&mutex, &order, &waits, owner] {
+      bool polled = false;
+      const auto poll = [&] {
+        if (!std::exchange(polled, true)) waits = true;
+        return false;
+      };
+      const auto lock = mutex.Acquire(poll, owner);
+      order.push_back(owner[0]);
+    });
+    while (!waits) std::this_thread::yield();
+  }
+  first.reset();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(order, "hggg");
 }
 
 TEST(CancellableMutex, CancelledWaiterGetsNoLock) {
@@ -217,6 +241,28 @@ TEST_F(SingleFlightLruCacheTest, GetAllComputesMissingKeysOnly) {
   missing.clear();
   EXPECT_THAT(get({9}, 9), ElementsAre(9));
   EXPECT_THAT(missing, ElementsAre());
+}
+
+TEST_F(SingleFlightLruCacheTest, OwnerWithMostBytesEvictsItsOwn) {
+  Cache cache({.bytes = 100, .entries = 3}, [](int value) { return value; });
+  int computed = 0;
+  const auto get = [&](int key, absl::string_view owner) {
+    const auto compute = [&](const std::vector<int>& keys) -> absl::StatusOr<std::vector<int>> {
+      ++computed;
+      return keys;
+    };
+    EXPECT_THAT(cache.GetAll({key}, Always, Never, compute, 100, owner), IsOk());
+  };
+  get(20, "honest");
+  get(1, "honest");
+  for (const int key : {30, 40, 50, 60}) get(key, "greedy");  // bytes
+  for (const int key : {2, 3, 4, 5, 6}) get(key, "greedy");   // entries
+  EXPECT_EQ(std::exchange(computed, 0), 11);
+  get(20, "greedy");
+  get(1, "honest");
+  EXPECT_EQ(computed, 0) << "kept, and for all owners";
+  get(60, "greedy");
+  EXPECT_EQ(computed, 1);
 }
 
 TEST_F(SingleFlightLruCacheTest, GetAllPassesErrorsThrough) {

@@ -147,6 +147,18 @@ TEST(Admission, KeyCannotTakeAllPlaces) {
   EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());
 }
 
+TEST(Admission, KeyTakesHalfOfThePlacesByDefault) {
+  Admission admission(PlacesOfKey(6, 9, 0));
+  const Admission::Caller greedy = {"greedy", false};
+  std::vector<absl::StatusOr<Admission::Ticket>> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(admission.Enter(greedy));
+  EXPECT_EQ(admission.running(), 3);
+  EXPECT_EQ(admission.waiting(), 1);
+  EXPECT_FALSE(admission.IsFull());
+  for (int i = 0; i < 3; ++i) tickets.push_back(admission.Enter({"other", false}));
+  EXPECT_TRUE(admission.IsFull());
+}
+
 TEST(Admission, WaitingCallOfKeyRunsWhenAnotherEnds) {
   Admission admission(PlacesOfKey(3, 9, 1));
   const Admission::Caller key = {"key", false};

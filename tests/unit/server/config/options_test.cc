@@ -54,6 +54,20 @@ TEST(DaemonOptions, InsecureNeedsLoopback) {
   }
 }
 
+TEST(DaemonOptions, KeyCannotHaveNearlyAllPlaces) {
+  DaemonOptions options = Minimal();
+  options.limits.max_concurrent = 16;
+  for (const int64_t places : {0, 1, 12}) {
+    options.limits.max_concurrent_per_key = places;
+    EXPECT_THAT(Validate(options), IsOk()) << places;
+  }
+  options.limits.max_concurrent_per_key = 13;
+  EXPECT_THAT(Validate(options),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "max_concurrent_per_key must be at most 12, three quarters of "
+                        "max_concurrent 16"));
+}
+
 TEST(DaemonOptions, ReportsAllProblems) {
   DaemonOptions options;
   options.listen = "nowhere";

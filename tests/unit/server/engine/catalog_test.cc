@@ -74,6 +74,51 @@ TEST_F(CatalogTest, RestartGivesSameAnswers) {
   }
 }
 
+TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
+  CreateBirds(20);
+  const int64_t empty = catalog_->Find("birds")->resident_memory();
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  const int64_t built = catalog_->Find("birds")->resident_memory();
+  EXPECT_GT(built, empty);
+  NewCollection fish = Birds();
+  fish.name = "fish";
+  catalog_->SetOptions({.resident_memory = built + empty - 1});
+  EXPECT_THAT(catalog_->Create(fish), FailsWith(absl::StatusCode::kResourceExhausted,
+                                                absl::StrCat("the limit of ", built + empty - 1,
+                                                             " (max_resident_memory)")));
+  EXPECT_THAT(catalog_->Find("fish"), FailsWith(absl::StatusCode::kNotFound, ""));
+  catalog_->SetOptions({.resident_memory = built + empty});
+  ASSERT_THAT(catalog_->Create(fish), IsOk());
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fish"), MakeItems(9, 1)), IsOk());
+  EXPECT_THAT(catalog_->Build("fish", nullptr),
+              FailsWith(absl::StatusCode::kResourceExhausted, "the embedding of collection fish"));
+  EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()) << "replaces its own";
+}
+
+TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
+  CreateBirds(20);
+  NewCollection fish = Birds();
+  fish.name = "fish";
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(fish));
+  ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
+  for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  int64_t all = -1;
+  for (const CollectionView& one : catalog_->List()) all += one.resident_memory();
+  catalog_.reset();
+  ASSERT_OK_AND_ASSIGN(
+      catalog_, Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
+                              {.resident_memory = all}));
+  EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
+  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  EXPECT_THAT(catalog_->Find("birds")->embedding_problem,
+              FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
+  EXPECT_THAT(catalog_->problems(), ::testing::SizeIs(1));
+  ASSERT_THAT(catalog_->Delete("fish"), IsOk());
+  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  EXPECT_THAT(catalog_->Find("birds")->embedding_problem, IsOk());
+  EXPECT_THAT(Findable(), ::testing::SizeIs(20));
+}
+
 // A build can replace an embedding, but not stored items.
 TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
   const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;

@@ -13,8 +13,6 @@
 namespace privatemail::testing {
 namespace {
 
-constexpr int64_t kPlenty = 1 << 30;  // bytes
-
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -55,7 +53,7 @@ TEST(PayloadColumns, FindsRowsThatMatchFilter) {
   }
   EXPECT_THAT(expected, SizeIs(10));
   for (int time = 0; time < 2; ++time) {  // parsed, then kept
-    EXPECT_EQ(*columns.MatchingRows(filter, nullptr, nullptr, kPlenty), expected);
+    EXPECT_EQ(*columns.MatchingRows(filter, nullptr, {}), expected);
   }
 }
 
@@ -64,36 +62,62 @@ TEST(PayloadColumns, SkipsHiddenRows) {
   HiddenRows hidden;
   hidden.hidden = {true, false, false, true, false, false};
   hidden.count = 2;
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, nullptr, kPlenty),
-              ElementsAre(1, 2, 4));
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, {}), ElementsAre(1, 2, 4));
 }
 
 TEST(PayloadColumns, MorePathsThanCachedColumns) {
   const PayloadColumns columns(Payloads(20, 40));
   for (int round = 0; round < 2; ++round) {
     for (int path = 0; path < 40; ++path) {
-      EXPECT_THAT(
-          *columns.MatchingRows(Below(absl::StrCat("p", path), path), nullptr, nullptr, kPlenty),
-          SizeIs(std::min(path, 20)));
+      EXPECT_THAT(*columns.MatchingRows(Below(absl::StrCat("p", path), path), nullptr, {}),
+                  SizeIs(std::min(path, 20)));
     }
   }
   std::string all = "all_of {";
   for (int path = 0; path < 40; ++path) {
     absl::StrAppend(&all, " filters { range { path: \"p", path, "\" gte: 18 } }");
   }
-  EXPECT_THAT(*columns.MatchingRows(Filter(all + " }"), nullptr, nullptr, kPlenty),
-              ElementsAre(18, 19));
+  EXPECT_THAT(*columns.MatchingRows(Filter(all + " }"), nullptr, {}), ElementsAre(18, 19));
 }
 
 TEST(PayloadColumns, CancelledCallReturnsCancelled) {
   const PayloadColumns columns(Payloads(9000, 0));
   int looks = 0;
   const auto cancelled = [&] { return ++looks > 1; };
-  EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, cancelled, kPlenty),
+  EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, {.cancelled = cancelled}),
               FailsWith(absl::StatusCode::kCancelled, ""));
   EXPECT_EQ(looks, 2);
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, nullptr, kPlenty), SizeIs(5))
-      << "nothing half";
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, {}), SizeIs(5)) << "nothing half";
+}
+
+// Polls of `cancelled`, of which each pass over the payloads or rows makes some.
+int PollsOf(const PayloadColumns& columns, const PayloadFilter& filter, const std::string& owner) {
+  int polls = 0;
+  const auto count = [&polls] {
+    ++polls;
+    return false;
+  };
+  EXPECT_THAT(columns.MatchingRows(filter, nullptr, {.cancelled = count, .owner = owner}), IsOk());
+  return polls;
+}
+
+TEST(PayloadColumns, PathOfNoItemIsAnsweredWithoutReadingPayloads) {
+  const PayloadColumns columns(Payloads(9000, 0));
+  const int cold = PollsOf(columns, Below("n", 5), "one");
+  const int cached = PollsOf(columns, Below("n", 5), "one");
+  EXPECT_GT(cold, cached);
+  EXPECT_LE(PollsOf(columns, Below("none", 5), "one"), cached + 1);  // one for the wait
+}
+
+TEST(PayloadColumns, OwnerEvictsOnlyItsOwnColumns) {
+  const PayloadColumns columns(Payloads(9000, 40));
+  PollsOf(columns, Below("n", 5), "honest");
+  const int cached = PollsOf(columns, Below("n", 5), "honest");
+  for (int path = 0; path < 40; ++path) {
+    PollsOf(columns, Below(absl::StrCat("p", path), 5), "other");
+  }
+  EXPECT_EQ(PollsOf(columns, Below("n", 5), "honest"), cached);
+  EXPECT_GT(PollsOf(columns, Below("p0", 5), "other"), cached) << "evicted";
 }
 
 TEST(PayloadColumns, AnswersConcurrentThreads) {
@@ -103,7 +127,7 @@ TEST(PayloadColumns, AnswersConcurrentThreads) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 60; ++i) {
         const std::string path = absl::StrCat("p", (i * (thread + 1)) % 30);
-        EXPECT_THAT(*columns.MatchingRows(Below(path, i), nullptr, nullptr, kPlenty), SizeIs(i));
+        EXPECT_THAT(*columns.MatchingRows(Below(path, i), nullptr, {}), SizeIs(i));
       }
     });
   }
@@ -112,16 +136,16 @@ TEST(PayloadColumns, AnswersConcurrentThreads) {
 
 TEST(PayloadColumns, EmptyGalleryHasNoRows) {
   const PayloadColumns columns({});
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, nullptr, kPlenty), IsEmpty());
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, {}), IsEmpty());
 }
 
 TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
   const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
   const PayloadFilter filter = Below("v", 2);
-  EXPECT_THAT(columns.MatchingRows(filter, nullptr, nullptr, 150),
+  EXPECT_THAT(columns.MatchingRows(filter, nullptr, {.memory = 150}),
               FailsWith(absl::StatusCode::kResourceExhausted, "max_request_memory"));
-  EXPECT_THAT(*columns.MatchingRows(filter, nullptr, nullptr, 1000), ElementsAre(0));
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, nullptr, 150), ElementsAre(0));
+  EXPECT_THAT(*columns.MatchingRows(filter, nullptr, {.memory = 1000}), ElementsAre(0));
+  EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, {.memory = 150}), ElementsAre(0));
 }
 
 }  // namespace

@@ -58,6 +58,18 @@ class CancelledCallsTest : public ServiceTest {
     ExpectStopped(Outcome(before), whole);
   }
 
+  static v1::CreateCollectionRequest WithManyCells(const std::string& name) {
+    constexpr int kAnchors = 4000;
+    v1::CreateCollectionRequest create = Birds();
+    create.set_name(name);
+    ToProto(FloatMatrix::Random(kAnchors, 64).eval(), create.mutable_anchors());
+    create.clear_anchor_labels();
+    for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % 3);
+    for (const int cells : {300, 301, 302, 303}) create.add_cells(cells);
+    create.set_cell_code(v1::CELL_CODE_FLOAT16);
+    return create;
+  }
+
   static void ExpectStopped(const nlohmann::json& outcome, double whole) {
     EXPECT_EQ(outcome["code"], "CANCELLED");
     EXPECT_LT(outcome["ms"].get<double>(), .6 * whole);
@@ -97,6 +109,39 @@ TEST_F(CancelledCallsTest, SearchStopsEarly) {
     v1::RetrieveResponse response;
     return FromGrpc(retrieval_->Retrieve(context, request, &response));
   });
+}
+
+TEST_F(CancelledCallsTest, CreateStopsEarlyAndLeavesNothing) {
+  int created = 0;
+  ExpectEndsEarly([&](grpc::ClientContext* context) {
+    v1::CreateCollectionResponse response;
+    return FromGrpc(collections_->CreateCollection(
+        context, WithManyCells(absl::StrCat("birds", created++)), &response));
+  });
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse list;
+  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+  ASSERT_EQ(list.collections_size(), 1);
+  EXPECT_EQ(list.collections(0).name(), "birds0");
+}
+
+DaemonOptions LittleTimeToCreate() {
+  DaemonOptions options;
+  options.limits.max_create_seconds = .02;
+  return options;
+}
+
+class CreateLimitTest : public CancelledCallsTest {
+ protected:
+  CreateLimitTest() : CancelledCallsTest(LittleTimeToCreate()) {}
+};
+
+TEST_F(CreateLimitTest, LongCreationIsRefused) {
+  grpc::ClientContext context;
+  v1::CreateCollectionResponse response;
+  EXPECT_THAT(
+      FromGrpc(collections_->CreateCollection(&context, WithManyCells("birds"), &response)),
+      FailsWith(absl::StatusCode::kResourceExhausted, "the limit of 0.02 s (max_create_seconds)"));
 }
 
 TEST_F(CancelledCallsTest, CountStopsEarly) {

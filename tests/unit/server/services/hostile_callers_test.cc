@@ -26,7 +26,7 @@ DaemonOptions Limited() {
 
 class HostileCallersTest : public ServiceTest {
  protected:
-  HostileCallersTest() : ServiceTest(Limited()) {}
+  explicit HostileCallersTest(const DaemonOptions& options = Limited()) : ServiceTest(options) {}
 
   absl::Status Probe() const {
     const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
@@ -65,6 +65,31 @@ TEST_F(HostileCallersTest, UnreadAnswersReleaseTickets) {
   for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
   EXPECT_TRUE(WaitUntil([&] { return Audited("ListCollections").size() >= 8; }));
   EXPECT_THAT(List(), IsOk()) << "waits for a ticket";
+  EXPECT_TRUE(caller.IsEnded(10));
+}
+
+DaemonOptions Patient() {
+  DaemonOptions options = Limited();
+  options.limits.stream_idle_seconds = 3600;
+  options.limits.queue_seconds = 600;
+  return options;
+}
+
+class PatientServerTest : public HostileCallersTest {
+ protected:
+  PatientServerTest() : HostileCallersTest(Patient()) {}
+};
+
+TEST_F(PatientServerTest, UnreadAnswersEndWhenOthersWait) {
+  MakeBirds(1, false);
+  Http2Caller caller(daemon_->address().port);
+  ASSERT_TRUE(caller.Greet());
+  for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
+  EXPECT_TRUE(WaitUntil([&] { return Audited("ListCollections").size() >= 8; }));
+  EXPECT_FALSE(caller.IsEnded(.5)) << "while nobody waits";
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse response;
+  EXPECT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &response)), IsOk());
   EXPECT_TRUE(caller.IsEnded(10));
 }
 

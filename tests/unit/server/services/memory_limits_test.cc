@@ -97,5 +97,27 @@ TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
   EXPECT_TRUE(WaitUntil([&] { return Upsert({large}, &other).ok(); })) << "quota was not released";
 }
 
+DaemonOptions LittleMemoryForSearches() {
+  DaemonOptions options;
+  options.limits.max_message_bytes = 65536;
+  options.limits.max_search_memory = 100'000;
+  return options;
+}
+
+class SearchMemoryTest : public ServiceTest {
+ protected:
+  SearchMemoryTest() : ServiceTest(LittleMemoryForSearches()) {}
+};
+
+TEST_F(SearchMemoryTest, SearchBeyondLimitIsRefusedBeforeWork) {
+  const v1::GetCollectionResponse birds = MakeBirds(2000, true);
+  EXPECT_THAT(Retrieve(birds, 10), IsOk());
+  EXPECT_THAT(Retrieve(birds, 1000),
+              FailsWith(kExhausted, "the limit of 100000 (max_search_memory)"));
+  EXPECT_THAT(Retrieve(birds, 1999),
+              FailsWith(kExhausted, "would exceed the limit of 65536 bytes (max_message_bytes)"));
+  EXPECT_THAT(Retrieve(birds, 10), IsOk()) << "quota was not released";
+}
+
 }  // namespace
 }  // namespace privatemail::testing

@@ -1,5 +1,7 @@
 #include "tests/unit/server/services/service_fixture.h"
 
+#include <algorithm>
+
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -100,7 +102,15 @@ v1::GetCollectionResponse ServiceTest::MakeBirds(int items, bool build) {
   v1::UpsertItemsResponse totals;
   std::vector<Item> batch = MakeItems(items, 1);
   for (Item& item : batch) item.payload = "{\"file\":\"" + item.id + ".png\"}";
-  EXPECT_THAT(Upsert({Message("birds", batch)}, &totals), IsOk());
+  constexpr ptrdiff_t kOfMessage = 500;
+  std::vector<v1::UpsertItemsRequest> messages;
+  auto first = batch.begin();
+  do {
+    const auto last = first + std::min(kOfMessage, batch.end() - first);
+    messages.push_back(Message("birds", {first, last}));
+    first = last;
+  } while (first != batch.end());
+  EXPECT_THAT(Upsert(messages, &totals), IsOk());
   if (!build) return created.collection();
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("birds", &progress), IsOk());

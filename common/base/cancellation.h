@@ -1,0 +1,21 @@
+// Cancellation of computations whose caller has gone.
+#ifndef PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
+#define PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace privatemail {
+
+// Whether the caller has gone; computations poll it many times a second. Empty: never.
+using CancelledFunction = std::function<bool()>;
+
+inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
+  if (!cancelled || !cancelled()) return absl::OkStatus();
+  return absl::CancelledError("the caller no longer waits for an answer");
+}
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_

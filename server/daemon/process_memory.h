@@ -1,0 +1,22 @@
+// Memory of this process and of its machine.
+#ifndef PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_
+#define PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_
+
+#include <cstdint>
+#include <string>
+
+namespace privatemail::server {
+
+// Bytes that the process may take: the machine's memory or, if less, the limit of its control
+// groups (version 1 or 2). cgroup_root: where they are mounted.
+int64_t AvailableMemory(const std::string& cgroup_root = "/sys/fs/cgroup");
+
+// Bytes of the process in memory; 0: unknown.
+int64_t ResidentMemory();
+
+// Returns memory to the system that the allocator keeps after a peak, if it is much.
+void ReturnFreeMemory();
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_

@@ -1,0 +1,319 @@
+"""One search key, and the admin key of one collection, against all other callers.
+
+usage: one_key.py PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
+
+Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every class,
+`creations` creates collections of many cells and does not wait for them. `mixed` is these and those of strangers.py
+together. Each runs for SECONDS (default 8) under the limits of deploy/kubernetes. Fails if a call of eight honest
+searchers fails or takes much longer than without an attack, if the daemon's memory exceeds 4 GiB, stays afterwards or
+grows in the second half of ten minutes or more, if a creation leaves a collection whose caller was told that it failed,
+or if the daemon does not end soon after SIGTERM.
+"""
+
+import collections
+import json
+import multiprocessing
+import os
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import numpy
+
+from strangers import ATTACKS as STRANGERS
+from strangers import DATA, END_HEADERS, HEADERS, PREFACE, SETTINGS, attack_together, field, frame, resident_bytes
+
+CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
+HONEST = 8
+MOST_BYTES = 4 << 30
+MOST_TIMES_SLOWER = 10
+QUIET_SECONDS = 5
+MOST_WAIT_SECONDS = 60
+KEPT_BYTES = 128 << 20  # caches of filters, threads and allocator arenas that the first attack fills
+END_SECONDS = 10
+LONG_SECONDS = 600
+END_STREAM = 1
+NO_WINDOW = b"\0\4" + bytes(4)
+RETRIEVAL, COLLECTIONS = "/privatemail.v1.RetrievalService/", "/privatemail.v1.CollectionsService/"
+LIMITS = ["--max-concurrent", "16", "--max-request-memory", "134217728", "--max-build-memory", "3221225472",
+          "--drain-seconds", "1"]
+ATTACKERS = {"unread": 2, "filters": 16, "matches": 16, "creations": 4}  # threads
+
+
+class Caller:
+    """Calls of a process of its own: gRPC does not survive a fork."""
+
+    def __init__(self, scene):
+        sys.path.insert(0, scene["folder"])
+        import grpc  # pylint: disable=import-outside-toplevel
+        # pylint: disable-next=import-outside-toplevel
+        from privatemail.v1 import collections_pb2, parameters_pb2, retrieval_pb2
+        self.grpc, self.messages, self.parameters, self.retrieval = grpc, collections_pb2, parameters_pb2, retrieval_pb2
+        self.scene, self.until = scene, 0
+        request = self.retrieval.GetCollectionRequest(collection="gallery", parameters_level=100)
+        collection = self.retrieval.GetCollectionResponse.FromString(
+            self.call(self.channel(), "honest", RETRIEVAL + "GetCollection", request.SerializeToString()))
+        self.settings, self.fingerprint = collection.parameters.settings, collection.fingerprint
+        self.release = self.matrix(numpy.random.default_rng(3).standard_normal((CLASSES + ANCHORS, 2)))
+        self.outcomes = collections.Counter()
+
+    def matrix(self, rows):
+        return self.parameters.Matrix(rows=rows.shape[0], cols=rows.shape[1], values=rows.ravel().tolist())
+
+    def channel(self):
+        with open(self.scene["certificate"], "rb") as certificate:
+            credentials = self.grpc.ssl_channel_credentials(certificate.read())
+        return self.grpc.secure_channel(f"127.0.0.1:{self.scene['port']}", credentials, [
+            ("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)])
+
+    def call(self, channel, key, method, request, seconds=30):
+        """Of and to bytes: parsing would cost more than the call."""
+        return channel.unary_unary(method)(request, timeout=seconds,
+                                           metadata=[("authorization", "Bearer " + self.scene["keys"][key])])
+
+    def search(self, path=None, k=4):
+        request = self.retrieval.RetrieveRequest(collection="gallery", fingerprint=self.fingerprint, k=k,
+                                                 release=self.release)
+        if path is not None:
+            request.filter.range.path, request.filter.range.lt = path, 10
+        return request.SerializeToString()
+
+    def repeat(self, work):
+        """Refusals are what an attacker gets."""
+        while time.time() < self.until:
+            try:
+                work()
+                self.outcomes["OK"] += 1
+            except self.grpc.RpcError as error:
+                self.outcomes[error.code().name] += 1
+                time.sleep(0.02)
+            except OSError:
+                self.outcomes["closed"] += 1
+                time.sleep(0.02)
+
+    def unread(self):
+        context = ssl.create_default_context(cafile=self.scene["certificate"])
+        context.check_hostname = False
+        context.set_alpn_protocols(["h2"])
+        names = {b":method": b"POST", b":scheme": b"https", b":authority": b"localhost", b"te": b"trailers",
+                 b":path": (RETRIEVAL + "GetAnchors").encode(), b"content-type": b"application/grpc",
+                 b"authorization": b"Bearer " + self.scene["keys"]["searcher"].encode()}
+        head = b"".join(field(*pair) for pair in names.items())
+        body = self.retrieval.GetAnchorsRequest(collection="gallery", fingerprint=self.fingerprint).SerializeToString()
+
+        def hold():
+            with context.wrap_socket(socket.create_connection(("127.0.0.1", self.scene["port"]), 10)) as connection:
+                connection.sendall(PREFACE + frame(SETTINGS, 0, 0, NO_WINDOW))
+                message = b"\0" + len(body).to_bytes(4, "big") + body
+                for stream in range(1, 96, 2):
+                    connection.sendall(frame(HEADERS, END_HEADERS, stream, head))
+                    connection.sendall(frame(DATA, END_STREAM, stream, message))
+                connection.settimeout(0.2)
+                ended = min(self.until, time.time() + 3)
+                while time.time() < ended:
+                    try:
+                        if not connection.recv(1 << 16):
+                            break
+                    except socket.timeout:
+                        pass
+        return hold
+
+    def filters(self):
+        channel = self.channel()
+        return lambda: self.call(channel, "searcher", RETRIEVAL + "Retrieve",
+                                 self.search("".join(random.choices("abcdefgh", k=8))))
+
+    def matches(self):
+        channel, request = self.channel(), self.search(k=10_000)
+        return lambda: self.call(channel, "searcher", RETRIEVAL + "Retrieve", request)
+
+    def creations(self):
+        channel = self.channel()
+        request = self.messages.CreateCollectionRequest(
+            name="other", extractor="vectors", settings=self.settings, cells=[4096] * 8,
+            cell_code=self.parameters.CELL_CODE_FLOAT16, anchor_labels=[i % 10 for i in range(20_000)],
+            anchors=self.matrix(numpy.random.default_rng(2).standard_normal((20_000, 64))))
+        request.settings.alpha = 10
+        request = request.SerializeToString()
+        return lambda: self.call(channel, "admin", COLLECTIONS + "CreateCollection", request, 2)
+
+    def wait_for_start(self):
+        print("ready", flush=True)
+        self.until = time.time() + float(input())
+
+    def attack(self, name):
+        os.nice(19)  # as if on another machine
+        work = getattr(self, name)()
+        self.wait_for_start()
+        self.together(lambda: self.repeat(work), ATTACKERS[name])
+        print(", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.most_common()))
+
+    def together(self, work, count):
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0, self.until + 60 - time.time()))
+
+    def honest(self):
+        self.wait_for_start()
+        seconds, failures = [], []
+        requests = [self.search(), self.search("year")]
+
+        def search_again_and_again():
+            channel = self.channel()
+            while time.time() < self.until:
+                start = time.time()
+                try:
+                    self.call(channel, "honest", RETRIEVAL + "Retrieve", random.choice(requests))
+                except self.grpc.RpcError as error:
+                    failures.append(f"{error.code().name}: {error.details()}")
+                seconds.append(time.time() - start)
+        self.together(search_again_and_again, HONEST)
+        print(json.dumps({"seconds": seconds, "failures": failures}))
+
+
+class Role:
+    """A caller in a process of its own, from `ready` on."""
+
+    def __init__(self, name, scene):
+        command = [sys.executable, __file__, "role", name, json.dumps(scene)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+
+    def start(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        return self
+
+    def result(self):
+        return self.process.communicate()[0].strip()
+
+
+def honest_calls(searchers):
+    calls = json.loads(searchers.result())
+    return calls["failures"], sorted(calls["seconds"])
+
+
+def p99(seconds):
+    return seconds[int(0.99 * (len(seconds) - 1))]
+
+
+def run(name, scene, daemon, seconds):
+    _, quiet = honest_calls(Role("honest", scene).start(QUIET_SECONDS))
+    before = peak = resident_bytes(daemon)
+    attackers = [Role(one, scene) for one in (ATTACKERS if name == "mixed" else [name])]
+    searchers = Role("honest", scene)
+    until = time.time() + seconds
+    for caller in attackers + [searchers]:
+        caller.start(seconds)
+    if name == "mixed":
+        for one in STRANGERS:
+            multiprocessing.Process(target=attack_together, daemon=True, args=(
+                one, scene["port"], until, multiprocessing.Array("q", 2))).start()
+    middle = 0
+    while time.time() < until:
+        end = resident_bytes(daemon)
+        peak = max(peak, end)
+        if time.time() > until - seconds / 2 and middle == 0:
+            middle = end
+        time.sleep(0.1)
+    failures, searched = honest_calls(searchers)
+    for attacker in attackers:
+        print("  attack: " + attacker.result())
+    ended = time.time()
+    while resident_bytes(daemon) > 1.1 * before + KEPT_BYTES and time.time() < ended + MOST_WAIT_SECONDS:
+        time.sleep(0.2)
+    after = resident_bytes(daemon)
+    slowest = p99(searched)
+    good = (not failures and slowest <= MOST_TIMES_SLOWER * p99(quiet) and peak <= MOST_BYTES
+            and after <= 1.1 * before + KEPT_BYTES and (seconds < LONG_SECONDS or end <= 1.1 * middle))
+    for failure in sorted(set(failures)):
+        print("  " + failure)
+    print(f"{name}: {len(searched)} honest searches, {len(failures)} failed, p99 {slowest:.2f} s (quiet "
+          f"{p99(quiet):.2f} s); memory {before / 1e6:.0f} MB before, {middle / 1e6:.0f} MB in the middle, "
+          f"{peak / 1e6:.0f} MB at most, {end / 1e6:.0f} MB at the end, {after / 1e6:.0f} MB "
+          f"{time.time() - ended:.0f} s later: {'held' if good else 'NOT HELD'}", flush=True)
+    return good
+
+
+class Daemon:
+    def __init__(self, program, client, protos, folder):
+        self.client, self.data = client, os.path.join(folder, "data")
+        files = [f"privatemail/v1/{name}.proto" for name in ("parameters", "retrieval", "collections", "snapshot")]
+        subprocess.run(["protoc", "-I", protos, "--python_out", folder] + files, check=True)
+        command = [program, "--data-dir", self.data, "--listen", "127.0.0.1:0"] + LIMITS
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = next(int(line.rsplit(":", 1)[1]) for line in self.process.stdout if line.startswith("listening on"))
+        keys = {name: self.key(folder, name, scope, collection) for name, scope, collection in (
+            ("honest", "search", "gallery"), ("searcher", "search", "gallery"), ("admin", "admin", "other"))}
+        self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys}
+        self.fill(folder)
+
+    def run(self, *arguments):
+        return subprocess.run([self.client, *arguments, "--server", f"127.0.0.1:{self.port}", "--key-file",
+                               self.data + "/admin.key", "--ca", self.data + "/tls/server.crt"],
+                              check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def key(self, folder, name, scope, collection):
+        path = os.path.join(folder, name + ".key")
+        self.run("key", "create", name, "--scope", scope, "--collection", collection, "--out", path)
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+
+    def fill(self, folder):
+        numbers = numpy.random.default_rng(1)
+        paths = {}
+        for name, rows in (("anchors", ANCHORS), ("items", ITEMS)):
+            paths[name] = [os.path.join(folder, name + ".npy"), os.path.join(folder, name + "-labels.npy")]
+            numpy.save(paths[name][0], numbers.standard_normal((rows, DIM)).astype("f4"))
+            numpy.save(paths[name][1], (numpy.arange(rows) % CLASSES).astype("i4"))
+        payloads = os.path.join(folder, "payloads")
+        with open(payloads, "w", encoding="ascii") as file:
+            file.writelines(f'{{"year":{i % 100},"name":"item {i}"}}\n' for i in range(ITEMS))
+        anchors, anchor_labels = paths["anchors"]
+        items, labels = paths["items"]
+        self.run("collection", "create", "gallery", "--anchors", anchors, "--anchor-labels", anchor_labels)
+        self.run("ingest", "gallery", "--vectors", items, "--labels", labels, "--payloads", payloads)
+        self.run("build", "gallery", "--accept-misalignment")
+
+    def check_end(self):
+        """No creation left anything, and one that runs ends with the daemon."""
+        left = self.run("collection", "list", "--json")
+        attacker = Role("creations", self.scene).start(3)
+        time.sleep(1)
+        start = time.time()
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(MOST_WAIT_SECONDS)
+        seconds = time.time() - start
+        print("  attack: " + attacker.result())
+        good = '"other"' not in left and seconds < END_SECONDS
+        print(f"SIGTERM during a creation: ended after {seconds:.1f} s; no collection is left: {'other' not in left}: "
+              f"{'held' if good else 'NOT HELD'}")
+        return good
+
+
+def main():
+    if sys.argv[1] == "role":
+        caller = Caller(json.loads(sys.argv[3]))
+        return caller.honest() if sys.argv[2] == "honest" else caller.attack(sys.argv[2])
+    seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 8
+    with tempfile.TemporaryDirectory() as folder:
+        daemon = Daemon(*sys.argv[1:4], folder)
+        try:
+            held = [run(name, daemon.scene, daemon.process, seconds) for name in sys.argv[5:] or ATTACKERS]
+            held.append(daemon.check_end())
+        finally:
+            daemon.process.kill()
+            daemon.process.wait()
+    return 0 if all(held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+#include "server/daemon/process_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::testing {
+namespace {
+
+using server::AvailableMemory;
+using server::ResidentMemory;
+
+TEST(ProcessMemory, ContainerLimitCounts) {
+  const TemporaryFolder root;
+  const int64_t machine = AvailableMemory(root.path());
+  EXPECT_GT(machine, 1 << 28);
+  root.Write("memory.max", "max\n");
+  EXPECT_EQ(AvailableMemory(root.path()), machine);
+  root.Write("memory.max", "1073741824\n");
+  EXPECT_EQ(AvailableMemory(root.path()), std::min<int64_t>(machine, 1 << 30));
+  root.Write("memory/memory.limit_in_bytes", "1048576\n");
+  EXPECT_EQ(AvailableMemory(root.path()), 1 << 20);
+}
+
+TEST(ProcessMemory, ResidentMemoryCountsTouchedPages) {
+  constexpr int64_t kBytes = 64 << 20;
+  const int64_t before = ResidentMemory();
+  ASSERT_GT(before, 0);
+  const std::vector<char> touched(kBytes, 1);
+  EXPECT_GT(ResidentMemory(), before + kBytes / 2);
+  EXPECT_LT(ResidentMemory(), before + 2 * kBytes);
+}
+
+}  // namespace
+}  // namespace privatemail::testing
