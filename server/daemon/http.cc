@@ -13,8 +13,8 @@ namespace privatemail::server {
 namespace {
 
 // An idle connection holds a thread until the timeout.
-constexpr char kThreads[] = "64";
-constexpr char kRequestMilliseconds[] = "1000";
+constexpr char kThreads[] = "256";
+constexpr char kRequestMilliseconds[] = "500";
 
 struct Answer {
   int status = 200;

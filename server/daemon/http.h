@@ -24,7 +24,8 @@ absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
 //   /readyz   200, or 503 while it drains; 200 also without the store, since searches still work
 //   /metrics  Prometheus text
 // Other paths are 404, other methods 405, unknown methods 400. Connections without a whole request
-// after one second are closed, so 100 idle ones delay others by at most two seconds.
+// after half a second are closed, so 256 idle ones delay others by half a second, 1000 by two:
+// civetweb serves connections in order of arrival and cannot refuse those of one address.
 class HttpServer {
  public:
   struct Pages {

@@ -5,7 +5,8 @@ usage: strangers.py PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
 Attacks (RFC 9113): `resets` begins calls and cancels them at once, `headers` never ends a header, `settings` sends
 nothing but settings, `slow` opens many connections that say little. Implemented here, because no gRPC client does any of
 it. Each runs for SECONDS (default 8). Fails if an honest call fails or takes much longer than without an attack, if the
-daemon's memory exceeds 1.5 GB, or if it is not back within 10 % of before a minute later.
+daemon's memory exceeds 1.5 GB, or if it is not back within 10 % of before a minute later. A request that is sent byte
+by byte must be ended, too.
 """
 
 import multiprocessing
@@ -25,6 +26,7 @@ MOST_BYTES = 1.5e9
 MOST_TIMES_SLOWER = 10
 QUIET_CALLS = 40
 MOST_WAIT_SECONDS = 60
+DRIP_SECONDS = 10  # that a connection has to show a key
 THREADS_BYTES = 8e6  # of threads and allocator arenas that the first peak starts
 DATA, HEADERS, RESET, SETTINGS, CONTINUATION = 0, 1, 3, 4, 9
 END_HEADERS = 4
@@ -78,6 +80,15 @@ CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500}
 ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow}
 
 
+def connect(port):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    connection = context.wrap_socket(socket.create_connection(("127.0.0.1", port), 10, (ATTACKER, 0)))
+    connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
+    return connection
+
+
 class Attacker(threading.Thread):
     """Sends an attack over one connection after another."""
 
@@ -87,20 +98,15 @@ class Attacker(threading.Thread):
         self.bytes = self.connections = 0
 
     def run(self):
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(["h2"])
         while time.time() < self.until:
             try:
-                with socket.create_connection(("127.0.0.1", self.port), 10, (ATTACKER, 0)) as plain:
-                    with context.wrap_socket(plain) as connection:
-                        self.connections += 1
-                        connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
-                        for piece in self.attack():
-                            if time.time() > self.until:
-                                return
-                            connection.sendall(piece)
-                            self.bytes += len(piece)
+                with connect(self.port) as connection:
+                    self.connections += 1
+                    for piece in self.attack():
+                        if time.time() > self.until:
+                            return
+                        connection.sendall(piece)
+                        self.bytes += len(piece)
             except OSError:
                 time.sleep(0.1)  # closed by the daemon
 
@@ -167,6 +173,22 @@ def run(name, seconds, daemon, port, command):
     return good and honest.seconds
 
 
+def ends_drips(port):
+    start = time.time()
+    try:
+        with connect(port) as connection:
+            connection.sendall(begin(1))
+            while time.time() < start + 2 * DRIP_SECONDS:
+                connection.sendall(frame(DATA, 0, 1, b"\0"))
+                time.sleep(0.5)
+    except OSError:
+        pass
+    seconds = time.time() - start
+    good = seconds < 1.5 * DRIP_SECONDS
+    print(f"a request byte by byte: ended after {seconds:.1f} s: {'held' if good else 'NOT HELD'}", flush=True)
+    return good
+
+
 def main():
     daemon_program, client = sys.argv[1:3]
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 8
@@ -179,6 +201,7 @@ def main():
                 calls = [client, "collection", "list", "--server", f"127.0.0.1:{port}", "--key-file", data + "/admin.key",
                          "--ca", data + "/tls/server.crt"]
                 held = [run(name, seconds, daemon, port, calls) for name in sys.argv[4:] or ATTACKS]
+                held.append(ends_drips(port))
             finally:
                 daemon.terminate()
     return 0 if all(held) else 1

@@ -73,7 +73,7 @@ TEST_F(HttpServerTest, OtherMethodReturnsMethodNotAllowed) {
 
 TEST_F(HttpServerTest, IdleConnectionsDelayOthersBriefly) {
   std::vector<std::unique_ptr<HttpConnection>> idle;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 300; ++i) {
     idle.push_back(std::make_unique<HttpConnection>(http_->address()));
     EXPECT_TRUE(idle.back()->Send(i % 2 == 0 ? "" : "GET /livez HTTP/1.1\r\nHost:"));
   }

@@ -110,10 +110,10 @@ TEST(PayloadColumns, PathOfNoItemIsAnsweredWithoutReadingPayloads) {
 }
 
 TEST(PayloadColumns, OwnerEvictsOnlyItsOwnColumns) {
-  const PayloadColumns columns(Payloads(9000, 40));
+  const PayloadColumns columns(Payloads(5000, 17));
   PollsOf(columns, Below("n", 5), "honest");
   const int cached = PollsOf(columns, Below("n", 5), "honest");
-  for (int path = 0; path < 40; ++path) {
+  for (int path = 0; path < 17; ++path) {
     PollsOf(columns, Below(absl::StrCat("p", path), 5), "other");
   }
   EXPECT_EQ(PollsOf(columns, Below("n", 5), "honest"), cached);
