@@ -1,40 +1,14 @@
 #include "server/services/call.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
-
-#include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/wire/message_memory.h"
+#include "common/rpc/parse_message.h"
 
 namespace privatemail::server {
 namespace {
 
 constexpr size_t kMaxQuotedNameBytes = 64;  // a peer may send a name of any length
-
-absl::Status NotAMessage(const Bytes& bytes, const google::protobuf::Descriptor& type) {
-  return absl::InvalidArgumentError(absl::StrCat("message must be a ", type.full_name(),
-                                                 ", but its ", bytes.Length(),
-                                                 " bytes cannot be parsed as one"));
-}
-
-// Estimated memory of the parsed message (message_memory.h).
-absl::StatusOr<int64_t> EstimateParsedMemory(const Bytes& bytes,
-                                             const google::protobuf::Descriptor& type) {
-  Bytes shared(bytes);  // the reader consumes its buffer
-  grpc::ProtoBufferReader reader(&shared);
-  if (!reader.status().ok()) return NotAMessage(bytes, type);
-  const std::optional<int64_t> memory = MessageMemory(type, &reader);
-  return memory.has_value() ? absl::StatusOr<int64_t>(*memory) : NotAMessage(bytes, type);
-}
-
-absl::Status ParseBytes(const Bytes& bytes, google::protobuf::Message* message) {
-  Bytes shared(bytes);  // the reader consumes its buffer
-  grpc::ProtoBufferReader reader(&shared);
-  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
-  return NotAMessage(bytes, *message->GetDescriptor());
-}
 
 }  // namespace
 
@@ -55,11 +29,12 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
 
 absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {
   parsed_.Release();
-  PM_ASSIGN_OR_RETURN(const int64_t memory, EstimateParsedMemory(bytes, *message->GetDescriptor()));
-  PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
-                                limits().max_request_memory, "max_request_memory"));
-  PM_RETURN_IF_ERROR(parsed_.Take(memory, limits().max_parsed_memory));
-  return ParseBytes(bytes, message);
+  const auto admit = [&](int64_t memory) -> absl::Status {
+    PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
+                                  limits().max_request_memory, "max_request_memory"));
+    return parsed_.Take(memory, limits().max_parsed_memory);
+  };
+  return ParseMessage(bytes, admit, message);
 }
 
 absl::Status Call::CheckAccess(const google::protobuf::Message& message) {

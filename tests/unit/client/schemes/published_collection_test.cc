@@ -2,26 +2,26 @@
 
 #include <gtest/gtest.h>
 
-namespace privatemail::client::published_collection_test {
+#include "tests/testing/matchers.h"
+#include "tests/testing/published_things.h"
+
+namespace privatemail::client {
 namespace {
 
-TEST(AnchorByteLimit, BytesBeyondLimitReturnDataLoss) {
-  v1::GetAnchorsResponse chunk;
-  chunk.mutable_features()->set_rows(1);
-  const auto bytes = static_cast<int64_t>(chunk.ByteSizeLong()) + 1;
-  AnchorByteLimit limit(3 * bytes);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limit.Add(chunk).ok());
-  const absl::Status refused = limit.Add(chunk);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
-  EXPECT_NE(refused.message().find("at most"), absl::string_view::npos);
-}
-
-TEST(AnchorByteLimit, EmptyChunksCount) {
-  AnchorByteLimit limit(100);
-  int taken = 0;
-  while (limit.Add({}).ok() && taken < 1000) ++taken;
-  EXPECT_EQ(taken, 100);
+// Before a row is copied: the announced rows may exceed the memory of the client.
+TEST(JoinAnchors, OtherNumberOfRowsReturnsDataLoss) {
+  PublishedThings published;
+  ASSERT_OK_AND_ASSIGN(const Anchors anchors, JoinAnchors(published.parameters, published.chunks));
+  EXPECT_EQ(anchors.features.rows(), PublishedThings::kAnchors);
+  EXPECT_EQ(DigestOf(anchors), published.parameters.anchor_digest);
+  published.chunks.push_back(published.chunks.front());
+  EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
+              FailsWith(absl::StatusCode::kDataLoss,
+                        "anchors must be 40 rows, but the server sent 55"));
+  published.chunks.resize(1);
+  EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
+              FailsWith(absl::StatusCode::kDataLoss, "but the server sent 15"));
 }
 
 }  // namespace
-}  // namespace privatemail::client::published_collection_test
+}  // namespace privatemail::client
