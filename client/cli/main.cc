@@ -57,7 +57,12 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
       "--key-file", connection.key_file,
       "File with your access key (mode 0600); $PRIVATEMAIL_KEY_FILE unless --insecure is "
       "given");
-  app.add_option("--deadline", deadline_seconds, "Seconds a call may take")->capture_default_str();
+  app.add_option("--deadline", deadline_seconds,
+                 "Seconds that a call may take, and computing for a query before its charge")
+      ->capture_default_str();
+  AddBytes(&app, "--max-memory", &connection.max_memory,
+           "Bytes that an answer may take in memory, and that computing with what the server names "
+           "(anchors, classes, dimensions) may take: 800M, 4G; if absent 1 GiB");
   app.add_option("--state", context.state_folder,
                  "Folder of the privacy ledger and the last release (mode 0700)")
       ->capture_default_str()

@@ -46,10 +46,19 @@ absl::Status InChunk(size_t i, const absl::Status& status) {
   return InAnswer(absl::StrCat("anchors, chunk ", i), status);
 }
 
-absl::StatusOr<FloatMatrix> ParseFeatures(const v1::GetAnchorsResponse& chunk, int64_t columns) {
-  PM_ASSIGN_OR_RETURN(FloatMatrix rows, FromProto("features", chunk.features()));
+absl::StatusOr<FloatView> ViewFeatures(const v1::GetAnchorsResponse& chunk, int64_t columns) {
+  PM_ASSIGN_OR_RETURN(const FloatView rows, ViewOf("features", chunk.features()));
   PM_RETURN_IF_ERROR(CheckColumns("features", columns, rows.cols()));
   return rows;
+}
+
+absl::Status CheckAnchorRows(const PublicParameters& parameters,
+                             const std::vector<v1::GetAnchorsResponse>& chunks) {
+  int64_t rows = 0;
+  for (const v1::GetAnchorsResponse& chunk : chunks) rows += chunk.features().rows();
+  if (rows == parameters.anchor_count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("anchors must be ", parameters.anchor_count,
+                                          " rows, but the server sent ", rows));
 }
 
 }  // namespace
@@ -69,31 +78,19 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
   return parameters;
 }
 
-absl::Status AnchorByteLimit::Add(const v1::GetAnchorsResponse& chunk) {
-  bytes_ += static_cast<int64_t>(chunk.ByteSizeLong()) + 1;
-  if (bytes_ <= max_bytes_) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("anchors must take at most ", max_bytes_, " bytes, but the server sends more"));
-}
-
-absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
-                                    int64_t columns) {
-  std::vector<FloatMatrix> parts;
+absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
+                                    const std::vector<v1::GetAnchorsResponse>& chunks) {
+  PM_RETURN_IF_ERROR(CheckAnchorRows(parameters, chunks));
   Anchors anchors;
-  int64_t rows = 0;
+  anchors.features.resize(parameters.anchor_count, parameters.feature_dim);
+  Eigen::Index row = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
-    absl::StatusOr<FloatMatrix> part = ParseFeatures(chunks[i], columns);
+    const absl::StatusOr<FloatView> part = ViewFeatures(chunks[i], parameters.feature_dim);
     if (!part.ok()) return InChunk(i, part.status());
-    rows += part->rows();
-    parts.push_back(*std::move(part));
+    anchors.features.middleRows(row, part->rows()) = *part;
+    row += part->rows();
     anchors.labels.insert(anchors.labels.end(), chunks[i].labels().begin(),
                           chunks[i].labels().end());
-  }
-  anchors.features.resize(rows, columns);
-  int64_t row = 0;
-  for (const FloatMatrix& part : parts) {
-    anchors.features.middleRows(row, part.rows()) = part;
-    row += part.rows();
   }
   return anchors;
 }

@@ -20,25 +20,10 @@ namespace privatemail::client {
 // DATA_LOSS: the parameters are malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
 
-// Byte limit on a stream of anchors; protects the client's memory.
-class AnchorByteLimit {
- public:
-  static constexpr int64_t kMaxBytes = int64_t{1} << 30;
-
-  explicit AnchorByteLimit(int64_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
-
-  // DATA_LOSS: the chunks so far take more than max_bytes; an empty one counts as one byte.
-  absl::Status Add(const v1::GetAnchorsResponse& chunk);
-
- private:
-  int64_t max_bytes_;
-  int64_t bytes_ = 0;
-};
-
-// Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed or does not have
-// `columns` columns.
-absl::StatusOr<Anchors> JoinAnchors(const std::vector<v1::GetAnchorsResponse>& chunks,
-                                    int64_t columns);
+// Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed, or the shape of all is
+// not the parameters', which is checked before anything is allocated.
+absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
+                                    const std::vector<v1::GetAnchorsResponse>& chunks);
 
 // The anchors' coordinates in the server's embedding.
 struct AnchorCoordinates {

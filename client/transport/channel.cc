@@ -3,6 +3,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "absl/strings/match.h"
 #include "client/transport/credentials.h"
 #include "common/base/status_macros.h"
@@ -53,6 +56,10 @@ bool IsTarget(const std::string& server) {
 
 }  // namespace
 
+int MaxReceivedBytes(const ConnectionOptions& options) {
+  return static_cast<int>(std::min<int64_t>(kMaxMessageBytes, options.max_memory));
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options) {
   if (!IsTarget(options.server)) {
     PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
@@ -60,7 +67,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptio
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                       MakeChannelCredentials(options));
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxReceiveMessageSize(MaxReceivedBytes(options));
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
   // Buffers requests of any allowed size for retries.

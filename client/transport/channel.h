@@ -11,6 +11,9 @@
 
 namespace privatemail::client {
 
+// The largest message that the channel receives; gRPC refuses others before their bytes arrive.
+int MaxReceivedBytes(const ConnectionOptions& options);
+
 // - round_robin over all addresses of the server's name; an unreachable address is skipped and
 //   retried within a second.
 // - Read-only calls and searches: up to 4 attempts with the same bytes on UNAVAILABLE, and on

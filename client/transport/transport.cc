@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,15 +12,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "client/schemes/published_collection.h"
+#include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/rpc/status.h"
 #include "common/wire/parameters_proto.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -30,34 +31,26 @@
 namespace privatemail::client {
 namespace {
 
-// Lower bound on the server's retry-after: 0 would make a busy loop.
-constexpr absl::Duration kMinWait = absl::Milliseconds(10);
-
-std::optional<absl::Duration> ParseRetryAfter(const grpc::ClientContext& context) {
-  const auto& metadata = context.GetServerTrailingMetadata();
-  const auto found = metadata.find(kRetryAfterMetadata);
-  if (found == metadata.end()) return std::nullopt;
-  int64_t milliseconds = 0;
-  const absl::string_view text(found->second.data(), found->second.size());
-  if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds < 0) return std::nullopt;
-  return std::max(kMinWait, absl::Milliseconds(milliseconds));
-}
+constexpr int64_t kMinMaxMemory = 1'000'000;  // takes every error and description of a collection
 
 enum class OnRateLimit { kReturn, kWait };
 
-// A call; `timeout` bounds all attempts together. OnRateLimit::kWait: repeated after the wait that
-// a refusal for the key's rate names (RESOURCE_EXHAUSTED with kRetryAfterMetadata); returns the
-// refusal if the wait exceeds `timeout`. Times depend on the server's answers only.
-absl::Status CallWithDeadline(absl::Duration timeout, OnRateLimit on_rate_limit,
-                              absl::FunctionRef<absl::Status(grpc::ClientContext*)> call) {
-  const absl::Time deadline = absl::Now() + timeout;
+// The end of one attempt of a call.
+struct Attempted {
+  absl::Status status;
+  std::optional<absl::Duration> retry_after;
+};
+
+// Attempts of a call; the options' deadline bounds all together. OnRateLimit::kWait: repeated after
+// the wait that a refusal for the key's rate names (RESOURCE_EXHAUSTED with kRetryAfterMetadata);
+// returns the refusal if the wait exceeds the deadline. Times depend on the server's answers only.
+absl::Status CallWithDeadline(const ConnectionOptions& options, OnRateLimit on_rate_limit,
+                              absl::FunctionRef<Attempted(absl::Time deadline)> attempt) {
+  const absl::Time deadline = absl::Now() + options.deadline;
   while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
-    const absl::Status status = call(&context);
-    if (on_rate_limit == OnRateLimit::kReturn || !absl::IsResourceExhausted(status)) return status;
-    const std::optional<absl::Duration> wait = ParseRetryAfter(context);
-    if (!wait.has_value() || absl::Now() + *wait >= deadline) return status;
+    const auto [status, wait] = attempt(deadline);
+    const bool repeat = on_rate_limit == OnRateLimit::kWait && absl::IsResourceExhausted(status);
+    if (!repeat || !wait.has_value() || absl::Now() + *wait >= deadline) return status;
     absl::SleepFor(*wait);
   }
 }
@@ -144,6 +137,12 @@ absl::Status Explain(const ConnectionOptions& options, const absl::Status& statu
     return absl::UnavailableError(
         absl::StrCat("server ", options.server, " ended the call: it is probably being stopped"));
   }
+  // gRPC's own message, before the bytes are received.
+  if (absl::StrContains(status.message(), "eceived message larger than max")) {
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), ": messages must have at most ",
+                                     MaxReceivedBytes(options), " bytes (--max-memory)"));
+  }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options.server,
                                                     " did not answer within ",
@@ -152,52 +151,65 @@ absl::Status Explain(const ConnectionOptions& options, const absl::Status& statu
   return status;
 }
 
-using CollectionsStub = v1::CollectionsService::Stub;
-using KeysStub = v1::KeysService::Stub;
-using RetrievalStub = v1::RetrievalService::Stub;
+// Ends the call. Errors of the client itself stay as they are.
+absl::Status FinishCall(const ConnectionOptions& options, Call* call) {
+  const absl::Status status = call->Finish();
+  return call->cancelled() ? status : Explain(options, status);
+}
+
+// "/privatemail.v1.KeysService/ListKeys"
+template <typename Service>
+std::string MethodOf(absl::string_view name) {
+  return absl::StrCat("/", Service::service_full_name(), "/", name);
+}
 
 // One unary call of a service.
-template <typename Service, typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(
-    const ConnectionOptions& options, const std::shared_ptr<grpc::Channel>& channel,
-    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request, OnRateLimit on_rate_limit = OnRateLimit::kReturn) {
-  const auto stub = Service::NewStub(channel);
+template <typename Response>
+absl::StatusOr<Response> CallUnary(const ConnectionOptions& options,
+                                   const std::shared_ptr<grpc::Channel>& channel,
+                                   const std::string& method,
+                                   const google::protobuf::Message& request,
+                                   OnRateLimit on_rate_limit = OnRateLimit::kReturn) {
   Response response;
-  PM_RETURN_IF_ERROR(Explain(
-      options, CallWithDeadline(options.deadline, on_rate_limit, [&](grpc::ClientContext* context) {
-        return FromGrpc(((*stub).*method)(context, request, &response));
-      })));
+  const auto attempt = [&](absl::Time deadline) {
+    Call call(channel, method, options.max_memory, deadline);
+    call.Write(request);
+    call.WritesDone();
+    call.Read(&response);
+    return Attempted{FinishCall(options, &call), call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options, on_rate_limit, attempt));
   return response;
 }
 
 // All messages of a stream; a callback of make_accept sees each on arrival.
-template <typename Message, typename Call, typename MakeAccept>
-absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options, Call call,
+template <typename Message, typename MakeAccept>
+absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
+                                             const std::shared_ptr<grpc::Channel>& channel,
+                                             const std::string& method,
+                                             const google::protobuf::Message& request,
                                              MakeAccept make_accept) {
   std::vector<Message> messages;
-  absl::Status refused;
-  const absl::Status read =
-      CallWithDeadline(options.deadline, OnRateLimit::kWait, [&](grpc::ClientContext* context) {
-        messages.clear();
-        auto accept = make_accept();
-        const auto reader = call(context);
-        Message message;
-        while (refused.ok() && reader->Read(&message)) {
-          refused = accept(message);
-          messages.push_back(std::move(message));
-        }
-        if (!refused.ok()) context->TryCancel();
-        return FromGrpc(reader->Finish());
-      });
-  PM_RETURN_IF_ERROR(refused);
-  PM_RETURN_IF_ERROR(Explain(options, read));
+  const auto attempt = [&](absl::Time deadline) {
+    messages.clear();
+    auto accept = make_accept();
+    Call call(channel, method, options.max_memory, deadline);
+    call.Write(request);
+    call.WritesDone();
+    for (Message message; call.Read(&message); messages.push_back(std::move(message))) {
+      if (const absl::Status status = accept(message); !status.ok()) call.Cancel(status);
+    }
+    return Attempted{FinishCall(options, &call), call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options, OnRateLimit::kWait, attempt));
   return messages;
 }
 
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-memory", options.max_memory, kMinMaxMemory,
+                                         std::numeric_limits<int64_t>::max()));
   PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
   return Transport(options, std::move(channel));
 }
@@ -210,8 +222,9 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(
   request.set_with_quality(details.quality);
   request.set_parameters_level(kParametersLevel);
   PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse response,
-                      Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::GetCollection,
-                                                 request, OnRateLimit::kWait));
+                      CallUnary<v1::GetCollectionResponse>(
+                          options_, channel_, MethodOf<v1::RetrievalService>("GetCollection"),
+                          request, OnRateLimit::kWait));
   // Budgets and caches are looked up by name: a wrong one would charge another collection.
   if (response.name() == name) return response;
   return absl::DataLossError(absl::StrCat("collection: the server was asked for ", Printable(name),
@@ -223,87 +236,86 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> Transport::GetAnchors(
   v1::GetAnchorsRequest request;
   request.set_collection(name);
   request.set_fingerprint(fingerprint);
-  const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::GetAnchorsResponse>(
-      options_, [&](grpc::ClientContext* context) { return stub->GetAnchors(context, request); },
-      [] {
-        return [limit = AnchorByteLimit()](const auto& chunk) mutable { return limit.Add(chunk); };
-      });
+      options_, channel_, MethodOf<v1::RetrievalService>("GetAnchors"), request,
+      [] { return [](const v1::GetAnchorsResponse&) { return absl::OkStatus(); }; });
 }
 
 absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
     const v1::RetrieveCellsRequest& request,
     const std::function<AcceptCells()>& make_accept) const {
-  const auto stub = v1::RetrievalService::NewStub(channel_);
   return ReadAll<v1::RetrieveCellsResponse>(
-      options_, [&](grpc::ClientContext* context) { return stub->RetrieveCells(context, request); },
-      make_accept);
+      options_, channel_, MethodOf<v1::RetrievalService>("RetrieveCells"), request, make_accept);
 }
 
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
-  return Call<v1::RetrievalService>(options_, channel_, &RetrievalStub::Retrieve, request,
-                                    OnRateLimit::kWait);
+  return CallUnary<v1::RetrieveResponse>(
+      options_, channel_, MethodOf<v1::RetrievalService>("Retrieve"), request, OnRateLimit::kWait);
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
     const v1::CreateCollectionRequest& request) const {
   PM_RETURN_IF_ERROR(CheckSize("anchors", request));
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::CreateCollection,
-                                      request);
+  return CallUnary<v1::CreateCollectionResponse>(
+      options_, channel_, MethodOf<v1::CollectionsService>("CreateCollection"), request);
 }
 
 absl::StatusOr<v1::ListCollectionsResponse> Transport::ListCollections() const {
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::ListCollections,
-                                      v1::ListCollectionsRequest());
+  return CallUnary<v1::ListCollectionsResponse>(options_, channel_,
+                                                MethodOf<v1::CollectionsService>("ListCollections"),
+                                                v1::ListCollectionsRequest());
 }
 
 absl::StatusOr<v1::DeleteCollectionResponse> Transport::DeleteCollection(
     const std::string& name) const {
   v1::DeleteCollectionRequest request;
   request.set_name(name);
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::DeleteCollection,
-                                      request);
+  return CallUnary<v1::DeleteCollectionResponse>(
+      options_, channel_, MethodOf<v1::CollectionsService>("DeleteCollection"), request);
 }
 
 absl::StatusOr<v1::DeleteItemsResponse> Transport::DeleteItems(
     const v1::DeleteItemsRequest& request) const {
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::DeleteItems, request);
+  return CallUnary<v1::DeleteItemsResponse>(
+      options_, channel_, MethodOf<v1::CollectionsService>("DeleteItems"), request);
 }
 
 absl::StatusOr<v1::GetItemsResponse> Transport::GetItems(const v1::GetItemsRequest& request) const {
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::GetItems, request);
+  return CallUnary<v1::GetItemsResponse>(options_, channel_,
+                                         MethodOf<v1::CollectionsService>("GetItems"), request);
 }
 
 absl::StatusOr<v1::ScrollItemsResponse> Transport::ScrollItems(
     const v1::ScrollItemsRequest& request) const {
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::ScrollItems, request);
+  return CallUnary<v1::ScrollItemsResponse>(
+      options_, channel_, MethodOf<v1::CollectionsService>("ScrollItems"), request);
 }
 
 absl::StatusOr<v1::CountItemsResponse> Transport::CountItems(
     const v1::CountItemsRequest& request) const {
-  return Call<v1::CollectionsService>(options_, channel_, &CollectionsStub::CountItems, request);
+  return CallUnary<v1::CountItemsResponse>(options_, channel_,
+                                           MethodOf<v1::CollectionsService>("CountItems"), request);
 }
 
 absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
     const std::function<bool(v1::UpsertItemsRequest*)>& next) const {
-  grpc::ClientContext context;
-  v1::UpsertItemsResponse response;
-  const auto stub = v1::CollectionsService::NewStub(channel_);
-  const auto writer = stub->UpsertItems(&context, &response);
+  Call call(channel_, MethodOf<v1::CollectionsService>("UpsertItems"), options_.max_memory,
+            absl::InfiniteFuture());
   v1::UpsertItemsRequest request;
   uint64_t sent = 0;
   while (next(&request)) {
     if (const absl::Status status = CheckSize("items", request); !status.ok()) {
-      context.TryCancel();
-      writer->Finish();
-      return status;
+      call.Cancel(status);
+      break;
     }
     sent += static_cast<uint64_t>(request.items_size());
-    if (!writer->Write(request)) break;  // Finish returns why
+    if (!call.Write(request)) break;  // Finish returns why
     request.Clear();
   }
-  writer->WritesDone();
-  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(writer->Finish())));
+  call.WritesDone();
+  v1::UpsertItemsResponse response;
+  call.Read(&response);
+  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
   PM_RETURN_IF_ERROR(CheckUpsertCounts(sent, response));
   return response;
 }
@@ -311,77 +323,80 @@ absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
 absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
     const std::string& name, const std::function<void(const v1::BuildEmbeddingResponse&)>& progress,
     bool accept_misalignment) const {
-  grpc::ClientContext context;
   v1::BuildEmbeddingRequest request;
   request.set_collection(name);
   request.set_accept_misalignment(accept_misalignment);
-  const auto stub = v1::CollectionsService::NewStub(channel_);
-  const auto reader = stub->BuildEmbedding(&context, request);
+  Call call(channel_, MethodOf<v1::CollectionsService>("BuildEmbedding"), options_.max_memory,
+            absl::InfiniteFuture());
+  call.Write(request);
+  call.WritesDone();
   v1::BuildEmbeddingResponse response;
-  while (reader->Read(&response)) progress(response);
-  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(reader->Finish())));
+  while (call.Read(&response)) {
+    progress(response);
+    call.ForgetMessages();
+  }
+  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
   return response;
 }
 
 absl::Status Transport::SnapshotCollection(
     const std::string& name, const std::function<absl::Status(absl::string_view)>& take) const {
-  grpc::ClientContext context;
   v1::SnapshotCollectionRequest request;
   request.set_collection(name);
-  const auto stub = v1::CollectionsService::NewStub(channel_);
-  const auto reader = stub->SnapshotCollection(&context, request);
-  v1::SnapshotCollectionResponse response;
-  absl::Status taken;
-  while (taken.ok() && reader->Read(&response)) taken = take(response.data());
-  if (!taken.ok()) context.TryCancel();
-  const absl::Status status = FromGrpc(reader->Finish());
-  return taken.ok() ? Explain(options_, status) : taken;
+  Call call(channel_, MethodOf<v1::CollectionsService>("SnapshotCollection"), options_.max_memory,
+            absl::InfiniteFuture());
+  call.Write(request);
+  call.WritesDone();
+  for (v1::SnapshotCollectionResponse response; call.Read(&response); call.ForgetMessages()) {
+    if (const absl::Status taken = take(response.data()); !taken.ok()) call.Cancel(taken);
+  }
+  return FinishCall(options_, &call);
 }
 
 absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
     const std::string& name, const std::function<absl::StatusOr<bool>(std::string*)>& next) const {
-  grpc::ClientContext context;
-  v1::RestoreCollectionResponse response;
-  const auto stub = v1::CollectionsService::NewStub(channel_);
-  const auto writer = stub->RestoreCollection(&context, &response);
+  Call call(channel_, MethodOf<v1::CollectionsService>("RestoreCollection"), options_.max_memory,
+            absl::InfiniteFuture());
   v1::RestoreCollectionRequest request;
   request.set_collection(name);
   while (true) {
     const absl::StatusOr<bool> more = next(request.mutable_data());
-    if (!more.ok()) {
-      context.TryCancel();
-      writer->Finish();
-      return more.status();
-    }
-    if (!*more || !writer->Write(request)) break;  // after a failed Write, Finish returns why
+    if (!more.ok()) call.Cancel(more.status());
+    if (!more.ok() || !*more || !call.Write(request)) break;  // Finish returns why
   }
-  writer->WritesDone();
-  PM_RETURN_IF_ERROR(Explain(options_, FromGrpc(writer->Finish())));
+  call.WritesDone();
+  v1::RestoreCollectionResponse response;
+  call.Read(&response);
+  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
   return response;
 }
 
 absl::StatusOr<v1::CreateKeyResponse> Transport::CreateKey(
     const v1::CreateKeyRequest& request) const {
-  return Call<v1::KeysService>(options_, channel_, &KeysStub::CreateKey, request);
+  return CallUnary<v1::CreateKeyResponse>(options_, channel_,
+                                          MethodOf<v1::KeysService>("CreateKey"), request);
 }
 
 absl::StatusOr<v1::ListKeysResponse> Transport::ListKeys() const {
-  return Call<v1::KeysService>(options_, channel_, &KeysStub::ListKeys, v1::ListKeysRequest());
+  return CallUnary<v1::ListKeysResponse>(options_, channel_, MethodOf<v1::KeysService>("ListKeys"),
+                                         v1::ListKeysRequest());
 }
 
 absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id) const {
   v1::RevokeKeyRequest request;
   request.set_id(id);
-  return Call<v1::KeysService>(options_, channel_, &KeysStub::RevokeKey, request);
+  return CallUnary<v1::RevokeKeyResponse>(options_, channel_,
+                                          MethodOf<v1::KeysService>("RevokeKey"), request);
 }
 
 absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
   using grpc::health::v1::HealthCheckResponse;
   grpc::health::v1::HealthCheckRequest request;
   if (!collection.empty()) request.set_service("privatemail.collection." + collection);
-  PM_ASSIGN_OR_RETURN(const HealthCheckResponse response,
-                      Call<grpc::health::v1::Health>(
-                          options_, channel_, &grpc::health::v1::Health::Stub::Check, request));
+  PM_ASSIGN_OR_RETURN(
+      const HealthCheckResponse response,
+      CallUnary<HealthCheckResponse>(options_, channel_,
+                                     MethodOf<grpc::health::v1::Health>("Check"), request));
   return response.status() == HealthCheckResponse::SERVING;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -37,6 +38,9 @@ struct ConnectionOptions {
   // requires TLS.
   std::string key_file;
   absl::Duration deadline = absl::Seconds(30);  // per call; none for builds, uploads and snapshots
+  // Bytes that the messages of one answer may take when parsed, held against an upper estimate
+  // before they are parsed. At least 1,000,000.
+  int64_t max_memory = kMaxMemory;
 };
 
 // Parts of a collection that GetCollection returns only if asked for.
@@ -56,6 +60,8 @@ struct CollectionDetails {
 // Statuses are the server's, except:
 //   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
 //   DEADLINE_EXCEEDED  no answer within options.deadline
+//   RESOURCE_EXHAUSTED also: the answer would take more than options.max_memory
+//   DATA_LOSS          the answer cannot be parsed, or has no message
 class Transport {
  public:
   // Connects lazily.
@@ -67,7 +73,6 @@ class Transport {
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           CollectionDetails details = {}) const;
-  // DATA_LOSS: more than 1 GiB.
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> GetAnchors(
       const std::string& name, const std::string& fingerprint) const;
   // A prepared request may be sent any number of times at no further privacy cost.

@@ -5,7 +5,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
-namespace privatemail::client {
+namespace privatemail::client::published_collection_test {
 namespace {
 
 // Before a row is copied: the announced rows may exceed the memory of the client.
@@ -15,13 +15,13 @@ TEST(JoinAnchors, OtherNumberOfRowsReturnsDataLoss) {
   EXPECT_EQ(anchors.features.rows(), PublishedThings::kAnchors);
   EXPECT_EQ(DigestOf(anchors), published.parameters.anchor_digest);
   published.chunks.push_back(published.chunks.front());
-  EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "anchors must be 40 rows, but the server sent 55"));
+  EXPECT_THAT(
+      JoinAnchors(published.parameters, published.chunks),
+      FailsWith(absl::StatusCode::kDataLoss, "anchors must be 40 rows, but the server sent 55"));
   published.chunks.resize(1);
   EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
               FailsWith(absl::StatusCode::kDataLoss, "but the server sent 15"));
 }
 
 }  // namespace
-}  // namespace privatemail::client
+}  // namespace privatemail::client::published_collection_test

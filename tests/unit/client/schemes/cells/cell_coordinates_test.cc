@@ -111,7 +111,7 @@ TEST(CellCoordinates, InvalidLabelIsNotCharged) {
 // The client's model: wider, reversed features of the same anchors.
 TEST(CellCoordinates, OwnModelGivesTheSameCellsAndPoint) {
   const Published published;
-  const FloatMatrix features = JoinAnchors(published.chunks, kDim)->features;
+  const FloatMatrix features = JoinAnchors(published.parameters, published.chunks)->features;
   FloatMatrix own = FloatMatrix::Zero(kAnchors, kDim + 3);
   own.leftCols(kDim) = 5 * features.rowwise().reverse();
   ASSERT_OK_AND_ASSIGN(const CellClient client,

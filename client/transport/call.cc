@@ -1,0 +1,106 @@
+#include "client/transport/call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/rpc/parse_message.h"
+#include "common/rpc/status.h"
+
+namespace privatemail::client {
+namespace {
+
+// Lower bound on the server's retry-after: 0 would make a busy loop.
+constexpr absl::Duration kMinWait = absl::Milliseconds(10);
+
+}  // namespace
+
+Call::Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+           int64_t max_memory, absl::Time deadline)
+    : max_memory_(max_memory) {
+  if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
+  stream_ = grpc::TemplatedGenericStub<google::protobuf::MessageLite, grpc::ByteBuffer>(channel)
+                .PrepareCall(&context_, method, &operations_);
+  stream_->StartCall(this);
+  Wait();  // of a call that fails at once, Finish returns why
+}
+
+Call::~Call() {
+  if (!finished_) {
+    context_.TryCancel();
+    Finish().IgnoreError();
+  }
+  operations_.Shutdown();
+  Wait();  // for the end of the queue
+}
+
+bool Call::Wait() {
+  void* tag = nullptr;
+  bool ok = false;
+  return operations_.Next(&tag, &ok) && ok;
+}
+
+bool Call::Write(const google::protobuf::Message& message) {
+  stream_->Write(message, this);
+  return Wait();
+}
+
+void Call::WritesDone() {
+  stream_->WritesDone(this);
+  Wait();
+}
+
+absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
+  const auto admit = [&](int64_t memory) {
+    memory_ += memory;
+    if (memory_ <= max_memory_) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory of the server's answer must be at most ", max_memory_,
+                     " bytes (--max-memory), but is ", memory_));
+  };
+  const absl::Status parsed = ParseMessage(bytes, admit, message);
+  if (!absl::IsInvalidArgument(parsed)) return parsed;
+  return absl::DataLossError(absl::StrCat("answer of the server: ", parsed.message()));
+}
+
+bool Call::Read(google::protobuf::Message* message) {
+  if (!cancelled_.ok()) return false;
+  grpc::ByteBuffer bytes;
+  stream_->Read(&bytes, this);
+  if (!Wait()) return false;
+  ++messages_;
+  if (const absl::Status parsed = Parse(bytes, message); !parsed.ok()) Cancel(parsed);
+  return cancelled_.ok();
+}
+
+void Call::Cancel(const absl::Status& status) {
+  cancelled_ = status;
+  context_.TryCancel();
+}
+
+absl::Status Call::Finish() {
+  grpc::Status status;
+  stream_->Finish(&status, this);
+  Wait();
+  finished_ = true;
+  if (!cancelled_.ok()) return cancelled_;
+  if (status.ok() && messages_ == 0) {
+    return absl::DataLossError("the server ended the call without an answer");
+  }
+  return FromGrpc(status);
+}
+
+std::optional<absl::Duration> Call::retry_after() const {
+  if (!cancelled_.ok()) return std::nullopt;
+  const auto& metadata = context_.GetServerTrailingMetadata();
+  const auto found = metadata.find(kRetryAfterMetadata);
+  if (found == metadata.end()) return std::nullopt;
+  int64_t milliseconds = 0;
+  const absl::string_view text(found->second.data(), found->second.size());
+  if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds < 0) return std::nullopt;
+  return std::max(kMinWait, absl::Milliseconds(milliseconds));
+}
+
+}  // namespace privatemail::client

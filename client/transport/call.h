@@ -1,0 +1,75 @@
+// RPCs of the client over messages as bytes, so that nothing of a server is parsed before its
+// memory is known.
+#ifndef PRIVATEMAIL_CLIENT_TRANSPORT_CALL_H_
+#define PRIVATEMAIL_CLIENT_TRANSPORT_CALL_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace privatemail::client {
+
+// One RPC of any kind, unary or streaming. Every function blocks. Held by the client; what it reads
+// is untrusted. Not thread-safe.
+class Call {
+ public:
+  // method: "/privatemail.v1.RetrievalService/Retrieve". max_memory: bytes, of all messages that
+  // are read together; see ForgetMessages.
+  Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, int64_t max_memory,
+       absl::Time deadline);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // False: the server takes no more; Finish returns why.
+  bool Write(const google::protobuf::Message& message);
+  void WritesDone();
+
+  // Reads the next message. False: there is none; Finish returns whether that is an error.
+  bool Read(google::protobuf::Message* message);
+  // The caller holds none of the messages that were read so far: their memory counts no more.
+  void ForgetMessages() { memory_ = 0; }
+
+  // Ends the call; `status` is returned by Finish.
+  void Cancel(const absl::Status& status);
+  // Whether the client ended the call, by Cancel or because of a message that Read refused.
+  bool cancelled() const { return !cancelled_.ok(); }
+
+  // Call once, last. The server's status, except:
+  // RESOURCE_EXHAUSTED: the messages would take more than max_memory when parsed.
+  // DATA_LOSS: a message could not be parsed, or the call succeeded without one.
+  absl::Status Finish();
+
+  // The wait after which a server that refused the call for the key's rate takes it again. Call
+  // after Finish; nullopt if the server named none, or the client ended the call.
+  std::optional<absl::Duration> retry_after() const;
+
+ private:
+  using Stream = grpc::ClientAsyncReaderWriter<google::protobuf::MessageLite, grpc::ByteBuffer>;
+
+  bool Wait();  // for the running operation; returns whether it succeeded
+  absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
+
+  const int64_t max_memory_;
+  int64_t memory_ = 0;  // estimated, of the messages that the caller holds
+  int64_t messages_ = 0;
+  absl::Status cancelled_;  // why the client ended the call
+  bool finished_ = false;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue operations_;
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_TRANSPORT_CALL_H_
