@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -55,13 +56,20 @@ std::string SomeIds(const std::vector<std::string>& ids) {
   return text;
 }
 
-Result ToResult(const std::vector<v1::Item>& items, bool features) {
-  Result result{.json = {{"items", nlohmann::json::array()}}};
+// A payload of "[{},{},...]" takes 27 bytes for each of its own.
+int64_t RowMemory(const v1::Item& item, bool features) {
+  constexpr int64_t kRowBytes = 1'000, kBytesPerCharacter = 32, kBytesPerValue = 32;
+  return kRowBytes + kBytesPerCharacter * std::ssize(item.payload()) + 8 * std::ssize(item.id()) +
+         (features ? kBytesPerValue * int64_t{item.features_size()} : 0);
+}
+
+absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, bool features,
+                     RowList* rows) {
   for (const v1::Item& item : items) {
-    result.json["items"].push_back(ToJson(item, features));
-    result.text += ToText(item, features);
+    PM_RETURN_IF_ERROR(rows->Reserve(RowMemory(item, features)));
+    rows->Add(ToJson(item, features), ToText(item, features));
   }
-  return result;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
@@ -92,18 +100,17 @@ absl::Status ForEachPart(const std::vector<std::string>& ids,
 absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  std::vector<v1::Item> items;
+  RowList rows(context.connection.max_memory);
+  std::set<std::string> found;
   PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::GetItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
     PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, transport.GetItems(request));
-    items.insert(items.end(), response.items().begin(), response.items().end());
-    return absl::OkStatus();
+    for (const v1::Item& item : response.items()) found.insert(item.id());
+    return AddRows(response.items(), options.features, &rows);
   }));
-  Result result = ToResult(items, options.features);
-  std::set<std::string> found;
-  for (const v1::Item& item : items) found.insert(item.id());
+  Result result{.json = {{"items", rows.json()}}, .text = rows.text()};
   std::vector<std::string> missing;
   for (const std::string& id : ids) {
     if (!found.contains(id)) missing.push_back(id);
@@ -129,21 +136,21 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
         absl::StrCat("--limit must be at least 1, but is ", options.limit));
   }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  std::vector<v1::Item> items;
+  RowList rows(context.connection.max_memory);
   do {
-    const int64_t left = options.limit - static_cast<int64_t>(items.size());
+    const int64_t left = options.limit - std::ssize(rows.json());
     request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
-    items.insert(items.end(), page.items().begin(), page.items().end());
+    PM_RETURN_IF_ERROR(AddRows(page.items(), options.features, &rows));
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
       return absl::DataLossError(
           "the server's pages do not advance: it returned the cursor that it was sent");
     }
     request.set_cursor(page.next_cursor());
-  } while (!request.cursor().empty() && static_cast<int64_t>(items.size()) < options.limit);
-  Result result = ToResult(items, options.features);
+  } while (!request.cursor().empty() && std::ssize(rows.json()) < options.limit);
+  Result result{.json = {{"items", rows.json()}}, .text = rows.text()};
   result.json["next_cursor"] = request.cursor();
-  if (items.empty()) result.text = "no items\n";
+  if (rows.json().empty()) result.text = "no items\n";
   if (!request.cursor().empty()) {
     absl::StrAppend(&result.text, "more with --cursor '", Printable(request.cursor()), "'\n");
   }

@@ -144,12 +144,13 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateOptions& op
 absl::StatusOr<Result> ListKeys(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
-  Result result{.json = nlohmann::json::array()};
+  constexpr int64_t kRowBytes = 2'000;  // of the JSON and text of an empty key
+  RowList rows(context.connection.max_memory);
   for (const v1::Key& key : response.keys()) {
-    result.json.push_back(KeyToJson(key));
-    result.text += KeyToText(key);
+    PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(key.SpaceUsedLong())));
+    rows.Add(KeyToJson(key), KeyToText(key));
   }
-  return result;
+  return Result{rows.json(), rows.text()};
 }
 
 absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) {

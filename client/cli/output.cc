@@ -5,24 +5,46 @@
 #include <cstdio>
 #include <iostream>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/printable.h"
 
 namespace privatemail::client::cli {
 namespace {
 
+// Newlines are the command's own; a server's were escaped by the command.
+std::string PrintableLines(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (std::string& line : lines) line = Printable(line);
+  return absl::StrJoin(lines, "\n");
+}
+
 double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-9; }
 
 }  // namespace
+
+absl::Status MemoryLimit::Reserve(int64_t bytes) {
+  reserved_ += bytes;
+  if (reserved_ <= max_memory_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(what_, " must be at most ", max_memory_,
+                                                   " bytes (--max-memory), but is ", reserved_));
+}
+
+void RowList::Add(nlohmann::json json, absl::string_view text) {
+  json_.push_back(std::move(json));
+  absl::StrAppend(&text_, text);
+}
 
 void Print(const Result& result, bool as_json) {
   if (as_json) {
     std::cout << Line(result.json) << std::endl;
   } else {
-    std::cout << result.text << std::flush;
+    std::cout << PrintableLines(result.text) << std::flush;
   }
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
@@ -21,12 +23,49 @@ inline constexpr int kExitSomeRejected = 3;  // of an upload; the other rows wer
 
 // The result of a command, or of one query of a batch.
 struct Result {
-  nlohmann::json json;    // printed on one line with --json
-  std::string text = {};  // printed without it; ends with a newline
+  nlohmann::json json;  // printed on one line with --json
+  // Printed without it; ends with a newline. Texts of a server are made Printable, so that they
+  // begin no line of their own.
+  std::string text = {};
   int exit_code = 0;
 };
 
-// On standard output.
+// The limit of --max-memory on what several answers of a server take together.
+class MemoryLimit {
+ public:
+  // what: "memory of the answers"
+  MemoryLimit(std::string what, int64_t max_memory)
+      : what_(std::move(what)), max_memory_(max_memory) {}
+
+  // RESOURCE_EXHAUSTED: all reserved bytes together exceed max_memory.
+  absl::Status Reserve(int64_t bytes);
+
+ private:
+  std::string what_;
+  int64_t max_memory_;
+  int64_t reserved_ = 0;
+};
+
+// The rows of a list that a server sends, with a limit on the memory of their JSON and text.
+class RowList {
+ public:
+  explicit RowList(int64_t max_memory)
+      : memory_("memory of the rows that the server sent", max_memory) {}
+
+  // Call before a row is made, with an upper estimate of its memory. Errors of MemoryLimit.
+  absl::Status Reserve(int64_t bytes) { return memory_.Reserve(bytes); }
+  void Add(nlohmann::json json, absl::string_view text);
+
+  const nlohmann::json& json() const { return json_; }  // an array
+  const std::string& text() const { return text_; }
+
+ private:
+  MemoryLimit memory_;
+  nlohmann::json json_ = nlohmann::json::array();
+  std::string text_;
+};
+
+// On standard output, with control characters escaped.
 void Print(const Result& result, bool as_json);
 // "error: TEXT (CODE)" on standard error; as_json: {"error": ...} on standard output, too.
 void PrintError(const absl::Status& status, bool as_json);
