@@ -5,13 +5,17 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/private_file.h"
+#include "client/flags/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -22,7 +26,50 @@ struct SnapshotOptions {
   std::string name;
   std::string out;
   bool force = false;
+  int64_t max_bytes = 0;  // 0: see DefaultMaxBytes
 };
+
+// Bytes of the file.
+struct SizeLimit {
+  int64_t bytes = 0;
+  std::string reason;
+};
+
+// - Twice the size of the announced anchors and items, with kTextBytes for the id, label and payload
+//   of each.
+// - At most half of what is free where the file is written: the server announces what it likes.
+SizeLimit DefaultMaxBytes(const v1::GetCollectionResponse& collection, const std::string& out) {
+  constexpr double kTextBytes = 1000;
+  constexpr double kHeadBytes = 1'000'000;  // parameters and framing
+  const v1::PublicParameters& parameters = collection.parameters();
+  const double rows =
+      static_cast<double>(collection.items()) + static_cast<double>(parameters.anchor_count());
+  const double row = sizeof(float) * static_cast<double>(parameters.feature_dim()) + kTextBytes;
+  const double expected =
+      2 * (kHeadBytes + static_cast<double>(parameters.ByteSizeLong()) + rows * row);
+  std::error_code error;
+  const auto space =
+      std::filesystem::space(std::filesystem::absolute(out, error).parent_path(), error);
+  const double half_free = error ? 0 : static_cast<double>(space.available) / 2;
+  if (expected <= half_free) {
+    return {static_cast<int64_t>(expected), "twice what the collection's counts suggest"};
+  }
+  return {static_cast<int64_t>(half_free), "half of the free space there"};
+}
+
+absl::StatusOr<SizeLimit> SizeLimitOf(const Transport& transport, const SnapshotOptions& options) {
+  if (options.max_bytes > 0) return SizeLimit{options.max_bytes, "--max-bytes"};
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      transport.GetCollection(options.name));
+  return DefaultMaxBytes(collection, options.out);
+}
+
+absl::Status CheckSize(int64_t bytes, const SizeLimit& limit) {
+  if (bytes <= limit.bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the snapshot must have at most ", limit.bytes, " bytes (", limit.reason,
+                   "), but the server sent ", bytes, " and more: --max-bytes sets another limit"));
+}
 
 absl::StatusOr<PrivateFile> OpenFile(const SnapshotOptions& options) {
   const auto existing =
@@ -36,6 +83,7 @@ absl::StatusOr<PrivateFile> OpenFile(const SnapshotOptions& options) {
 absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(PrivateFile file, OpenFile(options));
+  PM_ASSIGN_OR_RETURN(const SizeLimit limit, SizeLimitOf(transport, options));
   // Detects a damaged snapshot while it can be fetched again.
   uint64_t version = 0;
   SnapshotReader check({[&](const v1::SnapshotCollection& head) {
@@ -50,11 +98,12 @@ absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& o
                                             options.out, " is damaged: ", status.message()));
   };
   ProgressBar bar("snapshot");
-  uint64_t bytes = 0;
+  int64_t bytes = 0;
   PM_RETURN_IF_ERROR(
       transport.SnapshotCollection(options.name, [&](absl::string_view piece) -> absl::Status {
+        bytes += std::ssize(piece);
+        PM_RETURN_IF_ERROR(CheckSize(bytes, limit));
         PM_RETURN_IF_ERROR(checked(check.Read(piece)));
-        bytes += piece.size();
         bar.Show(static_cast<int64_t>(check.items()),
                  static_cast<int64_t>(check.announced_items()));
         return file.Append(piece);
@@ -212,6 +261,11 @@ void AddSnapshot(CLI::App& app, Context& context) {
                    "The file (mode 0600): it holds every vector, label and payload in the clear")
       ->required();
   snapshot->add_flag("--force", options->force, "Replace an existing file");
+  AddBytes(
+      snapshot, "--max-bytes", &options->max_bytes,
+      "Maximum size of the file: bytes, or with K, M or G; if absent twice what the collection's "
+      "counts suggest, with 1,000 bytes for id and payload of an item, and at most half of "
+      "the free space");
   snapshot->footer(absl::StrCat(
       "The file holds anchors, parameters and items; no keys, and not the embedding, which restore "
       "recomputes. It is verified while it is written; on failure an existing file stays. Needs a "
