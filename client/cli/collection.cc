@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/schemes/client_limits.h"
+#include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/cell_quality_proto.h"
@@ -40,27 +42,29 @@ std::string CodeText(const v1::PublicParameters& p) {
 absl::StatusOr<Result> ListCollections(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
-  Result result{.json = nlohmann::json::array()};
+  constexpr int64_t kRowBytes = 8'000;  // of the JSON and text of an empty description
+  RowList rows(context.connection.max_memory);
   for (const v1::GetCollectionResponse& c : response.collections()) {
-    result.json.push_back(ToJson(c));
-    result.text += CollectionToText(c);
+    PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(c.SpaceUsedLong())));
+    rows.Add(ToJson(c), CollectionToText(c));
   }
-  if (result.text.empty()) result.text = "no collections\n";
-  return result;
+  return Result{rows.json(), rows.text().empty() ? "no collections\n" : rows.text()};
 }
 
 absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
-    const Transport& transport, const v1::GetCollectionResponse& c) {
+    const Context& context, const Transport& transport, const v1::GetCollectionResponse& c) {
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      transport.GetAnchors(c.name(), c.fingerprint()));
-  PM_ASSIGN_OR_RETURN(const JointClient client, JointClient::Create(c, anchors));
+                      FetchAnchors(context, transport, c, Scheme::kJoint));
+  PM_ASSIGN_OR_RETURN(const JointClient client,
+                      JointClient::Create(c, anchors, std::nullopt, LimitsOf(context)));
   return client.ExpectAlignment();
 }
 
 // What queries can expect, or why it is not known.
-void AddAlignment(const Transport& transport, const v1::GetCollectionResponse& c, Result* result) {
+void AddAlignment(const Context& context, const Transport& transport,
+                  const v1::GetCollectionResponse& c, Result* result) {
   if (c.embedding_version() == 0) return;
-  const auto alignment = FetchAlignment(transport, c);
+  const auto alignment = FetchAlignment(context, transport, c);
   if (!alignment.ok() || !alignment->has_value()) {
     absl::StrAppend(&result->text, "  alignment not known: ",
                     alignment.ok() ? kNoCoordinates : Printable(alignment.status().message()),
@@ -86,7 +90,7 @@ absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
                               {"updated", c.changes().updated()},
                               {"deleted", c.changes().deleted()}};
   }
-  AddAlignment(transport, c, &result);
+  AddAlignment(context, transport, c, &result);
   return result;
 }
 
@@ -139,8 +143,8 @@ absl::StatusOr<Result> Build(const Context& context, const BuildOptions& options
                {"plan", done.plan()}},
       .text = absl::StrCat("embedded ", c.embedded_items(), " items as version ",
                            c.embedding_version(), " in ", done.elapsed_seconds(), " s, objective ",
-                           done.objective(), "\naffinities ", done.plan(), "\n")};
-  AddAlignment(transport, c, &result);
+                           done.objective(), "\naffinities ", Printable(done.plan()), "\n")};
+  AddAlignment(context, transport, c, &result);
   return result;
 }
 
@@ -270,6 +274,17 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
   if (quality.ok()) return quality;
   return absl::DataLossError(
       absl::StrCat("collection ", c.name(), ": ", quality.status().message()));
+}
+
+absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
+    const Context& context, const Transport& transport, const v1::GetCollectionResponse& collection,
+    Scheme scheme) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
+  const double bytes = scheme == Scheme::kCells      ? CellQueryMemory(parameters)
+                       : scheme == Scheme::kAnchored ? AnchoredQueryMemory(parameters)
+                                                     : JointQueryMemory(parameters);
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, bytes, LimitsOf(context)));
+  return transport.GetAnchors(collection.name(), collection.fingerprint());
 }
 
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

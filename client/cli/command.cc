@@ -34,6 +34,11 @@ absl::Status CopyNumber(absl::string_view field, const std::optional<double>& gi
   return absl::OkStatus();
 }
 
+ClientLimits LimitsOf(const Context& context) {
+  return {.max_memory = context.connection.max_memory,
+          .max_computing = context.connection.deadline};
+}
+
 absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const Context& context) {
   PM_RETURN_IF_ERROR(CreateStateFolder(context.state_folder));
   return Ledger::Open(LedgerPath(context.state_folder));

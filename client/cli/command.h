@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/output.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/ledger.h"
 #include "privatemail/transport.h"
 
@@ -62,6 +63,9 @@ void AddSnapshotCommands(CLI::App& app, Context& context);  // snapshot and rest
 // naming the field: NaN was given.
 absl::Status CopyNumber(absl::string_view field, const std::optional<double>& given,
                         double* parameter);
+
+// --max-memory and --deadline, for clients of a collection.
+ClientLimits LimitsOf(const Context& context);
 
 // Opens the ledger in the state folder, which is created if absent. PERMISSION_DENIED: the folder
 // cannot be created, or others may enter it.

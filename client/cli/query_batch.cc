@@ -80,7 +80,7 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
 }
 
 absl::Status OrAccept(const absl::Status& status) {
-  if (status.ok()) return status;
+  if (!absl::IsFailedPrecondition(status)) return status;
   return {status.code(),
           absl::StrCat(status.message(),
                        "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};

@@ -31,6 +31,10 @@ struct Attempt {
   double round_trip_ms = 0;
 };
 
+// Of the answers of a batch, which are read once all are there (MemoryLimit). Their size is chosen
+// by the server and the same whatever the target's slot is, so it may end the batch.
+inline constexpr char kBatchMemory[] = "memory of the answers of this batch";
+
 double MillisecondsSince(std::chrono::steady_clock::time_point start);
 
 // Whether a failure would meet the next query as well: server, key, quota or collection.
@@ -97,7 +101,7 @@ std::vector<const Attempt*> AttemptsOf(const std::vector<Outcome>& outcomes) {
 absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
                        const std::string& resend);
 
-// The status with the hint to the flag that overrides it.
+// A FAILED_PRECONDITION with the hint to the flag that overrides it; others as they are.
 absl::Status OrAccept(const absl::Status& status);
 
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);

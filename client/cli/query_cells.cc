@@ -25,6 +25,11 @@ struct CellsOutcome : Attempt {
   std::vector<v1::RetrieveCellsResponse> response;
   CellQueryResult result;  // once finished
 
+  int64_t memory() const {
+    size_t bytes = 0;
+    for (const v1::RetrieveCellsResponse& message : response) bytes += message.SpaceUsedLong();
+    return static_cast<int64_t>(bytes);
+  }
   size_t bytes_down() const {
     size_t bytes = 0;
     for (const v1::RetrieveCellsResponse& message : response) bytes += message.ByteSizeLong();
@@ -265,10 +270,10 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
     PM_ASSIGN_OR_RETURN(options.items, ItemsByQuality(collection, options.cost));
   }
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      transport.GetAnchors(query.collection, collection.fingerprint()));
+                      FetchAnchors(context, transport, collection, Scheme::kCells));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));
   PM_ASSIGN_OR_RETURN(const CellClient client,
-                      CellClient::Create(collection, anchors, own_anchors));
+                      CellClient::Create(collection, anchors, own_anchors, LimitsOf(context)));
   PM_RETURN_IF_ERROR(CheckReady(collection));
   const absl::Status match = client.targets().CheckAnchorsMatch();
   if (!query.accept_misalignment) PM_RETURN_IF_ERROR(OrAccept(match));
@@ -286,6 +291,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   for (const std::string& warning : warnings) Warn(warning);
 
   AnswerCache cache(context.state_folder, collection, anchors);
+  MemoryLimit answers(kBatchMemory, context.connection.max_memory);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
       targets,
       [&](CellsOutcome* outcome) {
@@ -298,7 +304,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
       [&](CellsOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(context, transport, collection, outcome));
         cache.Add(outcome->response);
-        return absl::OkStatus();
+        return answers.Reserve(outcome->memory());
       });
   WarnIfNotCached(cache.Finish());
   for (CellsOutcome& outcome : outcomes) {

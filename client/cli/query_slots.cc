@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/collection.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/images.h"
 #include "client/cli/last_release.h"
@@ -31,16 +32,17 @@ namespace {
 template <typename Client>
 absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateSlotClient(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<Anchors>& dummies) {
-  PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies));
+    const std::optional<Anchors>& dummies, const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies, limits));
   return std::make_unique<const Client>(std::move(client));
 }
 
 absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateClient(
-    const Transport& transport, const SlotsQuery& options, v1::GetCollectionResponse* collection) {
+    const Context& context, const Transport& transport, const SlotsQuery& options,
+    v1::GetCollectionResponse* collection) {
   PM_ASSIGN_OR_RETURN(*collection, transport.GetCollection(options.collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      transport.GetAnchors(options.collection, collection->fingerprint()));
+                      FetchAnchors(context, transport, *collection, options.scheme));
   std::optional<Anchors> dummies;
   if (!options.dummies_file.empty()) {
     dummies.emplace();
@@ -48,8 +50,8 @@ absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateClient(
     PM_ASSIGN_OR_RETURN(dummies->labels, ReadLabels(options.dummy_labels_file));
   }
   return options.scheme == Scheme::kAnchored
-             ? CreateSlotClient<AnchoredClient>(*collection, anchors, dummies)
-             : CreateSlotClient<JointClient>(*collection, anchors, dummies);
+             ? CreateSlotClient<AnchoredClient>(*collection, anchors, dummies, LimitsOf(context))
+             : CreateSlotClient<JointClient>(*collection, anchors, dummies, LimitsOf(context));
 }
 
 absl::Status CheckOptions(const SlotsQuery& options) {
@@ -204,7 +206,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::GetCollectionResponse collection;
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const SlotSchemeClient> client,
-                      CreateClient(transport, options, &collection));
+                      CreateClient(context, transport, options, &collection));
   PM_ASSIGN_OR_RETURN(
       const std::vector<NamedTarget> targets,
       ReadTargets(options.targets, *client, std::move(rows), options.query.k, classes));
@@ -224,11 +226,13 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
       WarningsAbout(options, collection, aligned, !alignment.ok() || alignment->has_value());
   for (const std::string& warning : warnings) Warn(warning);
 
+  MemoryLimit answers(kBatchMemory, context.connection.max_memory);
   std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
       targets,
       [&](SlotsOutcome* outcome) { return Release(*client, *ledger, options.query, outcome); },
       [&](SlotsOutcome* outcome) {
-        return Send(context, transport, options.scheme, collection, outcome);
+        PM_RETURN_IF_ERROR(Send(context, transport, options.scheme, collection, outcome));
+        return answers.Reserve(static_cast<int64_t>(outcome->response.SpaceUsedLong()));
       });
   double class_recall = std::nan("");
   if (targets.front().guessed) {

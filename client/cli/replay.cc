@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
 #include "client/cli/item_cache.h"
@@ -181,7 +182,8 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
 
 // The point that items are compared with. Among coordinates: a place in the current embedding, of
 // the class of --label if given.
-absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& anchors,
+absl::StatusOr<CellTarget> TargetOf(const Context& context,
+                                    const std::vector<v1::GetAnchorsResponse>& anchors,
                                     const ResendOptions& options,
                                     const PublicParameters& parameters,
                                     const Eigen::RowVectorXf& features) {
@@ -190,8 +192,9 @@ absl::StatusOr<CellTarget> TargetOf(const std::vector<v1::GetAnchorsResponse>& a
     PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
-  PM_ASSIGN_OR_RETURN(const CellTargetFactory targets,
-                      CellTargetFactory::Create(parameters, anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(
+      const CellTargetFactory targets,
+      CellTargetFactory::Create(parameters, anchors, own_anchors, LimitsOf(context)));
   return targets.Make(features, options.k.value_or(kDefaultMatches), label);
 }
 
@@ -215,11 +218,10 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   std::vector<v1::GetAnchorsResponse> anchors;  // codes need none
   if (parameters.SendsCoordinates()) {
-    PM_ASSIGN_OR_RETURN(anchors,
-                        transport.GetAnchors(request.collection(), last.collection.fingerprint()));
+    PM_ASSIGN_OR_RETURN(anchors, FetchAnchors(context, transport, last.collection, Scheme::kCells));
   }
-  PM_ASSIGN_OR_RETURN(const CellTarget target,
-                      TargetOf(anchors, options, parameters, targets.front().target.features));
+  PM_ASSIGN_OR_RETURN(const CellTarget target, TargetOf(context, anchors, options, parameters,
+                                                        targets.front().target.features));
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
@@ -263,8 +265,9 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, cached.parameters, std::move(rows)));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
-  PM_ASSIGN_OR_RETURN(const CellTargetFactory places,
-                      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(
+      const CellTargetFactory places,
+      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors, LimitsOf(context)));
   for (const NamedTarget& target : targets) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
                         places.Make(target.target.features, options.k, LabelOf(target)));

@@ -30,16 +30,23 @@ Matrix Offsets(const Matrix& rows, const std::vector<Eigen::Index>& members) {
 
 absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
                                                   const std::vector<int64_t>& slot_of_anchor,
-                                                  const Matrix& server_anchors) {
+                                                  const Matrix& server_anchors,
+                                                  const WorkObserver& observer) {
+  constexpr Eigen::Index kBlock = 64;  // slots between two calls of the observer
   const Eigen::Index slots = rows.rows() - std::ssize(slot_of_anchor);
   const Matrix anchors = rows.bottomRows(std::ssize(slot_of_anchor));
   PM_ASSIGN_OR_RETURN(const Similarity map,
                       KabschUmeyama(anchors, server_anchors, /*with_scale=*/true));
-  const auto nearest = NearestRows(map.Apply(rows.topRows(slots)), server_anchors, /*count=*/1);
+  const Matrix placed = map.Apply(rows.topRows(slots));
   int64_t found = 0;
-  for (Eigen::Index slot = 0; slot < slots; ++slot) {
-    const int64_t anchor = nearest[static_cast<size_t>(slot)].front().row;
-    found += slot_of_anchor[static_cast<size_t>(anchor)] == slot;
+  for (Eigen::Index first = 0; first < slots; first += kBlock) {
+    if (observer) PM_RETURN_IF_ERROR(observer());
+    const Eigen::Index count = std::min(kBlock, slots - first);
+    const auto nearest = NearestRows(placed.middleRows(first, count), server_anchors, /*count=*/1);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const int64_t anchor = nearest[static_cast<size_t>(i)].front().row;
+      found += slot_of_anchor[static_cast<size_t>(anchor)] == first + i;
+    }
   }
   return ExpectedAlignment{.recall = static_cast<double>(found) / static_cast<double>(slots),
                            .relative_residual = RelativeResidual(map, anchors, server_anchors)};

@@ -52,6 +52,11 @@ void Call::WritesDone() {
   Wait();
 }
 
+void Call::WriteLast(const google::protobuf::Message& message) {
+  stream_->WriteLast(message, grpc::WriteOptions(), this);
+  Wait();
+}
+
 absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   const auto admit = [&](int64_t memory) {
     memory_ += memory;

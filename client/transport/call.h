@@ -34,6 +34,8 @@ class Call {
   // False: the server takes no more; Finish returns why.
   bool Write(const google::protobuf::Message& message);
   void WritesDone();
+  // Writes the only or last message.
+  void WriteLast(const google::protobuf::Message& message);
 
   // Reads the next message. False: there is none; Finish returns whether that is an error.
   bool Read(google::protobuf::Message* message);

@@ -173,8 +173,7 @@ absl::StatusOr<Response> CallUnary(const ConnectionOptions& options,
   Response response;
   const auto attempt = [&](absl::Time deadline) {
     Call call(channel, method, options.max_memory, deadline);
-    call.Write(request);
-    call.WritesDone();
+    call.WriteLast(request);
     call.Read(&response);
     return Attempted{FinishCall(options, &call), call.retry_after()};
   };
@@ -194,8 +193,7 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
     messages.clear();
     auto accept = make_accept();
     Call call(channel, method, options.max_memory, deadline);
-    call.Write(request);
-    call.WritesDone();
+    call.WriteLast(request);
     for (Message message; call.Read(&message); messages.push_back(std::move(message))) {
       if (const absl::Status status = accept(message); !status.ok()) call.Cancel(status);
     }
@@ -328,8 +326,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
   request.set_accept_misalignment(accept_misalignment);
   Call call(channel_, MethodOf<v1::CollectionsService>("BuildEmbedding"), options_.max_memory,
             absl::InfiniteFuture());
-  call.Write(request);
-  call.WritesDone();
+  call.WriteLast(request);
   v1::BuildEmbeddingResponse response;
   while (call.Read(&response)) {
     progress(response);
@@ -345,8 +342,7 @@ absl::Status Transport::SnapshotCollection(
   request.set_collection(name);
   Call call(channel_, MethodOf<v1::CollectionsService>("SnapshotCollection"), options_.max_memory,
             absl::InfiniteFuture());
-  call.Write(request);
-  call.WritesDone();
+  call.WriteLast(request);
   for (v1::SnapshotCollectionResponse response; call.Read(&response); call.ForgetMessages()) {
     if (const absl::Status taken = take(response.data()); !taken.ok()) call.Cancel(taken);
   }

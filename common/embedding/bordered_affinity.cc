@@ -12,13 +12,27 @@ constexpr int kRepeatedProducts = 2;  // makes TiledAffinity cache the matrix
 
 }  // namespace
 
-FixedRows::FixedRows(Matrix points, double kernel_denominator)
+FixedRows::FixedRows(double kernel_denominator, Matrix points)
     : points_(std::move(points)),
       squared_norms_(points_.rowwise().squaredNorm()),
       kernel_denominator_(kernel_denominator),
-      affinity_(points_, kernel_denominator, kRepeatedProducts),
-      // Reading rows in memory cannot fail.
-      degrees_(affinity_.MultiplyWithDegrees(Matrix(points_.rows(), 0)).value().degrees) {}
+      affinity_(points_, kernel_denominator, kRepeatedProducts) {}
+
+FixedRows::FixedRows(Matrix points, double kernel_denominator)
+    : FixedRows(kernel_denominator, std::move(points)) {
+  // Reading rows in memory cannot fail.
+  degrees_ = affinity_.MultiplyWithDegrees(Matrix(points_.rows(), 0)).value().degrees;
+}
+
+absl::StatusOr<std::shared_ptr<const FixedRows>> FixedRows::Create(
+    Matrix points, double kernel_denominator, const ProductObserver& observer) {
+  const std::shared_ptr<FixedRows> fixed(new FixedRows(kernel_denominator, std::move(points)));
+  PM_ASSIGN_OR_RETURN(
+      AffinityOperator::Product none,
+      fixed->affinity_.MultiplyWithDegrees(Matrix(fixed->points_.rows(), 0), observer));
+  fixed->degrees_ = std::move(none.degrees);
+  return fixed;
+}
 
 BorderedAffinity::BorderedAffinity(const Border& border, std::shared_ptr<const FixedRows> fixed)
     : fixed_(std::move(fixed)), copy_of_(border.copy_of) {

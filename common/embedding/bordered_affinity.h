@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/embedding/affinity.h"
 #include "common/embedding/tiled_affinity.h"
 
@@ -16,6 +17,10 @@ class FixedRows {
  public:
   // points: p x d; kernel_denominator: c > 0.
   FixedRows(Matrix points, double kernel_denominator);
+  // The same; `observer` can stop the product for the degrees, and its error is returned.
+  static absl::StatusOr<std::shared_ptr<const FixedRows>> Create(Matrix points,
+                                                                 double kernel_denominator,
+                                                                 const ProductObserver& observer);
 
   const Matrix& points() const { return points_; }
   const Vector& squared_norms() const { return squared_norms_; }
@@ -24,6 +29,9 @@ class FixedRows {
   double kernel_denominator() const { return kernel_denominator_; }
 
  private:
+  // Without degrees.
+  explicit FixedRows(double kernel_denominator, Matrix points);
+
   Matrix points_;
   Vector squared_norms_;
   double kernel_denominator_;

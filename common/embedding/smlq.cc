@@ -105,8 +105,9 @@ absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int s
 }
 
 absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
-                                  const LabelGraph& label_graph, double alpha) {
-  PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x));
+                                  const LabelGraph& label_graph, double alpha,
+                                  const ProductObserver& observer) {
+  PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x, observer));
   Matrix updated = x;
   PM_RETURN_IF_ERROR(Update(std::move(w.product), w.degrees, label_graph, alpha, &updated));
   return updated;

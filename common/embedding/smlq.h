@@ -72,9 +72,10 @@ absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int s
 
 // One update, equation 4 of the second paper: 1/2 Diag(L_X)^+ (alpha L_Y - L_X) x + x. By the
 // pseudo-inverse, a row of degree zero stays unchanged. x: n x k; returns n x k. Errors: those of
-// the product with the feature graph.
+// the product with the feature graph and the observer.
 absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& feature_graph,
-                                  const LabelGraph& label_graph, double alpha);
+                                  const LabelGraph& label_graph, double alpha,
+                                  const ProductObserver& observer = nullptr);
 
 // Called after each iteration with the number done and the total, and about once a second within
 // one, with a fraction. A status other than OK stops the iteration, which returns that status.

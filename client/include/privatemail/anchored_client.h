@@ -20,10 +20,10 @@ class AnchoredClient : public SlotSchemeClientBase<AnchoredScheme> {
  public:
   // From the responses of GetCollection and GetAnchors. Errors as JointClient::Create and
   // AnchoredScheme::Create.
-  static absl::StatusOr<AnchoredClient> Create(
-      const v1::GetCollectionResponse& collection,
-      const std::vector<v1::GetAnchorsResponse>& anchors,
-      const std::optional<Anchors>& dummies = std::nullopt);
+  static absl::StatusOr<AnchoredClient> Create(const v1::GetCollectionResponse& collection,
+                                               const std::vector<v1::GetAnchorsResponse>& anchors,
+                                               const std::optional<Anchors>& dummies = std::nullopt,
+                                               const ClientLimits& limits = {});
 
   // INVALID_ARGUMENT also: PostProcessing::kServer, since the rows are finished. The state's
   // sensitivity and noise are in the scaled units of AnchoredRelease.

@@ -47,10 +47,10 @@ class AnchoredScheme {
  public:
   // Arguments and errors as JointScheme::Create. FAILED_PRECONDITION also: no bound is proven for
   // these parameters, or the anchors' coordinates cannot be aligned: they vanish, overflow or lie
-  // on a line.
-  static absl::StatusOr<AnchoredScheme> Create(
-      PublicParameters parameters, const Anchors& anchors,
-      const std::optional<Anchors>& dummies = std::nullopt);
+  // on a line. DEADLINE_EXCEEDED also: embedding the anchors, or the slots' rows of a release.
+  static absl::StatusOr<AnchoredScheme> Create(PublicParameters parameters, const Anchors& anchors,
+                                               const std::optional<Anchors>& dummies = std::nullopt,
+                                               const ClientLimits& limits = ClientLimits::None());
 
   const PublicParameters& parameters() const;
 

@@ -14,6 +14,7 @@
 #include "privatemail/bit_source.h"
 #include "privatemail/cell_answer.h"
 #include "privatemail/cell_scheme.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/ledger.h"
 #include "privatemail/out_of_sample_embedder.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -29,9 +30,11 @@ class CellTargetFactory {
   // Errors of JoinAnchors, CheckAnchors, JoinCoordinates and OutOfSampleEmbedder::Create.
   // INVALID_ARGUMENT: own_anchors are given with another code, are not one row an anchor, or have a
   // zero or non-finite row.
+  // RESOURCE_EXHAUSTED: a query would take more than limits.max_memory.
   static absl::StatusOr<CellTargetFactory> Create(
       const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
-      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt,
+      const ClientLimits& limits = {});
 
   // features: finite, not all zero.
   // label: with code none the target's class, not sent; by default the class with the nearest mean
@@ -93,7 +96,8 @@ class CellClient {
   static absl::StatusOr<CellClient> Create(
       const v1::GetCollectionResponse& collection,
       const std::vector<v1::GetAnchorsResponse>& anchors,
-      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
+      const std::optional<FloatMatrix>& own_anchors = std::nullopt,
+      const ClientLimits& limits = {});
 
   const CellScheme& scheme() const { return scheme_; }
   const PublicParameters& parameters() const { return scheme_.parameters(); }

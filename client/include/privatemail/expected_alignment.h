@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
+#include "common/base/thread_pool.h"
 
 namespace privatemail::client {
 
@@ -20,10 +21,11 @@ struct ExpectedAlignment {
 };
 
 // rows: (C + P) x k, a release's slots, then its anchors; slot_of_anchor: P; server_anchors: P x k.
-// Errors of KabschUmeyama.
+// Errors of KabschUmeyama, and of the observer, which is called for every few slots.
 absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
                                                   const std::vector<int64_t>& slot_of_anchor,
-                                                  const Matrix& server_anchors);
+                                                  const Matrix& server_anchors,
+                                                  const WorkObserver& observer = nullptr);
 
 // (C + P) x k: the mean of each class's rows, then the rows (P x k). Every class has a row.
 Matrix MeansThenRows(const Matrix& rows, const std::vector<int64_t>& slot_of_row);

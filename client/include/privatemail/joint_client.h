@@ -171,11 +171,14 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
   // From the responses of GetCollection and GetAnchors.
   // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection (see JointScheme::Create).
   // FAILED_PRECONDITION: the collection is not built.
+  // RESOURCE_EXHAUSTED: a query would take more than limits.max_memory.
   static absl::StatusOr<JointClient> Create(const v1::GetCollectionResponse& collection,
                                             const std::vector<v1::GetAnchorsResponse>& anchors,
-                                            const std::optional<Anchors>& dummies = std::nullopt);
+                                            const std::optional<Anchors>& dummies = std::nullopt,
+                                            const ClientLimits& limits = {});
 
-  // Also the errors of PostProcess.
+  // Also the errors of PostProcess, after the charge; DEADLINE_EXCEEDED: it takes longer than
+  // limits.max_computing.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
                                         Ledger& ledger, BitSource& bits) const override;
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;

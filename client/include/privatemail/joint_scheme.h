@@ -15,6 +15,7 @@
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
 #include "privatemail/class_ranker.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
@@ -90,16 +91,20 @@ class JointScheme {
   // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
   //   none of the collection's; a class has no dummy.
   // DATA_LOSS: the anchors do not have the published digest.
+  // DEADLINE_EXCEEDED: affinities of the anchors take longer than limits.max_computing.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
-                                            const std::optional<Anchors>& dummies = std::nullopt);
+                                            const std::optional<Anchors>& dummies = std::nullopt,
+                                            const ClientLimits& limits = ClientLimits::None());
 
   const PublicParameters& parameters() const;
+  const ClientLimits& limits() const;
   const LabelGraph& label_graph() const;  // over the slots, then the anchors; for post-processing
 
   // For a target without a label: the classes that fit best by ClassRanker::Allot, most probable
   // first; `classes` 0 chooses their number. Computed locally.
   // INVALID_ARGUMENT: k outside [1, kMaxNeighbors], classes outside [0, C], or features of a wrong
   //   dimension, zero or not finite.
+  // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED: fitting the ranker would exceed limits().
   absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
                                                         int64_t k, int64_t classes) const;
   const ClassRanker& class_ranker() const;  // fitted at its first use
@@ -107,7 +112,8 @@ class JointScheme {
   RadiusStats DescribeRadius(double radius) const;
 
   // Of a release without noise that has a dummy in every slot, finished by all iterations.
-  // server_anchors: P x embedding_dim. Errors of PostProcess and KabschUmeyama. Cost: a release.
+  // server_anchors: P x embedding_dim. Errors of PostProcess and KabschUmeyama. Cost: a release,
+  // once. DEADLINE_EXCEEDED: it takes longer than limits().max_computing.
   absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& server_anchors) const;
 
   // One release, in this order:
@@ -122,6 +128,9 @@ class JointScheme {
   // FAILED_PRECONDITION: no bound is proven for these parameters, or no budget is granted.
   // RESOURCE_EXHAUSTED: the budget does not suffice.
   // UNAVAILABLE: no random bits, or the charge could not be made durable.
+  // DEADLINE_EXCEEDED, before the charge: a release without noise and target, computed once, or the
+  //   sensitivity bound takes longer than limits().max_computing. After the charge no time is
+  //   checked: what is released never depends on how long computing with the target took.
   absl::StatusOr<JointRelease> Release(const Target& target, const PrivacyCost& cost,
                                        Ledger& ledger, BitSource& bits) const;
 

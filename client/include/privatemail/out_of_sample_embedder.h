@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/expected_alignment.h"
 
 namespace privatemail::client {
@@ -28,10 +29,11 @@ class OutOfSampleEmbedder {
   // INVALID_ARGUMENT: shapes differ, a label is none of the collection's, or a class has no anchor.
   // FAILED_PRECONDITION: the iterate vanishes or overflows, or the anchors cannot be aligned.
   // RESOURCE_EXHAUSTED: more than a gigabyte.
-  static absl::StatusOr<OutOfSampleEmbedder> Create(const PublicParameters& parameters,
-                                                    const Matrix& unit_anchors,
-                                                    const std::vector<int32_t>& labels,
-                                                    const Matrix& server_anchors);
+  // DEADLINE_EXCEEDED: it takes longer than limits.max_computing.
+  static absl::StatusOr<OutOfSampleEmbedder> Create(
+      const PublicParameters& parameters, const Matrix& unit_anchors,
+      const std::vector<int32_t>& labels, const Matrix& server_anchors,
+      const ClientLimits& limits = ClientLimits::None());
 
   // Label of the class whose mean anchor direction is nearest, as JointScheme::GuessLabel.
   int32_t GuessLabel(const RowVector& unit_features) const;

@@ -1,6 +1,7 @@
 #include "privatemail/anchored_client.h"
 
 #include "absl/status/status.h"
+#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
@@ -9,11 +10,12 @@ namespace privatemail::client {
 
 absl::StatusOr<AnchoredClient> AnchoredClient::Create(
     const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<Anchors>& dummies) {
+    const std::optional<Anchors>& dummies, const ClientLimits& limits) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
-  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, AnchoredQueryMemory(parameters), limits));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(AnchoredScheme scheme,
-                      AnchoredScheme::Create(std::move(parameters), joined, dummies));
+                      AnchoredScheme::Create(std::move(parameters), joined, dummies, limits));
   PM_ASSIGN_OR_RETURN(ServedCollection served,
                       ServedCollection::From(scheme.parameters(), collection, anchors));
   return AnchoredClient(std::move(served), std::move(scheme));

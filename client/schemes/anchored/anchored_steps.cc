@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "client/schemes/client_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -26,16 +27,18 @@ using Protects = MechanismTraits::Protects;
 
 constexpr double kDiameter = 2;  // of the unit sphere of features
 
-absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint) {
+absl::StatusOr<Matrix> EmbedAnchors(const JointSetting& joint, const ComputingDeadline& deadline) {
   const EmbeddingSettings& settings = joint.parameters.settings;
   std::vector<int32_t> labels;
   for (const int64_t slot : joint.slot_of_anchor) {
     labels.push_back(joint.parameters.slot_labels[static_cast<size_t>(slot)]);
   }
   const LabelGraph graph(labels, settings.label_graph, settings.KernelDenominator());
-  PM_ASSIGN_OR_RETURN(const Matrix embedded,
-                      SmlqIterate(PublicStart(joint.parameters, graph), joint.anchors->affinity(),
-                                  graph, settings.alpha, settings.steps, settings.normalise));
+  PM_ASSIGN_OR_RETURN(
+      const Matrix embedded,
+      SmlqIterate(PublicStart(joint.parameters, graph), joint.anchors->affinity(), graph,
+                  settings.alpha, settings.steps, settings.normalise, deadline.steps()));
+  PM_RETURN_IF_ERROR(deadline.Check());
   // Checked before rounding to float, which would give a line a second dimension.
   PM_RETURN_IF_ERROR(KabschUmeyama(embedded, embedded, /*with_scale=*/true).status());
   return Matrix(embedded.cast<float>().cast<double>());
@@ -49,10 +52,11 @@ Matrix PullOfLabels(const JointSetting& joint, const Matrix& coordinates) {
          joint.label_graph.MultiplyLaplacian(start).topRows(joint.slots());
 }
 
-absl::Status AddAnchorRows(AnchoredSetting* setting) {
+absl::Status AddAnchorRows(const ComputingDeadline& deadline, AnchoredSetting* setting) {
   const JointSetting& joint = setting->joint;
-  PM_ASSIGN_OR_RETURN(const AffinityOperator::Product w,
-                      joint.anchors->affinity().MultiplyWithDegrees(setting->coordinates));
+  PM_ASSIGN_OR_RETURN(
+      const AffinityOperator::Product w,
+      joint.anchors->affinity().MultiplyWithDegrees(setting->coordinates, deadline.products()));
   const auto count = static_cast<double>(w.product.rows());
   setting->anchor_rows.resize(w.product.rows(), w.product.cols());
   for (Eigen::Index j = 0; j < w.product.rows(); ++j) {
@@ -95,6 +99,26 @@ double RowRounding(const AnchoredSetting& setting, Eigen::Index slot) {
   const auto k = static_cast<double>(setting.centres.cols());
   return 2 * setting.bounds.rounding[slot] +
          kUnitRoundoff * (2 * setting.centres.row(slot).norm() + (k + 12) * setting.radii[slot]);
+}
+
+// The affinities of ScaledSlotRows for anchors in place of target and dummies, block by block: what
+// they take tells before a charge whether a release keeps the deadline.
+absl::Status RehearseSlotRows(const AnchoredSetting& setting, const ComputingDeadline& deadline) {
+  constexpr Eigen::Index kBlock = 64;
+  const JointSetting& joint = setting.joint;
+  if (joint.limits.max_computing == absl::InfiniteDuration()) return absl::OkStatus();
+  const Matrix& anchors = joint.anchors->points();
+  Matrix affinity;
+  for (Eigen::Index first = 0; first < joint.slots(); first += kBlock) {
+    PM_RETURN_IF_ERROR(deadline.Check());
+    const Eigen::Index count = std::min(kBlock, joint.slots() - first);
+    affinity.resize(count, anchors.rows());
+    AffinityBetween(anchors.middleRows(first, count),
+                    joint.anchors->squared_norms().segment(first, count), anchors,
+                    joint.anchors->squared_norms(), joint.parameters.settings.KernelDenominator(),
+                    &affinity);
+  }
+  return deadline.Check();
 }
 
 absl::Status CheckMechanism(const PrivacyCost& cost, const MechanismTraits& traits) {
@@ -147,7 +171,8 @@ Guarantee MakeGuarantee(const PrivacyCost& cost, const MechanismTraits& traits,
 
 absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
   AnchoredSetting setting{.joint = std::move(joint)};
-  PM_ASSIGN_OR_RETURN(setting.coordinates, EmbedAnchors(setting.joint));
+  const ComputingDeadline deadline("preparing queries", setting.joint.limits);
+  PM_ASSIGN_OR_RETURN(setting.coordinates, EmbedAnchors(setting.joint, deadline));
   setting.pull = PullOfLabels(setting.joint, setting.coordinates);
   const absl::StatusOr<AnchoredBounds> bounds = BoundAnchoredRows(
       {.coordinates = setting.coordinates,
@@ -157,8 +182,9 @@ absl::StatusOr<AnchoredSetting> MakeAnchoredSetting(JointSetting joint) {
   // The bounds depend on the collection's parameters only.
   if (!bounds.ok()) return absl::FailedPreconditionError(bounds.status().message());
   setting.bounds = *bounds;
-  PM_RETURN_IF_ERROR(AddAnchorRows(&setting));
+  PM_RETURN_IF_ERROR(AddAnchorRows(deadline, &setting));
   AddBalls(&setting);
+  PM_RETURN_IF_ERROR(RehearseSlotRows(setting, deadline));
   return setting;
 }
 
@@ -246,9 +272,10 @@ FloatMatrix PosteriorMeanCoordinates(const AnchoredSetting& setting, const Ancho
 
 absl::StatusOr<AnchoredScheme> AnchoredScheme::Create(PublicParameters parameters,
                                                       const Anchors& anchors,
-                                                      const std::optional<Anchors>& dummies) {
-  PM_ASSIGN_OR_RETURN(JointSetting joint,
-                      MakeJointSetting(std::move(parameters), anchors, dummies));
+                                                      const std::optional<Anchors>& dummies,
+                                                      const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(JointSetting joint, MakeJointSetting(std::move(parameters), anchors, dummies,
+                                                           /*fixed=*/nullptr, limits));
   PM_ASSIGN_OR_RETURN(AnchoredSetting setting, MakeAnchoredSetting(std::move(joint)));
   return AnchoredScheme(std::make_shared<const AnchoredSetting>(std::move(setting)));
 }
@@ -270,8 +297,9 @@ RadiusStats AnchoredScheme::DescribeRadius(double radius) const {
 absl::StatusOr<ExpectedAlignment> AnchoredScheme::ExpectAlignment(
     const Matrix& server_anchors) const {
   const std::vector<int64_t>& slot_of_anchor = setting_->joint.slot_of_anchor;
+  const ComputingDeadline deadline("aligning the anchors", setting_->joint.limits);
   return client::ExpectAlignment(MeansThenRows(setting_->coordinates, slot_of_anchor),
-                                 slot_of_anchor, server_anchors);
+                                 slot_of_anchor, server_anchors, deadline.work());
 }
 
 absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
@@ -279,8 +307,10 @@ absl::StatusOr<AnchoredRelease> AnchoredScheme::Release(const Target& target,
                                                         BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(setting_->joint, target));
   PM_RETURN_IF_ERROR(CheckPlaces(setting_->joint, target, cost));
+  const ComputingDeadline deadline("a release", setting_->joint.limits);
   PM_ASSIGN_OR_RETURN(const AnchoredNoise noise, MakeAnchoredNoise(*setting_, cost));
   PM_ASSIGN_OR_RETURN(const std::vector<int64_t> dummies, DrawDummies(setting_->joint, bits));
+  PM_RETURN_IF_ERROR(deadline.Check());
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, noise.guarantee).status());
   absl::StatusOr<FloatMatrix> noisy =
       noise.mechanism->Release(ScaledSlotRows(*setting_, noise, dummies, placed), bits);

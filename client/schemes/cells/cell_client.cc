@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -12,17 +13,18 @@ namespace privatemail::client {
 
 absl::StatusOr<CellTargetFactory> CellTargetFactory::Create(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<FloatMatrix>& own_anchors) {
+    const std::optional<FloatMatrix>& own_anchors, const ClientLimits& limits) {
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, CellQueryMemory(parameters), limits));
   PM_RETURN_IF_ERROR(CheckOwnAnchorsAllowed(parameters, own_anchors.has_value()));
   if (!parameters.SendsCoordinates())
     return CellTargetFactory(parameters.feature_dim, std::nullopt);
-  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, joined));
   PM_ASSIGN_OR_RETURN(const AnchorCoordinates server, JoinCoordinates(parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, joined, own_anchors));
   PM_ASSIGN_OR_RETURN(
       OutOfSampleEmbedder embedder,
-      OutOfSampleEmbedder::Create(parameters, unit_anchors, joined.labels, server.rows));
+      OutOfSampleEmbedder::Create(parameters, unit_anchors, joined.labels, server.rows, limits));
   return CellTargetFactory(unit_anchors.cols(), Embedding{.embedder = std::move(embedder),
                                                           .version = server.embedding_version,
                                                           .own_anchors = own_anchors.has_value()});
@@ -59,13 +61,15 @@ absl::Status CellTargetFactory::CheckAnchorsMatch() const {
 
 absl::StatusOr<CellClient> CellClient::Create(const v1::GetCollectionResponse& collection,
                                               const std::vector<v1::GetAnchorsResponse>& anchors,
-                                              const std::optional<FloatMatrix>& own_anchors) {
+                                              const std::optional<FloatMatrix>& own_anchors,
+                                              const ClientLimits& limits) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
-  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, CellQueryMemory(parameters), limits));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(CellScheme scheme,
                       CellScheme::Create(std::move(parameters), joined, own_anchors));
   PM_ASSIGN_OR_RETURN(CellTargetFactory targets,
-                      CellTargetFactory::Create(scheme.parameters(), anchors, own_anchors));
+                      CellTargetFactory::Create(scheme.parameters(), anchors, own_anchors, limits));
   return CellClient(collection.name(), std::move(scheme), std::move(targets));
 }
 

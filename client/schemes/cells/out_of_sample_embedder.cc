@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -71,7 +72,8 @@ Matrix ClassSums(const LabelGraph& label_graph, const std::vector<int64_t>& firs
 absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
                                              const Matrix& unit_anchors,
                                              const LabelGraph& label_graph,
-                                             const std::vector<int64_t>& first_of_slot) {
+                                             const std::vector<int64_t>& first_of_slot,
+                                             const ComputingDeadline& deadline) {
   const EmbeddingSettings& settings = parameters.settings;
   const Eigen::Index n = unit_anchors.rows();
   const Eigen::Index k = settings.embedding_dim;
@@ -83,10 +85,12 @@ absl::StatusOr<EmbeddedAnchors> EmbedAnchors(const PublicParameters& parameters,
     embedded.starts.middleCols((step - 1) * k, k) = x;
     Step& one = embedded.steps.emplace_back();
     one.class_sums = ClassSums(label_graph, first_of_slot, x);
-    PM_ASSIGN_OR_RETURN(x, SmlqUpdate(x, *feature_graph, label_graph, settings.alpha));
+    PM_ASSIGN_OR_RETURN(
+        x, SmlqUpdate(x, *feature_graph, label_graph, settings.alpha, deadline.products()));
     PM_ASSIGN_OR_RETURN(one.factor, NormalisingFactor("the anchors", step, settings.steps,
                                                       settings.normalise, label_graph, x));
     x *= one.factor;
+    PM_RETURN_IF_ERROR(deadline.Check());
   }
   embedded.coordinates = std::move(x);
   return embedded;
@@ -110,7 +114,9 @@ struct OutOfSampleEmbedder::Setting {
 absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicParameters& parameters,
                                                                 const Matrix& unit_anchors,
                                                                 const std::vector<int32_t>& labels,
-                                                                const Matrix& server_anchors) {
+                                                                const Matrix& server_anchors,
+                                                                const ClientLimits& limits) {
+  const ComputingDeadline deadline("placing queries among the anchors", limits);
   if (std::ssize(labels) != unit_anchors.rows()) {
     return absl::InvalidArgumentError(absl::StrCat("anchors must have one label a row, but have ",
                                                    unit_anchors.rows(), " rows and ", labels.size(),
@@ -125,14 +131,14 @@ absl::StatusOr<OutOfSampleEmbedder> OutOfSampleEmbedder::Create(const PublicPara
   const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
   auto setting = std::make_shared<Setting>();
   PM_ASSIGN_OR_RETURN(setting->embedded,
-                      EmbedAnchors(parameters, unit_anchors, label_graph, first_of_slot));
+                      EmbedAnchors(parameters, unit_anchors, label_graph, first_of_slot, deadline));
   const Matrix& own = setting->embedded.coordinates;
   PM_ASSIGN_OR_RETURN(setting->to_server, KabschUmeyama(own, server_anchors, /*with_scale=*/true));
   std::vector<int64_t> slot_of_anchor;
   for (const int32_t label : labels) slot_of_anchor.push_back(*parameters.SlotOf(label));
-  PM_ASSIGN_OR_RETURN(
-      setting->expected_alignment,
-      ExpectAlignment(MeansThenRows(own, slot_of_anchor), slot_of_anchor, server_anchors));
+  PM_ASSIGN_OR_RETURN(setting->expected_alignment,
+                      ExpectAlignment(MeansThenRows(own, slot_of_anchor), slot_of_anchor,
+                                      server_anchors, deadline.work()));
   setting->pairing_score =
       PairingScore(setting->to_server.Apply(own), server_anchors, slot_of_anchor);
   setting->label_degrees.resize(std::ssize(first_of_slot));

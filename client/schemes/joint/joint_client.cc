@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
@@ -52,11 +54,13 @@ std::vector<QueryMatch> MatchesOf(const std::vector<ClassPlaces>& places,
 
 absl::StatusOr<JointClient> JointClient::Create(const v1::GetCollectionResponse& collection,
                                                 const std::vector<v1::GetAnchorsResponse>& anchors,
-                                                const std::optional<Anchors>& dummies) {
+                                                const std::optional<Anchors>& dummies,
+                                                const ClientLimits& limits) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
-  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(anchors, parameters.feature_dim));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, JointQueryMemory(parameters), limits));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
-                      JointScheme::Create(std::move(parameters), joined, dummies));
+                      JointScheme::Create(std::move(parameters), joined, dummies, limits));
   PM_ASSIGN_OR_RETURN(ServedCollection served,
                       ServedCollection::From(scheme.parameters(), collection, anchors));
   return JointClient(std::move(served), std::move(scheme));
@@ -113,8 +117,12 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
     ToProto(release, request.mutable_release());
     return request;
   }
-  PM_ASSIGN_OR_RETURN(const Matrix coordinates,
-                      PostProcess(release.cast<double>(), scheme.label_graph(), settings));
+  // From the release on, so that whether the request is sent depends on it alone and not on the
+  // time that computing with the target took.
+  const ComputingDeadline deadline("post-processing of the release", scheme.limits());
+  PM_ASSIGN_OR_RETURN(
+      const Matrix coordinates,
+      PostProcess(release.cast<double>(), scheme.label_graph(), settings, deadline.steps()));
   ToProto(coordinates, request.mutable_release());
   return request;
 }
@@ -125,8 +133,11 @@ absl::StatusOr<PreparedQuery> JointClient::Prepare(const Target& target,
   PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
                       scheme().Release(target, options.cost, ledger, bits));
+  absl::StatusOr<v1::RetrieveRequest> request =
+      PackRequest(served(), scheme(), release.rows, options);
+  if (!request.ok()) return ChargedWithoutRelease(request.status());
   PreparedQuery prepared;
-  PM_ASSIGN_OR_RETURN(prepared.request, PackRequest(served(), scheme(), release.rows, options));
+  prepared.request = *std::move(request);
   prepared.state.places = PlacesOf(parameters(), target, options.k);
   prepared.state.expected = {options.k, options.with_payloads, options.with_alignment};
   prepared.state.guarantee = release.guarantee;

@@ -38,6 +38,14 @@ absl::Status CheckPoolIsHidden(const JointSetting& setting, const PrivacyCost& c
                    ", which adds no noise to their rows and so would publish them"));
 }
 
+// DEADLINE_EXCEEDED: a release would take too long. Other errors of the rehearsal are those of its
+// alignment, which the caller may accept.
+absl::Status CheckRehearsal(const JointSetting& setting) {
+  if (setting.limits.max_computing == absl::InfiniteDuration()) return absl::OkStatus();
+  const absl::Status status = RehearsalOf(setting).status();
+  return absl::IsDeadlineExceeded(status) ? status : absl::OkStatus();
+}
+
 }  // namespace
 
 std::string RadiusStats::ToString() const {
@@ -74,7 +82,9 @@ RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies,
-                                              std::shared_ptr<const FixedRows> fixed) {
+                                              std::shared_ptr<const FixedRows> fixed,
+                                              const ClientLimits& limits) {
+  const ComputingDeadline deadline("preparing queries", limits);
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
@@ -99,17 +109,20 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
   LabelGraph label_graph(labels, parameters.settings.label_graph,
                          parameters.settings.KernelDenominator());
   if (fixed == nullptr) {
-    fixed = std::make_shared<const FixedRows>(std::move(unit_anchors),
-                                              parameters.settings.KernelDenominator());
+    PM_ASSIGN_OR_RETURN(
+        fixed, FixedRows::Create(std::move(unit_anchors), parameters.settings.KernelDenominator(),
+                                 deadline.products()));
   }
-  return JointSetting{std::move(parameters), std::move(fixed),       std::move(pool),
-                      std::move(of_slot),    std::move(label_graph), std::move(slot_of_anchor)};
+  return JointSetting{
+      std::move(parameters),  std::move(fixed),          std::move(pool), std::move(of_slot),
+      std::move(label_graph), std::move(slot_of_anchor), limits};
 }
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
-                                                const std::optional<Anchors>& dummies) {
-  PM_ASSIGN_OR_RETURN(JointSetting setting,
-                      MakeJointSetting(std::move(parameters), anchors, dummies));
+                                                const std::optional<Anchors>& dummies,
+                                                const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(JointSetting setting, MakeJointSetting(std::move(parameters), anchors,
+                                                             dummies, /*fixed=*/nullptr, limits));
   return JointScheme(std::make_shared<const JointSetting>(std::move(setting)));
 }
 
@@ -132,6 +145,7 @@ absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& settin
   PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, setting.slots()));
   PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  PM_RETURN_IF_ERROR(CheckRanking(setting.parameters, setting.limits));
   return RankerOf(setting).Allot(unit.row(0), k, classes);
 }
 
@@ -169,19 +183,14 @@ RadiusStats JointScheme::DescribeRadius(double radius) const {
   return ComputeRadiusStats(setting_->anchors->points(), setting_->slot_of_anchor, radius);
 }
 
+const ClientLimits& JointScheme::limits() const { return setting_->limits; }
+
 absl::StatusOr<ExpectedAlignment> JointScheme::ExpectAlignment(const Matrix& server_anchors) const {
-  const PublicParameters& shared = parameters();
-  TargetIndependentPart part;
-  part.start = PublicStart(shared, setting_->label_graph);
-  for (const std::vector<int64_t>& rows : setting_->of_slot) part.dummies.push_back(rows.front());
-  const Matrix& pool = setting_->pool.has_value() ? *setting_->pool : setting_->anchors->points();
-  const RowVector dummy = pool.row(part.dummies.front());
-  const BorderedAffinity graph =
-      FeatureGraph(*setting_, SlotRows(*setting_, part, /*slot=*/0, dummy));
-  const FloatMatrix iterate = PrivateIteration(*setting_, part.start, graph).cast<float>();
-  PM_ASSIGN_OR_RETURN(const Matrix rows,
-                      PostProcess(iterate.cast<double>(), setting_->label_graph, shared.settings));
-  return client::ExpectAlignment(rows, setting_->slot_of_anchor, server_anchors);
+  const absl::StatusOr<Matrix>& rehearsal = RehearsalOf(*setting_);
+  PM_RETURN_IF_ERROR(rehearsal.status());
+  const ComputingDeadline deadline("aligning the anchors", setting_->limits);
+  return client::ExpectAlignment(*rehearsal, setting_->slot_of_anchor, server_anchors,
+                                 deadline.work());
 }
 
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
@@ -189,8 +198,11 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
   PM_RETURN_IF_ERROR(CheckPlaces(*setting_, target, cost));
   PM_RETURN_IF_ERROR(CheckPoolIsHidden(*setting_, cost));
+  PM_RETURN_IF_ERROR(CheckRehearsal(*setting_));
+  const ComputingDeadline deadline("a release", setting_->limits);
   PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
                       DrawTargetIndependentPart(*setting_, cost, bits));
+  PM_RETURN_IF_ERROR(deadline.Check());
   PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
   absl::StatusOr<std::vector<FloatMatrix>> released =
       ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);

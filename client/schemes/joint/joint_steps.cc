@@ -117,6 +117,31 @@ BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_ro
   return {slot_rows, setting.anchors};
 }
 
+namespace {
+
+absl::StatusOr<Matrix> Rehearse(const JointSetting& setting) {
+  const ComputingDeadline deadline("a release", setting.limits);
+  const EmbeddingSettings& settings = setting.parameters.settings;
+  TargetIndependentPart part;
+  part.start = PublicStart(setting.parameters, setting.label_graph);
+  for (const std::vector<int64_t>& rows : setting.of_slot) part.dummies.push_back(rows.front());
+  const Matrix& pool = setting.pool.has_value() ? *setting.pool : setting.anchors->points();
+  const RowVector dummy = pool.row(part.dummies.front());
+  const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, /*slot=*/0, dummy));
+  PM_ASSIGN_OR_RETURN(const Matrix iterate, SmlqUpdate(part.start, graph, setting.label_graph,
+                                                       settings.alpha, deadline.products()));
+  return PostProcess(iterate.cast<float>().cast<double>(), setting.label_graph, settings,
+                     deadline.steps());
+}
+
+}  // namespace
+
+const absl::StatusOr<Matrix>& RehearsalOf(const JointSetting& setting) {
+  std::call_once(setting.rehearsal->once,
+                 [&] { setting.rehearsal->made.emplace(Rehearse(setting)); });
+  return *setting.rehearsal->made;
+}
+
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,
                         const AffinityOperator& feature_graph) {
   // Rows in memory can always be read.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/client_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/embedding/bordered_affinity.h"
@@ -21,9 +22,11 @@
 
 namespace privatemail::client {
 
-struct LazyClassRanker {
+// A value that is made at its first use.
+template <typename T>
+struct Lazy {
   std::once_flag once;
-  std::optional<ClassRanker> made;
+  std::optional<T> made;
 };
 
 // The public inputs of all releases on a collection (and pool of dummies).
@@ -34,8 +37,11 @@ struct JointSetting {
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool, per slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
   std::vector<int64_t> slot_of_anchor;        // per anchor
-  // Made at its first use, since queries with a label need none.
-  std::shared_ptr<LazyClassRanker> ranker = std::make_shared<LazyClassRanker>();
+  ClientLimits limits = ClientLimits::None();
+  // Queries with a label need none.
+  std::shared_ptr<Lazy<ClassRanker>> ranker = std::make_shared<Lazy<ClassRanker>>();
+  std::shared_ptr<Lazy<absl::StatusOr<Matrix>>> rehearsal =
+      std::make_shared<Lazy<absl::StatusOr<Matrix>>>();
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
@@ -45,7 +51,8 @@ struct JointSetting {
 // denominator, to share; null: made here.
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<Anchors>& dummies,
-                                              std::shared_ptr<const FixedRows> fixed = nullptr);
+                                              std::shared_ptr<const FixedRows> fixed = nullptr,
+                                              const ClientLimits& limits = ClientLimits::None());
 
 const ClassRanker& RankerOf(const JointSetting& setting);
 // See JointScheme::AllotClasses.
@@ -104,6 +111,12 @@ Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, 
 // The exact feature graph over the slots' rows, then the anchors: the sensitivity bound is for the
 // exact map. Private.
 BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_rows);
+
+// A release without noise that has a dummy in every slot, finished by all iterations: (slots +
+// anchors) x embedding_dim. Public, and computed once. Its cost is that of a release, whatever the
+// target: what it takes tells before a charge whether a release keeps the limits.
+// Errors of PostProcess; DEADLINE_EXCEEDED: it takes longer than limits.max_computing.
+const absl::StatusOr<Matrix>& RehearsalOf(const JointSetting& setting);
 
 // One iteration from `start`, without noise. Private.
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,

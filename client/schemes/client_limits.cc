@@ -1,0 +1,122 @@
+#include "client/schemes/client_limits.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/embedding/plan_affinity.h"
+#include "common/embedding/tiled_affinity.h"
+
+namespace privatemail::client {
+namespace {
+
+// The symbols of the header, as doubles, which do not overflow.
+struct Sizes {
+  double anchors, feature_dim, rank, classes, embedding_dim, rows, steps, cells, cores;
+
+  explicit Sizes(const PublicParameters& p)
+      : anchors(static_cast<double>(p.anchor_count)),
+        feature_dim(static_cast<double>(p.feature_dim)),
+        rank(std::min(anchors, feature_dim)),
+        classes(static_cast<double>(p.slot_labels.size())),
+        embedding_dim(p.settings.embedding_dim),
+        rows(classes + anchors),
+        steps(p.settings.steps),
+        cells(0),
+        cores(std::max(1U, std::thread::hardware_concurrency())) {
+    for (const CellPartition& partition : p.cell_partitions) {
+      cells += static_cast<double>(partition.cells);
+    }
+  }
+};
+
+double AnchorBytes(const Sizes& s) {
+  return s.anchors * (28 * s.feature_dim + 4 * s.embedding_dim + 200) + 200 * s.classes;
+}
+
+double CachedAffinityBytes(const Sizes& s) {
+  const double cached = std::min<double>(s.anchors, TiledAffinity::kMaxCachedRows);
+  return 4 * cached * cached;
+}
+
+}  // namespace
+
+double JointQueryMemory(const PublicParameters& parameters) {
+  const Sizes s(parameters);
+  const auto graph = static_cast<double>(MaxAffinityBytes(
+      static_cast<Eigen::Index>(s.rows), static_cast<Eigen::Index>(s.embedding_dim)));
+  return AnchorBytes(s) + CachedAffinityBytes(s) + graph +
+         8 * s.rows * s.embedding_dim * (14 + s.cores);
+}
+
+double AnchoredQueryMemory(const PublicParameters& parameters) {
+  const Sizes s(parameters);
+  return JointQueryMemory(parameters) + 8 * s.classes * (s.anchors + s.feature_dim);
+}
+
+double CellQueryMemory(const PublicParameters& parameters) {
+  const Sizes s(parameters);
+  const double cells = AnchorBytes(s) + 8 * s.cells * s.feature_dim;
+  if (!parameters.SendsCoordinates()) return cells;
+  return cells + CachedAffinityBytes(s) +
+         8 * s.embedding_dim *
+             (s.anchors * (s.steps + 8 + s.cores) + s.steps * (s.classes + s.embedding_dim));
+}
+
+absl::Status CheckQueryMemory(const PublicParameters& parameters, double bytes,
+                              const ClientLimits& limits) {
+  if (bytes <= static_cast<double>(limits.max_memory)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "memory of a query must be at most %d bytes (--max-memory), but with the collection's "
+      "anchor_count %d, feature_dim %d, embedding_dim %d, steps %d and %d classes it is up to %.0f",
+      limits.max_memory, parameters.anchor_count, parameters.feature_dim,
+      parameters.settings.embedding_dim, parameters.settings.steps, parameters.slot_labels.size(),
+      bytes));
+}
+
+ComputingDeadline::ComputingDeadline(absl::string_view what, const ClientLimits& limits)
+    : what_(what), limit_(limits.max_computing), end_(absl::Now() + limits.max_computing) {}
+
+absl::Status ComputingDeadline::Check() const {
+  if (absl::Now() < end_) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat(what_, " must take at most ", absl::FormatDuration(limit_),
+                   " (--deadline), but takes longer with the sizes of this collection"));
+}
+
+WorkObserver ComputingDeadline::work() const {
+  if (end_ == absl::InfiniteFuture()) return nullptr;
+  return [deadline = *this] { return deadline.Check(); };
+}
+
+ProductObserver ComputingDeadline::products() const {
+  if (end_ == absl::InfiniteFuture()) return nullptr;
+  return [deadline = *this](double) { return deadline.Check(); };
+}
+
+StepObserver ComputingDeadline::steps() const {
+  if (end_ == absl::InfiniteFuture()) return nullptr;
+  return [deadline = *this](double, int) { return deadline.Check(); };
+}
+
+absl::Status CheckRanking(const PublicParameters& parameters, const ClientLimits& limits) {
+  constexpr double kPerSecond = 2e10;  // multiplications of one fast core
+  const Sizes s(parameters);
+  const double bytes = AnchorBytes(s) + 8 * (s.anchors * s.feature_dim + 2 * s.anchors * s.rank +
+                                             2 * s.feature_dim * s.rank + 3 * s.rank * s.rank +
+                                             std::min(2000 * s.anchors, 1e7));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, bytes, limits));
+  // One product, and the eigenvectors of a symmetric matrix.
+  const double seconds =
+      (s.anchors * s.feature_dim * s.rank + 9 * s.rank * s.rank * s.rank) / kPerSecond;
+  if (absl::Seconds(seconds) <= limits.max_computing) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "ranking the classes must take at most ", absl::FormatDuration(limits.max_computing),
+      " (--deadline), but takes longer with anchor_count ", parameters.anchor_count,
+      " and feature_dim ", parameters.feature_dim, ": give the target's label"));
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,119 @@
+#include "client/schemes/client_limits.h"
+
+#include <gtest/gtest.h>
+
+#include "privatemail/anchored_client.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/joint_client.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/published_things.h"
+#include "tests/testing/release_inputs.h"
+#include "tests/testing/seeded_bits.h"
+
+namespace privatemail::client::client_limits_test {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
+
+PublicParameters Sizes(int64_t anchors, int64_t feature_dim, int embedding_dim) {
+  PublicParameters parameters = PublishedThings().parameters;
+  parameters.anchor_count = anchors;
+  parameters.feature_dim = feature_dim;
+  parameters.settings.embedding_dim = embedding_dim;
+  return parameters;
+}
+
+TEST(CheckQueryMemory, NamesTheSizesAndTheSetting) {
+  const PublicParameters parameters = Sizes(20'000, 512, 1024);
+  EXPECT_THAT(CheckQueryMemory(parameters, JointQueryMemory(parameters), {}),
+              FailsWith(kExhausted,
+                        "at most 1073741824 bytes (--max-memory), but with the collection's "
+                        "anchor_count 20000, feature_dim 512, embedding_dim 1024, steps 5 and 5 "
+                        "classes it is up to "));
+}
+
+// 64 MiB, all that `collection create` can send.
+TEST(CheckQueryMemory, EveryUploadedCollectionFitsTheDefault) {
+  for (const int64_t feature_dim : {128, 548, 2048, 4096}) {
+    const PublicParameters parameters = Sizes((16 << 20) / feature_dim, feature_dim, 8);
+    EXPECT_THAT(CheckQueryMemory(parameters, AnchoredQueryMemory(parameters), {}), IsOk())
+        << feature_dim;
+  }
+}
+
+TEST(CheckQueryMemory, ReceivedAnchorsAloneExceedIt) {
+  const PublicParameters parameters = Sizes(1 << 20, 256, 2);  // 1 GiB of floats
+  for (const double bytes : {JointQueryMemory(parameters), AnchoredQueryMemory(parameters),
+                             CellQueryMemory(parameters)}) {
+    EXPECT_GT(bytes, 4. * (int64_t{1} << 30));
+  }
+}
+
+TEST(ClientLimits, EveryClientHoldsSizesAgainstItsMemory) {
+  const PublishedThings slots;
+  const PublishedThings cells(1, CellCode::kNone);
+  const ClientLimits little{.max_memory = 1000};
+  const auto refused = FailsWith(kExhausted, "--max-memory");
+  EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, little), refused);
+  EXPECT_THAT(AnchoredClient::Create(slots.collection, slots.chunks, std::nullopt, little),
+              refused);
+  EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, little), refused);
+  EXPECT_THAT(CellTargetFactory::Create(cells.parameters, cells.chunks, std::nullopt, little),
+              refused);
+}
+
+TEST(ClientLimits, EveryClientStopsComputingAtItsDeadline) {
+  const PublishedThings slots;
+  const PublishedThings cells(1, CellCode::kNone);
+  const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
+  const auto refused = FailsWith(kDeadline, "must take at most 0 (--deadline)");
+  EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, no_time), refused);
+  EXPECT_THAT(AnchoredClient::Create(slots.collection, slots.chunks, std::nullopt, no_time),
+              refused);
+  EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, no_time), refused);
+}
+
+TEST(ClientLimits, ObserversAreNullWithoutALimit) {
+  const ComputingDeadline none("a release", ClientLimits::None());
+  EXPECT_FALSE(none.work() || none.products() || none.steps());
+  EXPECT_THAT(none.Check(), IsOk());
+}
+
+TEST(CheckRanking, NamesTheSizes) {
+  EXPECT_THAT(CheckRanking(Sizes(8192, 2048, 2), {}), IsOk());
+  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), {}),
+              FailsWith(kExhausted, "anchor_count 10000, feature_dim 10000"));
+  ClientLimits roomy;
+  roomy.max_memory = int64_t{1} << 40;
+  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), roomy),
+              FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000: give the target's"));
+}
+
+// The client is made in time, but one query's post-processing takes 10,000 steps over 1,505 rows.
+// The server sends no coordinates, so that nothing else rehearses a release.
+TEST(ClientLimits, ReleaseThatWouldTakeTooLongIsNotCharged) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  EmbeddingSettings settings;
+  settings.steps = 10'000;
+  Anchors anchors{NormalRows(1500, 8, 1), {}};
+  for (int i = 0; i < 1500; ++i) anchors.labels.push_back(i % 5);
+  const PublicParameters parameters =
+      *MakePublicParameters(kUuid, settings, anchors, {}, "vectors", {}, std::nullopt);
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(parameters, anchors, std::nullopt,
+                                           {.max_computing = absl::Milliseconds(500)}));
+  PrivacyCost cost;
+  cost.epsilon = 1;
+  cost.delta = 1e-5;
+  const Target target{.features = anchors.features.row(0), .label = 0};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(scheme.Release(target, cost, *funded.ledger, bits),
+                FailsWith(kDeadline, "a release must take at most 500ms (--deadline)"));
+  }
+  EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
+}
+
+}  // namespace
+}  // namespace privatemail::client::client_limits_test
