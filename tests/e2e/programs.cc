@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,10 +119,11 @@ Outcome Program::Wait() {
   while (ReadMore()) {
   }
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  rusage used = {};
+  while (::wait4(pid_, &status, 0, &used) < 0 && errno == EINTR) {
   }
   outcome_ = {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_,
-              WholeFile(err_)};
+              WholeFile(err_), int64_t{1024} * used.ru_maxrss};
   return *outcome_;
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Outcome {
   int exit_code = -1;  // 128 + the signal that ended it, as a shell counts
   std::string out;
   std::string err;
+  int64_t peak_memory = 0;  // bytes that were resident at once
 
   // Lines of standard output as JSON; null for a line that is not JSON.
   std::vector<nlohmann::json> lines() const;

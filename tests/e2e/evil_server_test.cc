@@ -1,0 +1,283 @@
+// A server that sends what no daemon does. It fills neither memory nor disk, keeps nobody computing
+// and controls no terminal, and nothing is charged for its collection.
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
+#include "common/wire/snapshot.h"
+#include "tests/e2e/service.h"
+#include "tests/testing/canned_server.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using privatemail::testing::CannedAnswer;
+using privatemail::testing::CannedServer;
+using privatemail::testing::Repeated;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kMegabyte = 1'000'000;
+constexpr char kUuid[] = "5a0c2a4e-1c0b-4d5f-8a35-8d1f7f1c9e11";
+constexpr char kEscape[] = "\x1b[2J\xc2\x9b\r\nforged line";
+
+class EvilServer : public ::testing::Test {
+ protected:
+  // Publishes the collection "things" of these anchors; the anchors' features are not separated.
+  void Publish(int anchors, int columns, const EmbeddingSettings& settings) {
+    published_ = {FloatMatrix::Random(anchors, columns), {}};
+    for (int i = 0; i < anchors; ++i) published_.labels.push_back(i % 2);
+    const PublicParameters parameters =
+        *MakePublicParameters(kUuid, settings, published_, {}, "vectors", {}, std::nullopt, {});
+    ToProto(parameters, collection_.mutable_parameters());
+    collection_.set_fingerprint(Fingerprint(parameters));
+    collection_.set_name("things");
+    collection_.set_embedding_version(1);
+    collection_.set_items(1000);
+    server_.Answer("GetCollection", collection_);
+    v1::GetAnchorsResponse chunk;
+    ToProto(published_.features, chunk.mutable_features());
+    chunk.mutable_labels()->Assign(published_.labels.begin(), published_.labels.end());
+    server_.Answer("GetAnchors", chunk);
+  }
+
+  // Runs a query of a row of ones.
+  Outcome Query(const Command& more) const {
+    std::string row;
+    for (Eigen::Index i = 0; i < published_.features.cols(); ++i)
+      absl::StrAppend(&row, i ? ",1" : "1");
+    return Run(Join({"query", "things", "--vectors", folder_.Write("row.csv", row + "\n"), "--row",
+                     "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "--json"},
+                    more));
+  }
+
+  void Grant() const {
+    ASSERT_EQ(Run({"budget", "set", "things", "--epsilon", "10", "--delta", ".1"}).exit_code, 0);
+  }
+  json Spent() const { return Run({"budget", "show", "things", "--json"}).json()["spent"]; }
+
+  Outcome Run(const Command& command) const { return user_.Run(command); }
+
+  CannedServer server_;
+  const TemporaryFolder folder_;
+  User user_{{"--server", server_.address(), "--insecure"}, folder_ / "state"};
+  Anchors published_;
+  v1::GetCollectionResponse collection_;
+};
+
+// 60 MB of empty descriptions take 15 GB when parsed.
+TEST_F(EvilServer, EmptyMessagesDoNotFillTheMemory) {
+  for (const auto& [method, command] :
+       std::map<std::string, Command>{{"ListCollections", {"collection", "list"}},
+                                      {"ListKeys", {"key", "list"}},
+                                      {"ScrollItems", {"items", "list", "things"}}}) {
+    server_.Answer(method, {Repeated({'\x0a', '\0'}, 30 * kMegabyte)});
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--max-memory"), HasSubstr("RESOURCE_EXHAUSTED")));
+    EXPECT_LT(outcome.peak_memory, 600 * kMegabyte) << command[0];
+  }
+}
+
+// Within the limit when parsed, but not with their text.
+TEST_F(EvilServer, RowsOfAListDoNotFillTheMemory) {
+  server_.Answer("ListCollections", {Repeated({'\x0a', '\0'}, kMegabyte)});
+  const Outcome outcome = Run({"collection", "list"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("memory of the rows that the server sent"));
+  EXPECT_LT(outcome.peak_memory, 2500 * kMegabyte);
+  server_.Answer("ListCollections", {Repeated({'\x0a', '\0'}, 100)});
+  EXPECT_EQ(Run({"collection", "list"}).exit_code, 0);
+}
+
+TEST_F(EvilServer, AnchorsBeyondTheLimitAreNotFetched) {
+  Publish(20, 8, EmbeddingSettings{});
+  Grant();
+  collection_.mutable_parameters()->set_anchor_count(1 << 20);
+  collection_.mutable_parameters()->set_feature_dim(256);  // 1 GiB
+  collection_.set_fingerprint(Fingerprint(*FromProto(collection_.parameters())));
+  server_.Answer("GetCollection", collection_);
+  const int64_t sent = server_.messages_sent();
+  const Outcome outcome = Query({});
+  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--max-memory"), HasSubstr("anchor_count 1048576"),
+                                 HasSubstr("feature_dim 256")));
+  EXPECT_EQ(server_.messages_sent() - sent, 1) << "GetCollection";
+  EXPECT_LT(outcome.peak_memory, 200 * kMegabyte);
+}
+
+// Other anchors than announced, without end.
+TEST_F(EvilServer, UnannouncedAnchorsDoNotFillTheMemory) {
+  Publish(20, 8, EmbeddingSettings{});
+  Grant();
+  v1::GetAnchorsResponse chunk;
+  ToProto(FloatMatrix(FloatMatrix::Ones(100'000, 8)), chunk.mutable_features());
+  const std::string bytes = chunk.SerializeAsString();
+  server_.Answer("GetAnchors", CannedAnswer{[&](int64_t) { return bytes; }});
+  const Outcome outcome = Query({"--max-memory", "200M"});
+  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
+  EXPECT_LT(outcome.peak_memory, 500 * kMegabyte);
+  EXPECT_EQ(Spent()["epsilon"], 0);
+}
+
+TEST_F(EvilServer, ManyDimensionsAreRefusedBeforeTheCharge) {
+  EmbeddingSettings settings;
+  settings.embedding_dim = 1024;
+  Publish(20'000, 8, settings);
+  Grant();
+  for (const char* scheme : {"joint", "anchored"}) {
+    const Outcome outcome = Query({"--scheme", scheme});
+    EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("embedding_dim 1024"));
+    EXPECT_LT(outcome.peak_memory, 300 * kMegabyte);
+  }
+  EXPECT_EQ(Spent()["epsilon"], 0);
+}
+
+// Within the memory, but minutes of post-processing, and nothing that could be rehearsed against.
+TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
+  EmbeddingSettings settings;
+  settings.embedding_dim = 256;
+  settings.steps = 10'000;
+  Publish(4000, 8, settings);
+  Grant();
+  for (const char* scheme : {"joint", "anchored"}) {
+    const absl::Time start = absl::Now();
+    const Outcome outcome = Query({"--scheme", scheme, "--deadline", "2"});
+    EXPECT_EQ(outcome.json()["error"]["code"], "DEADLINE_EXCEEDED") << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("must take at most 2s (--deadline)"));
+    EXPECT_LT(absl::Now() - start, absl::Seconds(30)) << scheme;
+  }
+  EXPECT_EQ(Spent()["epsilon"], 0);
+}
+
+TEST_F(EvilServer, ControlCharactersAreEscaped) {
+  Publish(20, 4, EmbeddingSettings{});
+  collection_.set_index(kEscape);
+  server_.Answer("GetCollection", collection_);
+  v1::GetCollectionResponse named = collection_;
+  named.set_name(kEscape);
+  named.set_index(kEscape);
+  named.set_cells(kEscape);
+  named.mutable_parameters()->set_extractor(kEscape);
+  named.mutable_parameters()->add_class_names(kEscape);
+  v1::ListCollectionsResponse all;
+  *all.add_collections() = named;
+  server_.Answer("ListCollections", all);
+  v1::CreateCollectionResponse created;
+  *created.mutable_collection() = named;
+  server_.Answer("CreateCollection", created);
+  v1::BuildEmbeddingResponse built;
+  *built.mutable_collection() = named;
+  built.set_plan(kEscape);
+  server_.Answer("BuildEmbedding", {built.SerializeAsString(), built.SerializeAsString()});
+  v1::ListKeysResponse keys;
+  keys.add_keys()->set_name(kEscape);
+  keys.mutable_keys(0)->set_id(kEscape);
+  keys.mutable_keys(0)->add_collections(kEscape);
+  server_.Answer("ListKeys", keys);
+  v1::ScrollItemsResponse items;
+  items.add_items()->set_id(kEscape);
+  items.mutable_items(0)->set_payload(kEscape);
+  items.set_next_cursor(kEscape);
+  server_.Answer("ScrollItems", items);
+  v1::UpsertItemsResponse upserted;
+  upserted.set_inserted(6);
+  v1::RejectedItem& rejected = *upserted.add_first_rejected();
+  rejected.set_id(kEscape);
+  rejected.set_reason(kEscape);
+  server_.Answer("UpsertItems", upserted);
+  server_.Answer("DeleteItems", {}, {grpc::StatusCode::INTERNAL, kEscape});
+  const std::string rows = folder_.Write("rows.csv", Repeated("1,0,0,2\n0,1,3,0\n0,4,1,1\n", 2));
+  const std::string labels = folder_.Write("labels.txt", "0\n1\n2\n0\n1\n2\n");
+  for (const Command& command : std::vector<Command>{
+           {"collection", "list"},
+           {"collection", "info", "things"},
+           {"collection", "create", "things", "--anchors", rows, "--anchor-labels", labels},
+           {"build", "things"},
+           {"key", "list"},
+           {"items", "list", "things", "--limit", "1"},
+           {"ingest", "things", "--vectors", rows, "--labels", labels, "--replace"},
+           {"items", "delete", "things", "x"}}) {
+    for (const Command& flags : {Command{}, Command{"--json"}}) {
+      const Outcome outcome = Run(Join(command, flags));
+      EXPECT_EQ(outcome.exit_code, command.back() == "x" ? 1 : 0) << command[0] << outcome.err;
+      EXPECT_THAT(outcome.out + outcome.err,
+                  AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xc2\x9b")), Not(HasSubstr("\r")),
+                        Not(HasSubstr("\nforged"))))
+          << command[0];
+      EXPECT_THAT(outcome.out + outcome.err, HasSubstr("forged")) << command[0];
+    }
+  }
+}
+
+TEST_F(EvilServer, BuildWithoutAMessageFails) {
+  server_.Answer("BuildEmbedding", std::vector<std::string>());
+  const Outcome outcome = Run({"build", "things", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS") << outcome.out;
+}
+
+// A valid beginning that announces a billion items, then one item after the other.
+class EndlessSnapshot {
+ public:
+  EndlessSnapshot(const v1::PublicParameters& parameters, const Anchors& anchors) {
+    v1::SnapshotCollection head;
+    head.set_name("things");
+    *head.mutable_parameters() = parameters;
+    head.set_items(1'000'000'000);
+    EXPECT_TRUE(writer_.Begin(head, anchors).ok());
+  }
+
+  std::string Next() {
+    while (blocks_.empty()) {
+      v1::Item item;
+      item.set_id(absl::StrCat(1'000'000'000 + next_++));
+      item.set_payload("\"" + std::string(50'000, 'x') + "\"");
+      item.mutable_features()->Resize(8, 1);
+      EXPECT_TRUE(writer_.Add(std::move(item)).ok());
+    }
+    v1::SnapshotCollectionResponse piece;
+    piece.set_data(blocks_.front());
+    blocks_.erase(blocks_.begin());
+    return piece.SerializeAsString();
+  }
+
+ private:
+  std::vector<std::string> blocks_;
+  SnapshotWriter writer_{[this](absl::string_view block) {
+    blocks_.emplace_back(block);
+    return absl::OkStatus();
+  }};
+  int64_t next_ = 0;
+};
+
+TEST_F(EvilServer, EndlessSnapshotDoesNotFillTheDisk) {
+  Publish(20, 8, EmbeddingSettings{});
+  const std::string file = folder_ / "things.snapshot";
+  const auto take = [&](const Command& more) {
+    auto snapshot = std::make_shared<EndlessSnapshot>(collection_.parameters(), published_);
+    server_.Answer("SnapshotCollection", CannedAnswer{[=](int64_t) { return snapshot->Next(); }});
+    const int64_t sent = server_.messages_sent();
+    const Outcome outcome = Run(Join({"snapshot", "things", "--out", file, "--json"}, more));
+    EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
+    EXPECT_LT(server_.messages_sent() - sent, 100);
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("snapshot")));
+    }
+    return outcome.err;
+  };
+  // Twice 1,020 rows of 1,032 bytes and a megabyte.
+  EXPECT_THAT(take({}), AllOf(HasSubstr("must have at most 4"), HasSubstr("--max-bytes sets")));
+  EXPECT_THAT(take({"--max-bytes", "2M"}), HasSubstr("must have at most 2000000 bytes"));
+}
+
+}  // namespace
+}  // namespace privatemail::e2e
