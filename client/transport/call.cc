@@ -1,5 +1,7 @@
 #include "client/transport/call.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>  // serialisation of messages
+
 #include <algorithm>
 #include <utility>
 
