@@ -81,7 +81,7 @@ TEST(ClientLimits, ObserversAreNullWithoutALimit) {
 }
 
 TEST(CheckRanking, NamesTheSizes) {
-  EXPECT_THAT(CheckRanking(Sizes(8192, 2048, 2), {}), IsOk());
+  EXPECT_THAT(CheckRanking(Sizes(8000, 1024, 2), {}), IsOk());
   EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), {}),
               FailsWith(kExhausted, "anchor_count 10000, feature_dim 10000"));
   ClientLimits roomy;
