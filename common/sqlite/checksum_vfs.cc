@@ -1,6 +1,5 @@
 #include "common/sqlite/checksum_vfs.h"
 
-#include <openssl/sha.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -14,16 +13,11 @@
 #include <optional>
 #include <vector>
 
+#include "common/sqlite/page_checksum.h"
 #include "common/sqlite/wal_frames.h"
 
 namespace privatemail::sqlite {
 namespace {
-
-constexpr int kHeaderBytes = 100;         // of a database file
-constexpr int kReservedBytesOffset = 20;  // in the header
-constexpr int kSmallestPage = 512;
-
-using Checksum = std::array<unsigned char, kPageChecksumBytes>;
 
 // The file object of this VFS. `below`: the file of the default VFS.
 struct File {
@@ -36,6 +30,10 @@ struct File {
   // transaction that changes a page twice. No other connection reads them before.
   sqlite3_int64 unsettled_from;
   sqlite3_int64 frame_header;  // offset of the last one written
+  File* main;                  // of a log: its database
+  // Of a database, see UseLogFlag.
+  bool uses_log_flag;
+  bool log_flag;
 };
 
 constexpr sqlite3_int64 kNoOffset = std::numeric_limits<sqlite3_int64>::max();
@@ -43,11 +41,6 @@ constexpr sqlite3_int64 kNoOffset = std::numeric_limits<sqlite3_int64>::max();
 File* Of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 sqlite3_file* Below(sqlite3_file* file) { return Of(file)->below; }
 sqlite3_vfs* BelowVfs() { return sqlite3_vfs_find(nullptr); }
-
-// SQLite reads and writes whole pages, except for the header.
-bool IsPage(int bytes, sqlite3_int64 offset) {
-  return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 && offset % bytes == 0;
-}
 
 // Calls the default VFS; returns SQLITE_FULL if it failed for lack of space.
 template <typename Call>
@@ -59,41 +52,60 @@ int CallNeedingSpace(const Call& call) {
   return full && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) ? SQLITE_FULL : code;
 }
 
-Checksum ChecksumOf(const unsigned char* page, int bytes, sqlite3_int64 offset) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(page, static_cast<size_t>(bytes - kPageChecksumBytes), digest.data());
-  const auto number = static_cast<uint64_t>(offset / bytes);
-  Checksum checksum;
-  for (size_t i = 0; i < checksum.size(); ++i) {
-    checksum[i] = digest[i] ^ static_cast<unsigned char>(number >> (56 - 8 * i));
-  }
-  return checksum;
-}
-
-bool Matches(const unsigned char* page, int bytes, sqlite3_int64 offset) {
-  const Checksum checksum = ChecksumOf(page, bytes, offset);
-  return std::equal(checksum.begin(), checksum.end(), page + bytes - kPageChecksumBytes);
-}
-
 // Sets file->checked. Empty files will have checksums. If the header says no, the checksum of the
 // first page decides, since that byte itself may be damaged.
 int DetectChecksums(File* file) {
   sqlite3_int64 size = 0;
   const sqlite3_io_methods* methods = file->below->pMethods;
   if (const int code = methods->xFileSize(file->below, &size); code != SQLITE_OK) return code;
-  file->checked = size < kHeaderBytes;
+  file->checked = size < kDatabaseHeaderBytes;
   if (file->checked) return SQLITE_OK;
-  std::array<unsigned char, kHeaderBytes> header;
-  int code = methods->xRead(file->below, header.data(), kHeaderBytes, 0);
+  std::array<unsigned char, kDatabaseHeaderBytes> header;
+  int code = methods->xRead(file->below, header.data(), kDatabaseHeaderBytes, 0);
   file->checked = header[kReservedBytesOffset] == kPageChecksumBytes;
   if (code != SQLITE_OK || file->checked) return code;
-  const int stated = header[16] * 256 + header[17];
-  const int bytes = stated == 1 ? 65536 : stated;
-  if (!IsPage(bytes, 0) || size < bytes) return SQLITE_OK;  // SQLite reports the damage
+  const int bytes = PageBytesOf(header.data());
+  if (bytes == 0 || size < bytes) return SQLITE_OK;  // SQLite reports the damage
   std::vector<unsigned char> page(static_cast<size_t>(bytes));
   code = methods->xRead(file->below, page.data(), bytes, 0);
   page[kReservedBytesOffset] = kPageChecksumBytes;
-  file->checked = code == SQLITE_OK && Matches(page.data(), bytes, 0);
+  file->checked = code == SQLITE_OK && PageMatches(page.data(), bytes, 0);
+  return code;
+}
+
+// Empty: a new file.
+int ReadFirstPage(File* main, std::vector<unsigned char>* page) {
+  sqlite3_int64 size = 0;
+  const sqlite3_io_methods* methods = main->below->pMethods;
+  if (const int code = methods->xFileSize(main->below, &size); code != SQLITE_OK) return code;
+  page->clear();
+  if (size < kDatabaseHeaderBytes) return SQLITE_OK;
+  page->resize(kDatabaseHeaderBytes);
+  int code = methods->xRead(main->below, page->data(), kDatabaseHeaderBytes, 0);
+  if (code != SQLITE_OK) return code;
+  const int bytes = PageBytesOf(page->data());
+  if (bytes == 0 || size < bytes) return SQLITE_IOERR_DATA;
+  page->resize(static_cast<size_t>(bytes));
+  return methods->xRead(main->below, page->data(), bytes, 0);
+}
+
+// Durable once it returns. No other connection writes the file meanwhile: a writer that has synced
+// the log, or the connection that has moved all of it, calls it.
+int WriteLogFlag(File* main, bool flag) {
+  std::vector<unsigned char> page;
+  int code = ReadFirstPage(main, &page);
+  if (code != SQLITE_OK || page.empty()) return code;
+  const auto bytes = static_cast<int>(page.size());
+  const std::optional<bool> found = ReadLogFlag(page.data(), bytes);
+  if (!found) return SQLITE_IOERR_DATA;
+  const sqlite3_io_methods* methods = main->below->pMethods;
+  if (*found != flag) {
+    const unsigned char last = WithLogFlag(page.back());
+    code = CallNeedingSpace([&] { return methods->xWrite(main->below, &last, 1, bytes - 1); });
+    if (code != SQLITE_OK) return code;
+  }
+  code = CallNeedingSpace([&] { return methods->xSync(main->below, SQLITE_SYNC_NORMAL); });
+  if (code == SQLITE_OK) main->log_flag = flag;
   return code;
 }
 
@@ -111,8 +123,7 @@ bool MatchesLog(sqlite3_file* file, const unsigned char* page, int bytes, sqlite
 
 // Whether the access is to the page of a frame, not to a header or a whole frame.
 bool IsLogPage(int bytes, sqlite3_int64 offset) {
-  return bytes >= kSmallestPage && (bytes & (bytes - 1)) == 0 &&
-         offset >= kWalHeaderBytes + kFrameHeaderBytes;
+  return IsPage(bytes, 0) && offset >= kWalHeaderBytes + kFrameHeaderBytes;
 }
 
 int Close(sqlite3_file* file) {
@@ -130,7 +141,8 @@ int Read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
     return MatchesLog(file, page, bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
   }
   if (code != SQLITE_OK || !Of(file)->checked || !IsPage(bytes, offset)) return code;
-  return Matches(static_cast<unsigned char*>(out), bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
+  return PageMatches(static_cast<unsigned char*>(out), bytes, offset) ? SQLITE_OK
+                                                                      : SQLITE_IOERR_DATA;
 }
 
 // A page written without its frame header replaces one that the transaction wrote before.
@@ -151,8 +163,9 @@ int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 off
   thread_local std::vector<unsigned char> page;
   const auto* in = static_cast<const unsigned char*>(bytes_in);
   page.assign(in, in + bytes);
-  const Checksum checksum = ChecksumOf(page.data(), bytes, offset);
+  const PageChecksum checksum = ChecksumOfPage(page.data(), bytes, offset);
   std::copy(checksum.begin(), checksum.end(), page.end() - kPageChecksumBytes);
+  if (offset == 0 && Of(file)->log_flag) page.back() = WithLogFlag(page.back());
   return CallNeedingSpace([&] { return methods->xWrite(Below(file), page.data(), bytes, offset); });
 }
 
@@ -162,7 +175,11 @@ int Truncate(sqlite3_file* file, sqlite3_int64 size) {
 }
 int Sync(sqlite3_file* file, int flags) {
   Of(file)->unsettled_from = kNoOffset;
-  return CallNeedingSpace([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
+  const int code =
+      CallNeedingSpace([&] { return Below(file)->pMethods->xSync(Below(file), flags); });
+  File* main = Of(file)->main;
+  if (code != SQLITE_OK || main == nullptr || !main->uses_log_flag || main->log_flag) return code;
+  return WriteLogFlag(main, true);
 }
 int ShmMap(sqlite3_file* file, int page, int size, int extend, void volatile** memory) {
   return CallNeedingSpace(
@@ -210,9 +227,17 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   auto* below = static_cast<sqlite3_file*>(sqlite3_malloc(vfs->szOsFile));
   if (below == nullptr) return SQLITE_NOMEM;
   std::memset(below, 0, static_cast<size_t>(vfs->szOsFile));
-  File* file = new (handle) File{
-      {nullptr}, below, (flags & SQLITE_OPEN_MAIN_DB) != 0, false, (flags & SQLITE_OPEN_WAL) != 0,
-      kNoOffset, 0};
+  const bool log = (flags & SQLITE_OPEN_WAL) != 0;
+  File* file = new (handle) File{.handle = {nullptr},
+                                 .below = below,
+                                 .database = (flags & SQLITE_OPEN_MAIN_DB) != 0,
+                                 .checked = false,
+                                 .log = log,
+                                 .unsettled_from = kNoOffset,
+                                 .frame_header = 0,
+                                 .main = log ? Of(sqlite3_database_file_object(name)) : nullptr,
+                                 .uses_log_flag = false,
+                                 .log_flag = false};
   int code = CallNeedingSpace([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
   if (code == SQLITE_OK && file->database) code = DetectChecksums(file);
   if (code == SQLITE_OK) {
@@ -224,7 +249,31 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   return code;
 }
 
+File* MainFileOf(sqlite3* database) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(database, nullptr, SQLITE_FCNTL_FILE_POINTER, &file);
+  return Of(file);
+}
+
 }  // namespace
+
+void UseLogFlag(sqlite3* database) {
+  File* main = MainFileOf(database);
+  if (!main->checked) return;
+  std::vector<unsigned char> page;
+  const int code = ReadFirstPage(main, &page);
+  // A power loss may have left parts of the first page, whose whole is then in the log: the
+  // checkpoint that mends it writes the flag.
+  main->log_flag =
+      code != SQLITE_OK ||
+      (!page.empty() && ReadLogFlag(page.data(), static_cast<int>(page.size())).value_or(true));
+  main->uses_log_flag = true;
+}
+
+int ClearLogFlag(sqlite3* database) {
+  File* main = MainFileOf(database);
+  return main->uses_log_flag && main->log_flag ? WriteLogFlag(main, false) : SQLITE_OK;
+}
 
 const char* ChecksumVfsName() {
   static sqlite3_vfs* const vfs = [] {

@@ -1,14 +1,11 @@
-// A SQLite VFS that appends a checksum to each page and verifies it on every read. SQLite itself
-// only detects damage to its structure.
+// A SQLite VFS that appends a checksum to each page (page_checksum.h) and verifies it on every
+// read. SQLite itself only detects damage to its structure.
 #ifndef PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_
 #define PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_
 
-namespace privatemail::sqlite {
+#include <sqlite3.h>
 
-// Bytes to reserve at the end of each page (SQLITE_FCNTL_RESERVE_BYTES) before the first table of a
-// new file is created. They hold the first 8 bytes of SHA-256 over the rest of the page, XORed with
-// the page number (from 0, 64 bits, big endian), so that a misplaced page does not match.
-inline constexpr int kPageChecksumBytes = 8;
+namespace privatemail::sqlite {
 
 // Registers the VFS on top of the default one and returns its name for sqlite3_open_v2.
 // - A page that does not match fails the statement with SQLITE_IOERR_DATA. In the write-ahead log
@@ -17,6 +14,14 @@ inline constexpr int kPageChecksumBytes = 8;
 // - SQLITE_FULL is also returned for quotas and file size limits, which the default VFS reports as
 //   I/O errors.
 const char* ChecksumVfsName();
+
+// The log flag of a database of this VFS, which lets it remember its log; see wal_mark.h for what
+// it detects and why it never raises a false alarm.
+// UseLogFlag: from now on this connection sets the flag, and syncs it, after the first sync of the
+// log. No other connection may write.
+void UseLogFlag(sqlite3* database);
+// Call after the whole log was moved into the file and before the log is emptied.
+int ClearLogFlag(sqlite3* database);
 
 }  // namespace privatemail::sqlite
 

@@ -6,6 +6,7 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/checksum_vfs.h"
+#include "common/sqlite/page_checksum.h"
 #include "common/sqlite/wal_mark.h"
 
 namespace privatemail::sqlite {
@@ -17,6 +18,14 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenReadOnly(const std::string& path) {
   PM_ASSIGN_OR_RETURN(auto database, OpenWith(path, SQLITE_OPEN_READWRITE));
   PM_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = 1; BEGIN"));
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenWithoutSpace(const std::string& path) {
+  PM_ASSIGN_OR_RETURN(auto database, OpenWith(path, SQLITE_OPEN_READWRITE));
+  // The mark still covers the log, which must stay.
+  sqlite3_db_config(database->handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  PM_RETURN_IF_ERROR(database->Execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = 1"));
   return database;
 }
 
@@ -73,6 +82,7 @@ absl::Status Database::ErrorOf(int code) const { return OperatorOnlyError(Descri
 
 void Database::EnableWalMark() {
   sqlite3_wal_hook(handle_.get(), OnCommit, this);
+  UseLogFlag(handle_.get());
   // The last connection must not remove a log that the mark still covers.
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
@@ -113,6 +123,7 @@ absl::Status Database::CheckpointLog() {
   PM_ASSIGN_OR_RETURN(const bool complete, Checkpoint(SQLITE_CHECKPOINT_FULL));
   if (!complete) return absl::OkStatus();
   PM_RETURN_IF_ERROR(WalMark(path_).Clear());
+  if (const int code = ClearLogFlag(handle_.get()); code != SQLITE_OK) return ErrorOf(code);
   return Checkpoint(SQLITE_CHECKPOINT_TRUNCATE).status();
 }
 

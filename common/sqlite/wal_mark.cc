@@ -8,11 +8,14 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "common/sqlite/page_checksum.h"
 #include "common/sqlite/wal_frames.h"
 
 namespace privatemail::sqlite {
@@ -52,7 +55,7 @@ Claim Decode(const Bytes& bytes) {
   return claim;
 }
 
-// A log or mark file, open for reading.
+// A log, mark or database file, open for reading.
 class WalFile {
  public:
   explicit WalFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -70,6 +73,17 @@ class WalFile {
  private:
   const int file_;
 };
+
+// Whether the first page of a database has the log flag.
+bool HasLogFlag(const std::string& path) {
+  const WalFile file(path);
+  std::vector<unsigned char> page(kDatabaseHeaderBytes);
+  if (!file.exists() || !file(0, kDatabaseHeaderBytes, page.data())) return false;
+  const int bytes = PageBytesOf(page.data());
+  if (bytes == 0 || page[kReservedBytesOffset] != kPageChecksumBytes) return false;
+  page.resize(static_cast<size_t>(bytes));
+  return file(0, bytes, page.data()) && ReadLogFlag(page.data(), bytes).value_or(false);
+}
 
 std::string WalPath(const std::string& database) { return database + "-wal"; }
 
@@ -99,11 +113,11 @@ void WalMark::Set(int64_t frames) const {
 absl::Status WalMark::Clear() const {
   const int error = Write(path_, Claim(), /*sync=*/true);
   if (error == 0) return absl::OkStatus();
-  return OperatorOnlyError(
-      absl::ErrnoToStatus(error, absl::StrCat("cannot write ", path_, "-mark")));
+  return OperatorOnlyError(absl::ErrnoToStatus(error == EFBIG ? ENOSPC : error,
+                                               absl::StrCat("cannot write ", path_, "-mark")));
 }
 
-absl::Status WalMark::Check() const {
+absl::Status WalMark::CheckMark() const {
   const WalFile mark(path_ + "-mark");
   Bytes bytes;
   if (!mark.exists() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
@@ -126,6 +140,23 @@ absl::Status WalMark::Check() const {
   return OperatorOnlyError(absl::DataLossError(
       absl::StrCat("database file ", WalPath(path_), " is damaged (it holds less than the ",
                    claim.frames, " frames that were synced): restore it from a backup")));
+}
+
+absl::Status WalMark::CheckLogFlag() const {
+  const WalFile log(WalPath(path_));
+  unsigned char first;
+  if (log.exists() && log(0, 1, &first)) return absl::OkStatus();
+  if (!HasLogFlag(path_)) return absl::OkStatus();
+  return OperatorOnlyError(absl::DataLossError(absl::StrCat(
+      "database file ", WalPath(path_), log.exists() ? " is empty" : " is not there", ", but ",
+      path_,
+      " notes that it needs its log: only a part was copied, or another program has opened "
+      "the database for writing; put the log back, or restore from a backup")));
+}
+
+absl::Status WalMark::Check() const {
+  PM_RETURN_IF_ERROR(CheckMark());
+  return CheckLogFlag();
 }
 
 }  // namespace privatemail::sqlite

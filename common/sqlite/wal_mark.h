@@ -1,4 +1,4 @@
-// A durable record of how much of a write-ahead log was synced.
+// Durable records of a write-ahead log: how much of it was synced, and that there is one.
 #ifndef PRIVATEMAIL_COMMON_SQLITE_WAL_MARK_H_
 #define PRIVATEMAIL_COMMON_SQLITE_WAL_MARK_H_
 
@@ -17,7 +17,19 @@ namespace privatemail::sqlite {
 // - After a power failure the mark may be an older one of the same log, which claims less. It is
 //   never one of an earlier log: before a log restarts, its pages are in the database and an empty
 //   mark is synced (Clear).
-// A damaged or missing mark claims nothing.
+// A damaged or missing mark claims nothing. So that the log cannot vanish together with its mark,
+// the database file has a log flag (page_checksum.h): if it is set, a log that is not empty must
+// exist. No power loss or kill between two of these steps breaks that:
+//   1. The log with its header, and its name, are synced (by SQLite, in the first commit).
+//   2. The flag is set and synced; only then is the commit acknowledged.
+//   3. A checkpoint moves the whole log into the file and syncs it.
+//   4. The flag is cleared and synced.
+//   5. The log is emptied.
+// - Never a false alarm: the flag is only on disk between 1 and 5, when the log is there.
+// - Never a hidden loss: without the flag no commit of the log was acknowledged, or all are moved.
+// - A first page that a power loss left in parts matches with the flag neither set nor cleared. Its
+//   whole is in the log; without the log, reading it is DATA_LOSS.
+// A log that restarts in place keeps the flag. A database without page checksums has no flag.
 class WalMark {
  public:
   explicit WalMark(std::string database_path) : path_(std::move(database_path)) {}
@@ -34,6 +46,9 @@ class WalMark {
   absl::Status Check() const;
 
  private:
+  absl::Status CheckMark() const;
+  absl::Status CheckLogFlag() const;
+
   const std::string path_;
 };
 

@@ -1,17 +1,20 @@
 // Damage to a write-ahead log, in use and after its program was killed.
 #include "common/sqlite/wal_mark.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/operator_only_error.h"
+#include "common/sqlite/page_checksum.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -149,6 +152,92 @@ TEST_F(Wal, MissingLogIsDetected) {
   auto again = Start(path_);
   ASSERT_THAT(again, IsOk());
   EXPECT_EQ(*ReadAll(again->get()), expected_);
+}
+
+// Copies the database without its log and its mark, and opens it like a daemon.
+class WalWithoutMark : public Wal {
+ protected:
+  absl::Status StartWithoutLogAndMark() {
+    const std::string copy = folder_ / "copy";
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    for (const char* suffix : {"-wal", "-mark", "-shm"}) std::filesystem::remove(copy + suffix);
+    return Start(copy).status();
+  }
+};
+
+TEST_F(WalWithoutMark, MissingLogIsDetected) {
+  const std::string copy = folder_ / "copy";
+  const absl::Status started = StartWithoutLogAndMark();
+  EXPECT_THAT(started, FailsWith(kDataLoss, "file " + copy + "-wal is not there, but " + copy));
+  EXPECT_THAT(started, FailsWith(kDataLoss, "restore from a backup"));
+  EXPECT_TRUE(IsOperatorOnlyError(started));
+  std::ofstream(copy + "-wal").close();
+  EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is empty"));
+  std::filesystem::copy_file(path_ + "-wal", copy + "-wal",
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto started_with_log = Start(copy);
+  ASSERT_THAT(started_with_log, IsOk());
+  EXPECT_EQ(*ReadAll(started_with_log->get()), expected_);
+  // Nothing is in the log once it was moved.
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
+  EXPECT_THAT(StartWithoutLogAndMark(), IsOk());
+  Put(1, 77);
+  EXPECT_THAT(StartWithoutLogAndMark(), FailsWith(kDataLoss, "-wal is not there"));
+}
+
+// The first page is written by checkpoints that do not empty the log.
+TEST_F(WalWithoutMark, RestartedLogIsMissed) {
+  for (int round = 0; round < 20; ++round) {
+    for (int row = 0; row < 40; ++row) Put(100 * round + row, 3000);
+    EXPECT_THAT(StartWithoutLogAndMark(), FailsWith(kDataLoss, "-wal is not there"));
+  }
+}
+
+// Then the log goes on instead of restarting.
+TEST_F(WalWithoutMark, LogThatAReaderHoldsIsMissed) {
+  ASSERT_OK_AND_ASSIGN(const auto reader, Database::OpenReadOnly(path_));
+  ASSERT_OK_AND_ASSIGN(const std::string before, ReadAll(reader.get()));
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
+  EXPECT_THAT(StartWithoutLogAndMark(), IsOk());
+  Put(1, 77);
+  EXPECT_THAT(StartWithoutLogAndMark(), FailsWith(kDataLoss, "-wal is not there"));
+  EXPECT_EQ(*ReadAll(reader.get()), before);
+}
+
+TEST_F(WalWithoutMark, DatabaseOfEarlierVersionOpens) {
+  const std::string copy = folder_ / "copy";
+  ASSERT_THAT(database_->CheckpointLog(), IsOk());
+  std::filesystem::copy_file(path_, copy);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto earlier, Database::Open(copy));  // without EnableWalMark
+    ASSERT_THAT(earlier->Execute("DELETE FROM t WHERE a > 20"), IsOk());
+    expected_ = *ReadAll(earlier.get());
+    std::filesystem::copy_file(copy, path_ + "-killed");
+    std::filesystem::copy_file(copy + "-wal", path_ + "-killed-wal");
+  }
+  for (const std::string& path : {copy, path_ + "-killed"}) {
+    ASSERT_OK_AND_ASSIGN(const auto database, Start(path));
+    EXPECT_EQ(*ReadAll(database.get()), expected_);
+  }
+}
+
+TEST(LogFlag, DiffersFromEveryFlippedBit) {
+  std::mt19937 random(1);
+  std::vector<unsigned char> page(512);
+  for (unsigned char& byte : page) byte = static_cast<unsigned char>(random());
+  const PageChecksum checksum = ChecksumOfPage(page.data(), 512, 0);
+  std::copy(checksum.begin(), checksum.end(), page.end() - kPageChecksumBytes);
+  for (const bool flag : {false, true}) {
+    if (flag) page.back() = WithLogFlag(page.back());
+    EXPECT_EQ(ReadLogFlag(page.data(), 512), flag);
+    for (size_t bit = 0; bit < 8 * page.size(); ++bit) {
+      page[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+      EXPECT_EQ(ReadLogFlag(page.data(), 512), std::nullopt) << bit;
+      EXPECT_FALSE(PageMatches(page.data(), 512, 0));
+      page[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+    }
+  }
+  EXPECT_FALSE(PageMatches(page.data(), 512, 512)) << "only the first page has the flag";
 }
 
 TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -294,6 +295,35 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
   }
   tally.Print("in a row");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+}
+
+// Whoever removes the log together with its mark after a cut gets DATA_LOSS if anything
+// acknowledged was in it.
+TEST(StorePowerLoss, RemovedLogAndMarkLoseNothingUnnoticed) {
+  const Story story;
+  int64_t noticed = 0;
+  for (const Unsynced unsynced : {Unsynced::kKept, Unsynced::kLost, Unsynced::kHalf}) {
+    PowerCut cut = {.unsynced = unsynced};
+    for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
+      const TemporaryFolder folder;
+      Stamps stamps;
+      const ProcessRun first = RunUntilPowerCut(
+          folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+      for (const char* suffix : {"-wal", "-mark", "-shm"}) {
+        std::filesystem::remove(folder / (std::string("privatemail.sqlite") + suffix));
+      }
+      const ProcessRun second =
+          RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                           [&](ProcessRun& life) { story.Look(life, folder.path()); });
+      if (second.status_code == static_cast<int>(absl::StatusCode::kDataLoss)) {
+        ++noticed;
+      } else {
+        ASSERT_EQ(FaultOf(first, second), "") << "before call " << cut.before_call;
+      }
+      if (first.calls < cut.before_call) break;
+    }
+  }
+  EXPECT_GT(noticed, 100);
 }
 
 // Control: a disk that ignores syncs loses changes.
