@@ -156,8 +156,13 @@ absl::Status Health(Context& context, const std::string& collection) {
     context.exit_code = kExitUsage;
     return absl::OkStatus();
   }
+  PM_ASSIGN_OR_RETURN(const bool read_only, transport->IsReadOnly());
   PM_ASSIGN_OR_RETURN(const bool serving, transport->IsServing(collection));
-  if (serving) return Finish(context, Result{{{"status", "SERVING"}}, "SERVING\n"});
+  if (serving) {
+    return Finish(context,
+                  Result{{{"status", "SERVING"}, {"read_only", read_only}},
+                         read_only ? "SERVING, read-only: its disk is full\n" : "SERVING\n"});
+  }
   return absl::UnavailableError(
       collection.empty()
           ? "the server is not serving: it is ending"

@@ -15,9 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
+#include "common/rpc/validity.h"
 
 namespace privatemail::client {
 namespace {
@@ -187,6 +189,21 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
   if (options.key_file.empty()) return tls;
   PM_ASSIGN_OR_RETURN(const std::string key, ReadKey(options.key_file));
   return grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(key));
+}
+
+std::string DescribeAuthorityDates(const ConnectionOptions& options) {
+  const absl::StatusOr<std::string> pem = ReadFile("--ca", options.ca_file);
+  if (!pem.ok()) return "";
+  const auto authorities = ParseCertificates("--ca", *pem);
+  if (!authorities.ok()) return "";
+  const absl::Time now = absl::Now();
+  Validity validity;
+  for (const Certificate& one : *authorities) {
+    validity = Validity();
+    if (!Narrow("--ca", one.get(), &validity).ok() || validity.Holds(now)) return "";
+  }
+  return DescribeInvalidity(absl::StrCat("--ca ", options.ca_file), validity, now,
+                            "ask the server's operator for a new one");
 }
 
 }  // namespace privatemail::client

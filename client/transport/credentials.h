@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +23,10 @@ inline constexpr absl::string_view kTrustNames = ", but --trust names ";
 // given; or plaintext. Errors: see Transport::Create.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options);
+
+// Why --ca trusts no certificate by this machine's clock, and what to do; empty: some are valid
+// now.
+std::string DescribeAuthorityDates(const ConnectionOptions& options);
 
 }  // namespace privatemail::client
 

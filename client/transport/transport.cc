@@ -95,8 +95,13 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     return mismatch;
   }
   if (says("certificate verify failed")) {
-    return "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
-           "printed, or --ca";
+    const std::string dates = DescribeAuthorityDates(options);
+    if (!dates.empty()) return dates;
+    return absl::StrCat(
+        "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
+        "printed, or --ca; or it is not valid at this time: set this machine's clock (",
+        absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
+        ") if it is wrong, or have the certificate renewed");
   }
   if (says("connection refused")) {
     return absl::StrCat("connection refused: is privatemaild running?",
@@ -385,15 +390,26 @@ absl::StatusOr<v1::RevokeKeyResponse> Transport::RevokeKey(const std::string& id
                                           MethodOf<v1::KeysService>("RevokeKey"), request);
 }
 
-absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
+absl::StatusOr<bool> Transport::CheckHealth(const std::string& service) const {
   using grpc::health::v1::HealthCheckResponse;
   grpc::health::v1::HealthCheckRequest request;
-  if (!collection.empty()) request.set_service("privatemail.collection." + collection);
+  request.set_service(service);
   PM_ASSIGN_OR_RETURN(
       const HealthCheckResponse response,
       CallUnary<HealthCheckResponse>(options_, channel_,
                                      MethodOf<grpc::health::v1::Health>("Check"), request));
   return response.status() == HealthCheckResponse::SERVING;
+}
+
+absl::StatusOr<bool> Transport::IsServing(const std::string& collection) const {
+  return CheckHealth(collection.empty() ? "" : "privatemail.collection." + collection);
+}
+
+absl::StatusOr<bool> Transport::IsReadOnly() const {
+  const absl::StatusOr<bool> writable = CheckHealth("privatemail.writes");
+  if (absl::IsNotFound(writable.status())) return false;
+  PM_RETURN_IF_ERROR(writable.status());
+  return !*writable;
 }
 
 }  // namespace privatemail::client

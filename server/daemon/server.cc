@@ -190,6 +190,15 @@ void LogRefresh(const absl::Status& status) {
   }
 }
 
+void LogReadOnly(const absl::Status& status) {
+  if (status.ok()) {
+    Log(LogLevel::kInfo, "there is space again: the store takes writes");
+  } else {
+    Log(LogLevel::kError,
+        absl::StrCat("read-only until there is space, searches are served: ", status.message()));
+  }
+}
+
 }  // namespace
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
@@ -214,7 +223,8 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
-      builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()) {
+      builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()),
+      recovery_(parts_.catalog.get(), LogReadOnly) {
   if (parts_.tls != nullptr) metrics_.SetCertificateExpiry(parts_.tls->identity().not_after);
 }
 

@@ -24,6 +24,7 @@
 #include "server/daemon/unauthenticated_connections.h"
 #include "server/engine/catalog.h"
 #include "server/engine/rebuild_scheduler.h"
+#include "server/engine/write_recovery.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
 #include "server/services/health_service.h"
@@ -106,7 +107,8 @@ class DaemonServer {
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;
-  RebuildScheduler builds_;                                // reports to the members above
+  RebuildScheduler builds_;  // reports to the members above
+  WriteRecovery recovery_;
   std::unique_ptr<UnauthenticatedConnections> strangers_;  // null: keys are off
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;

@@ -198,6 +198,7 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
 
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
                                               int64_t memory, LabelCheck label_check) {
+  if (store_->read_only()) PM_RETURN_IF_ERROR(store_->TryWritable());  // before the long work
   PM_ASSIGN_OR_RETURN(const CollectionRegistry::EntryPtr entry, registry_.BeginBuild(name));
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.

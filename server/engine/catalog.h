@@ -52,6 +52,10 @@ class Catalog {
   void SetOptions(const CatalogOptions& options) { registry_.SetOptions(options); }
   const std::string& directory() const { return directory_; }
 
+  // As in Store.
+  bool read_only() const { return store_->read_only(); }
+  absl::Status TryWritable() { return store_->TryWritable(); }
+
   // NOT_FOUND.
   absl::StatusOr<CollectionView> Find(absl::string_view name) const { return registry_.Find(name); }
   std::vector<CollectionView> List() const { return registry_.List(); }  // by name

@@ -18,6 +18,7 @@ namespace privatemail::server {
 // Answers Check by service name; Watch is UNIMPLEMENTED. Replaces gRPC's own health service, which
 // knows no keys. Thread-safe.
 //   ""                             needs no key. SERVING until Drain.
+//   "privatemail.writes"           needs no key. NOT_SERVING while the store is read-only.
 //   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
 //                                  exists. SERVING once it is built. UNAUTHENTICATED,
 //                                  PERMISSION_DENIED, NOT_FOUND: no such collection.
@@ -50,10 +51,12 @@ class HealthService final : public RawService<grpc::health::v1::Health::Service,
  private:
   absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const {
     if (service.empty()) return !draining_;
+    if (service == "privatemail.writes") return !draining_ && !catalog_->read_only();
     absl::string_view collection = service;
     if (!absl::ConsumePrefix(&collection, "privatemail.collection.")) {
       return absl::NotFoundError(
-          absl::StrCat("service must be '' or 'privatemail.collection.NAME', but is '",
+          absl::StrCat("service must be '', 'privatemail.writes' or 'privatemail.collection.NAME', "
+                       "but is '",
                        absl::CHexEscape(service.substr(0, 64)), "'"));
     }
     PM_RETURN_IF_ERROR(call->CheckCollectionAccess(collection));

@@ -176,6 +176,9 @@ std::string Metrics::Text() const {
   families.push_back(SingleValue("privatemail_requests_queued", "Waiting calls.",
                                  prometheus::MetricType::Gauge,
                                  static_cast<double>(admission_->waiting())));
+  families.push_back(SingleValue("privatemail_read_only",
+                                 "1 while writes are refused since a start on a full disk.",
+                                 prometheus::MetricType::Gauge, catalog_->read_only() ? 1 : 0));
   AddCollections(catalog_->List(), &families);
   {
     const std::lock_guard<std::mutex> guard(builds_mutex_);

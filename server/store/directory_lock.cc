@@ -45,6 +45,15 @@ std::string HolderOf(int file) {
   return size > 0 ? std::string(absl::StripSuffix(text, "\n")) : "unknown";
 }
 
+// On a full disk the holder stays unnamed: its lock holds all the same. In place, because another
+// file could take the space of a shortened one.
+void NameHolder(int file) {
+  const std::string pid = absl::StrCat(::getpid(), "\n");
+  const auto size = static_cast<off_t>(pid.size());
+  const bool written = ::pwrite(file, pid.data(), pid.size(), 0) == size;
+  (void)!::ftruncate(file, written ? size : 0);
+}
+
 }  // namespace
 
 absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& directory) {
@@ -61,11 +70,7 @@ absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& director
     return absl::FailedPreconditionError(absl::StrCat(
         "data directory ", directory, " is locked by another daemon (pid ", HolderOf(file), ")"));
   }
-  const std::string pid = absl::StrCat(::getpid(), "\n");
-  if (::ftruncate(file, 0) != 0 ||
-      ::pwrite(file, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return Failed("write lock file", path, errno);
-  }
+  NameHolder(file);
   return lock;
 }
 

@@ -9,8 +9,9 @@
 
 namespace privatemail::server {
 
-// An flock on a directory and its file `privatemail.lock`, which names the holder; the kernel
-// releases it when the process ends. Move-only; released on destruction.
+// An flock on a directory and its file `privatemail.lock`, which names the holder if the disk has
+// space; the kernel releases it when the process ends. The same for every kind of store. Move-only;
+// released on destruction.
 class DirectoryLock {
  public:
   // Creates the directory, mode 0700, if there is none. FAILED_PRECONDITION: "data directory D is

@@ -41,6 +41,12 @@ class Store {
  public:
   virtual ~Store() = default;
 
+  // Whether every write is refused with RESOURCE_EXHAUSTED, because the disk was full when the
+  // store was opened. Never blocks.
+  virtual bool read_only() const { return false; }
+  // Ends that state if there is space now; otherwise the reason. OK: writes are taken.
+  virtual absl::Status TryWritable() { return absl::OkStatus(); }
+
   // By name. Checks the anchors against their digest.
   virtual absl::StatusOr<std::vector<StoredCollection>> LoadCollections() = 0;
   // NOT_FOUND.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/daemon/http_client.h"
 
 namespace privatemail::e2e {
@@ -293,6 +295,94 @@ TEST_F(FullDiskMessage, BuilderSeesNoPathOfAnUnnamedFile) {
   EXPECT_EQ(FullDisksCounted(), 1);
   LiftLimit();
   EXPECT_THAT(Log(), HasSubstr("ERROR cannot write the file in data_dir for the features"));
+}
+
+// Started after a kill, when there is no space for anything.
+class FullDiskAtStart : public FullDisk {
+ protected:
+  // Standard output takes the log as well: a pipe, to which the limit does not apply.
+  void StartDaemonOnFullDisk() {
+    const std::string limited = folder_.Write(
+        "limited.sh", "#!/bin/sh\nulimit -S -f 0\nexec " PRIVATEMAILD " \"$@\" 2>&1\n");
+    ASSERT_EQ(::chmod(limited.c_str(), 0700), 0);
+    daemon_ = std::make_unique<Daemon>(
+        folder_ / "data", std::vector<std::string>{"--insecure", "--http", "127.0.0.1:0"},
+        "127.0.0.1:0", limited);
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().out;
+    user_.flags = {"--server", daemon_->address(), "--insecure"};
+  }
+
+  void Kill() {
+    daemon_->program().Signal(SIGKILL);
+    daemon_->program().Wait();
+  }
+
+  std::string ReadOnlyMetric() const {
+    const std::string metrics = privatemail::testing::HttpGet(daemon_->http(), "/metrics");
+    const size_t at = metrics.find("\nprivatemail_read_only ");
+    return at == std::string::npos ? "none" : metrics.substr(at + 23, 1);
+  }
+};
+
+TEST_F(FullDiskAtStart, DaemonIsReadOnlyUntilThereIsSpace) {
+  StartDaemon();
+  CreateCollection();
+  Fill();
+  Writer writer("a", "things", 1);
+  ASSERT_THAT(writer.Write(Connect(), 10), IsOk());
+  ASSERT_THAT(BuildStatus(), IsOk());
+  ASSERT_THAT(writer.Write(Connect(), 10), IsOk());
+  for (int round = 0; round < 2; ++round) {
+    SCOPED_TRACE(round);
+    Kill();
+    ASSERT_NO_FATAL_FAILURE(StartDaemonOnFullDisk());
+    EXPECT_THAT(Search(), IsOk());
+    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+    const Outcome health = Run({"health", "--collection", "things"});
+    EXPECT_EQ(health.exit_code, 0);
+    EXPECT_EQ(health.out, "SERVING, read-only: its disk is full\n");
+    EXPECT_EQ(Answer({"health"})["read_only"], true);
+    EXPECT_EQ(ReadOnlyMetric(), "1");
+    const auto refused =
+        FailsWith(kExhausted,
+                  "the store is read-only until there is space: no space left for database file " +
+                      (folder_ / "data/privatemail.sqlite"));
+    EXPECT_THAT(writer.WriteUntilFailure(Connect()), refused);
+    EXPECT_THAT(BuildStatus(), FailsWith(kExhausted, "no space left for database file "));
+    EXPECT_THAT(Connect().DeleteCollection("things"), refused);
+    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+    LiftLimit();
+    EXPECT_TRUE(WaitUntil([&] { return ReadOnlyMetric() == "0"; }));
+    EXPECT_EQ(Run({"health"}).out, "SERVING\n");
+    EXPECT_THAT(writer.Write(Connect(), 10), IsOk());
+    EXPECT_THAT(BuildStatus(), IsOk());
+    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+  }
+  daemon_->program().Signal(SIGTERM);
+  const Outcome ended = daemon_->program().Wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("ERROR read-only until there is space, searches are served: no "
+                                   "space left for database file"));
+  EXPECT_THAT(ended.out, HasSubstr("INFO there is space again: the store takes writes"));
+  StartDaemon();
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
+}
+
+// A read-only daemon that ends, or is killed, has changed nothing.
+TEST_F(FullDiskAtStart, EndOfAReadOnlyDaemonLosesNothing) {
+  StartDaemon();
+  CreateCollection();
+  Writer writer("a", "things", 1);
+  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
+  Kill();
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    ASSERT_NO_FATAL_FAILURE(StartDaemonOnFullDisk());
+    EXPECT_EQ(ReadOnlyMetric(), "1");
+    daemon_->program().Signal(signal);
+    daemon_->program().Wait();
+  }
+  StartDaemon();
+  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
 }
 
 // A failed first start leaves nothing that hinders the next one.

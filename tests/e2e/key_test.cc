@@ -122,7 +122,7 @@ TEST_F(Keys, CallWithoutKeyNamesTheMissingFlag) {
 }
 
 TEST_F(Keys, HealthOfACollectionRequiresAKey) {
-  EXPECT_EQ(Run({"health", "--json"}).json(), (json{{"status", "SERVING"}}));
+  EXPECT_EQ(Run({"health", "--json"}).json(), (json{{"status", "SERVING"}, {"read_only", false}}));
   const json nameless = Run({"health", "--collection", "things", "--json"}).json()["error"];
   EXPECT_EQ(nameless["code"], "UNAUTHENTICATED");
   EXPECT_EQ(Admin({"health", "--collection", "things"}).json()["error"]["code"], "NOT_FOUND");

@@ -122,10 +122,15 @@ class Transport {
 
   // grpc.health.v1 of the server, or of the collection if one is named.
   absl::StatusOr<bool> IsServing(const std::string& collection) const;
+  // Whether the server refuses writes for want of disk space. False for servers that cannot tell.
+  absl::StatusOr<bool> IsReadOnly() const;
 
  private:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
       : options_(std::move(options)), channel_(std::move(channel)) {}
+
+  // Whether grpc.health.v1 answers SERVING for the service.
+  absl::StatusOr<bool> CheckHealth(const std::string& service) const;
 
   ConnectionOptions options_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -90,16 +90,24 @@ constexpr const char* kMigrations[] = {
 
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 
-}  // namespace
-
-absl::Status PrepareSchema(sqlite::Database* database) {
+absl::StatusOr<int64_t> SchemaVersionOf(sqlite::Database* database) {
   PM_ASSIGN_OR_RETURN(const std::string text, database->Query("PRAGMA user_version"));
   int64_t version = 0;
-  if (!absl::SimpleAtoi(text, &version) || version < 0 || version > kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database file ", database->path(), " has schema version ", text,
-                     ", this program knows versions up to ", kSchemaVersion));
-  }
+  if (absl::SimpleAtoi(text, &version) && version >= 0 && version <= kSchemaVersion) return version;
+  return absl::FailedPreconditionError(
+      absl::StrCat("database file ", database->path(), " has schema version ", text,
+                   ", this program knows versions up to ", kSchemaVersion));
+}
+
+}  // namespace
+
+absl::StatusOr<bool> HasCurrentSchema(sqlite::Database* database) {
+  PM_ASSIGN_OR_RETURN(const int64_t version, SchemaVersionOf(database));
+  return version == kSchemaVersion;
+}
+
+absl::Status PrepareSchema(sqlite::Database* database) {
+  PM_ASSIGN_OR_RETURN(const int64_t version, SchemaVersionOf(database));
   PM_ASSIGN_OR_RETURN(const std::string mode, database->Query("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return absl::FailedPreconditionError(

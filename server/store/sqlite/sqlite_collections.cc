@@ -82,7 +82,7 @@ absl::Status InsertItems(Database* database, int64_t key, const Gallery& part, u
 
 absl::Status SqliteStore::Create(const StoredCollection& collection) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_RETURN_IF_ERROR(Insert(database_.get(), collection, std::nullopt, 0, 0));
   return transaction.Commit();
 }
@@ -99,7 +99,7 @@ absl::Status SqliteStore::ImportParts(const StoredCollection& collection, Galler
 
 absl::StatusOr<int64_t> SqliteStore::ReserveKey(const StoredCollection& collection) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_RETURN_IF_ERROR(Insert(database_.get(), collection, std::nullopt, 0, 0));
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(collection.parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement remove,
@@ -114,13 +114,13 @@ absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collec
   uint64_t version = collection.latest_version;
   PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
     const std::lock_guard<std::mutex> guard(mutex_);
-    PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+    PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
     PM_RETURN_IF_ERROR(InsertItems(database_.get(), key, part, version));
     version += part.ids.size();
     return transaction.Commit();
   }));
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_RETURN_IF_ERROR(Insert(database_.get(), collection, key, collection.items, version));
   return transaction.Commit();
 }
@@ -134,7 +134,7 @@ absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
 
 absl::StatusOr<SqliteStore::Removed> SqliteStore::RemoveCollection(absl::string_view uuid) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   Removed removed;
   PM_ASSIGN_OR_RETURN(removed.key, KeyOf(uuid));
   {
@@ -167,7 +167,7 @@ absl::Status SqliteStore::RemoveRowsOf(int64_t key) {
 
 absl::StatusOr<int64_t> SqliteStore::RemovePart(const std::string& sql, int64_t key) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_ASSIGN_OR_RETURN(Statement remove, database_->Prepare(sql));
   PM_RETURN_IF_ERROR(remove.Bind(1, key).Run());
   PM_RETURN_IF_ERROR(transaction.Commit());

@@ -18,7 +18,7 @@ using sqlite::Transaction;
 absl::StatusOr<UpsertResult> SqliteStore::Upsert(const PublicParameters& parameters,
                                                  absl::Span<const Item> items) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
   UpsertResult result;
   PM_ASSIGN_OR_RETURN(ItemWriter writer, ItemWriter::Prepare(database_.get(), key));
@@ -39,7 +39,7 @@ absl::StatusOr<UpsertResult> SqliteStore::Upsert(const PublicParameters& paramet
 absl::StatusOr<DeleteResult> SqliteStore::DeleteItems(const PublicParameters& parameters,
                                                       absl::Span<const std::string> ids) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
   DeleteResult result;
   PM_ASSIGN_OR_RETURN(ItemWriter writer, ItemWriter::Prepare(database_.get(), key));

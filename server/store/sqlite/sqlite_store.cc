@@ -46,6 +46,23 @@ absl::Status MakeFile(const std::string& directory, const std::string& path) {
   return status;
 }
 
+absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path) {
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path));
+  database->EnableWalMark();
+  PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
+  PM_RETURN_IF_ERROR(database->CheckpointLog());
+  return database;
+}
+
+// full: why it cannot be opened for writing.
+absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path,
+                                                         const absl::Status& full) {
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::OpenWithoutSpace(path));
+  PM_ASSIGN_OR_RETURN(const bool readable, HasCurrentSchema(database.get()));
+  if (!readable) return full;
+  return database;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& directory) {
@@ -59,11 +76,13 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   }
   if (!exists) PM_RETURN_IF_ERROR(MakeFile(directory, path));
   PM_RETURN_IF_ERROR(sqlite::WalMark(path).Check());
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(path));
-  database->EnableWalMark();
-  PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
-  PM_RETURN_IF_ERROR(database->CheckpointLog());
-  auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), std::move(database)));
+  absl::StatusOr<std::unique_ptr<Database>> database = OpenForWriting(path);
+  const absl::Status writable = database.status();
+  if (absl::IsResourceExhausted(writable)) database = OpenForReading(path, writable);
+  PM_RETURN_IF_ERROR(database.status());
+  auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), *std::move(database)));
+  store->SetWritable(writable);
+  if (store->read_only()) return store;
   // Orphan rows are invisible, so a full disk does not prevent the start.
   const absl::Status removed = store->RemoveOrphanRows();
   if (!removed.ok() && !absl::IsResourceExhausted(removed)) return removed;
@@ -72,7 +91,33 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
 
 // After a failure the next start recovers from the log.
 SqliteStore::~SqliteStore() {
-  if (database_ != nullptr) database_->CheckpointLog().IgnoreError();
+  if (!read_only_) database_->CheckpointLog().IgnoreError();
+}
+
+void SqliteStore::SetWritable(const absl::Status& writable) {
+  read_only_reason_ = writable;
+  read_only_ = !writable.ok();
+}
+
+absl::Status SqliteStore::TryWritable() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!read_only_) return absl::OkStatus();
+  const std::string path = database_->path();
+  // Opened before, so that reading goes on when no file can be opened.
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> reading, Database::OpenWithoutSpace(path));
+  database_.reset();  // it excludes others
+  absl::StatusOr<std::unique_ptr<Database>> writing = OpenForWriting(path);
+  SetWritable(writing.status());
+  // The next start removes orphan rows: imports may run from now on.
+  database_ = writing.ok() ? *std::move(writing) : std::move(reading);
+  return read_only_reason_;
+}
+
+absl::StatusOr<Transaction> SqliteStore::BeginWrite() {
+  if (!read_only_) return Transaction::Begin(database_.get());
+  return OperatorOnlyError(absl::Status(
+      read_only_reason_.code(),
+      absl::StrCat("the store is read-only until there is space: ", read_only_reason_.message())));
 }
 
 absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
@@ -137,15 +182,22 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
 }
 
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  // A separate connection, so that a slow visitor does not block other calls.
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<Database> reader,
-                      Database::OpenReadOnly(database_->path()));
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_ptr<Database> separate;
+  Database* reader = database_.get();
+  if (!read_only_) {
+    const std::string path = reader->path();
+    lock.unlock();
+    // So that a slow visitor does not block other calls.
+    PM_ASSIGN_OR_RETURN(separate, Database::OpenReadOnly(path));
+    reader = separate.get();
+  }
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader, parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
                       reader->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
   PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
   const auto version = static_cast<uint64_t>(select.Int(0));
-  return ReadItems(reader.get(), key, parameters.feature_dim,
+  return ReadItems(reader, key, parameters.feature_dim,
                    [&](int64_t items, Gallery part) -> absl::Status {
                      part.version = version;
                      part.collection = key;
@@ -156,7 +208,7 @@ absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, Galler
 absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,
                                                     const Embedding& embedding) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_.get()));
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
   if (embedding.collection != 0 && embedding.collection != key) {
     return NoSuchCollection(parameters.collection_uuid);

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_STORE_SQLITE_SQLITE_STORE_H_
 #define PRIVATEMAIL_SERVER_STORE_SQLITE_SQLITE_STORE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,12 +23,18 @@ namespace privatemail::server {
 // - Concurrency: calls are serialized, except that imports and deletions of collections run in
 //   parts and galleries are read concurrently.
 // - An upsert takes about 10 us an item. Errors name the file.
+// - Full disk: if an existing database cannot be opened for writing, the store is read-only until
+//   TryWritable succeeds. Galleries are then read one at a time, which other calls wait for.
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked, cannot be created or written, or has a database
-  // of a newer version. DATA_LOSS: the file is damaged or not a database.
+  // of a newer version. DATA_LOSS: the file is damaged or not a database. RESOURCE_EXHAUSTED: no
+  // space for a new database, or to migrate one of an older version.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& directory);
   ~SqliteStore() override;
+
+  bool read_only() const override { return read_only_; }
+  absl::Status TryWritable() override;
 
   absl::StatusOr<std::vector<StoredCollection>> LoadCollections() override;
   absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
@@ -70,6 +77,10 @@ class SqliteStore final : public Store {
   SqliteStore(DirectoryLock lock, std::unique_ptr<sqlite::Database> database)
       : lock_(std::move(lock)), database_(std::move(database)) {}
 
+  void SetWritable(const absl::Status& writable);
+  // Begins a transaction that writes; the reason if the store is read-only. Requires mutex_.
+  absl::StatusOr<sqlite::Transaction> BeginWrite();
+
   // The key of a collection in the file. NOT_FOUND.
   absl::StatusOr<int64_t> KeyOf(absl::string_view uuid);
   static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
@@ -94,8 +105,10 @@ class SqliteStore final : public Store {
   absl::StatusOr<int64_t> NextOrphanKey(absl::string_view table, int64_t after);
 
   DirectoryLock lock_;  // outlives the connection
-  std::mutex mutex_;    // guards the connection
+  std::mutex mutex_;    // guards the following
   std::unique_ptr<sqlite::Database> database_;
+  absl::Status read_only_reason_;        // OK: writable
+  std::atomic<bool> read_only_ = false;  // read without mutex_
 };
 
 }  // namespace privatemail::server

@@ -1,37 +1,16 @@
 #include "common/base/files.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 
+#include "tests/testing/full_disk.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
-
-// Limits the files that this process writes to `bytes` bytes.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : former_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &former_);
-    const rlimit limit = {bytes, former_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &former_);
-    std::signal(SIGXFSZ, former_handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit former_ = {};
-  void (*former_handler_)(int);
-};
 
 TEST(WriteFileAtomically, FullDiskKeepsOldContent) {
   const TemporaryFolder folder;

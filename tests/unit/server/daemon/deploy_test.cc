@@ -51,7 +51,7 @@ TEST(Alerts, CoverOutagesAndExpiry) {
        {R"(up\{job="privatemail"\} == 0)", R"(privatemail_audit_failures_total\[5m\]\) > 0)",
         R"(store_errors_total\{code="UNAVAILABLE"\}\[5m\]\) > 0)",
         R"(store_errors_total\{code="RESOURCE_EXHAUSTED"\}\[5m\]\) > 0)",
-        R"(certificate_expiry_timestamp_seconds - time\(\) <)",
+        R"(privatemail_read_only == 1)", R"(certificate_expiry_timestamp_seconds - time\(\) <)",
         R"(rejected_total\{limit="concurrency"\})", R"(rejected_total\{limit!="concurrency"\})"}) {
     EXPECT_TRUE(std::regex_search(rules, std::regex(expression))) << expression;
   }

@@ -50,7 +50,7 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
         R"(privatemail_collection_items{collection="birds"} 6)",
         R"(privatemail_collection_embedded_items{collection="birds"} 6)",
         R"(privatemail_collection_changes_since_embedding{collection="birds"} 0)",
-        "privatemail_collections 1", "privatemail_requests_in_flight 0",
+        "privatemail_read_only 0", "privatemail_collections 1", "privatemail_requests_in_flight 0",
         R"(privatemail_rejected_total{limit="rate"} 0)",
         R"(privatemail_access_refused_total{code="UNAUTHENTICATED"} 0)"}) {
     EXPECT_THAT(metrics, HasSubstr(absl::StrCat(line, "\n")));
@@ -133,6 +133,7 @@ absl::StatusOr<HealthCheckResponse> Check(const std::shared_ptr<grpc::Channel>& 
 TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
   const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
   EXPECT_EQ(StatusOf(Check(channel, "")), HealthCheckResponse::SERVING);
+  EXPECT_EQ(StatusOf(Check(channel, "privatemail.writes")), HealthCheckResponse::SERVING);
   EXPECT_THAT(Check(channel, "privatemail.collection.birds"),
               FailsWith(absl::StatusCode::kNotFound, "birds"));
   EXPECT_THAT(Check(channel, "other"), FailsWith(absl::StatusCode::kNotFound, "'other'"));

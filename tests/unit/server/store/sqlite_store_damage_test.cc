@@ -120,6 +120,16 @@ TEST_F(StoreDamage, TruncationReturnsDataLoss) {
   EXPECT_TRUE(Notices(""));
 }
 
+// As a copy of the single file from a running or killed daemon is.
+TEST_F(StoreDamage, RemovedLogAndMarkReturnDataLoss) {
+  ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(directory_.path()));
+  ASSERT_OK_AND_ASSIGN(const auto collections, store->LoadCollections());
+  ASSERT_THAT(store->Upsert(collections[0].parameters, MakeItems(9, 3)), IsOk());
+  const TemporaryFolder copy;
+  std::filesystem::copy_file(file_, copy / "privatemail.sqlite");
+  EXPECT_THAT(SqliteStore::Open(copy.path()), FailsWith(kDataLoss, "-wal is not there"));
+}
+
 TEST_F(StoreDamage, ForeignFileReturnsError) { EXPECT_TRUE(Notices(std::string(8192, 'x'))); }
 
 }  // namespace

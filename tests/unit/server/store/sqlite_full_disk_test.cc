@@ -1,0 +1,155 @@
+// A SQLite store that is opened on a full disk, simulated by a limit of file sizes.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "common/base/operator_only_error.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/testing/full_disk.h"
+#include "tests/unit/server/fixtures.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::SizeIs;
+
+std::string ReadBytes(const std::string& path) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+// A directory as a kill leaves it, with 300 items, of which the last 100 are only in the log.
+class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(running_.path()));
+    ASSERT_THAT(store->Create(birds_), IsOk());
+    ASSERT_THAT(store->Upsert(birds_.parameters, absl::MakeConstSpan(items_).first(200)), IsOk());
+    ASSERT_THAT(store->SaveEmbedding(birds_.parameters, SomeEmbedding(200)), IsOk());
+    ASSERT_THAT(store->Upsert(birds_.parameters, items_), IsOk());
+    for (const char* suffix : {"", "-wal", "-shm", "-mark"}) {
+      const std::string name = std::string("privatemail.sqlite") + suffix;
+      std::filesystem::copy_file(running_ / name, folder_ / name);
+    }
+  }
+
+  // What is in the files that hold data.
+  std::map<std::string, std::string> Files() const {
+    std::map<std::string, std::string> files;
+    for (const char* suffix : {"", "-wal", "-mark"}) files[suffix] = ReadBytes(file_ + suffix);
+    return files;
+  }
+
+  static std::vector<Item> LargeItems() {
+    std::vector<Item> items = MakeItems(300, 1);
+    for (Item& item : items) item.payload = '"' + std::string(500, item.id.back()) + '"';
+    return items;
+  }
+
+  void ExpectAllIsRead(SqliteStore* store) const {
+    ASSERT_OK_AND_ASSIGN(const auto collections, store->LoadCollections());
+    ASSERT_THAT(collections, SizeIs(1));
+    EXPECT_EQ(collections[0].items, items_.size());
+    ASSERT_OK_AND_ASSIGN(const Gallery gallery, store->LoadGallery(birds_.parameters));
+    EXPECT_EQ(gallery.ids.size(), items_.size());
+    EXPECT_EQ(gallery.payloads.back(), items_.back().payload);
+    ASSERT_OK_AND_ASSIGN(const auto items, store->GetItems(birds_.parameters, {"item-299"}));
+    ASSERT_THAT(items, SizeIs(1));
+    EXPECT_EQ(items[0].features, items_.back().features);
+    ASSERT_OK_AND_ASSIGN(const auto embedding, store->LoadEmbedding(birds_.parameters));
+    ASSERT_TRUE(embedding.has_value());
+    EXPECT_EQ(embedding->ids.size(), 200u);
+  }
+
+  void ExpectWritesAreRefused(SqliteStore* store) const {
+    const auto refused = FailsWith(
+        kExhausted,
+        "the store is read-only until there is space: no space left for database file " + file_);
+    const PublicParameters& birds = birds_.parameters;
+    EXPECT_THAT(store->Upsert(birds, MakeItems(1, 7)), refused);
+    EXPECT_TRUE(IsOperatorOnlyError(store->Upsert(birds, MakeItems(1, 7)).status()));
+    EXPECT_THAT(store->DeleteItems(birds, {"item-001"}), refused);
+    EXPECT_THAT(store->SaveEmbedding(birds, SomeEmbedding(3)), refused);
+    EXPECT_THAT(store->Create(SmallCollection("fish")), refused);
+    EXPECT_THAT(Import(store, SmallCollection("fish"), GalleryOf(MakeItems(2, 1))), refused);
+    EXPECT_THAT(store->Delete(birds.collection_uuid), refused);
+  }
+
+  const TemporaryFolder running_;
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_ / "privatemail.sqlite";
+  const StoredCollection birds_ = SmallCollection("birds");
+  const std::vector<Item> items_ = LargeItems();
+};
+
+TEST_P(FullDiskAtStart, StoreIsReadOnlyUntilThereIsSpace) {
+  const auto before = Files();
+  std::unique_ptr<SqliteStore> store;
+  {
+    const FullDisk full(GetParam());
+    ASSERT_OK_AND_ASSIGN(store, SqliteStore::Open(folder_.path()));
+    EXPECT_TRUE(store->read_only());
+    ExpectAllIsRead(store.get());
+    ExpectWritesAreRefused(store.get());
+    EXPECT_THAT(store->TryWritable(), FailsWith(kExhausted, "no space left for database file"));
+    EXPECT_TRUE(store->read_only());
+    ExpectAllIsRead(store.get());
+  }
+  EXPECT_EQ(Files().at("-wal") == before.at("-wal"), true) << "the log was changed";
+  EXPECT_EQ(Files().at("-mark") == before.at("-mark"), true);
+  EXPECT_THAT(store->TryWritable(), IsOk());
+  EXPECT_FALSE(store->read_only());
+  EXPECT_THAT(store->TryWritable(), IsOk());
+  ExpectAllIsRead(store.get());
+  EXPECT_THAT(store->DeleteItems(birds_.parameters, {"item-001"}), IsOk());
+  store.reset();
+  ASSERT_OK_AND_ASSIGN(store, SqliteStore::Open(folder_.path()));
+  EXPECT_EQ((*store->LoadCollections())[0].items, items_.size() - 1);
+}
+
+TEST_P(FullDiskAtStart, EndOfAReadOnlyStoreLosesNothing) {
+  for (int start = 0; start < 2; ++start) {
+    const FullDisk full(GetParam());
+    ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(folder_.path()));
+    EXPECT_TRUE(store->read_only());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(folder_.path()));
+  EXPECT_FALSE(store->read_only());
+  ExpectAllIsRead(store.get());
+}
+
+TEST_P(FullDiskAtStart, DamageIsNotServed) {
+  std::string log = ReadBytes(file_ + "-wal");
+  log[log.size() / 2] = static_cast<char>(log[log.size() / 2] ^ 1);
+  std::ofstream(file_ + "-wal", std::ios::binary) << log;
+  const FullDisk full(GetParam());
+  EXPECT_THAT(SqliteStore::Open(folder_.path()), FailsWith(kDataLoss, file_ + "-wal is damaged"));
+}
+
+// A file without space for itself; one for which the lock file has space, but not -shm; and one to
+// whose file the log cannot be moved.
+INSTANTIATE_TEST_SUITE_P(Limits, FullDiskAtStart, ::testing::Values(0, 4096, 40'000));
+
+TEST(FullDiskAtFirstStart, NeedsSpace) {
+  const TemporaryFolder folder;
+  const FullDisk full(4096);
+  EXPECT_THAT(SqliteStore::Open(folder.path()), FailsWith(kExhausted, "no space left"));
+}
+
+// Its tables cannot be read as they are.
+TEST(FullDiskAtStartOfEarlierVersion, IsRefused) {
+  const TemporaryFolder folder;
+  ASSERT_THAT(SqliteStore::Open(folder.path()), IsOk());
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database,
+                         sqlite::Database::Open(folder / "privatemail.sqlite"));
+    ASSERT_THAT(database->Execute("PRAGMA user_version = 1"), IsOk());
+  }
+  const FullDisk full(4096);
+  EXPECT_THAT(SqliteStore::Open(folder.path()), FailsWith(kExhausted, "no space left"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
