@@ -19,6 +19,7 @@
 #include "client/cli/parse.h"
 #include "client/flags/names.h"
 #include "client/flags/numbers.h"
+#include "common/base/core_dumps.h"
 #include "privatemail/state_folder.h"
 
 namespace privatemail::client::cli {
@@ -151,6 +152,7 @@ absl::Status Run(Context& context, double deadline_seconds) {
 
 int main(int argc, char** argv) {
   using namespace privatemail::client::cli;
+  privatemail::DisableCoreDumps();
   ::umask(077);  // files may reveal queries
   // A write beyond the file size limit (ulimit -f) fails like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);

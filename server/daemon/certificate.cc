@@ -6,10 +6,8 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
+#include "common/rpc/validity.h"
 #include "server/daemon/self_signed.h"
 
 namespace privatemail::server {
@@ -99,34 +98,6 @@ absl::Status TryHandshake(const std::vector<Certificate>& chain, EVP_PKEY* key) 
   return NotServableError();
 }
 
-absl::StatusOr<absl::Time> TimeOf(absl::string_view what, const ASN1_TIME* time) {
-  std::tm broken_down = {};
-  if (ASN1_TIME_to_tm(time, &broken_down) == 1) {
-    return absl::FromTM(broken_down, absl::UTCTimeZone());
-  }
-  ERR_clear_error();
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " holds a damaged certificate: one of its dates cannot be read"));
-}
-
-std::string Text(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
-}
-
-// Intersection of the validity periods of several certificates.
-struct Validity {
-  absl::Time not_before = absl::InfinitePast();
-  absl::Time not_after = absl::InfiniteFuture();
-};
-
-absl::Status Narrow(absl::string_view what, X509* certificate, Validity* validity) {
-  PM_ASSIGN_OR_RETURN(const absl::Time from, TimeOf(what, X509_get0_notBefore(certificate)));
-  PM_ASSIGN_OR_RETURN(const absl::Time until, TimeOf(what, X509_get0_notAfter(certificate)));
-  validity->not_before = std::max(validity->not_before, from);
-  validity->not_after = std::min(validity->not_after, until);
-  return absl::OkStatus();
-}
-
 enum class Role { kServer, kAuthority };
 
 // By name or key identifier, so that a flipped bit in one of them is still detected.
@@ -169,13 +140,6 @@ absl::Status CheckSignatures(absl::string_view what, const std::vector<Certifica
   return CheckSelfSignature(what, chain.back().get(), role);
 }
 
-absl::Status CheckIsValidYet(absl::string_view what, absl::Time not_before, absl::Time now) {
-  if (not_before <= now) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(what, " is not valid before ", Text(not_before),
-                                                    ", and by this machine's clock it is ",
-                                                    Text(now)));
-}
-
 // X509_check_private_key compares public parts only.
 bool IsConsistent(EVP_PKEY* key) {
   EVP_PKEY_CTX* context = EVP_PKEY_CTX_new(key, nullptr);
@@ -214,11 +178,11 @@ absl::Status CheckPair(absl::string_view certificate, absl::string_view key,
   return absl::FailedPreconditionError(absl::StrCat(certificate, " ", tried.message()));
 }
 
-}  // namespace
-
-absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
-                                         const std::string& key_path) {
+// remedy: how to have a certificate with other dates.
+absl::StatusOr<TlsIdentity> Load(const std::string& certificate_path, const std::string& key_path,
+                                 const std::string& remedy) {
   TlsIdentity identity;
+  identity.remedy = absl::StrCat("set the clock if it is wrong, otherwise ", remedy);
   identity.certificate_path = certificate_path;
   identity.key_path = key_path;
   const std::string certificate = absl::StrCat("--tls-cert ", certificate_path);
@@ -233,11 +197,20 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
   for (const Certificate& one : chain) {
     PM_RETURN_IF_ERROR(Narrow(certificate, one.get(), &validity));
   }
-  PM_RETURN_IF_ERROR(CheckIsValidYet(certificate, validity.not_before, absl::Now()));
+  if (const absl::Time now = absl::Now(); now < validity.not_before) {
+    return absl::FailedPreconditionError(DescribeInvalidity(certificate, validity, now, remedy));
+  }
   PM_ASSIGN_OR_RETURN(identity.key_pem, ToPem(private_key.get()));
   PM_ASSIGN_OR_RETURN(identity.fingerprint, FingerprintOf(*chain.front()));
   identity.not_after = validity.not_after;
   return identity;
+}
+
+}  // namespace
+
+absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
+                                         const std::string& key_path) {
+  return Load(certificate_path, key_path, "replace it by one that is valid now");
 }
 
 absl::StatusOr<TlsIdentity> LoadOrCreateIdentity(const std::string& directory) {
@@ -262,7 +235,11 @@ absl::StatusOr<TlsIdentity> LoadOrCreateIdentity(const std::string& directory) {
     PM_RETURN_IF_ERROR(WriteFileAtomically(key_path, created.key_pem, 0600));
     PM_RETURN_IF_ERROR(WriteFileAtomically(certificate_path, created.certificate_pem, 0644));
   }
-  PM_ASSIGN_OR_RETURN(TlsIdentity identity, LoadIdentity(certificate_path, key_path));
+  PM_ASSIGN_OR_RETURN(
+      TlsIdentity identity,
+      Load(certificate_path, key_path,
+           absl::StrCat("delete it and ", key_path, " and start again to have both created again (",
+                        "clients must then trust the new fingerprint)")));
   identity.created = !known;
   return identity;
 }
@@ -278,11 +255,11 @@ absl::StatusOr<std::string> LoadAuthorities(const std::string& flag, const std::
   for (const Certificate& one : authorities) {
     Validity validity;
     PM_RETURN_IF_ERROR(Narrow(what, one.get(), &validity));
-    if (validity.not_before <= now && now <= validity.not_after) return pem;
+    if (validity.Holds(now)) return pem;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " must hold an authority that is valid now, but all of them (",
-                   authorities.size(), ") have expired or are not valid yet"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " must hold an authority that is valid now, but all of them (", authorities.size(),
+      ") have expired or are not valid yet by this machine's clock, which may be wrong"));
 }
 
 }  // namespace privatemail::server

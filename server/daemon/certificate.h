@@ -18,6 +18,7 @@ struct TlsIdentity {
   std::string fingerprint;      // SHA-256 of the leaf's DER, 64 lower-case hex digits
   absl::Time not_after;         // earliest expiry in the chain
   bool created = false;         // by this call
+  std::string remedy;           // for wrong dates, as the end of a sentence
 };
 
 // Loads and validates certificate and key; gRPC would report errors only when the first client
@@ -26,7 +27,7 @@ struct TlsIdentity {
 //   - unreadable, not PEM, or damaged
 //   - the key belongs to another certificate
 //   - the chain is out of order, or a signature whose signer is in the file is invalid
-//   - not valid yet, not issued for a server, or rejected by TLS (key too short)
+//   - not valid yet (with what to do), not issued for a server, or rejected by TLS (key too short)
 absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
                                          const std::string& key_path);
 

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/core_dumps.h"
 #include "common/base/printable.h"
 #include "server/config/config.h"
 #include "server/config/options.h"
@@ -87,7 +88,9 @@ void WarnAboutTls(const DaemonServer& server) {
   } else if (server.identity()->not_after < absl::Now()) {
     Log(LogLevel::kWarning,
         absl::StrCat("certificate ", server.identity()->certificate_path, " expired on ",
-                     Date(server.identity()->not_after), ": clients will refuse it"));
+                     Date(server.identity()->not_after), " by this machine's clock (",
+                     Date(absl::Now()), "): clients with --ca will refuse it; ",
+                     server.identity()->remedy));
   }
 }
 
@@ -231,6 +234,7 @@ int Main(int argc, char** argv) {
 }  // namespace privatemail::server
 
 int main(int argc, char** argv) {
+  privatemail::DisableCoreDumps();
   try {
     return privatemail::server::Main(argc, argv);
   } catch (const std::exception& error) {

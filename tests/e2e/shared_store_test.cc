@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "tests/e2e/service.h"
 #include "tests/testing/postgres_server.h"
@@ -152,6 +153,23 @@ TEST_F(SharedStore, UnreachableStoreStopsStartWithoutShowingPassword) {
   const Daemon same(folder_ / "data",
                     {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
   EXPECT_FALSE(same.listening()) << "a data directory is one daemon's";
+}
+
+// Two stores in one directory would share keys, audit log and certificates.
+TEST_F(SharedStore, SecondDaemonOnADataDirectoryIsRefusedWhateverItsStore) {
+  const std::string data = folder_ / "data";
+  for (const Command& store :
+       {Command{}, {"--store", "postgres", "--postgres-file", conninfo_file_}}) {
+    Daemon second(data, Join({"--insecure"}, store));
+    EXPECT_FALSE(second.listening());
+    const Outcome ended = second.program().Wait();
+    EXPECT_EQ(ended.exit_code, 1);
+    EXPECT_THAT(ended.err,
+                HasSubstr("data directory " + data + " is locked by another daemon (pid " +
+                          std::to_string(daemon_->program().pid()) + ")"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(data + "/privatemail.sqlite"));
+  CreateCollection();
 }
 
 }  // namespace

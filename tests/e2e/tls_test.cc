@@ -1,4 +1,6 @@
 // TLS: trusted and untrusted servers, mutual TLS.
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/e2e/service.h"
@@ -62,10 +64,37 @@ TEST_F(Tls, OtherFingerprintIsRefusedNamingBoth) {
 
 TEST_F(Tls, UntrustedCertificateIsRefused) {
   const std::string remedy = "its certificate is not trusted: give --trust";
-  ExpectRefused({}, "UNAVAILABLE", {daemon_->address(), remedy});
+  ExpectRefused(
+      {}, "UNAVAILABLE",
+      {daemon_->address(), remedy, "or it is not valid at this time: set this machine's clock ("});
   const Daemon stranger(folder_ / "other");
   ASSERT_TRUE(stranger.listening());
   ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE", {daemon_->address(), remedy});
+}
+
+// As after a clock that is set to another year, on either side.
+TEST_F(Tls, ExpiredCertificateSaysWhatToDoOnBothSides) {
+  const std::string tls = folder_ / "expired/tls";
+  std::filesystem::create_directories(tls);
+  const std::string make =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=privatemaild "
+      "-addext subjectAltName=IP:127.0.0.1 -days -1 -keyout " +
+      tls + "/server.key -out " + tls + "/server.crt 2>/dev/null";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  daemon_ = std::make_unique<Daemon>(folder_ / "expired");
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  EXPECT_EQ(ListWith({"--trust", daemon_->fingerprint()}).exit_code, 0);
+  ExpectRefused(
+      {"--ca", daemon_->certificate()}, "UNAVAILABLE",
+      {daemon_->address(), "--ca " + daemon_->certificate() + " expired at ",
+       ", and by this machine's clock it is ",
+       ": set the clock if it is wrong, otherwise ask the server's operator for a new one"});
+  daemon_->program().Signal(SIGTERM);
+  const Outcome ended = daemon_->program().Wait();
+  EXPECT_THAT(ended.err, HasSubstr(" by this machine's clock ("));
+  EXPECT_THAT(ended.err,
+              HasSubstr("clients with --ca will refuse it; set the clock if it is wrong, "
+                        "otherwise delete it and "));
 }
 
 TEST_F(Tls, InsecureClientOfATlsServerIsRefused) {

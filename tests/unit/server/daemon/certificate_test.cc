@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/rpc/validity.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -239,6 +240,31 @@ TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
   const auto late = Load(Text("late.crt"), "late.key");
   ASSERT_THAT(late, IsOk());
   EXPECT_LT(late->not_after, absl::Now());
+}
+
+TEST_F(CertificateChainTest, WrongDatesSayWhatToDo) {
+  MakeEarly(folder_.path(), "early", "root");
+  const auto early = Load(Text("early.crt"), "early.key");
+  EXPECT_THAT(early, FailsWith(kFailedPrecondition, ", and by this machine's clock it is "));
+  EXPECT_THAT(early, FailsWith(kFailedPrecondition,
+                               ": set the clock if it is wrong, otherwise replace it by one that "
+                               "is valid now"));
+  // The daemon's own, with the clock set back.
+  const std::string tls = folder_ / "tls";
+  std::filesystem::create_directory(tls);
+  std::filesystem::copy_file(folder_ / "early.crt", tls + "/server.crt");
+  std::filesystem::copy_file(folder_ / "early.key", tls + "/server.key");
+  EXPECT_THAT(
+      LoadOrCreateIdentity(tls),
+      FailsWith(kFailedPrecondition,
+                absl::StrCat(": set the clock if it is wrong, otherwise delete it and ", tls,
+                             "/server.key and start again to have both created again "
+                             "(clients must then trust the new fingerprint)")));
+  const auto now = absl::Now();
+  EXPECT_EQ(DescribeInvalidity("it", {.not_before = absl::UnixEpoch(), .not_after = now},
+                               now + absl::Seconds(1), "wait")
+                .find("it expired at "),
+            0u);
 }
 
 TEST_F(CertificateChainTest, ExpiresWithEarliestCertificate) {

@@ -1,4 +1,5 @@
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "tests/unit/server/services/all_rpcs.h"
@@ -36,6 +37,20 @@ TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
   EXPECT_THAT(
       DaemonServer::Start(Options(directory.path())),
       FailsWith(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
+}
+
+// The lock does not depend on the store. Refused before the database server is called.
+TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
+  const TemporaryFolder directory;
+  const auto first = DaemonServer::Start(Options(directory / "data"));
+  ASSERT_THAT(first, IsOk());
+  DaemonOptions options = Options(directory / "data");
+  options.store = "postgres";
+  options.postgres_file = directory.Write("conninfo", "host=/nowhere dbname=none\n");
+  EXPECT_THAT(DaemonServer::Start(options),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("data directory ", directory / "data",
+                                     " is locked by another daemon (pid ", ::getpid(), ")")));
 }
 
 TEST(Daemon, ReflectionIsOffByDefault) {

@@ -85,6 +85,46 @@ TEST(Privatemaild, SignalToOtherThreadIsForwarded) {
   EXPECT_THAT(daemon.StopWith().err, HasSubstr("INFO stopped\n"));
 }
 
+// Runs without the right to read every process, which root has.
+e2e::Command Unprivileged(const e2e::Command& command) {
+  if (::geteuid() != 0) return command;
+  return e2e::Join({"setpriv", "--bounding-set", "-sys_ptrace"}, command);
+}
+
+bool IsReadableByUser(const e2e::Program& program) {
+  const std::string executable = absl::StrCat("/proc/", program.pid(), "/exe");
+  return e2e::Program(Unprivileged({"readlink", executable})).Wait().exit_code == 0;
+}
+
+bool CanDumpCore(const e2e::Program& program) {
+  const std::string limits = Contents(absl::StrCat("/proc/", program.pid(), "/limits"));
+  return IsReadableByUser(program) ||
+         !absl::StrContains(limits, "\nMax core file size        0                    0      ");
+}
+
+// Without systemd's LimitCORE as well.
+TEST(Programs, MemoryIsInNoCoreDump) {
+  const TemporaryFolder directory;
+  const e2e::Program control(Unprivileged({"sleep", "60"}));
+  EXPECT_TRUE(WaitUntil([&] { return IsReadableByUser(control); }));
+  e2e::Program daemon(Unprivileged(
+      {PRIVATEMAILD, "--data-dir", directory / "data", "--listen", "127.0.0.1:0", "--insecure"}));
+  std::string address;
+  while (address.empty()) {
+    const auto line = daemon.ReadLine();
+    ASSERT_TRUE(line.has_value()) << daemon.err();
+    if (absl::StartsWith(*line, "listening on ")) address = line->substr(13);
+  }
+  EXPECT_FALSE(CanDumpCore(daemon));
+  daemon.Signal(SIGSTOP);  // the client waits for its answer
+  const e2e::Program client(
+      Unprivileged({PRIVATEMAIL, "health", "--insecure", "--server", address, "--deadline", "60"}));
+  EXPECT_TRUE(WaitUntil([&] { return !CanDumpCore(client); }));
+  daemon.Signal(SIGCONT);
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait().exit_code, 0) << daemon.err();
+}
+
 TEST(Privatemaild, SighupReloadsConfiguration) {
   const TemporaryFolder directory;
   const std::string config = directory.Write("d.toml", "max_k = 7\n");
