@@ -88,12 +88,12 @@ TEST(Privatemaild, SignalToOtherThreadIsForwarded) {
 // Runs without the right to read every process, which root has.
 e2e::Command Unprivileged(const e2e::Command& command) {
   if (::geteuid() != 0) return command;
-  return e2e::Join({"setpriv", "--bounding-set", "-sys_ptrace"}, command);
+  return e2e::Join({"/usr/bin/setpriv", "--bounding-set", "-sys_ptrace"}, command);
 }
 
 bool IsReadableByUser(const e2e::Program& program) {
   const std::string executable = absl::StrCat("/proc/", program.pid(), "/exe");
-  return e2e::Program(Unprivileged({"readlink", executable})).Wait().exit_code == 0;
+  return e2e::Program(Unprivileged({"/usr/bin/readlink", executable})).Wait().exit_code == 0;
 }
 
 bool CanDumpCore(const e2e::Program& program) {
@@ -105,7 +105,7 @@ bool CanDumpCore(const e2e::Program& program) {
 // Without systemd's LimitCORE as well.
 TEST(Programs, MemoryIsInNoCoreDump) {
   const TemporaryFolder directory;
-  const e2e::Program control(Unprivileged({"sleep", "60"}));
+  const e2e::Program control(Unprivileged({"/usr/bin/sleep", "60"}));
   EXPECT_TRUE(WaitUntil([&] { return IsReadableByUser(control); }));
   e2e::Program daemon(Unprivileged(
       {PRIVATEMAILD, "--data-dir", directory / "data", "--listen", "127.0.0.1:0", "--insecure"}));
