@@ -19,7 +19,7 @@
 namespace privatemail::e2e {
 namespace {
 
-constexpr int kLongestSilenceMilliseconds = 60'000;
+constexpr int kLongestSilenceMilliseconds = 300'000;
 
 // Only calls that are safe between fork and exec.
 [[noreturn]] void BecomeProgram(char* const* arguments, int out, int err) {
