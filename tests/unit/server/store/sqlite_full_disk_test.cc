@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "common/base/operator_only_error.h"
@@ -97,8 +98,8 @@ TEST_P(FullDiskAtStart, StoreIsReadOnlyUntilThereIsSpace) {
     EXPECT_TRUE(store->read_only());
     ExpectAllIsRead(store.get());
   }
-  EXPECT_EQ(Files().at("-wal") == before.at("-wal"), true) << "the log was changed";
-  EXPECT_EQ(Files().at("-mark") == before.at("-mark"), true);
+  EXPECT_TRUE(Files().at("-wal") == before.at("-wal")) << "the log was changed";
+  EXPECT_TRUE(Files().at("-mark") == before.at("-mark"));
   EXPECT_THAT(store->TryWritable(), IsOk());
   EXPECT_FALSE(store->read_only());
   EXPECT_THAT(store->TryWritable(), IsOk());
@@ -109,11 +110,16 @@ TEST_P(FullDiskAtStart, StoreIsReadOnlyUntilThereIsSpace) {
   EXPECT_EQ((*store->LoadCollections())[0].items, items_.size() - 1);
 }
 
+// Also when there is space again, which it has not noticed.
 TEST_P(FullDiskAtStart, EndOfAReadOnlyStoreLosesNothing) {
-  for (int start = 0; start < 2; ++start) {
-    const FullDisk full(GetParam());
-    ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(folder_.path()));
+  const auto before = Files();
+  for (const bool space_at_end : {false, true}) {
+    auto full = std::make_unique<FullDisk>(GetParam());
+    ASSERT_OK_AND_ASSIGN(auto store, SqliteStore::Open(folder_.path()));
     EXPECT_TRUE(store->read_only());
+    if (space_at_end) full.reset();
+    store.reset();
+    EXPECT_TRUE(Files().at("-wal") == before.at("-wal")) << "the log was changed";
   }
   ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(folder_.path()));
   EXPECT_FALSE(store->read_only());
