@@ -28,6 +28,14 @@ bool Admission::Ticket::IsAdmitted() const {
   return entry_->running;
 }
 
+bool Admission::Ticket::WaitsForOthers() const {
+  const std::lock_guard<std::mutex> guard(admission_->mutex_);
+  const Limits& limits = admission_->limits_;
+  const std::string& key = entry_->caller.key;
+  return !entry_->running && admission_->Count(true) >= limits.max_concurrent - Reserved(limits) &&
+         (key.empty() || admission_->CountOfKey(key, true) < PlacesPerKey(limits));
+}
+
 absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
   std::unique_lock<std::mutex> lock(admission_->mutex_);
   while (!entry_->running) {
@@ -96,11 +104,6 @@ void Admission::SetLimits(const Limits& limits) {
   const std::lock_guard<std::mutex> guard(mutex_);
   limits_ = limits;
   AdmitWaiting();
-}
-
-bool Admission::IsFull() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return Count(true) >= limits_.max_concurrent - Reserved(limits_);
 }
 
 int64_t Admission::Count(bool running) const {

@@ -38,6 +38,9 @@ class Admission {
 
     bool IsAdmitted() const;
 
+    // Whether all places are taken, but for those of operators, and the key has not its maximum.
+    bool WaitsForOthers() const;
+
     // Waits until the call is admitted. RESOURCE_EXHAUSTED naming limit and value: queue_seconds
     // have passed. CANCELLED: `cancelled`, polled ten times a second without a
     // lock, returned true.
@@ -60,9 +63,6 @@ class Admission {
 
   // Applies to waiting calls too. Running calls beyond a lower limit finish.
   void SetLimits(const Limits& limits);
-
-  // Whether all places but those of operators are taken.
-  bool IsFull() const;
 
   int64_t running() const;
   int64_t waiting() const;

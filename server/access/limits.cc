@@ -36,6 +36,22 @@ absl::Status ByteQuota::Reservation::Take(int64_t bytes, int64_t limit) {
   return absl::OkStatus();
 }
 
+absl::Status ByteQuota::Reservation::TakeForKey(int64_t bytes, int64_t limit,
+                                                const std::string& key) {
+  if (key.empty()) return Take(bytes, limit);
+  const std::lock_guard<std::mutex> guard(quota_->mutex_);
+  PM_RETURN_IF_ERROR(CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_));
+  const auto found = quota_->taken_by_key_.find(key);
+  const int64_t of_key = found == quota_->taken_by_key_.end() ? bytes : found->second + bytes;
+  PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat(quota_->what_, " of key ", key), of_key, limit / 2,
+                                absl::StrCat("half of ", quota_->setting_)));
+  quota_->taken_by_key_[key] = of_key;
+  quota_->taken_ += bytes;
+  taken_ += bytes;
+  key_ = key;
+  return absl::OkStatus();
+}
+
 absl::Status ByteQuota::Reservation::Check(int64_t bytes, int64_t limit) const {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
   return CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_);
@@ -46,6 +62,10 @@ void ByteQuota::Reservation::ReduceTo(int64_t bytes) {
   const int64_t released = std::max<int64_t>(0, taken_ - bytes);
   quota_->taken_ -= released;
   taken_ -= released;
+  const auto of_key = quota_->taken_by_key_.find(key_);
+  if (of_key == quota_->taken_by_key_.end()) return;
+  of_key->second -= released;
+  if (of_key->second == 0) quota_->taken_by_key_.erase(of_key);
 }
 
 LogLineQuota::Verdict LogLineQuota::Take(bool has_key, Clock::time_point now) {

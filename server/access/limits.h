@@ -69,6 +69,9 @@ class ByteQuota {
     // Adds bytes (>= 0). RESOURCE_EXHAUSTED naming limit and value: all reservations together would
     // exceed `limit`; nothing is added.
     absl::Status Take(int64_t bytes, int64_t limit);
+    // Take for a call of `key`, whose reservations may have half of the limit, so that others find
+    // memory. A reservation has one key.
+    absl::Status TakeForKey(int64_t bytes, int64_t limit, const std::string& key);
     // The status that Take would return.
     absl::Status Check(int64_t bytes, int64_t limit) const;
     void Release() { ReduceTo(0); }
@@ -78,13 +81,15 @@ class ByteQuota {
    private:
     ByteQuota* const quota_;
     int64_t taken_ = 0;
+    std::string key_;  // empty: not counted by key
   };
 
  private:
   const absl::string_view what_;
   const absl::string_view setting_;
-  mutable std::mutex mutex_;  // guards taken_
+  mutable std::mutex mutex_;  // guards the following
   int64_t taken_ = 0;
+  std::map<std::string, int64_t> taken_by_key_;
 };
 
 // A quota of audit log lines for callers without a valid key. Without it they could make the log

@@ -131,7 +131,7 @@ std::vector<Setting> LimitSettings() {
        1 << 24, int64_t{1} << 40},
       {"max_search_memory", Limit<&Limits::max_search_memory>, kLive,
        "Maximum memory of all searches and of their answers until they are delivered, estimated "
-       "before each starts.",
+       "before each starts; half of it for those of one key.",
        65536, kMaxBytes},
       {"max_collections", Limit<&Limits::max_collections>, kLive, "Maximum number of collections.",
        0, 1e6},

@@ -325,7 +325,7 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
   }
   const UnauthenticatedConnections::Options limits;
   strangers_ = std::make_unique<UnauthenticatedConnections>(limits);
-  for (size_t slot = 0; slot < limits.slots; ++slot) {
+  for (size_t slot = 0; slot < limits.slots + UnauthenticatedConnections::kRestingSlots; ++slot) {
     const auto credentials = parts_.tls->Credentials();
     credentials->SetAuthMetadataProcessor(
         std::make_shared<FirstKeyProcessor>(slot, strangers_.get(), &dispatcher_));

@@ -33,8 +33,8 @@ std::string AddressOf(const sockaddr_storage& peer) {
 }  // namespace
 
 UnauthenticatedConnections::UnauthenticatedConnections(const Options& options)
-    : options_(options), in_slot_(options.slots, 0) {
-  for (size_t slot = 0; slot < options.slots; ++slot) free_slots_.push_back(slot);
+    : options_(options), in_slot_(options.slots + kRestingSlots, 0) {
+  for (size_t slot = 0; slot < in_slot_.size(); ++slot) free_slots_.push_back(slot);
 }
 
 UnauthenticatedConnections::~UnauthenticatedConnections() {
@@ -74,7 +74,12 @@ std::optional<size_t> UnauthenticatedConnections::Add(int socket, const sockaddr
   if (full || Fails(address, now)) return std::nullopt;
   const int duplicate = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return std::nullopt;
-  if (free_slots_.empty()) End(OldestOfLargestAddress(), 1, now);
+  if (connections_.size() >= options_.slots) {
+    const auto oldest = OldestOfLargestAddress();
+    // An address with a single connection is no flood.
+    const bool floods = of_address_.at(oldest->second.address) > 1;
+    End(oldest, floods ? 1 : 0, now);
+  }
   const size_t slot = free_slots_.front();
   free_slots_.pop_front();
   in_slot_[slot] = next_;
@@ -115,7 +120,7 @@ int64_t UnauthenticatedConnections::EndAll(Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto ended = std::ssize(connections_);
   for (auto connection = connections_.begin(); connection != connections_.end();) {
-    connection = End(connection, 1, now);
+    connection = End(connection, /*cost=*/0, now);
   }
   return ended;
 }
@@ -125,8 +130,9 @@ UnauthenticatedConnections::OldestOfLargestAddress() {
   const auto largest =
       std::max_element(of_address_.begin(), of_address_.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  const int64_t most = largest->second;
   return std::find_if(connections_.begin(), connections_.end(), [&](const auto& connection) {
-    return connection.second.address == largest->first;
+    return of_address_.at(connection.second.address) == most;
   });
 }
 

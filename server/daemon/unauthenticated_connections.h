@@ -38,6 +38,9 @@ class UnauthenticatedConnections {
   // its caller ends counts .05, as health checks and wrong keys do, and its share of max_bytes.
   static constexpr double kFailureBurst = 50;
   static constexpr double kFailuresPerSecond = 5;
+  // Slots beyond Options::slots, so that none is reused at once: late calls of an ended connection
+  // must not be taken for those of the next.
+  static constexpr size_t kRestingSlots = 16;
 
   explicit UnauthenticatedConnections(const Options& options);
   ~UnauthenticatedConnections();
@@ -99,7 +102,7 @@ class UnauthenticatedConnections {
   uint64_t next_ = 1;
   Connections connections_;        // in order of arrival
   std::vector<uint64_t> in_slot_;  // 0: free
-  // First freed first: late calls of an ended connection are not taken for those of a new one.
+  // First freed first, see kRestingSlots.
   std::deque<size_t> free_slots_;
   std::map<std::string, int64_t> of_address_;
   std::map<std::string, Failures> failures_;

@@ -48,8 +48,7 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
                                                const CancelledFunction& cancelled) {
   PM_RETURN_IF_ERROR(CheckCollectionName(collection.name));
   PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
-  // Before the training, which takes long.
-  if (!collection.cells.empty()) PM_RETURN_IF_ERROR(CheckNewName(collection.name));
+  PM_RETURN_IF_ERROR(CheckNewName(collection.name));  // before the training, which takes long
   PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
   PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(stored.parameters)));
   PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));

@@ -32,11 +32,17 @@ int64_t ValueBytes(const nlohmann::json& value) {
   return bytes;
 }
 
-absl::Status CheckMemory(size_t paths, int64_t bytes, int64_t memory) {
-  if (bytes <= memory) return absl::OkStatus();
+absl::Status CheckMemory(size_t paths, int64_t bytes, const PayloadColumns::Search& search,
+                         int64_t* reserved) {
+  constexpr int64_t kStep = 1 << 20;
+  while (search.reserve && *reserved < bytes) {
+    PM_RETURN_IF_ERROR(search.reserve(kStep));
+    *reserved += kStep;
+  }
+  if (bytes <= search.memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("memory of this filter's ", paths, " paths in bytes is at least ", bytes,
-                   ", more than the limit of ", memory, " (max_request_memory)"));
+                   ", more than the limit of ", search.memory, " (max_request_memory)"));
 }
 
 }  // namespace
@@ -71,7 +77,7 @@ absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
   }
   std::vector<Column> columns(paths.size());
   std::vector<size_t> common;  // indices of columns whose path many items have
-  int64_t bytes = 0;
+  int64_t bytes = 0, reserved = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
     const auto rows = paths_->RowsWith(paths[i]);
     if (!rows.has_value()) common.push_back(i);
@@ -81,7 +87,7 @@ absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
       columns[i].Add(std::move(ValuesAt({&paths[i], 1}, payloads_[row]).front()));
     }
     bytes += columns[i].bytes;
-    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search.memory));
+    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search, &reserved));
   }
   if (common.empty()) return columns;
   std::vector<std::string> common_paths;
@@ -92,7 +98,7 @@ absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
     for (size_t i = 0; i < common.size(); ++i) {
       bytes += columns[common[i]].Add(std::move(values[i]));
     }
-    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search.memory));
+    PM_RETURN_IF_ERROR(CheckMemory(paths.size(), bytes, search, &reserved));
   }
   return columns;
 }

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_ENGINE_PAYLOAD_COLUMNS_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -37,8 +38,11 @@ class PayloadColumns {
   struct Search {
     CancelledFunction cancelled = nullptr;
     int64_t memory = std::numeric_limits<int64_t>::max();  // maximum bytes of the filter's columns
-    std::string owner =
-        "";  // evicts its own columns first, and takes turns with others for new ones
+    // Called with the bytes of new columns before they are made, in steps; null: only `memory`
+    // bounds them. Its error ends the search.
+    std::function<absl::Status(int64_t bytes)> reserve = nullptr;
+    // Evicts its own columns first, and takes turns with others for new ones.
+    std::string owner = "";
   };
 
   // The rows that match the filter and are not hidden (null: none), ascending. Errors: CANCELLED;

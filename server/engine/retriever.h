@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -33,7 +34,9 @@ struct RetrievalQuery {
   CancelledFunction cancelled;
   std::optional<PayloadFilter> filter = std::nullopt;           // applies to every slot
   int64_t filter_memory = std::numeric_limits<int64_t>::max();  // maximum bytes of the filter
-  std::shared_ptr<const HiddenRows> hidden = nullptr;           // excluded rows; null: none
+  // As in PayloadColumns::Search.
+  std::function<absl::Status(int64_t bytes)> reserve = nullptr;
+  std::shared_ptr<const HiddenRows> hidden = nullptr;  // excluded rows; null: none
   std::string searcher = "";  // id of the key; bounds what its filters take from others
 };
 

@@ -32,7 +32,7 @@ absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message)
   const auto admit = [&](int64_t memory) -> absl::Status {
     PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
                                   limits().max_request_memory, "max_request_memory"));
-    return parsed_.Take(memory, limits().max_parsed_memory);
+    return parsed_.TakeForKey(memory, limits().max_parsed_memory, key_ == nullptr ? "" : key_->id);
   };
   return ParseMessage(bytes, admit, message);
 }

@@ -93,9 +93,10 @@ class Call {
   const std::string& key_id() const { return key_->id; }
 
   // Adds to the estimated memory of this search, which counts until the answer is delivered.
-  // RESOURCE_EXHAUSTED: all searches together would exceed max_search_memory.
+  // RESOURCE_EXHAUSTED: all searches together would exceed max_search_memory, or those of
+  // the key half of it.
   absl::Status ReserveSearchMemory(int64_t bytes) {
-    return search_.Take(bytes, limits().max_search_memory);
+    return search_.TakeForKey(bytes, limits().max_search_memory, key_id());
   }
   // The answer is made: only its bytes still count.
   void ReduceSearchMemoryTo(int64_t bytes) { search_.ReduceTo(bytes); }

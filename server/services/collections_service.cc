@@ -194,8 +194,6 @@ UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const By
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
         PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(message));
-        PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
-        const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
         PM_ASSIGN_OR_RETURN(const CollectionView view, Create(call, std::move(collection)));
         CollectionToProto(view, answer->mutable_collection());
         return absl::OkStatus();
@@ -205,15 +203,20 @@ UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const By
 absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
                                                           NewCollection collection) {
   const auto gone = [&call] { return call.Cancelled(); };
-  const auto turn = CreationsOf(call.key_id()).Acquire(gone);
-  PM_RETURN_IF_ERROR(CheckNotCancelled(gone));
   const absl::Time latest = absl::Now() + absl::Seconds(call.limits().max_create_seconds);
-  const auto too_late = [&] { return absl::Now() > latest; };
-  const auto created =
-      catalog_->Create(std::move(collection), [&] { return gone() || too_late(); });
+  const auto cancelled = [&] { return gone() || absl::Now() > latest; };
+  const auto create = [&]() -> absl::StatusOr<CollectionView> {
+    const auto turn = CreationsOf(call.key_id()).Acquire(cancelled);
+    PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+    PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
+    const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
+    return catalog_->Create(std::move(collection), cancelled);
+  };
+  const absl::StatusOr<CollectionView> created = create();
   if (!absl::IsCancelled(created.status()) || gone()) return created;
   return absl::ResourceExhaustedError(absl::StrCat(
-      "creating this collection takes longer than the limit of ", call.limits().max_create_seconds,
+      "creating this collection, after those of its key, takes longer than the limit of ",
+      call.limits().max_create_seconds,
       " s (max_create_seconds): send fewer anchors or ask for fewer cells"));
 }
 

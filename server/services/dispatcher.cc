@@ -170,7 +170,7 @@ absl::Status Dispatcher::EnterQueue(Call* call) {
 
 absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
   const absl::Status waited = call->ticket_->Await([&] {
-    if (dependencies_.admission->IsFull()) idle_.EndUntaken();
+    if (call->ticket_->WaitsForOthers()) idle_.EndUntaken();
     return call->Cancelled();
   });
   if (absl::IsResourceExhausted(waited)) dependencies_.metrics->CountRejection("concurrency");
@@ -188,6 +188,7 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
 void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
+  call->parsed_.Release();
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context, IdleCalls::For::kAnswer,
                                 call->limits().stream_idle_seconds);
   const bool operates = call->key_ != nullptr && call->key_->IsOperator();

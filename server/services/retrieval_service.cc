@@ -137,12 +137,6 @@ absl::Status CheckLimits(const v1::RetrieveRequest& request, const CollectionVie
   return call.ReserveSearchMemory(bytes);
 }
 
-// Of numbers at the filter's paths, the least that their columns take.
-int64_t FilterMemory(const PayloadFilter& filter, int64_t items) {
-  constexpr int64_t kValueBytes = 16;
-  return kValueBytes * items * std::ssize(filter.paths());
-}
-
 // Another daemon of the same store may have announced a later embedding than this one has;
 // UNAVAILABLE makes clients retry.
 absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& retriever) {
@@ -236,7 +230,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
     PM_ASSIGN_OR_RETURN(query.filter, FromProto("filter", request.filter()));
     query.filter_memory = call.limits().max_request_memory;
     query.searcher = call.key_id();
-    PM_RETURN_IF_ERROR(call.ReserveSearchMemory(FilterMemory(*query.filter, retriever->items())));
+    query.reserve = [&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); };
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
   const SlotEncoder slots(answer, *retriever, request.with_payloads());

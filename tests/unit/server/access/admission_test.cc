@@ -154,9 +154,10 @@ TEST(Admission, KeyTakesHalfOfThePlacesByDefault) {
   for (int i = 0; i < 4; ++i) tickets.push_back(admission.Enter(greedy));
   EXPECT_EQ(admission.running(), 3);
   EXPECT_EQ(admission.waiting(), 1);
-  EXPECT_FALSE(admission.IsFull());
   for (int i = 0; i < 3; ++i) tickets.push_back(admission.Enter({"other", false}));
-  EXPECT_TRUE(admission.IsFull());
+  EXPECT_FALSE(tickets[3]->WaitsForOthers()) << "but for its own key";
+  tickets.push_back(admission.Enter({"third", false}));
+  EXPECT_TRUE(tickets.back()->WaitsForOthers());
 }
 
 TEST(Admission, WaitingCallOfKeyRunsWhenAnotherEnds) {

@@ -109,6 +109,18 @@ TEST(PayloadColumns, PathOfNoItemIsAnsweredWithoutReadingPayloads) {
   EXPECT_LE(PollsOf(columns, Below("none", 5), "one"), cached + 1);  // one for the wait
 }
 
+TEST(PayloadColumns, NewColumnsAreReserved) {
+  const PayloadColumns columns(Payloads(100'000, 0));  // 16 bytes a number
+  int64_t reserved = 0;
+  const auto reserve = [&](int64_t bytes) {
+    reserved += bytes;
+    return reserved > (1 << 20) ? absl::ResourceExhaustedError("no more") : absl::OkStatus();
+  };
+  EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, {.reserve = reserve}),
+              FailsWith(absl::StatusCode::kResourceExhausted, "no more"));
+  EXPECT_EQ(reserved, 2 << 20);
+}
+
 TEST(PayloadColumns, OwnerEvictsOnlyItsOwnColumns) {
   const PayloadColumns columns(Payloads(5000, 17));
   PollsOf(columns, Below("n", 5), "honest");
