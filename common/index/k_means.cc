@@ -44,8 +44,9 @@ class OneThread {
 
 struct Cancelled {};
 
-// faiss::Clustering assigns all points in one call and cannot be stopped. Same results: a multiple
-// of the points that FAISS multiplies at once.
+// faiss::Clustering assigns all points in one call and cannot be stopped. Same results: blocks are
+// multiples of the points that FAISS multiplies at once, but for the last, which is not small,
+// because FAISS computes few points in another way.
 class CancellableAssigner final : public faiss::IndexFlatL2 {
  public:
   CancellableAssigner(Eigen::Index dim, const CancelledFunction& cancelled)
@@ -55,10 +56,12 @@ class CancellableAssigner final : public faiss::IndexFlatL2 {
   void search(idx_t n, const float* points, idx_t k, float* distances, idx_t* rows,
               const faiss::SearchParameters* parameters) const override {
     constexpr idx_t kPoints = 4096;
-    for (idx_t begin = 0; begin < n; begin += kPoints) {
+    for (idx_t begin = 0; begin < n;) {
       if (cancelled_ && cancelled_()) throw Cancelled();
-      IndexFlatL2::search(std::min(kPoints, n - begin), points + begin * d, k,
-                          distances + begin * k, rows + begin * k, parameters);
+      const idx_t count = n - begin < 2 * kPoints ? n - begin : kPoints;
+      IndexFlatL2::search(count, points + begin * d, k, distances + begin * k, rows + begin * k,
+                          parameters);
+      begin += count;
     }
   }
 

@@ -14,6 +14,11 @@ constexpr std::chrono::milliseconds kPollInterval(100);
 // Places for operators only.
 int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
 
+// An operator, who may do everything anyway, has no share.
+bool HasShare(const Admission::Caller& caller) {
+  return !caller.key.empty() && !caller.is_operator;
+}
+
 }  // namespace
 
 Admission::Ticket::Ticket(Ticket&& other) noexcept
@@ -31,9 +36,9 @@ bool Admission::Ticket::IsAdmitted() const {
 bool Admission::Ticket::WaitsForOthers() const {
   const std::lock_guard<std::mutex> guard(admission_->mutex_);
   const Limits& limits = admission_->limits_;
-  const std::string& key = entry_->caller.key;
+  const Caller& caller = entry_->caller;
   return !entry_->running && admission_->Count(true) >= limits.max_concurrent - Reserved(limits) &&
-         (key.empty() || admission_->CountOfKey(key, true) < PlacesPerKey(limits));
+         (!HasShare(caller) || admission_->CountOfKey(caller.key, true) < PlacesPerKey(limits));
 }
 
 absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
@@ -69,7 +74,7 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
 bool Admission::CanRun(const Caller& caller) const {
   const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
   if (Count(true) >= limits_.max_concurrent - reserved) return false;
-  return caller.key.empty() || CountOfKey(caller.key, true) < PlacesPerKey(limits_);
+  return !HasShare(caller) || CountOfKey(caller.key, true) < PlacesPerKey(limits_);
 }
 
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
@@ -79,7 +84,7 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
         "the server is busy: ", Count(true), " calls are running (max_concurrent ",
         limits_.max_concurrent, ") and ", waiting, " wait (max_queued ", limits_.max_queued, ")"));
   }
-  if (caller.key.empty()) return absl::OkStatus();
+  if (!HasShare(caller)) return absl::OkStatus();
   const int64_t of_key = CountOfKey(caller.key, false);
   if (of_key < PlacesPerKey(limits_)) return absl::OkStatus();
   return absl::ResourceExhaustedError(

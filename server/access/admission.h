@@ -18,7 +18,7 @@ namespace privatemail::server {
 
 // A fair counting semaphore with a bounded queue and a timeout. Thread-safe.
 //   - Served in order of arrival, except for callers at a limit of their own.
-//   - max_concurrent_per_key: no key can take all places.
+//   - max_concurrent_per_key: no key can take all places, but for those of operators.
 //   - Some places are reserved for operators, so that they can revoke a key that took the others.
 class Admission {
   struct Entry;

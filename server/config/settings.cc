@@ -180,7 +180,8 @@ std::vector<Setting> LimitSettings() {
       {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
        "Maximum concurrent calls of one key, at most three quarters of max_concurrent, and again "
        "as "
-       "many waiting ones; further calls are refused. 0: half of max_concurrent.",
+       "many waiting ones; further calls are refused. 0: half of max_concurrent. Keys with scope "
+       "admin for all collections have no share.",
        0, 10000},
       {"max_queued", Limit<&Limits::max_queued>, kLive,
        "Maximum number of waiting calls; further calls are refused.", 0, 10000},

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
 namespace privatemail::server {
@@ -20,14 +23,24 @@ int64_t ReadNumber(const std::string& path, int64_t otherwise) {
   return absl::SimpleAtoi(word, &number) ? number : otherwise;
 }
 
+// The version 2 group of this process: "/system.slice/privatemaild.service", in a container "/".
+std::filesystem::path OwnGroup() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (absl::StartsWith(line, "0::/")) return line.substr(3);
+  }
+  return "/";
+}
+
 }  // namespace
 
 int64_t AvailableMemory(const std::string& cgroup_root) {
   const int64_t machine = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  // A container sees its own group as the root.
-  const int64_t second = ReadNumber(cgroup_root + "/memory.max", machine);
-  const int64_t first = ReadNumber(cgroup_root + "/memory/memory.limit_in_bytes", machine);
-  return std::min({machine, second, first});
+  int64_t least = ReadNumber(cgroup_root + "/memory/memory.limit_in_bytes", machine);
+  for (std::filesystem::path group = OwnGroup();; group = group.parent_path()) {
+    least = std::min(least, ReadNumber(cgroup_root + group.string() + "/memory.max", machine));
+    if (group == group.parent_path()) return std::min(least, machine);
+  }
 }
 
 int64_t ResidentMemory() {
@@ -38,8 +51,13 @@ int64_t ResidentMemory() {
 
 void ReturnFreeMemory() {
   constexpr size_t kKeptBytes = 8 << 20;
+  // What malloc_trim leaves is in pieces: it would go through them in vain again and again.
+  static std::atomic<int64_t> after_last = 0;
+  if (ResidentMemory() <= after_last + static_cast<int64_t>(kKeptBytes)) return;
   const struct mallinfo2 heap = ::mallinfo2();
-  if (heap.fordblks > kKeptBytes + heap.uordblks / 16) ::malloc_trim(0);
+  if (heap.fordblks <= kKeptBytes + heap.uordblks / 16) return;
+  ::malloc_trim(0);
+  after_last = ResidentMemory();
 }
 
 }  // namespace privatemail::server

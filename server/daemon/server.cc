@@ -47,7 +47,7 @@ class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override {
+                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override try {
     const uint64_t connection = Identify(context);
     if (!strangers_->Contains(connection)) return grpc::Status::OK;
     if (dispatcher_->Authenticate(metadata).ok()) {
@@ -56,6 +56,8 @@ class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
       strangers_->CountCall(connection, UnauthenticatedConnections::Clock::now());
     }
     return grpc::Status::OK;  // the dispatcher refuses the call with the reason, and records it
+  } catch (const std::exception&) {  // gRPC's frames must not see it
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "the server has not enough memory");
   }
 
  private:

@@ -51,8 +51,7 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
   PM_RETURN_IF_ERROR(CheckNewName(collection.name));  // before the training, which takes long
   PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
   PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(stored.parameters)));
-  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
-  return synchronizer_.Create(std::move(stored));
+  return synchronizer_.Create(std::move(stored), cancelled);
 }
 
 absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,

@@ -67,10 +67,10 @@ absl::Status CollectionRegistry::CheckMemory(absl::string_view purpose, int64_t 
   for (const auto& [name, entry] : entries_) all += entry->view.resident_memory();
   const int64_t limit = options_.resident_memory;
   if (all <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("memory of all collections in bytes with ", purpose, " is at least ", all,
-                   ", of it ", bytes, " for that, more than the limit of ", limit,
-                   " (max_resident_memory): delete collections or raise it"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,
+      " for that, more than the limit of ", limit,
+      " (max_resident_memory): delete collections or raise it, then build this one or restart"));
 }
 
 absl::StatusOr<CollectionView> CollectionRegistry::Find(absl::string_view name) const {

@@ -72,14 +72,12 @@ const nlohmann::json& PayloadColumns::Column::At(size_t row) const {
 
 absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
     const std::vector<std::string>& paths, const Search& search) const {
-  if (!paths_.has_value()) {
-    PM_ASSIGN_OR_RETURN(paths_, PayloadPaths::Read(payloads_, search.cancelled));
-  }
+  PM_RETURN_IF_ERROR(paths_.Read(payloads_, search.cancelled));
   std::vector<Column> columns(paths.size());
   std::vector<size_t> common;  // indices of columns whose path many items have
   int64_t bytes = 0, reserved = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const auto rows = paths_->RowsWith(paths[i]);
+    const auto rows = paths_.RowsWith(paths[i]);
     if (!rows.has_value()) common.push_back(i);
     if (!rows.has_value()) continue;
     columns[i].rows.emplace(rows->begin(), rows->end());

@@ -68,7 +68,7 @@ class PayloadColumns {
   const std::vector<std::string> payloads_;
   const int64_t capacity_;
   mutable SingleFlightLruCache<std::string, Column> columns_;  // by path
-  mutable std::optional<PayloadPaths> paths_;  // made and used by one computation of columns_
+  mutable PayloadPaths paths_;  // read and used by one computation of columns_ at a time
 };
 
 }  // namespace privatemail::server

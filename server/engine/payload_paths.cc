@@ -30,17 +30,17 @@ void VisitPaths(const nlohmann::json& object, const std::string& prefix,
 
 }  // namespace
 
-absl::StatusOr<PayloadPaths> PayloadPaths::Read(absl::Span<const std::string> payloads,
-                                                const CancelledFunction& cancelled) {
-  PayloadPaths paths;
-  for (size_t row = 0; row < payloads.size() && !paths.given_up_; ++row) {
-    if (row % kPollRows == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
-    const auto payload = nlohmann::json::parse(payloads[row], nullptr, /*allow_exceptions=*/false);
+absl::Status PayloadPaths::Read(absl::Span<const std::string> payloads,
+                                const CancelledFunction& cancelled) {
+  for (; next_ < payloads.size() && !given_up_; ++next_) {
+    if (next_ % kPollRows == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+    const auto payload =
+        nlohmann::json::parse(payloads[next_], nullptr, /*allow_exceptions=*/false);
     if (!payload.is_object()) continue;
     VisitPaths(payload, "",
-               [&](const std::string& path) { paths.Add(path, static_cast<int64_t>(row)); });
+               [&](const std::string& path) { Add(path, static_cast<int64_t>(next_)); });
   }
-  return paths;
+  return absl::OkStatus();
 }
 
 void PayloadPaths::Add(const std::string& path, int64_t row) {

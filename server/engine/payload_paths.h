@@ -9,27 +9,28 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/base/cancellation.h"
 
 namespace privatemail::server {
 
 // An inverted index of rare paths, so that filters on paths of hardly any item read no other
-// payload. Immutable.
+// payload. Not thread-safe.
 class PayloadPaths {
  public:
   // Paths of more items than this are common: their rows are not held.
   static constexpr size_t kMaxRareRows = 1000;
   // With more distinct paths the index is given up: every path is treated as common. So at most
-  // about 20 MB.
+  // about 33 MB.
   static constexpr size_t kMaxPaths = 4096;
 
-  // Parses every payload: about 3 us for one of a hundred bytes. Errors: CANCELLED.
-  static absl::StatusOr<PayloadPaths> Read(absl::Span<const std::string> payloads,
-                                           const CancelledFunction& cancelled);
+  // Parses the payloads that earlier calls have not: about 3 us for one of a hundred bytes.
+  // CANCELLED: the next call goes on from there.
+  absl::Status Read(absl::Span<const std::string> payloads, const CancelledFunction& cancelled);
 
-  // Rows with a value at the path, ascending; nullopt: the path is common.
+  // Rows with a value at the path, ascending; nullopt: the path is common. Read has
+  // returned OK.
   std::optional<absl::Span<const int64_t>> RowsWith(const std::string& path) const;
 
  private:
@@ -40,6 +41,7 @@ class PayloadPaths {
   void Add(const std::string& path, int64_t row);
 
   std::map<std::string, Rows> rows_;
+  size_t next_ = 0;  // payload
   bool given_up_ = false;
 };
 

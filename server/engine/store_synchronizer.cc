@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -63,8 +64,10 @@ absl::Status StoreSynchronizer::CheckMemory(const CollectionView& view, int64_t 
                                 bytes, view.retriever == nullptr ? 0 : view.retriever->memory());
 }
 
-absl::StatusOr<CollectionView> StoreSynchronizer::Create(StoredCollection collection) {
+absl::StatusOr<CollectionView> StoreSynchronizer::Create(StoredCollection collection,
+                                                         const CancelledFunction& cancelled) {
   const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   PM_RETURN_IF_ERROR(store_->Create(collection));
   return registry_->ViewOf(*registry_->Add(std::move(collection)));
 }

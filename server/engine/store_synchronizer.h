@@ -30,8 +30,9 @@ class StoreSynchronizer {
   // collection is not built.
   absl::StatusOr<std::vector<std::string>> Load();
 
-  // ALREADY_EXISTS.
-  absl::StatusOr<CollectionView> Create(StoredCollection collection);
+  // ALREADY_EXISTS; CANCELLED: nothing was created.
+  absl::StatusOr<CollectionView> Create(StoredCollection collection,
+                                        const CancelledFunction& cancelled);
   // Returns the number of deleted items. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name);
 

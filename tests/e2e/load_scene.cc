@@ -137,8 +137,7 @@ absl::StatusOr<std::unique_ptr<Scene>> Scene::Start(const std::string& program,
 
 absl::Status Scene::StartDaemon(const std::string& program, const std::string& postgres) {
   Command flags = {"--tls-cert", certificates_->served(), "--tls-key", certificates_->served_key(),
-                   "--max-concurrent", "8", "--max-concurrent-per-key", "6", "--max-queued", "8",
-                   "--queue-seconds", "2",
+                   "--max-concurrent", "8", "--max-queued", "8", "--queue-seconds", "2",
                    // Reloads on SIGHUP only, never between the replacement of certificate and key.
                    "--tls-reload-seconds", "86400", "--log-level", "warning"};
   if (!postgres.empty()) {

@@ -308,6 +308,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         daemon = Daemon(*sys.argv[1:4], folder)
         try:
+            honest_calls(Role("honest", daemon.scene).start(QUIET_SECONDS))  # fills caches
             held = [run(name, daemon.scene, daemon.process, seconds) for name in sys.argv[5:] or ATTACKERS]
             held.append(daemon.check_end())
         finally:

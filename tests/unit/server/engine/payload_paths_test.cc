@@ -25,14 +25,14 @@ TEST(PayloadPaths, RarePathsHaveTheirRows) {
   payloads[9] = "";
   payloads[11] = R"(["rare"])";
   payloads[2999] = R"({"rare": "twice", "a.b": 1, "rare": 2})";
-  const auto paths = PayloadPaths::Read(payloads, nullptr);
-  ASSERT_THAT(paths, IsOk());
-  EXPECT_THAT(paths->RowsWith("rare"), Optional(ElementsAre(7, 2999)));
-  EXPECT_THAT(paths->RowsWith("nested.rare.deep"), Optional(ElementsAre(7)));
-  EXPECT_THAT(paths->RowsWith("nested.rare"), Optional(IsEmpty())) << "an object has no value";
-  EXPECT_THAT(paths->RowsWith("none"), Optional(IsEmpty()));
-  EXPECT_EQ(paths->RowsWith("common"), std::nullopt);
-  EXPECT_EQ(paths->RowsWith("nested.also"), std::nullopt);
+  PayloadPaths paths;
+  ASSERT_THAT(paths.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("rare"), Optional(ElementsAre(7, 2999)));
+  EXPECT_THAT(paths.RowsWith("nested.rare.deep"), Optional(ElementsAre(7)));
+  EXPECT_THAT(paths.RowsWith("nested.rare"), Optional(IsEmpty())) << "an object has no value";
+  EXPECT_THAT(paths.RowsWith("none"), Optional(IsEmpty()));
+  EXPECT_EQ(paths.RowsWith("common"), std::nullopt);
+  EXPECT_EQ(paths.RowsWith("nested.also"), std::nullopt);
 }
 
 TEST(PayloadPaths, TooManyPathsAreAllCommon) {
@@ -40,9 +40,12 @@ TEST(PayloadPaths, TooManyPathsAreAllCommon) {
   for (size_t i = 0; i <= PayloadPaths::kMaxPaths; ++i) {
     payloads.push_back(absl::StrCat(R"({"p)", i, R"(": 1})"));
   }
-  EXPECT_EQ(PayloadPaths::Read(payloads, nullptr)->RowsWith("none"), std::nullopt);
+  PayloadPaths many, fewer;
+  ASSERT_THAT(many.Read(payloads, nullptr), IsOk());
+  EXPECT_EQ(many.RowsWith("none"), std::nullopt);
   payloads.pop_back();
-  EXPECT_THAT(PayloadPaths::Read(payloads, nullptr)->RowsWith("none"), Optional(IsEmpty()));
+  ASSERT_THAT(fewer.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(fewer.RowsWith("none"), Optional(IsEmpty()));
 }
 
 TEST(PayloadPaths, DeepAndLongPathsAreSkipped) {
@@ -50,14 +53,23 @@ TEST(PayloadPaths, DeepAndLongPathsAreSkipped) {
   std::string deep;
   for (int i = 0; i < kDepth; ++i) deep += R"({"a":)";
   deep += "1" + std::string(kDepth, '}');
-  const auto paths = PayloadPaths::Read({deep, R"({"a": {"a": 1}})"}, nullptr);
-  ASSERT_THAT(paths, IsOk());
-  EXPECT_THAT(paths->RowsWith("a.a"), Optional(ElementsAre(1)));
+  PayloadPaths paths;
+  ASSERT_THAT(paths.Read({deep, R"({"a": {"a": 1}})"}, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("a.a"), Optional(ElementsAre(1)));
 }
 
-TEST(PayloadPaths, CancelledReadReturnsCancelled) {
-  EXPECT_THAT(PayloadPaths::Read({"{}"}, [] { return true; }),
+TEST(PayloadPaths, CancelledReadGoesOnLater) {
+  std::vector<std::string> payloads(9000, "{}");
+  payloads[1] = R"({"early": 1})";
+  payloads[8999] = R"({"late": 1})";
+  PayloadPaths paths;
+  int polls = 0;
+  EXPECT_THAT(paths.Read(payloads, [&] { return ++polls == 3; }),
               FailsWith(absl::StatusCode::kCancelled, ""));
+  payloads[1] = "{}";  // is not read again
+  ASSERT_THAT(paths.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("early"), Optional(ElementsAre(1)));
+  EXPECT_THAT(paths.RowsWith("late"), Optional(ElementsAre(8999)));
 }
 
 }  // namespace
