@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 // How often connections without a key are looked at, while there are any.
 constexpr int kWatchMilliseconds = 20;
 
-constexpr absl::string_view kStrangersEnded =
+constexpr absl::string_view kConnectionEnded =
     "an address has too many connections that show no valid key: they are closed";
 
 rlim_t RequiredFiles(int64_t max_connections) {
@@ -65,14 +65,13 @@ absl::Status CheckOpenFiles(int64_t max_connections) {
   return possible ? absl::OkStatus() : TooManyConnectionsError(max_connections);
 }
 
-absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListeningSockets sockets,
-                                                          int64_t max_connections,
-                                                          Listeners listeners,
-                                                          UnauthenticatedConnections* strangers,
-                                                          std::function<void()> on_refused) {
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
+    ListeningSockets sockets, int64_t max_connections, Listeners listeners,
+    UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused) {
   PM_RETURN_IF_ERROR(RaiseOpenFileLimit(max_connections));
-  auto acceptor = std::unique_ptr<Acceptor>(new Acceptor(
-      std::move(sockets), max_connections, std::move(listeners), strangers, std::move(on_refused)));
+  auto acceptor = std::unique_ptr<Acceptor>(new Acceptor(std::move(sockets), max_connections,
+                                                         std::move(listeners), unauthenticated,
+                                                         std::move(on_refused)));
   acceptor->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->stop_ < 0) {
     return absl::InternalError(absl::StrCat("cannot create an eventfd: ", std::strerror(errno)));
@@ -86,11 +85,11 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListeningSockets socke
 }
 
 Acceptor::Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-                   UnauthenticatedConnections* strangers, std::function<void()> on_refused)
+                   UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused)
     : sockets_(std::move(sockets)),
       max_connections_(max_connections),
       listeners_(std::move(listeners)),
-      strangers_(strangers),
+      unauthenticated_(unauthenticated),
       on_refused_(std::move(on_refused)) {}
 
 Acceptor::~Acceptor() {
@@ -107,12 +106,12 @@ void Acceptor::Run() {
   for (const int socket : sockets_.sockets()) events.push_back({socket, POLLIN, 0});
   events.push_back({stop_, POLLIN, 0});
   while (true) {
-    const bool watches = strangers_ != nullptr && !strangers_->empty();
+    const bool watches = unauthenticated_ != nullptr && !unauthenticated_->empty();
     if (::poll(events.data(), events.size(), watches ? kWatchMilliseconds : -1) < 0) {
       continue;  // interrupted
     }
     if (events.back().revents != 0) return;
-    if (watches) EndStrangers();
+    if (watches) EndExcessive();
     for (const pollfd& event : events) {
       if (event.revents != 0) Accept(event.fd);
     }
@@ -138,10 +137,10 @@ void Acceptor::Accept(int socket) {
     return;
   }
   std::optional<size_t> slot = 0;
-  if (strangers_ != nullptr) slot = strangers_->Add(connection, peer, Clock::now());
+  if (unauthenticated_ != nullptr) slot = unauthenticated_->Add(connection, peer, Clock::now());
   if (!slot.has_value()) {
     ::close(connection);
-    OnRefused(kStrangersEnded);
+    OnRefused(kConnectionEnded);
     return;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -150,9 +149,9 @@ void Acceptor::Accept(int socket) {
   listeners_[*slot]->HandleNewConnection(&parameters);
 }
 
-void Acceptor::EndStrangers() {
-  const int64_t ended = strangers_->EndExcessive(Clock::now());
-  for (int64_t i = 0; i < ended; ++i) OnRefused(kStrangersEnded);
+void Acceptor::EndExcessive() {
+  const int64_t ended = unauthenticated_->EndExcessive(Clock::now());
+  for (int64_t i = 0; i < ended; ++i) OnRefused(kConnectionEnded);
 }
 
 void Acceptor::OnRefused(absl::string_view why) {

@@ -31,34 +31,33 @@ class Acceptor {
   using Listeners = std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>;
 
   // Starts a thread that accepts up to about `max_connections` at once (open files are counted).
-  // - listeners: of the gRPC server; one for each slot of `strangers`, or one if that is null.
-  // - strangers: null if there are no keys; otherwise must outlive the acceptor.
+  // - listeners: of the gRPC server; one for each slot of `unauthenticated`, or one if that is
+  // null.
+  // - unauthenticated: null if there are no keys; otherwise must outlive the acceptor.
   // - on_refused: called for each connection that is refused or ended; at most one a minute is
   //   logged.
   // - Raises the process's limit of open files if necessary.
   // - Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
-  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListeningSockets sockets,
-                                                         int64_t max_connections,
-                                                         Listeners listeners,
-                                                         UnauthenticatedConnections* strangers,
-                                                         std::function<void()> on_refused);
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
+      ListeningSockets sockets, int64_t max_connections, Listeners listeners,
+      UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused);
 
   // Stops accepting and closes the listening sockets.
   ~Acceptor();
 
  private:
   Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-           UnauthenticatedConnections* strangers, std::function<void()> on_refused);
+           UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused);
 
   void Run();
   void Accept(int socket);
-  void EndStrangers();
+  void EndExcessive();
   void OnRefused(absl::string_view why);
 
   const ListeningSockets sockets_;
   const int64_t max_connections_;
   const Listeners listeners_;
-  UnauthenticatedConnections* const strangers_;
+  UnauthenticatedConnections* const unauthenticated_;
   const std::function<void()> on_refused_;
   std::chrono::steady_clock::time_point next_warning_;
   int stop_ = -1;  // eventfd that stops the thread

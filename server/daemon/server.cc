@@ -41,19 +41,20 @@ constexpr char kConnectionProperty[] = "privatemail_connection";
 class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
  public:
   // slot: of the listener whose connections it sees.
-  FirstKeyProcessor(size_t slot, UnauthenticatedConnections* strangers, Dispatcher* dispatcher)
-      : slot_(slot), strangers_(strangers), dispatcher_(dispatcher) {}
+  FirstKeyProcessor(size_t slot, UnauthenticatedConnections* unauthenticated,
+                    Dispatcher* dispatcher)
+      : slot_(slot), unauthenticated_(unauthenticated), dispatcher_(dispatcher) {}
 
   bool IsBlocking() const override { return false; }
 
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override try {
     const uint64_t connection = Identify(context);
-    if (!strangers_->Contains(connection)) return grpc::Status::OK;
+    if (!unauthenticated_->Contains(connection)) return grpc::Status::OK;
     if (dispatcher_->Authenticate(metadata).ok()) {
-      strangers_->Authenticate(connection);
+      unauthenticated_->Authenticate(connection);
     } else {
-      strangers_->CountCall(connection, UnauthenticatedConnections::Clock::now());
+      unauthenticated_->CountCall(connection, UnauthenticatedConnections::Clock::now());
     }
     return grpc::Status::OK;  // the dispatcher refuses the call with the reason, and records it
   } catch (const std::exception&) {  // gRPC's frames must not see it
@@ -67,7 +68,7 @@ class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
     uint64_t number = 0;
     const auto known = context->FindPropertyValues(kConnectionProperty);
     if (known.empty()) {
-      number = strangers_->InSlot(slot_);
+      number = unauthenticated_->InSlot(slot_);
       context->AddProperty(kConnectionProperty, absl::StrCat(number));
     } else {
       (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
@@ -76,7 +77,7 @@ class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
   }
 
   const size_t slot_;
-  UnauthenticatedConnections* const strangers_;
+  UnauthenticatedConnections* const unauthenticated_;
   Dispatcher* const dispatcher_;
   std::mutex mutex_;  // of the properties of the listener's connections
 };
@@ -309,10 +310,10 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot serve on ", parts_.address.ToString()));
   }
-  PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
-                                                 std::move(listeners), strangers_.get(), [this] {
-                                                   metrics_.CountRejection("connections");
-                                                 }));
+  PM_ASSIGN_OR_RETURN(
+      acceptor_,
+      Acceptor::Start(std::move(sockets), options.limits.max_connections, std::move(listeners),
+                      unauthenticated_.get(), [this] { metrics_.CountRejection("connections"); }));
   return absl::OkStatus();
 }
 
@@ -326,11 +327,11 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
     return listeners;
   }
   const UnauthenticatedConnections::Options limits;
-  strangers_ = std::make_unique<UnauthenticatedConnections>(limits);
+  unauthenticated_ = std::make_unique<UnauthenticatedConnections>(limits);
   for (size_t slot = 0; slot < limits.slots + UnauthenticatedConnections::kRestingSlots; ++slot) {
     const auto credentials = parts_.tls->Credentials();
     credentials->SetAuthMetadataProcessor(
-        std::make_shared<FirstKeyProcessor>(slot, strangers_.get(), &dispatcher_));
+        std::make_shared<FirstKeyProcessor>(slot, unauthenticated_.get(), &dispatcher_));
     listeners.push_back(
         builder->experimental().AddExternalConnectionAcceptor(kFromSocket, credentials));
   }
@@ -338,8 +339,8 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
 }
 
 void DaemonServer::RelieveMemory() {
-  if (strangers_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
-  const int64_t ended = strangers_->EndAll(UnauthenticatedConnections::Clock::now());
+  if (unauthenticated_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
+  const int64_t ended = unauthenticated_->EndAll(UnauthenticatedConnections::Clock::now());
   if (ended == 0) return;
   Log(LogLevel::kWarning, "memory is short: connections without a valid key were ended",
       {{"connections", absl::StrCat(ended)}});

@@ -109,7 +109,7 @@ class DaemonServer {
   HealthService health_;
   RebuildScheduler builds_;  // reports to the members above
   WriteRecovery recovery_;
-  std::unique_ptr<UnauthenticatedConnections> strangers_;  // null: keys are off
+  std::unique_ptr<UnauthenticatedConnections> unauthenticated_;  // null: keys are off
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off

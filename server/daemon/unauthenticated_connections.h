@@ -1,4 +1,4 @@
-// Connections whose caller has not yet shown a key, and what strangers may cost.
+// Connections whose caller has not yet shown a key, and the limits on what they may cost.
 #ifndef PRIVATEMAIL_SERVER_DAEMON_UNAUTHENTICATED_CONNECTIONS_H_
 #define PRIVATEMAIL_SERVER_DAEMON_UNAUTHENTICATED_CONNECTIONS_H_
 

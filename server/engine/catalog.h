@@ -60,17 +60,17 @@ class Catalog {
   absl::StatusOr<CollectionView> Find(absl::string_view name) const { return registry_.Find(name); }
   std::vector<CollectionView> List() const { return registry_.List(); }  // by name
 
-  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED:
-  // max_resident_memory; CANCELLED: nothing was created. Cost: a
-  // k-means of the anchors for each partition, and one for the codebook of a pq code.
+  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED: max_resident_memory;
+  // CANCELLED: nothing was created. Cost: a k-means of the anchors for each partition, and one for
+  // the codebook of a pq code.
   absl::StatusOr<CollectionView> Create(NewCollection collection,
                                         const CancelledFunction& cancelled = nullptr);
 
   // Restores a snapshot under collection.name, completely or not at all; it is not built. It keeps
   // its UUID unless the store has it; then it gets a new one and so another fingerprint. `items`
-  // may be read twice. INVALID_ARGUMENT: the name; ALREADY_EXISTS; RESOURCE_EXHAUSTED;
-  // DATA_LOSS: the parts of the
-  // snapshot are inconsistent; ABORTED: another daemon deleted it at once.
+  // may be read twice. INVALID_ARGUMENT: the name; ALREADY_EXISTS; RESOURCE_EXHAUSTED:
+  // max_resident_memory; DATA_LOSS: the parts of the snapshot are inconsistent; ABORTED: another
+  // daemon deleted it at once.
   absl::StatusOr<CollectionView> Restore(StoredCollection collection, Store::GallerySource items);
 
   // INVALID_ARGUMENT or ALREADY_EXISTS: the name, as far as this daemon knows.
