@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/schemes/client_limits.h"
+#include "client/schemes/query_limits.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"

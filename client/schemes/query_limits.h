@@ -1,7 +1,7 @@
 // Checks of ClientLimits: memory of a query from public parameters, and a deadline for computing.
 // Not installed.
-#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CLIENT_LIMITS_H_
-#define PRIVATEMAIL_CLIENT_SCHEMES_CLIENT_LIMITS_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_QUERY_LIMITS_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_QUERY_LIMITS_H_
 
 #include <string>
 
@@ -53,11 +53,11 @@ class ComputingDeadline {
   absl::Time end_;
 };
 
-// Of ClassRanker, for targets without a label.
+// Checks fitting a ClassRanker, which targets without a label need.
 // RESOURCE_EXHAUSTED: it would take more than limits.max_memory, with the anchors.
 // DEADLINE_EXCEEDED: it would take longer even on a fast machine, and it cannot be interrupted.
 absl::Status CheckRanking(const PublicParameters& parameters, const ClientLimits& limits);
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CLIENT_LIMITS_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_QUERY_LIMITS_H_

@@ -1,8 +1,8 @@
 #include "privatemail/anchored_client.h"
 
 #include "absl/status/status.h"
-#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/query_limits.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 

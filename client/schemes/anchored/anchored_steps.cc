@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/rounding.h"
-#include "client/schemes/client_limits.h"
+#include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

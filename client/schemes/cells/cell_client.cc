@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/query_limits.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/public_parameters.h"

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/query_limits.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/affinity.h"

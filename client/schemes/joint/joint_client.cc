@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "client/schemes/client_limits.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"

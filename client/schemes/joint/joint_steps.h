@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/schemes/client_limits.h"
+#include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/embedding/bordered_affinity.h"

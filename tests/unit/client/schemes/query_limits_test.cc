@@ -1,4 +1,4 @@
-#include "client/schemes/client_limits.h"
+#include "client/schemes/query_limits.h"
 
 #include <gtest/gtest.h>
 
