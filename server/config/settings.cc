@@ -123,7 +123,8 @@ std::vector<Setting> LimitSettings() {
        "to 64 MiB. Streams use messages of a few MiB.",
        65536, kMaxMessageBytes},
       {"max_transport_memory", Limit<&Limits::max_transport_memory>, kRestart,
-       "Maximum bytes of messages being received, over all callers; calls beyond are reset.",
+       "Maximum bytes of messages being received, over all callers; calls beyond are reset. From "
+       "half of it on, connections of the key with the most end.",
        1 << 24, int64_t{1} << 40},
       {"max_parsed_memory", Limit<&Limits::max_parsed_memory>, kLive,
        "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "
@@ -167,8 +168,8 @@ std::vector<Setting> LimitSettings() {
        "Maximum bytes of all running snapshots and restores, which use unnamed files in data_dir.",
        65536, kMaxBytes},
       {"max_connections", Limit<&Limits::max_connections>, kRestart,
-       "Approximate maximum of connections; further ones are closed. The process needs as many "
-       "open files plus 256.",
+       "Approximate maximum of connections; beyond, one of the key that has more than half of them "
+       "is closed, or the new one. The process needs two open files for each, and 256.",
        1, 1'000'000},
       {"connection_idle_seconds", Limit<&Limits::connection_idle_seconds>, kRestart,
        "Idle time after which a connection without calls is closed.", 1, 86400},

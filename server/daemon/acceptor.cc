@@ -23,19 +23,16 @@ namespace privatemail::server {
 namespace {
 
 // Open files besides connections: store (with its pool of PostgreSQL connections), monitors, logs,
-// gRPC, duplicates of UnauthenticatedConnections.
+// gRPC.
 constexpr int64_t kReservedFiles = 256;
 
 using Clock = std::chrono::steady_clock;
 
-// How often connections without a key are looked at, while there are any.
-constexpr int kWatchMilliseconds = 20;
-
-constexpr absl::string_view kConnectionEnded =
-    "an address has too many connections that show no valid key: they are closed";
+// Connections keeps a duplicate of each.
+constexpr int64_t kFilesPerConnection = 2;
 
 rlim_t RequiredFiles(int64_t max_connections) {
-  return static_cast<rlim_t>(max_connections + kReservedFiles);
+  return static_cast<rlim_t>(kFilesPerConnection * max_connections + kReservedFiles);
 }
 
 rlimit OpenFileLimits() {
@@ -65,12 +62,14 @@ absl::Status CheckOpenFiles(int64_t max_connections) {
   return possible ? absl::OkStatus() : TooManyConnectionsError(max_connections);
 }
 
-absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
-    ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-    UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused) {
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(ListeningSockets sockets,
+                                                          int64_t max_connections,
+                                                          Listeners listeners,
+                                                          Connections* connections,
+                                                          std::function<void()> on_refused) {
   PM_RETURN_IF_ERROR(RaiseOpenFileLimit(max_connections));
   auto acceptor = std::unique_ptr<Acceptor>(new Acceptor(std::move(sockets), max_connections,
-                                                         std::move(listeners), unauthenticated,
+                                                         std::move(listeners), connections,
                                                          std::move(on_refused)));
   acceptor->stop_ = ::eventfd(0, EFD_CLOEXEC);
   if (acceptor->stop_ < 0) {
@@ -85,11 +84,11 @@ absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(
 }
 
 Acceptor::Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-                   UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused)
+                   Connections* connections, std::function<void()> on_refused)
     : sockets_(std::move(sockets)),
       max_connections_(max_connections),
       listeners_(std::move(listeners)),
-      unauthenticated_(unauthenticated),
+      connections_(connections),
       on_refused_(std::move(on_refused)) {}
 
 Acceptor::~Acceptor() {
@@ -106,12 +105,12 @@ void Acceptor::Run() {
   for (const int socket : sockets_.sockets()) events.push_back({socket, POLLIN, 0});
   events.push_back({stop_, POLLIN, 0});
   while (true) {
-    const bool watches = unauthenticated_ != nullptr && !unauthenticated_->empty();
-    if (::poll(events.data(), events.size(), watches ? kWatchMilliseconds : -1) < 0) {
-      continue;  // interrupted
-    }
+    std::optional<std::chrono::milliseconds> next_look;
+    if (connections_ != nullptr) next_look = connections_->NextLook();
+    const int wait = next_look.has_value() ? static_cast<int>(next_look->count()) : -1;
+    if (::poll(events.data(), events.size(), wait) < 0) continue;  // interrupted
     if (events.back().revents != 0) return;
-    if (watches) EndExcessive();
+    if (next_look.has_value()) EndExcessive();
     for (const pollfd& event : events) {
       if (event.revents != 0) Accept(event.fd);
     }
@@ -129,18 +128,18 @@ void Acceptor::Accept(int socket) {
     if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return;
   }
-  // The kernel assigns the lowest free descriptor, so this one bounds the number of open files.
-  if (connection >= max_connections_ + kReservedFiles) {
+  // The kernel assigns the lowest free descriptor, so this one tells the number of open files.
+  if (connections_ == nullptr && connection >= max_connections_ + kReservedFiles) {
     ::close(connection);
     OnRefused(absl::StrCat("there are too many connections (max_connections ", max_connections_,
                            "): more are closed"));
     return;
   }
-  std::optional<size_t> slot = 0;
-  if (unauthenticated_ != nullptr) slot = unauthenticated_->Add(connection, peer, Clock::now());
-  if (!slot.has_value()) {
+  absl::StatusOr<size_t> slot = 0;
+  if (connections_ != nullptr) slot = connections_->Add(connection, peer, Clock::now());
+  if (!slot.ok()) {
     ::close(connection);
-    OnRefused(kConnectionEnded);
+    OnRefused(slot.status().message());
     return;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -150,8 +149,10 @@ void Acceptor::Accept(int socket) {
 }
 
 void Acceptor::EndExcessive() {
-  const int64_t ended = unauthenticated_->EndExcessive(Clock::now());
-  for (int64_t i = 0; i < ended; ++i) OnRefused(kConnectionEnded);
+  const int64_t ended = connections_->EndExcessive(Clock::now());
+  for (int64_t i = 0; i < ended; ++i) {
+    OnRefused("connections showed no valid key in time, or cost too much: they are ended");
+  }
 }
 
 void Acceptor::OnRefused(absl::string_view why) {

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/access/connections.h"
 #include "server/daemon/listening_sockets.h"
-#include "server/daemon/unauthenticated_connections.h"
 
 namespace privatemail::server {
 
@@ -31,23 +31,24 @@ class Acceptor {
   using Listeners = std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>;
 
   // Starts a thread that accepts up to about `max_connections` at once (open files are counted).
-  // - listeners: of the gRPC server; one for each slot of `unauthenticated`, or one if that is
-  // null.
-  // - unauthenticated: null if there are no keys; otherwise must outlive the acceptor.
+  // - listeners: of the gRPC server; one for each slot of `connections`, or one if that is null.
+  // - connections: null if there are no keys; otherwise must outlive the acceptor.
   // - on_refused: called for each connection that is refused or ended; at most one a minute is
   //   logged.
   // - Raises the process's limit of open files if necessary.
   // - Errors: those of CheckOpenFiles. INTERNAL: the system denies a thread or an event.
-  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
-      ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-      UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused);
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Start(ListeningSockets sockets,
+                                                         int64_t max_connections,
+                                                         Listeners listeners,
+                                                         Connections* connections,
+                                                         std::function<void()> on_refused);
 
   // Stops accepting and closes the listening sockets.
   ~Acceptor();
 
  private:
   Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
-           UnauthenticatedConnections* unauthenticated, std::function<void()> on_refused);
+           Connections* connections, std::function<void()> on_refused);
 
   void Run();
   void Accept(int socket);
@@ -57,7 +58,7 @@ class Acceptor {
   const ListeningSockets sockets_;
   const int64_t max_connections_;
   const Listeners listeners_;
-  UnauthenticatedConnections* const unauthenticated_;
+  Connections* const connections_;
   const std::function<void()> on_refused_;
   std::chrono::steady_clock::time_point next_warning_;
   int stop_ = -1;  // eventfd that stops the thread

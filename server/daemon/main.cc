@@ -169,6 +169,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
 }
 
 int Run(const CommandLine& command_line, const DaemonOptions& options) {
+  BoundKeptMemory();
   const sigset_t signals = BlockSignals();
   // Debian's Abseil checks every lock of gRPC for deadlocks, which costs some percent of a search.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

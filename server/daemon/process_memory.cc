@@ -32,6 +32,13 @@ std::filesystem::path OwnGroup() {
   return "/";
 }
 
+// Free bytes that the allocator holds in memory, and the program itself. mallinfo2 counts free
+// bytes also after malloc_trim has returned their pages.
+int64_t ResidentUnusedMemory() {
+  const struct mallinfo2 heap = ::mallinfo2();
+  return ResidentMemory() - static_cast<int64_t>(heap.uordblks + heap.hblkhd);
+}
+
 }  // namespace
 
 int64_t AvailableMemory(const std::string& cgroup_root) {
@@ -49,15 +56,21 @@ int64_t ResidentMemory() {
   return file >> all >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
+void BoundKeptMemory() {
+  constexpr int kBytes = 4 << 20;
+  (void)::mallopt(M_TRIM_THRESHOLD, kBytes);  // free bytes at the end of a thread's heap
+  (void)::mallopt(M_MMAP_THRESHOLD, kBytes);  // of a block that is returned on its own
+}
+
 void ReturnFreeMemory() {
-  constexpr size_t kKeptBytes = 8 << 20;
+  constexpr int64_t kKeptBytes = 8 << 20;
   // What malloc_trim leaves is in pieces: it would go through them in vain again and again.
   static std::atomic<int64_t> after_last = 0;
-  if (ResidentMemory() <= after_last + static_cast<int64_t>(kKeptBytes)) return;
-  const struct mallinfo2 heap = ::mallinfo2();
-  if (heap.fordblks <= kKeptBytes + heap.uordblks / 16) return;
+  const int64_t unused = ResidentUnusedMemory();
+  after_last = std::min<int64_t>(after_last, unused);
+  if (unused <= after_last + kKeptBytes) return;
   ::malloc_trim(0);
-  after_last = ResidentMemory();
+  after_last = ResidentUnusedMemory();
 }
 
 }  // namespace privatemail::server

@@ -14,6 +14,11 @@ int64_t AvailableMemory(const std::string& cgroup_root = "/sys/fs/cgroup");
 // Bytes of the process in memory; 0: unknown.
 int64_t ResidentMemory();
 
+// For the whole process, before it starts threads: the allocator returns large blocks when they are
+// freed. By default it would keep up to 64 MiB for each thread after a peak, out of reach of
+// ReturnFreeMemory.
+void BoundKeptMemory();
+
 // Returns memory to the system that the allocator keeps after a peak, if it is much.
 void ReturnFreeMemory();
 

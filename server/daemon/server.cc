@@ -5,7 +5,6 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/auth_metadata_processor.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
@@ -21,6 +19,7 @@
 #include "common/rpc/status.h"
 #include "server/daemon/listening_sockets.h"
 #include "server/daemon/process_memory.h"
+#include "server/services/connection_processor.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -32,55 +31,9 @@ constexpr int kMaxStreamsPerConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
 // Above the size of any streamed message (blocks of cell items, chunks of anchors).
 constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
+constexpr int kWindowBytes = 512 << 10;
 constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
-
-constexpr char kConnectionProperty[] = "privatemail_connection";
-
-// Sees the headers of every call before its message is received. Thread-safe.
-class FirstKeyProcessor final : public grpc::AuthMetadataProcessor {
- public:
-  // slot: of the listener whose connections it sees.
-  FirstKeyProcessor(size_t slot, UnauthenticatedConnections* unauthenticated,
-                    Dispatcher* dispatcher)
-      : slot_(slot), unauthenticated_(unauthenticated), dispatcher_(dispatcher) {}
-
-  bool IsBlocking() const override { return false; }
-
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
-                       OutputMetadata* /*consumed*/, OutputMetadata* /*response*/) override try {
-    const uint64_t connection = Identify(context);
-    if (!unauthenticated_->Contains(connection)) return grpc::Status::OK;
-    if (dispatcher_->Authenticate(metadata).ok()) {
-      unauthenticated_->Authenticate(connection);
-    } else {
-      unauthenticated_->CountCall(connection, UnauthenticatedConnections::Clock::now());
-    }
-    return grpc::Status::OK;  // the dispatcher refuses the call with the reason, and records it
-  } catch (const std::exception&) {  // gRPC's frames must not see it
-    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "the server has not enough memory");
-  }
-
- private:
-  // The first call of a connection stores its number, which all calls of the connection share.
-  uint64_t Identify(grpc::AuthContext* context) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    uint64_t number = 0;
-    const auto known = context->FindPropertyValues(kConnectionProperty);
-    if (known.empty()) {
-      number = unauthenticated_->InSlot(slot_);
-      context->AddProperty(kConnectionProperty, absl::StrCat(number));
-    } else {
-      (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
-    }
-    return number;
-  }
-
-  const size_t slot_;
-  UnauthenticatedConnections* const unauthenticated_;
-  Dispatcher* const dispatcher_;
-  std::mutex mutex_;  // of the properties of the listener's connections
-};
 
 // Removes reflection, which linking the library enables for every server of the program.
 class WithoutReflection final : public grpc::ServerBuilderOption {
@@ -105,6 +58,10 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                               static_cast<int>(1000 * limits.connection_idle_seconds));
+  // A caller may send this much of a message before it hears from the server, which tells messages
+  // from endless headers (Connections). By default it grows with bandwidth and delay.
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   // Detects callers whose machine is gone.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
@@ -183,6 +140,15 @@ absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddre
   return ListeningSockets::Open(http).status();
 }
 
+Connections::Options ToConnectionOptions(const Limits& limits) {
+  Connections::Options options;
+  options.max_connections = limits.max_connections;
+  // Honest callers have the rest.
+  options.max_unread_bytes =
+      std::max(limits.max_transport_memory / 2, limits.max_message_bytes + (1 << 20));
+  return options;
+}
+
 void LogRefresh(const absl::Status& status) {
   if (status.ok()) {
     Log(LogLevel::kInfo, "changes of other daemons are followed again");
@@ -221,7 +187,12 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       parts_(std::move(parts)),
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
-      dispatcher_({parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_}, options.limits),
+      connections_(parts_.tls == nullptr
+                       ? nullptr
+                       : std::make_unique<Connections>(ToConnectionOptions(options.limits))),
+      dispatcher_(
+          {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
+          options.limits),
       retrieval_(parts_.catalog.get(), &dispatcher_),
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
@@ -310,10 +281,10 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot serve on ", parts_.address.ToString()));
   }
-  PM_ASSIGN_OR_RETURN(
-      acceptor_,
-      Acceptor::Start(std::move(sockets), options.limits.max_connections, std::move(listeners),
-                      unauthenticated_.get(), [this] { metrics_.CountRejection("connections"); }));
+  PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
+                                                 std::move(listeners), connections_.get(), [this] {
+                                                   metrics_.CountRejection("connections");
+                                                 }));
   return absl::OkStatus();
 }
 
@@ -326,12 +297,11 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
         kFromSocket, grpc::InsecureServerCredentials()));
     return listeners;
   }
-  const UnauthenticatedConnections::Options limits;
-  unauthenticated_ = std::make_unique<UnauthenticatedConnections>(limits);
-  for (size_t slot = 0; slot < limits.slots + UnauthenticatedConnections::kRestingSlots; ++slot) {
+  const Connections::Options limits = ToConnectionOptions(options_.limits);
+  for (size_t slot = 0; slot < limits.slots + Connections::kRestingSlots; ++slot) {
     const auto credentials = parts_.tls->Credentials();
     credentials->SetAuthMetadataProcessor(
-        std::make_shared<FirstKeyProcessor>(slot, unauthenticated_.get(), &dispatcher_));
+        std::make_shared<ConnectionProcessor>(slot, connections_.get(), &dispatcher_));
     listeners.push_back(
         builder->experimental().AddExternalConnectionAcceptor(kFromSocket, credentials));
   }
@@ -339,8 +309,8 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
 }
 
 void DaemonServer::RelieveMemory() {
-  if (unauthenticated_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
-  const int64_t ended = unauthenticated_->EndAll(UnauthenticatedConnections::Clock::now());
+  if (connections_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
+  const int64_t ended = connections_->EndUnauthenticated(Connections::Clock::now());
   if (ended == 0) return;
   Log(LogLevel::kWarning, "memory is short: connections without a valid key were ended",
       {{"connections", absl::StrCat(ended)}});

@@ -15,13 +15,13 @@
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
+#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/config/options.h"
 #include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
-#include "server/daemon/unauthenticated_connections.h"
 #include "server/engine/catalog.h"
 #include "server/engine/rebuild_scheduler.h"
 #include "server/engine/write_recovery.h"
@@ -102,6 +102,7 @@ class DaemonServer {
   Parts parts_;
   Admission admission_;
   Metrics metrics_;
+  std::unique_ptr<Connections> connections_;  // null: keys are off
   Dispatcher dispatcher_;
   RetrievalService retrieval_;
   CollectionsService collections_;
@@ -109,7 +110,6 @@ class DaemonServer {
   HealthService health_;
   RebuildScheduler builds_;  // reports to the members above
   WriteRecovery recovery_;
-  std::unique_ptr<UnauthenticatedConnections> unauthenticated_;  // null: keys are off
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off

@@ -27,6 +27,11 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
   return Bytes(&slice, 1);
 }
 
+void Call::CountMessage(const Bytes& bytes) {
+  if (dependencies_.connections == nullptr) return;
+  dependencies_.connections->CountMessage(dependencies_.connection, bytes.Length());
+}
+
 absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {
   parsed_.Release();
   const auto admit = [&](int64_t memory) -> absl::Status {

@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
+#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/idle_calls.h"
@@ -56,14 +57,19 @@ class Call {
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
-    ByteQuota* parsed;    // memory of the parsed messages of all calls
-    ByteQuota* searches;  // memory of all searches
+    ByteQuota* parsed;         // memory of the parsed messages of all calls
+    ByteQuota* searches;       // memory of all searches
+    Connections* connections;  // null: keys are off
+    uint64_t connection;       // number of the caller's
   };
   explicit Call(const Dependencies& dependencies)
       : dependencies_(dependencies), parsed_(dependencies.parsed), search_(dependencies.searches) {}
   virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
+
+  // A message has arrived.
+  void CountMessage(const Bytes& bytes);
 
   // Parses `bytes` into `message` and releases the quota of the previously parsed message. gRPC's
   // own parser would answer UNIMPLEMENTED without a log line, and end a stream as if it were
@@ -232,7 +238,9 @@ class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageRe
       this->StartRead(&bytes_);
       return read_.Wait();
     });
-    return received && this->UpdateStream(AtNumber(next_++, this->Parse(bytes_, message)));
+    if (!received) return false;
+    this->CountMessage(bytes_);
+    return this->UpdateStream(AtNumber(next_++, this->Parse(bytes_, message)));
   }
 
  private:

@@ -19,6 +19,7 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
+#include "server/services/connection_processor.h"
 #include "server/services/log.h"
 
 namespace privatemail::server {
@@ -81,8 +82,10 @@ absl::Status Dispatcher::CatchExceptions(absl::FunctionRef<absl::Status()> run) 
 }
 
 Call::Dependencies Dispatcher::NewCall(RpcContext* context, absl::string_view rpc) {
-  return {FindRpc(rpc),          CurrentLimits(), context,  dependencies_.keys,
-          dependencies_.metrics, &idle_,          &parsed_, &searches_};
+  Connections* const connections = dependencies_.connections;
+  const uint64_t connection = connections == nullptr ? 0 : ConnectionOf(*context->auth_context());
+  return {FindRpc(rpc), CurrentLimits(), context,    dependencies_.keys, dependencies_.metrics,
+          &idle_,       &parsed_,        &searches_, connections,        connection};
 }
 
 void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Execution execution,
@@ -188,6 +191,10 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
 void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
+  if (dependencies_.connections != nullptr) {
+    const bool answered = !absl::IsCancelled(status) && !absl::IsUnauthenticated(status);
+    dependencies_.connections->EndCall(call->dependencies_.connection, answered);
+  }
   call->parsed_.Release();
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context, IdleCalls::For::kAnswer,
                                 call->limits().stream_idle_seconds);

@@ -22,6 +22,7 @@
 #include "common/base/thread_pool.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
+#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/call.h"
@@ -52,6 +53,7 @@ class Dispatcher {
     AuditLog* audit = nullptr;      // null: no audit log
     Admission* admission = nullptr;
     Metrics* metrics = nullptr;
+    Connections* connections = nullptr;  // null: keys are off
   };
   Dispatcher(const Dependencies& dependencies, const Limits& limits)
       : dependencies_(dependencies), limits_(limits) {}
@@ -153,6 +155,7 @@ class Dispatcher {
   void StartWithRequest(Call* call, const Bytes* bytes,
                         absl::FunctionRef<Execution(const Message&)> execution,
                         std::function<absl::Status(Call&, const Message&)> handler) {
+    call->CountMessage(*bytes);
     const std::shared_ptr<Message> message = NewMessage<Message>(bytes->Length());
     const auto parse = [bytes, message, call] { return call->Parse(*bytes, message.get()); };
     if (bytes->Length() > kMaxInlineParseBytes) {

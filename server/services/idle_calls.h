@@ -58,7 +58,7 @@ class IdleCalls {
   // For a server without a free place: ends calls with RESOURCE_EXHAUSTED whose answer was not
   // taken for kUntakenSeconds.
   void EndUntaken();
-  static constexpr double kUntakenSeconds = 2;
+  static constexpr double kUntakenSeconds = 4;
 
  private:
   using Watches = std::multimap<Clock::time_point, Watch*>;

@@ -2,12 +2,13 @@
 
 usage: one_key.py PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
 
-Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every class,
-`creations` creates collections of many cells and does not wait for them. `mixed` is these and those of strangers.py
-together. Each runs for SECONDS (default 8) against a daemon of 16 places. Fails if a call of eight honest
-searchers fails or takes much longer than without an attack, if the daemon's memory exceeds 4 GiB, stays afterwards or
-grows in the second half of ten minutes or more, if a creation leaves a collection whose caller was told that it failed,
-or if the daemon does not end soon after SIGTERM.
+Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every
+class, `creations` creates collections of many cells and does not wait for them, `uploads` never ends a message;
+`resets`, `headers` and `settings` are those of strangers.py after a first valid call. `mixed` is these and
+strangers.py together. Each runs for SECONDS (default 8) against a daemon of 16 places. Fails if a call of eight
+honest searchers fails or takes much longer than without an attack, if the daemon's memory exceeds 4 GiB, stays
+afterwards or grows in the second half of ten minutes or more, if a creation leaves a collection whose caller was told
+that it failed, or if the daemon does not end soon after SIGTERM.
 """
 
 import collections
@@ -27,7 +28,7 @@ import time
 import numpy
 
 from strangers import ATTACKS as STRANGERS
-from strangers import DATA, END_HEADERS, HEADERS, PREFACE, SETTINGS, attack_together, field, frame, resident_bytes
+from strangers import ATTACKER, DATA, PREFACE, SETTINGS, attack_together, begin, frame, resident_bytes
 
 CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
 HONEST = 8
@@ -35,14 +36,16 @@ MOST_BYTES = 4 << 30
 MOST_TIMES_SLOWER = 10
 QUIET_SECONDS = 5
 MOST_WAIT_SECONDS = 60
-KEPT_BYTES = 640 << 20  # OpenBLAS keeps 32 MB for each of up to 16 threads that trained cells; caches, allocator
+KEPT_BYTES = 64 << 20  # caches
 END_SECONDS = 10
 LONG_SECONDS = 600
 END_STREAM = 1
 NO_WINDOW = b"\0\4" + bytes(4)
 RETRIEVAL, COLLECTIONS = "/privatemail.v1.RetrievalService/", "/privatemail.v1.CollectionsService/"
 LIMITS = ["--max-concurrent", "16", "--drain-seconds", "1"]
-ATTACKERS = {"unread": 2, "filters": 16, "matches": 16, "creations": 4}  # threads
+# Threads.
+ATTACKERS = {"unread": 2, "filters": 16, "matches": 16, "creations": 4, "uploads": 32, "resets": 16, "headers": 4,
+             "settings": 4}
 
 
 class Caller:
@@ -58,7 +61,7 @@ class Caller:
         request = self.retrieval.GetCollectionRequest(collection="gallery", parameters_level=100)
         collection = self.retrieval.GetCollectionResponse.FromString(
             self.call(self.channel(), "honest", RETRIEVAL + "GetCollection", request.SerializeToString()))
-        self.settings, self.fingerprint = collection.parameters.settings, collection.fingerprint
+        self.embedding, self.fingerprint = collection.parameters.settings, collection.fingerprint
         self.release = self.matrix(numpy.random.default_rng(3).standard_normal((CLASSES + ANCHORS, 2)))
         self.outcomes = collections.Counter()
 
@@ -96,32 +99,70 @@ class Caller:
                 self.outcomes["closed"] += 1
                 time.sleep(0.02)
 
-    def unread(self):
+    def connect(self):
         context = ssl.create_default_context(cafile=self.scene["certificate"])
         context.check_hostname = False
         context.set_alpn_protocols(["h2"])
-        names = {b":method": b"POST", b":scheme": b"https", b":authority": b"localhost", b"te": b"trailers",
-                 b":path": (RETRIEVAL + "GetAnchors").encode(), b"content-type": b"application/grpc",
-                 b"authorization": b"Bearer " + self.scene["keys"]["searcher"].encode()}
-        head = b"".join(field(*pair) for pair in names.items())
-        body = self.retrieval.GetAnchorsRequest(collection="gallery", fingerprint=self.fingerprint).SerializeToString()
+        address = ("127.0.0.1", self.scene["port"])
+        return context.wrap_socket(socket.create_connection(address, 10, (ATTACKER, 0)))
 
+    def anchors(self, stream):
+        """A call of the search key, without gRPC."""
+        body = self.retrieval.GetAnchorsRequest(collection="gallery", fingerprint=self.fingerprint).SerializeToString()
+        message = b"\0" + len(body).to_bytes(4, "big") + body
+        return self.begin(stream, "GetAnchors") + frame(DATA, END_STREAM, stream, message)
+
+    def begin(self, stream, method):
+        return begin(stream, path=(RETRIEVAL + method).encode(), key=self.scene["keys"]["searcher"].encode())
+
+    def wait_until_ended(self, connection):
+        connection.settimeout(0.2)
+        ended = min(self.until, time.time() + 20)
+        while time.time() < ended:
+            try:
+                if not connection.recv(1 << 16):
+                    break
+            except socket.timeout:
+                pass
+
+    def unread(self):
         def hold():
-            with context.wrap_socket(socket.create_connection(("127.0.0.1", self.scene["port"]), 10)) as connection:
+            with self.connect() as connection:
                 connection.sendall(PREFACE + frame(SETTINGS, 0, 0, NO_WINDOW))
-                message = b"\0" + len(body).to_bytes(4, "big") + body
-                for stream in range(1, 96, 2):
-                    connection.sendall(frame(HEADERS, END_HEADERS, stream, head))
-                    connection.sendall(frame(DATA, END_STREAM, stream, message))
-                connection.settimeout(0.2)
-                ended = min(self.until, time.time() + 20)
-                while time.time() < ended:
-                    try:
-                        if not connection.recv(1 << 16):
-                            break
-                    except socket.timeout:
-                        pass
+                connection.sendall(b"".join(self.anchors(stream) for stream in range(1, 96, 2)))
+                self.wait_until_ended(connection)
         return hold
+
+    def uploads(self):
+        """Announces messages of 60 MB, whose bytes flow control admits piece by piece, and never ends them."""
+        def hold():
+            with self.connect() as connection:
+                connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
+                for stream in range(1, 200, 2):
+                    connection.sendall(self.begin(stream, "Retrieve"))
+                    connection.sendall(frame(DATA, 0, stream, b"\0" + (60 << 20).to_bytes(4, "big") + bytes(16000)))
+                self.wait_until_ended(connection)
+        return hold
+
+    def after_first_call(self, attack):
+        def send():
+            with self.connect() as connection:
+                connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + self.anchors(1))
+                connection.recv(1 << 16)
+                for piece in STRANGERS[attack](stream=3, path=b"/x", key=self.scene["keys"]["searcher"].encode()):
+                    if time.time() > self.until:
+                        return
+                    connection.sendall(piece)
+        return send
+
+    def resets(self):
+        return self.after_first_call("resets")
+
+    def headers(self):
+        return self.after_first_call("headers")
+
+    def settings(self):
+        return self.after_first_call("settings")
 
     def filters(self):
         channel = self.channel()
@@ -135,7 +176,7 @@ class Caller:
     def creations(self):
         channel = self.channel()
         request = self.messages.CreateCollectionRequest(
-            name="other", extractor="vectors", settings=self.settings, cells=[4096] * 8,
+            name="other", extractor="vectors", settings=self.embedding, cells=[4096] * 8,
             cell_code=self.parameters.CELL_CODE_FLOAT16, anchor_labels=[i % 10 for i in range(20_000)],
             anchors=self.matrix(numpy.random.default_rng(2).standard_normal((20_000, 64))))
         request.settings.alpha = 10

@@ -42,30 +42,31 @@ def field(name, value):
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def begin(stream):
-    names = {b":method": b"POST", b":scheme": b"https", b":authority": b"x", b"te": b"trailers",
-             b":path": b"/privatemail.v1.CollectionsService/ListCollections", b"content-type": b"application/grpc"}
+def begin(stream, path=b"/privatemail.v1.CollectionsService/ListCollections", key=b""):
+    names = {b":method": b"POST", b":scheme": b"https", b":authority": b"localhost", b"te": b"trailers", b":path": path,
+             b"content-type": b"application/grpc"}
+    if key:
+        names[b"authorization"] = b"Bearer " + key
     return frame(HEADERS, END_HEADERS, stream, b"".join(field(*pair) for pair in names.items()))
 
 
-def resets():
-    stream = 1
+def resets(stream=1, **call):
     while True:
         piece = b""
         for _ in range(100):
-            piece += begin(stream) + frame(DATA, 0, stream, bytes(5)) + frame(RESET, 0, stream, bytes(4))
+            piece += begin(stream, **call) + frame(DATA, 0, stream, bytes(5)) + frame(RESET, 0, stream, bytes(4))
             stream += 2
         yield piece
 
 
-def headers():
+def headers(stream=1, **_):
     # One literal field whose value is said to have almost 2^28 bytes.
-    yield frame(HEADERS, 0, 1, b"\0\x01a\x7f\x80\xff\xff\x7f")
+    yield frame(HEADERS, 0, stream, b"\0\x01a\x7f\x80\xff\xff\x7f")
     while True:
-        yield frame(CONTINUATION, 0, 1, b"b" * 16000)
+        yield frame(CONTINUATION, 0, stream, b"b" * 16000)
 
 
-def settings():
+def settings(**_):
     while True:
         yield frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100)) * 200
 

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "common/rpc/status.h"
 #include "privatemail/v1/keys.grpc.pb.h"
-#include "server/daemon/unauthenticated_connections.h"
+#include "server/access/connections.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -67,7 +67,7 @@ class ReloadTest : public ::testing::Test {
     size_t accepted = 0;
     return WaitUntil([&] {
       while (List(As(who, trusted)).ok()) {
-        if (++accepted == UnauthenticatedConnections::Options().slots) return true;
+        if (++accepted == Connections::Options().slots) return true;
       }
       accepted = 0;
       return false;

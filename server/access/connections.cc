@@ -1,0 +1,350 @@
+#include "server/access/connections.h"
+
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+// From here on, a new address first removes those whose failures are over.
+constexpr size_t kManyAddresses = 10'000;
+
+constexpr double kEndedByCaller = .05;
+constexpr double kEndedAuthenticated = 50;
+
+constexpr std::chrono::milliseconds kUnauthenticatedInterval(20);
+// Looking at 4096 connections takes some 2 ms.
+constexpr std::chrono::milliseconds kAuthenticatedInterval(200);
+
+// Bytes that a connection may receive, generously: of a call's headers; of a message's frames
+// (HTTP/2 and TLS); of window updates (a part of what was sent); of pings.
+constexpr double kCallBytes = 8192;
+constexpr double kMessageBytes = 256;
+constexpr double kFramingFactor = 1.02;
+constexpr double kSentPerReceived = 32;
+constexpr double kPingBytesPerSecond = 256;
+
+constexpr uint8_t kEstablished = 1;  // TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes
+
+// Who may own one IPv6 address usually owns its 64-bit network.
+std::string AddressOf(const sockaddr_storage& peer) {
+  if (peer.ss_family == AF_INET) {
+    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(peer);
+    return {reinterpret_cast<const char*>(&ipv4.sin_addr), 4};
+  }
+  if (peer.ss_family != AF_INET6) return "";
+  const in6_addr& ipv6 = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&ipv6);
+  return {reinterpret_cast<const char*>(&ipv6) + (mapped ? 12 : 0), mapped ? 4u : 8u};
+}
+
+struct Traffic {
+  bool open = false;
+  uint64_t received = 0;  // bytes
+  uint64_t waiting = 0;   // of them, not yet read by the process
+  uint64_t sent = 0;
+  uint64_t segments_sent = 0;
+};
+Traffic TrafficOf(int socket) {
+  tcp_info info = {};
+  socklen_t length = sizeof(info);
+  const bool known = ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
+  int waiting = 0;
+  if (::ioctl(socket, SIOCINQ, &waiting) != 0) waiting = 0;
+  return {known && info.tcpi_state == kEstablished, info.tcpi_bytes_received,
+          static_cast<uint64_t>(waiting), info.tcpi_bytes_acked, info.tcpi_data_segs_out};
+}
+
+}  // namespace
+
+Connections::Connections(const Options& options)
+    : options_(options), in_slot_(options.slots + kRestingSlots, 0) {
+  for (size_t slot = 0; slot < in_slot_.size(); ++slot) free_slots_.push_back(slot);
+}
+
+Connections::~Connections() {
+  for (const auto& [number, connection] : connections_) ::close(connection.socket);
+}
+
+bool Connections::Fails(const std::string& address, Clock::time_point now) {
+  const auto found = failures_.find(address);
+  if (found == failures_.end()) return false;
+  Failures& failures = found->second;
+  const double passed = std::chrono::duration<double>(now - failures.at).count();
+  failures.count = std::max(0.0, failures.count - std::max(0.0, passed) * kFailuresPerSecond);
+  failures.at = std::max(failures.at, now);
+  const bool fails = failures.count >= kFailureBurst;
+  if (failures.count == 0) failures_.erase(found);
+  return fails;
+}
+
+void Connections::CountFailure(const std::string& address, double cost, Clock::time_point now) {
+  if (failures_.size() >= kManyAddresses && !failures_.contains(address)) {
+    std::vector<std::string> addresses;
+    for (const auto& [other, failures] : failures_) addresses.push_back(other);
+    for (const std::string& other : addresses) Fails(other, now);
+    if (failures_.size() >= kManyAddresses) return;
+  }
+  Fails(address, now);
+  failures_.try_emplace(address, Failures{0, now}).first->second.count += cost;
+}
+
+absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer,
+                                        Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::string address = AddressOf(peer);
+  const auto count = of_address_.find(address);
+  const bool full = count != of_address_.end() && count->second >= options_.max_per_address;
+  if (full || Fails(address, now)) {
+    return absl::ResourceExhaustedError(
+        "an address has too many connections that show no valid key or fail: they are closed");
+  }
+  if (std::ssize(connections_) >= options_.max_connections) PM_RETURN_IF_ERROR(MakePlace(now));
+  const int duplicate = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  if (duplicate < 0) return absl::ResourceExhaustedError("the process has no open file left");
+  if (free_slots_.size() <= kRestingSlots) {
+    const auto oldest = OldestOfLargestAddress();
+    // An address with a single connection is no flood.
+    const bool floods = of_address_.at(oldest->second.address) > 1;
+    End(oldest, floods ? 1 : 0, now);
+  }
+  const size_t slot = free_slots_.front();
+  free_slots_.pop_front();
+  in_slot_[slot] = next_;
+  ++of_address_[address];
+  Connection& added = connections_[next_];
+  added.socket = duplicate;
+  added.address = address;
+  added.since = now;
+  added.slot = slot;
+  ++next_;
+  return slot;
+}
+
+absl::Status Connections::MakePlace(Clock::time_point now) {
+  std::map<absl::string_view, int64_t> of_key;
+  for (const auto& [number, connection] : connections_) {
+    if (!connection.slot.has_value()) ++of_key[connection.key_id];
+  }
+  auto least = connections_.end();
+  for (auto it = connections_.begin(); it != connections_.end(); ++it) {
+    const Connection& one = it->second;
+    if (one.slot.has_value() || of_key[one.key_id] <= options_.max_connections / 2) continue;
+    const bool first = least == connections_.end();
+    if (first || one.use.running < least->second.use.running) least = it;
+  }
+  if (least == connections_.end()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are too many connections (max_connections ", options_.max_connections,
+                     "): more are closed"));
+  }
+  End(least, kEndedByCaller, now);
+  return absl::OkStatus();
+}
+
+int64_t Connections::EndExcessive(Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  int64_t ended = EndExcessiveUnauthenticated(now);
+  if (now - looked_at_ < kAuthenticatedInterval) return ended;
+  looked_at_ = now;
+  ended += EndExcessiveAuthenticated(now);
+  ended += EndLargest([](const Connection& one) { return one.use.unread; },
+                      static_cast<double>(options_.max_unread_bytes), now);
+  ended += EndLargest([](const Connection& one) { return one.use.unfinished_calls; },
+                      static_cast<double>(options_.max_all_unfinished_calls), now);
+  return ended;
+}
+
+int64_t Connections::EndExcessiveUnauthenticated(Clock::time_point now) {
+  int64_t ended = 0;
+  for (const uint64_t number : std::vector<uint64_t>(in_slot_)) {
+    if (number == 0) continue;
+    const auto it = connections_.find(number);
+    const Traffic traffic = TrafficOf(it->second.socket);
+    double cost = kEndedByCaller +
+                  static_cast<double>(traffic.received) / static_cast<double>(options_.max_bytes);
+    const bool late =
+        std::chrono::duration<double>(now - it->second.since).count() > options_.seconds;
+    const bool excessive =
+        traffic.open && (late || traffic.received > static_cast<uint64_t>(options_.max_bytes));
+    if (excessive) cost = std::max(1.0, cost);
+    if (excessive) ++ended;
+    if (excessive || !traffic.open) End(it, cost, now);
+  }
+  return ended;
+}
+
+int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
+  int64_t ended = 0;
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    Connection& connection = it->second;
+    if (connection.slot.has_value()) {
+      ++it;
+      continue;
+    }
+    const Traffic traffic = TrafficOf(connection.socket);
+    if (!traffic.open) {
+      it = Forget(it);
+      continue;
+    }
+    Use& use = connection.use;
+    const double seconds = std::max(0.0, std::chrono::duration<double>(now - use.since).count());
+    const double expected = use.expected +
+                            static_cast<double>(traffic.sent - use.sent) / kSentPerReceived +
+                            seconds * kPingBytesPerSecond;
+    const double received = static_cast<double>(traffic.received - use.received);
+    use.unread = use.was_idle ? 0 : std::max(0.0, use.unread + received - expected);
+    use.unfinished_calls = std::max(0.0, use.unfinished_calls - seconds * kForgottenCallsPerSecond);
+    if (traffic.segments_sent != use.segments_sent) use.answered = traffic.received;
+    use.segments_sent = traffic.segments_sent;
+    use.received = traffic.received;
+    use.sent = traffic.sent;
+    use.expected = 0;
+    use.since = now;
+    use.was_idle = false;
+    const bool excessive =
+        use.unfinished_calls > static_cast<double>(options_.max_unfinished_calls) ||
+        traffic.received >
+            use.answered + traffic.waiting + static_cast<uint64_t>(options_.max_unanswered_bytes);
+    if (excessive) ++ended;
+    it = excessive ? End(it, kEndedAuthenticated, now) : std::next(it);
+  }
+  return ended;
+}
+
+template <typename Cost>
+int64_t Connections::EndLargest(Cost cost, double limit, Clock::time_point now) {
+  for (int64_t ended = 0;; ++ended) {
+    double sum = 0;
+    for (const auto& [number, connection] : connections_) sum += cost(connection);
+    if (sum <= limit) return ended;
+    std::map<absl::string_view, double> of_key;
+    for (const auto& [number, connection] : connections_) {
+      of_key[connection.key_id] += cost(connection);
+    }
+    const auto largest = std::max_element(connections_.begin(), connections_.end(),
+                                          [&](const auto& a, const auto& b) {
+                                            const auto rank = [&](const Connection& one) {
+                                              return std::make_pair(of_key[one.key_id], cost(one));
+                                            };
+                                            return rank(a.second) < rank(b.second);
+                                          });
+    End(largest, kEndedAuthenticated, now);
+  }
+}
+
+int64_t Connections::EndUnauthenticated(Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  int64_t ended = 0;
+  for (const uint64_t number : std::vector<uint64_t>(in_slot_)) {
+    if (number == 0) continue;
+    End(connections_.find(number), /*cost=*/0, now);
+    ++ended;
+  }
+  return ended;
+}
+
+Connections::Map::iterator Connections::OldestOfLargestAddress() {
+  const auto largest =
+      std::max_element(of_address_.begin(), of_address_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const int64_t most = largest->second;
+  return std::find_if(connections_.begin(), connections_.end(), [&](const auto& it) {
+    const Connection& one = it.second;
+    return one.slot.has_value() && of_address_.at(one.address) == most;
+  });
+}
+
+Connections::Map::iterator Connections::End(Map::iterator connection, double cost,
+                                            Clock::time_point now) {
+  CountFailure(connection->second.address, cost, now);
+  ::shutdown(connection->second.socket, SHUT_RDWR);
+  return Forget(connection);
+}
+
+Connections::Map::iterator Connections::Forget(Map::iterator connection) {
+  ::close(connection->second.socket);
+  FreeSlot(&connection->second);
+  return connections_.erase(connection);
+}
+
+void Connections::FreeSlot(Connection* connection) {
+  if (!connection->slot.has_value()) return;
+  in_slot_[*connection->slot] = 0;
+  free_slots_.push_back(*connection->slot);
+  connection->slot.reset();
+  const auto count = of_address_.find(connection->address);
+  if (--count->second == 0) of_address_.erase(count);
+}
+
+std::optional<std::chrono::milliseconds> Connections::NextLook() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!of_address_.empty()) return kUnauthenticatedInterval;
+  if (!connections_.empty()) return kAuthenticatedInterval;
+  return std::nullopt;
+}
+
+uint64_t Connections::InSlot(size_t slot) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return in_slot_[slot];
+}
+
+bool Connections::IsUnauthenticated(uint64_t connection) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = connections_.find(connection);
+  return found != connections_.end() && found->second.slot.has_value();
+}
+
+void Connections::Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  FreeSlot(&found->second);
+  found->second.key_id = key.id;
+  found->second.use.since = now;
+}
+
+void Connections::BeginCall(uint64_t connection, Clock::time_point now) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  Connection& known = found->second;
+  if (known.slot.has_value()) {
+    if (++known.calls > options_.max_calls) End(found, 1, now);
+    return;
+  }
+  known.use.expected += kCallBytes;
+  ++known.use.unfinished_calls;
+  ++known.use.running;
+}
+
+void Connections::CountMessage(uint64_t connection, size_t bytes) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  found->second.use.expected += kMessageBytes + kFramingFactor * static_cast<double>(bytes);
+}
+
+void Connections::EndCall(uint64_t connection, bool answered) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end() || found->second.slot.has_value()) return;
+  Use& use = found->second.use;
+  if (answered) use.unfinished_calls = std::max(0.0, use.unfinished_calls - 1);
+  use.running = std::max(int64_t{0}, use.running - 1);
+  if (use.running == 0) use.was_idle = true;
+}
+
+}  // namespace privatemail::server

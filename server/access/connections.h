@@ -1,0 +1,164 @@
+// Connections of callers, and the limits on what they may cost.
+#ifndef PRIVATEMAIL_SERVER_ACCESS_CONNECTIONS_H_
+#define PRIVATEMAIL_SERVER_ACCESS_CONNECTIONS_H_
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/access/access_key.h"
+
+namespace privatemail::server {
+
+// Ends connections that cost too much. gRPC bounds neither the calls that a connection begins and
+// resets nor the bytes of an unfinished header, and keeps memory for each.
+//
+// Before its first call with a valid key a connection is unauthenticated and takes a slot. Calls
+// arrive with the number of the slot's listener, not with their socket, so each slot has one such
+// connection at a time. Thread-safe.
+class Connections {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Options {
+    int64_t max_connections = 4096;
+    // Received by all connections together, but part of no complete message: unfinished headers
+    // and messages.
+    int64_t max_unread_bytes = int64_t{1} << 29;
+    // Received by one connection while nothing was sent to it. Messages need window updates,
+    // headers do not: gRPC copies an unfinished header whenever a part arrives, so that long ones
+    // take a core.
+    int64_t max_unanswered_bytes = 2 << 20;
+    // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
+    int64_t max_unfinished_calls = 200;  // of one connection
+    int64_t max_all_unfinished_calls = 4000;
+    // Of unauthenticated connections.
+    size_t slots = 64;             // connections of all addresses
+    int64_t max_per_address = 16;  // at once
+    double seconds = 10;           // to the first call with a valid key
+    int64_t max_bytes = 1 << 20;   // received: a first message with a wrong key, and its refusal
+    int64_t max_calls = 100;
+  };
+  // An address whose connections fail is refused for a while. One that is ended counts 1, an
+  // authenticated one 50; an unauthenticated one that its caller ends counts .05, as health checks
+  // and wrong keys do, and its share of max_bytes.
+  static constexpr double kFailureBurst = 50;
+  static constexpr double kFailuresPerSecond = 5;
+  // Slots beyond Options::slots, so that none is reused at once: late calls of an ended connection
+  // must not be taken for those of the next.
+  static constexpr size_t kRestingSlots = 16;
+  // Callers cancel calls, too. Those that gRPC drops unseen cannot be told from running ones.
+  static constexpr double kForgottenCallsPerSecond = 20;
+
+  explicit Connections(const Options& options);
+  ~Connections();
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+
+  // The slot of a new connection. Duplicates `socket`, which stays the caller's.
+  // - If all slots are taken, the oldest connection of the address with the most ends.
+  // - At max_connections, one of the key that has more than half of them ends.
+  // - RESOURCE_EXHAUSTED: no such key; or the address has too many unauthenticated connections, or
+  //   too many of its connections failed.
+  absl::StatusOr<size_t> Add(int socket, const sockaddr_storage& peer, Clock::time_point now);
+
+  // Ends those beyond a limit; returns how many. Forgets those that their callers ended.
+  int64_t EndExcessive(Clock::time_point now);
+
+  // For a process that runs out of memory. Returns how many it ended.
+  int64_t EndUnauthenticated(Clock::time_point now);
+
+  // Time until EndExcessive is due; nullopt: there are no connections.
+  std::optional<std::chrono::milliseconds> NextLook() const;
+
+  // The number of the slot's connection; 0: it has none.
+  uint64_t InSlot(size_t slot) const;
+
+  // The following do nothing for a connection that has ended.
+
+  // Whether the connection is open and unauthenticated.
+  bool IsUnauthenticated(uint64_t connection) const;
+
+  // One of its calls has a valid key. The slot is free again.
+  void Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now);
+
+  // A call begins on an authenticated connection, or one without a valid key on another. The latter
+  // ends beyond max_calls.
+  void BeginCall(uint64_t connection, Clock::time_point now);
+
+  // `bytes` of a complete message are the application's.
+  void CountMessage(uint64_t connection, size_t bytes);
+
+  // answered: with a result or a refusal, not cancelled by the caller or without a valid key.
+  void EndCall(uint64_t connection, bool answered);
+
+ private:
+  // What an authenticated connection costs.
+  struct Use {
+    Clock::time_point since;  // of the last look
+    uint64_t received = 0;    // bytes at the last look
+    uint64_t sent = 0;
+    uint64_t segments_sent = 0;
+    uint64_t answered = 0;        // bytes received when segments_sent last changed
+    double expected = 0;          // of the bytes received since: calls, complete messages
+    double unread = 0;            // of the bytes received before
+    double unfinished_calls = 0;  // falls by kForgottenCallsPerSecond
+    int64_t running = 0;          // calls, with those that gRPC dropped unseen
+    bool was_idle = false;        // no call was running at some time since the last look
+  };
+  struct Connection {
+    int socket = -1;      // a duplicate
+    std::string address;  // IPv4, or the first 64 bits of IPv6
+    Clock::time_point since;
+    std::optional<size_t> slot;  // nullopt: authenticated
+    int64_t calls = 0;           // before it is
+    std::string key_id;          // from then on
+    Use use;
+  };
+  struct Failures {
+    double count = 0;  // falls by kFailuresPerSecond
+    Clock::time_point at;
+  };
+  using Map = std::map<uint64_t, Connection>;
+
+  // The following require mutex_.
+  bool Fails(const std::string& address, Clock::time_point now);
+  void CountFailure(const std::string& address, double cost, Clock::time_point now);
+  absl::Status MakePlace(Clock::time_point now);
+  // Authenticated ones: updates their use.
+  int64_t EndExcessiveUnauthenticated(Clock::time_point now);
+  int64_t EndExcessiveAuthenticated(Clock::time_point now);
+  // Ends connections until their sum of `cost` is at most `limit`: of the key with the most the one
+  // with the most.
+  template <typename Cost>
+  int64_t EndLargest(Cost cost, double limit, Clock::time_point now);
+  Map::iterator OldestOfLargestAddress();
+  // Shuts the socket down and forgets the connection.
+  Map::iterator End(Map::iterator connection, double cost, Clock::time_point now);
+  Map::iterator Forget(Map::iterator connection);
+  void FreeSlot(Connection* connection);
+
+  const Options options_;
+  mutable std::mutex mutex_;  // guards the following
+  uint64_t next_ = 1;
+  Map connections_;                            // in order of arrival
+  std::vector<uint64_t> in_slot_;              // 0: free
+  std::deque<size_t> free_slots_;              // first freed first, see kRestingSlots
+  std::map<std::string, int64_t> of_address_;  // unauthenticated ones
+  std::map<std::string, Failures> failures_;
+  Clock::time_point looked_at_;  // authenticated ones
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ACCESS_CONNECTIONS_H_
