@@ -11,6 +11,7 @@
 #include "client/cli/filter_json.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -30,9 +31,9 @@ struct ItemsOptions {
 
 nlohmann::json ToJson(const v1::Item& item, bool features) {
   nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
-  // A hostile server may send invalid JSON.
-  json["payload"] = nlohmann::json::parse(item.payload(), nullptr, /*allow_exceptions=*/false);
-  if (json["payload"].is_discarded()) json["payload"] = nullptr;
+  // A hostile server may send anything.
+  const bool is_json = !item.payload().empty() && CheckPayload(item.payload()).ok();
+  json["payload"] = is_json ? nlohmann::json::parse(item.payload()) : nlohmann::json();
   if (features)
     json["features"] = std::vector<float>(item.features().begin(), item.features().end());
   return json;

@@ -91,7 +91,7 @@ int ReadFirstPage(File* main, std::vector<unsigned char>* page) {
 
 // Durable once it returns. No other connection writes the file meanwhile: a writer that has synced
 // the log, or the connection that has moved all of it, calls it.
-int WriteLogFlag(File* main, bool flag) {
+int WriteLogFlag(File* main, bool flag) try {
   std::vector<unsigned char> page;
   int code = ReadFirstPage(main, &page);
   if (code != SQLITE_OK || page.empty()) return code;
@@ -107,6 +107,8 @@ int WriteLogFlag(File* main, bool flag) {
   code = CallNeedingSpace([&] { return methods->xSync(main->below, SQLITE_SYNC_NORMAL); });
   if (code == SQLITE_OK) main->log_flag = flag;
   return code;
+} catch (const std::bad_alloc&) {  // SQLite's frames must not see it
+  return SQLITE_NOMEM;
 }
 
 // Whether a page of a log matches its frame's checksum.
@@ -153,7 +155,7 @@ void TrackLogWrite(File* log, int bytes, sqlite3_int64 offset) {
   }
 }
 
-int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) {
+int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) try {
   const sqlite3_io_methods* methods = Below(file)->pMethods;
   if (Of(file)->log) TrackLogWrite(Of(file), bytes, offset);
   if (!Of(file)->checked || !IsPage(bytes, offset)) {
@@ -167,6 +169,8 @@ int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 off
   std::copy(checksum.begin(), checksum.end(), page.end() - kPageChecksumBytes);
   if (offset == 0 && Of(file)->log_flag) page.back() = WithLogFlag(page.back());
   return CallNeedingSpace([&] { return methods->xWrite(Below(file), page.data(), bytes, offset); });
+} catch (const std::bad_alloc&) {  // SQLite's frames must not see it
+  return SQLITE_NOMEM;
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {

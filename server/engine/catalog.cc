@@ -168,15 +168,15 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
-  PM_RETURN_IF_ERROR(synchronizer_.CheckMemory(
-      view, Retriever::MemoryFor(static_cast<int64_t>(view.items),
-                                 published.parameters.settings.embedding_dim)));
+  PM_RETURN_IF_ERROR(registry_.ReserveForBuild(
+      entry.get(), Retriever::MemoryFor(static_cast<int64_t>(view.items),
+                                        published.parameters.settings.embedding_dim)));
   absl::StatusOr<Embedding> embedding;
   RunAtLowPriority(
       [&] { embedding = EmbedStored(view, watch, memory, label_check); });  // searches come first
   if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
-  PM_RETURN_IF_ERROR(synchronizer_.CheckMemory(view, Retriever::MemoryFor(*embedding)));
+  PM_RETURN_IF_ERROR(registry_.ReserveForBuild(entry.get(), Retriever::MemoryFor(*embedding)));
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
   if (absl::IsNotFound(version.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(version.status());

@@ -1,6 +1,8 @@
 #include "server/engine/collection_registry.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +48,7 @@ struct CollectionRegistry::Entry {
   int loads = 0;
   std::vector<Deletion> deletions;  // during loads
   bool building = false;
+  int64_t reserved = 0;   // bytes of the build's retriever beyond those of the one that it replaces
   bool outdated = false;  // another daemon saved an embedding during the build
   bool removed = false;
 };
@@ -63,8 +66,25 @@ void CollectionRegistry::SetOptions(const CatalogOptions& options) {
 absl::Status CollectionRegistry::CheckMemory(absl::string_view purpose, int64_t bytes,
                                              int64_t replaced) const {
   const std::lock_guard<std::mutex> guard(mutex_);
+  return CheckMemoryLocked(purpose, bytes, replaced);
+}
+
+absl::Status CollectionRegistry::ReserveForBuild(Entry* entry, int64_t bytes) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const int64_t replaced = entry->view.retriever == nullptr ? 0 : entry->view.retriever->memory();
+  const std::string purpose =
+      absl::StrCat("the embedding of collection ", entry->view.published->name);
+  PM_RETURN_IF_ERROR(CheckMemoryLocked(purpose, bytes, replaced + entry->reserved));
+  entry->reserved = std::max(int64_t{0}, bytes - replaced);
+  return absl::OkStatus();
+}
+
+absl::Status CollectionRegistry::CheckMemoryLocked(absl::string_view purpose, int64_t bytes,
+                                                   int64_t replaced) const {
   int64_t all = bytes - replaced;
-  for (const auto& [name, entry] : entries_) all += entry->view.resident_memory();
+  for (const auto& [name, entry] : entries_) {
+    all += entry->view.resident_memory() + entry->reserved;
+  }
   const int64_t limit = options_.resident_memory;
   if (all <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -189,6 +209,7 @@ void CollectionRegistry::MarkOutdated(Entry* entry) {
 bool CollectionRegistry::EndBuild(Entry* entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   entry->building = false;
+  entry->reserved = 0;
   FinishLoad(entry);
   return std::exchange(entry->outdated, false);
 }

@@ -52,6 +52,9 @@ class CollectionRegistry {
   // RESOURCE_EXHAUSTED naming max_resident_memory: the collections would exceed it with `bytes` for
   // `purpose` instead of the `replaced`.
   absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
+  // CheckMemory for the retriever of a running build, which counts until EndBuild. Replaces what
+  // the build reserved before.
+  absl::Status ReserveForBuild(Entry* entry, int64_t bytes);
 
   // NOT_FOUND.
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
@@ -107,6 +110,9 @@ class CollectionRegistry {
   void AdoptDeletion(const PendingChange& change, const Deletion& deletion);
 
  private:
+  // Requires mutex_.
+  absl::Status CheckMemoryLocked(absl::string_view purpose, int64_t bytes, int64_t replaced) const;
+
   // All of the following require mutex_.
   EntryPtr FindEntry(const PublishedCollection& published) const;  // null: not here
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);

@@ -41,15 +41,14 @@ class StoreSynchronizer {
   absl::StatusOr<bool> Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
                                std::vector<std::string> deleted);
 
-  // RESOURCE_EXHAUSTED: with an embedding of so many bytes, instead of that of the view, the
-  // collections would exceed max_resident_memory.
-  absl::Status CheckMemory(const CollectionView& view, int64_t bytes) const;
-
   // Takes over collections, embeddings, deletions and counts of other daemons. Returns the first
   // error; a collection that cannot be read does not prevent others from being taken over.
   absl::Status Refresh();
 
  private:
+  // RESOURCE_EXHAUSTED: with an embedding of so many bytes, instead of one of `replaced`, the
+  // collections would exceed max_resident_memory.
+  absl::Status CheckMemory(absl::string_view name, int64_t bytes, int64_t replaced = 0) const;
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   absl::Status AdoptState(const CollectionState& state);
   absl::Status AdoptEmbedding(const CollectionRegistry::EntryPtr& entry);

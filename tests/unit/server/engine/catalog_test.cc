@@ -95,6 +95,29 @@ TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
   EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()) << "replaces its own";
 }
 
+TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
+  CreateBirds(20);
+  NewCollection fish = Birds();
+  fish.name = "fish";
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(fish));
+  ASSERT_THAT(catalog_->Upsert(view, MakeItems(20, 1)), IsOk());
+  int64_t limit = 1.5 * Retriever::MemoryFor(20, view.published->parameters.settings.embedding_dim);
+  for (const CollectionView& one : catalog_->List()) limit += one.resident_memory();
+  catalog_->SetOptions({.resident_memory = limit});
+  absl::Status other;
+  int calls = 0;
+  const auto build_other = [&](double, int) {
+    if (++calls == 1) return absl::OkStatus();  // before it takes memory
+    other.Update(catalog_->Build("fish", nullptr).status());
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(catalog_->Build("birds", build_other), IsOk());
+  EXPECT_THAT(other, FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
+  EXPECT_EQ(catalog_->Find("fish")->retriever, nullptr);
+  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  EXPECT_THAT(catalog_->Build("fish", nullptr), IsOk());
+}
+
 TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
   CreateBirds(20);
   NewCollection fish = Birds();
