@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
+#include "absl/strings/string_view.h"
 
 namespace privatemail::server {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kAuthenticatedInterval(200);
 
 // Bytes that a connection may receive, generously: of a call's headers; of a message's frames
 // (HTTP/2 and TLS); of window updates (a part of what was sent); of pings.
-constexpr double kCallBytes = 8192;
+constexpr double kCallBytes = 1024;
 constexpr double kMessageBytes = 256;
 constexpr double kFramingFactor = 1.02;
 constexpr double kSentPerReceived = 32;
@@ -98,7 +98,8 @@ void Connections::CountFailure(const std::string& address, double cost, Clock::t
     if (failures_.size() >= kManyAddresses) return;
   }
   Fails(address, now);
-  failures_.try_emplace(address, Failures{0, now}).first->second.count += cost;
+  double& count = failures_.try_emplace(address, Failures{0, now}).first->second.count;
+  count = std::min(count + cost, 2 * kFailureBurst);
 }
 
 absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer,
@@ -111,7 +112,6 @@ absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer
     return absl::ResourceExhaustedError(
         "an address has too many connections that show no valid key or fail: they are closed");
   }
-  if (std::ssize(connections_) >= options_.max_connections) PM_RETURN_IF_ERROR(MakePlace(now));
   const int duplicate = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return absl::ResourceExhaustedError("the process has no open file left");
   if (free_slots_.size() <= kRestingSlots) {
@@ -122,36 +122,38 @@ absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer
   }
   const size_t slot = free_slots_.front();
   free_slots_.pop_front();
-  in_slot_[slot] = next_;
-  ++of_address_[address];
   Connection& added = connections_[next_];
   added.socket = duplicate;
   added.address = address;
   added.since = now;
   added.slot = slot;
-  ++next_;
+  in_slot_[slot] = next_++;
+  ++of_address_[address];
   return slot;
 }
 
-absl::Status Connections::MakePlace(Clock::time_point now) {
-  std::map<absl::string_view, int64_t> of_key;
+std::map<std::string, int64_t> Connections::CountByKey() const {
+  std::map<std::string, int64_t> of_key;
   for (const auto& [number, connection] : connections_) {
     if (!connection.slot.has_value()) ++of_key[connection.key_id];
   }
+  return of_key;
+}
+
+bool Connections::MakePlace(Clock::time_point now) {
+  const std::map<std::string, int64_t> of_key = CountByKey();
   auto least = connections_.end();
   for (auto it = connections_.begin(); it != connections_.end(); ++it) {
     const Connection& one = it->second;
-    if (one.slot.has_value() || of_key[one.key_id] <= options_.max_connections / 2) continue;
+    if (one.slot.has_value()) continue;
+    const int64_t count = of_key.at(one.key_id);
+    if (count <= 1 || count <= options_.max_connections / 2) continue;
     const bool first = least == connections_.end();
-    if (first || one.use.running < least->second.use.running) least = it;
+    if (first || one.running < least->second.running) least = it;
   }
-  if (least == connections_.end()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("there are too many connections (max_connections ", options_.max_connections,
-                     "): more are closed"));
-  }
+  if (least == connections_.end()) return false;
   End(least, kEndedByCaller, now);
-  return absl::OkStatus();
+  return true;
 }
 
 int64_t Connections::EndExcessive(Clock::time_point now) {
@@ -187,6 +189,7 @@ int64_t Connections::EndExcessiveUnauthenticated(Clock::time_point now) {
 }
 
 int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
+  const std::map<std::string, int64_t> of_key = CountByKey();
   int64_t ended = 0;
   for (auto it = connections_.begin(); it != connections_.end();) {
     Connection& connection = it->second;
@@ -194,55 +197,82 @@ int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
       ++it;
       continue;
     }
-    const Traffic traffic = TrafficOf(connection.socket);
-    if (!traffic.open) {
-      it = Forget(it);
+    if (!TrafficOf(connection.socket).open) {
+      // gRPC may still hold it for an answer that is not taken.
+      it = End(it, /*cost=*/0, now);
       continue;
     }
-    Use& use = connection.use;
-    const double seconds = std::max(0.0, std::chrono::duration<double>(now - use.since).count());
-    const double expected = use.expected +
-                            static_cast<double>(traffic.sent - use.sent) / kSentPerReceived +
-                            seconds * kPingBytesPerSecond;
-    const double received = static_cast<double>(traffic.received - use.received);
-    use.unread = use.was_idle ? 0 : std::max(0.0, use.unread + received - expected);
-    use.unfinished_calls = std::max(0.0, use.unfinished_calls - seconds * kForgottenCallsPerSecond);
-    if (traffic.segments_sent != use.segments_sent) use.answered = traffic.received;
-    use.segments_sent = traffic.segments_sent;
-    use.received = traffic.received;
-    use.sent = traffic.sent;
-    use.expected = 0;
-    use.since = now;
-    use.was_idle = false;
-    const bool excessive =
-        use.unfinished_calls > static_cast<double>(options_.max_unfinished_calls) ||
-        traffic.received >
-            use.answered + traffic.waiting + static_cast<uint64_t>(options_.max_unanswered_bytes);
+    Look(&connection, of_key.at(connection.key_id), now);
+    const bool excessive = IsExcessive(connection, now);
     if (excessive) ++ended;
     it = excessive ? End(it, kEndedAuthenticated, now) : std::next(it);
   }
   return ended;
 }
 
+void Connections::Look(Connection* connection, int64_t of_key, Clock::time_point now) {
+  Use& use = connection->use;
+  const Traffic traffic = TrafficOf(connection->socket);
+  const double seconds = std::max(0.0, std::chrono::duration<double>(now - use.since).count());
+  const double expected = use.expected +
+                          static_cast<double>(traffic.sent - use.sent) / kSentPerReceived +
+                          seconds * kPingBytesPerSecond;
+  const double received = static_cast<double>(traffic.received - use.received);
+  use.unread = std::max(0.0, use.unread + std::max(0.0, received - expected) - use.complete);
+  if (connection->running == 0) use.unread = 0;
+  const double forgotten =
+      kForgottenCallsPerSecond * std::min(1.0, 16.0 / static_cast<double>(of_key));
+  use.unfinished_calls = std::max(0.0, use.unfinished_calls - seconds * forgotten);
+  const uint64_t consumed = traffic.received - std::min(traffic.received, traffic.waiting);
+  if (traffic.segments_sent != use.segments_sent) use.answered = consumed;
+  use.unanswered = consumed - std::min(consumed, use.answered);
+  use.segments_sent = traffic.segments_sent;
+  use.received = traffic.received;
+  use.sent = traffic.sent;
+  use.expected = 0;
+  use.complete = 0;
+  use.since = now;
+  if (options_.is_valid(connection->key_id)) {
+    use.invalid_since.reset();
+  } else if (!use.invalid_since.has_value()) {
+    use.invalid_since = now;
+  }
+}
+
+bool Connections::IsExcessive(const Connection& connection, Clock::time_point now) const {
+  const Use& use = connection.use;
+  const int64_t unanswered =
+      options_.max_unanswered_bytes +
+      std::min(connection.running, kParallelMessages) * options_.max_unanswered_bytes_of_call;
+  const bool invalid =
+      use.invalid_since.has_value() &&
+      std::chrono::duration<double>(now - *use.invalid_since).count() > options_.seconds;
+  return invalid || use.unanswered > static_cast<uint64_t>(unanswered) ||
+         use.unfinished_calls > static_cast<double>(options_.max_unfinished_calls);
+}
+
 template <typename Cost>
 int64_t Connections::EndLargest(Cost cost, double limit, Clock::time_point now) {
-  for (int64_t ended = 0;; ++ended) {
-    double sum = 0;
-    for (const auto& [number, connection] : connections_) sum += cost(connection);
-    if (sum <= limit) return ended;
-    std::map<absl::string_view, double> of_key;
-    for (const auto& [number, connection] : connections_) {
-      of_key[connection.key_id] += cost(connection);
-    }
-    const auto largest = std::max_element(connections_.begin(), connections_.end(),
-                                          [&](const auto& a, const auto& b) {
-                                            const auto rank = [&](const Connection& one) {
-                                              return std::make_pair(of_key[one.key_id], cost(one));
-                                            };
-                                            return rank(a.second) < rank(b.second);
-                                          });
-    End(largest, kEndedAuthenticated, now);
+  double sum = 0;
+  for (const auto& [number, connection] : connections_) sum += cost(connection);
+  if (sum <= limit) return 0;
+  std::map<absl::string_view, double> of_key;
+  for (const auto& [number, connection] : connections_) {
+    of_key[connection.key_id] += cost(connection);
   }
+  std::vector<std::tuple<double, double, uint64_t>> largest;  // of the key, of it, its number
+  for (const auto& [number, connection] : connections_) {
+    largest.emplace_back(of_key[connection.key_id], cost(connection), number);
+  }
+  std::sort(largest.rbegin(), largest.rend());
+  int64_t ended = 0;
+  for (const auto& [of_its_key, own, number] : largest) {
+    if (sum <= limit) break;
+    End(connections_.find(number), kEndedAuthenticated, now);
+    sum -= own;
+    ++ended;
+  }
+  return ended;
 }
 
 int64_t Connections::EndUnauthenticated(Clock::time_point now) {
@@ -276,6 +306,7 @@ Connections::Map::iterator Connections::End(Map::iterator connection, double cos
 
 Connections::Map::iterator Connections::Forget(Map::iterator connection) {
   ::close(connection->second.socket);
+  if (!connection->second.slot.has_value()) --authenticated_;
   FreeSlot(&connection->second);
   return connections_.erase(connection);
 }
@@ -310,8 +341,13 @@ bool Connections::IsUnauthenticated(uint64_t connection) const {
 void Connections::Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = connections_.find(connection);
-  if (found == connections_.end()) return;
+  if (found == connections_.end() || !found->second.slot.has_value()) return;
+  if (authenticated_ >= options_.max_connections && !MakePlace(now)) {
+    End(found, kEndedByCaller, now);
+    return;
+  }
   FreeSlot(&found->second);
+  ++authenticated_;
   found->second.key_id = key.id;
   found->second.use.since = now;
 }
@@ -321,30 +357,29 @@ void Connections::BeginCall(uint64_t connection, Clock::time_point now) {
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return;
   Connection& known = found->second;
-  if (known.slot.has_value()) {
-    if (++known.calls > options_.max_calls) End(found, 1, now);
-    return;
-  }
+  ++known.running;
   known.use.expected += kCallBytes;
-  ++known.use.unfinished_calls;
-  ++known.use.running;
+  if (!known.slot.has_value()) {
+    ++known.use.unfinished_calls;
+  } else if (++known.calls > options_.max_calls) {
+    End(found, 1, now);
+  }
 }
 
 void Connections::CountMessage(uint64_t connection, size_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return;
-  found->second.use.expected += kMessageBytes + kFramingFactor * static_cast<double>(bytes);
+  found->second.use.complete += kMessageBytes + kFramingFactor * static_cast<double>(bytes);
 }
 
 void Connections::EndCall(uint64_t connection, bool answered) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = connections_.find(connection);
-  if (found == connections_.end() || found->second.slot.has_value()) return;
-  Use& use = found->second.use;
-  if (answered) use.unfinished_calls = std::max(0.0, use.unfinished_calls - 1);
-  use.running = std::max(int64_t{0}, use.running - 1);
-  if (use.running == 0) use.was_idle = true;
+  if (found == connections_.end()) return;
+  Connection& known = found->second;
+  known.running = std::max(int64_t{0}, known.running - 1);
+  if (answered) known.use.unfinished_calls = std::max(0.0, known.use.unfinished_calls - 1);
 }
 
 }  // namespace privatemail::server

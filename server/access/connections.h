@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,7 +32,10 @@ class Connections {
   using Clock = std::chrono::steady_clock;
 
   struct Options {
-    int64_t max_connections = 4096;
+    int64_t max_connections = 4096;  // authenticated ones
+    // Whether a key, by its id, may still be used; called while the object is locked. Its
+    // connections end `seconds` after it may not.
+    std::function<bool(const std::string&)> is_valid = [](const std::string&) { return true; };
     // Received by all connections together, but part of no complete message: unfinished headers
     // and messages.
     int64_t max_unread_bytes = int64_t{1} << 29;
@@ -39,6 +43,9 @@ class Connections {
     // headers do not: gRPC copies an unfinished header whenever a part arrives, so that long ones
     // take a core.
     int64_t max_unanswered_bytes = 2 << 20;
+    // More for each running call, up to kParallelMessages: gRPC grants the end of a message at
+    // once.
+    int64_t max_unanswered_bytes_of_call = 1 << 20;
     // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
     int64_t max_unfinished_calls = 200;  // of one connection
     int64_t max_all_unfinished_calls = 4000;
@@ -49,16 +56,19 @@ class Connections {
     int64_t max_bytes = 1 << 20;   // received: a first message with a wrong key, and its refusal
     int64_t max_calls = 100;
   };
-  // An address whose connections fail is refused for a while. One that is ended counts 1, an
-  // authenticated one 50; an unauthenticated one that its caller ends counts .05, as health checks
-  // and wrong keys do, and its share of max_bytes.
+  // An address is refused while its failures are kFailureBurst or more; at most twice as many are
+  // counted. A connection that is ended counts 1, an authenticated one 50; an unauthenticated one
+  // that its caller ends counts .05, as health checks and wrong keys do, and its share of
+  // max_bytes.
   static constexpr double kFailureBurst = 50;
   static constexpr double kFailuresPerSecond = 5;
   // Slots beyond Options::slots, so that none is reused at once: late calls of an ended connection
   // must not be taken for those of the next.
   static constexpr size_t kRestingSlots = 16;
-  // Callers cancel calls, too. Those that gRPC drops unseen cannot be told from running ones.
+  // Callers cancel calls, too. Those that gRPC drops unseen cannot be told from running ones. For
+  // each of up to 16 connections of a key; more share what 16 have.
   static constexpr double kForgottenCallsPerSecond = 20;
+  static constexpr int64_t kParallelMessages = 4;
 
   explicit Connections(const Options& options);
   ~Connections();
@@ -67,9 +77,8 @@ class Connections {
 
   // The slot of a new connection. Duplicates `socket`, which stays the caller's.
   // - If all slots are taken, the oldest connection of the address with the most ends.
-  // - At max_connections, one of the key that has more than half of them ends.
-  // - RESOURCE_EXHAUSTED: no such key; or the address has too many unauthenticated connections, or
-  //   too many of its connections failed.
+  // - RESOURCE_EXHAUSTED: the address has too many unauthenticated connections, or too many of its
+  //   connections failed.
   absl::StatusOr<size_t> Add(int socket, const sockaddr_storage& peer, Clock::time_point now);
 
   // Ends those beyond a limit; returns how many. Forgets those that their callers ended.
@@ -89,17 +98,18 @@ class Connections {
   // Whether the connection is open and unauthenticated.
   bool IsUnauthenticated(uint64_t connection) const;
 
-  // One of its calls has a valid key. The slot is free again.
+  // One of its calls has a valid key. The slot is free again. At max_connections, a connection of
+  // the key that has more than half of them ends, without running calls if there is such a one; if
+  // there is no such key, the new one.
   void Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now);
 
-  // A call begins on an authenticated connection, or one without a valid key on another. The latter
-  // ends beyond max_calls.
+  // A call begins. An unauthenticated connection ends beyond max_calls.
   void BeginCall(uint64_t connection, Clock::time_point now);
 
   // `bytes` of a complete message are the application's.
   void CountMessage(uint64_t connection, size_t bytes);
 
-  // answered: with a result or a refusal, not cancelled by the caller or without a valid key.
+  // answered: not cancelled at once by the caller, and with a valid key.
   void EndCall(uint64_t connection, bool answered);
 
  private:
@@ -110,11 +120,12 @@ class Connections {
     uint64_t sent = 0;
     uint64_t segments_sent = 0;
     uint64_t answered = 0;        // bytes received when segments_sent last changed
-    double expected = 0;          // of the bytes received since: calls, complete messages
+    uint64_t unanswered = 0;      // bytes received since
+    double expected = 0;          // of the bytes received since: calls
+    double complete = 0;          // of all bytes received: messages, since the last look
     double unread = 0;            // of the bytes received before
     double unfinished_calls = 0;  // falls by kForgottenCallsPerSecond
-    int64_t running = 0;          // calls, with those that gRPC dropped unseen
-    bool was_idle = false;        // no call was running at some time since the last look
+    std::optional<Clock::time_point> invalid_since;  // its key
   };
   struct Connection {
     int socket = -1;      // a duplicate
@@ -123,6 +134,7 @@ class Connections {
     std::optional<size_t> slot;  // nullopt: authenticated
     int64_t calls = 0;           // before it is
     std::string key_id;          // from then on
+    int64_t running = 0;         // calls, with those that gRPC dropped unseen
     Use use;
   };
   struct Failures {
@@ -134,10 +146,14 @@ class Connections {
   // The following require mutex_.
   bool Fails(const std::string& address, Clock::time_point now);
   void CountFailure(const std::string& address, double cost, Clock::time_point now);
-  absl::Status MakePlace(Clock::time_point now);
+  // False: there is none to end.
+  bool MakePlace(Clock::time_point now);
   // Authenticated ones: updates their use.
   int64_t EndExcessiveUnauthenticated(Clock::time_point now);
   int64_t EndExcessiveAuthenticated(Clock::time_point now);
+  void Look(Connection* connection, int64_t of_key, Clock::time_point now);
+  bool IsExcessive(const Connection& connection, Clock::time_point now) const;
+  std::map<std::string, int64_t> CountByKey() const;  // authenticated ones
   // Ends connections until their sum of `cost` is at most `limit`: of the key with the most the one
   // with the most.
   template <typename Cost>
@@ -156,6 +172,7 @@ class Connections {
   std::deque<size_t> free_slots_;              // first freed first, see kRestingSlots
   std::map<std::string, int64_t> of_address_;  // unauthenticated ones
   std::map<std::string, Failures> failures_;
+  int64_t authenticated_ = 0;
   Clock::time_point looked_at_;  // authenticated ones
 };
 

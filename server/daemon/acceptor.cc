@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -110,9 +111,13 @@ void Acceptor::Run() {
     const int wait = next_look.has_value() ? static_cast<int>(next_look->count()) : -1;
     if (::poll(events.data(), events.size(), wait) < 0) continue;  // interrupted
     if (events.back().revents != 0) return;
-    if (next_look.has_value()) EndExcessive();
-    for (const pollfd& event : events) {
-      if (event.revents != 0) Accept(event.fd);
+    try {
+      if (next_look.has_value()) EndExcessive();
+      for (const pollfd& event : events) {
+        if (event.revents != 0) Accept(event.fd);
+      }
+    } catch (const std::exception& error) {  // out of memory: the next one may succeed
+      OnRefused(error.what());
     }
   }
 }
@@ -129,7 +134,8 @@ void Acceptor::Accept(int socket) {
     return;
   }
   // The kernel assigns the lowest free descriptor, so this one tells the number of open files.
-  if (connections_ == nullptr && connection >= max_connections_ + kReservedFiles) {
+  const int64_t files = connections_ == nullptr ? 1 : kFilesPerConnection;
+  if (connection >= files * max_connections_ + kReservedFiles) {
     ::close(connection);
     OnRefused(absl::StrCat("there are too many connections (max_connections ", max_connections_,
                            "): more are closed"));

@@ -58,8 +58,9 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                               static_cast<int>(1000 * limits.connection_idle_seconds));
-  // A caller may send this much of a message before it hears from the server, which tells messages
-  // from endless headers (Connections). By default it grows with bandwidth and delay.
+  // A caller hears from the server after this much of a message, but for the last MiB of it, which
+  // tells messages from endless headers (Connections). By default it grows with bandwidth and
+  // delay.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
   // Detects callers whose machine is gone.
@@ -140,8 +141,11 @@ absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddre
   return ListeningSockets::Open(http).status();
 }
 
-Connections::Options ToConnectionOptions(const Limits& limits) {
+Connections::Options ToConnectionOptions(const Limits& limits, const KeyRing* keys) {
   Connections::Options options;
+  options.is_valid = [keys](const std::string& id) {
+    return keys->CheckValid(id, absl::Now()).ok();
+  };
   options.max_connections = limits.max_connections;
   // Honest callers have the rest.
   options.max_unread_bytes =
@@ -187,9 +191,9 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       parts_(std::move(parts)),
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
-      connections_(parts_.tls == nullptr
-                       ? nullptr
-                       : std::make_unique<Connections>(ToConnectionOptions(options.limits))),
+      connections_(parts_.tls == nullptr ? nullptr
+                                         : std::make_unique<Connections>(ToConnectionOptions(
+                                               options.limits, parts_.keys.get()))),
       dispatcher_(
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
@@ -297,7 +301,7 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
         kFromSocket, grpc::InsecureServerCredentials()));
     return listeners;
   }
-  const Connections::Options limits = ToConnectionOptions(options_.limits);
+  const Connections::Options limits = ToConnectionOptions(options_.limits, parts_.keys.get());
   for (size_t slot = 0; slot < limits.slots + Connections::kRestingSlots; ++slot) {
     const auto credentials = parts_.tls->Credentials();
     credentials->SetAuthMetadataProcessor(

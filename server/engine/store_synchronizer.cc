@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -24,11 +23,6 @@ std::shared_ptr<const Retriever> CreateRetriever(const PublishedCollection& publ
 
 absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
   PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, store_->LoadCollections());
-  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store_->ListStates());
-  std::set<std::string> with_embedding;
-  for (const CollectionState& state : states) {
-    if (state.embedding_version > 0) with_embedding.insert(state.uuid);
-  }
   std::vector<std::string> problems;
   // Small collections do not wait for large ones.
   std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) {
@@ -36,15 +30,8 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
   });
   std::vector<CollectionRegistry::EntryPtr> built;
   for (StoredCollection& collection : stored) {
-    // By its items, before it takes memory, then by what it has.
-    absl::Status fits;
-    if (with_embedding.contains(collection.parameters.collection_uuid)) {
-      fits = CheckMemory(collection.name,
-                         Retriever::MemoryFor(static_cast<int64_t>(collection.items),
-                                              collection.parameters.settings.embedding_dim));
-    }
-    absl::StatusOr<std::optional<Embedding>> embedding = std::nullopt;
-    if (fits.ok()) embedding = store_->LoadEmbedding(collection.parameters);
+    absl::StatusOr<std::optional<Embedding>> embedding =
+        store_->LoadEmbedding(collection.parameters);
     if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
     if (absl::IsDataLoss(embedding.status())) {
       // A build can replace it, and the other collections are not affected.
@@ -56,13 +43,12 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
     PM_RETURN_IF_ERROR(embedding.status());
     const uint64_t latest_version = collection.latest_version;
     const CollectionRegistry::EntryPtr entry = registry_->Add(std::move(collection));
+    if (!embedding->has_value()) continue;
     const CollectionView view = registry_->ViewOf(*entry);
-    if (embedding->has_value()) {
-      fits = CheckMemory(view.published->name, Retriever::MemoryFor(**embedding));
-    }
+    const absl::Status fits = CheckMemory(view.published->name, Retriever::MemoryFor(**embedding));
     registry_->SetEmbeddingProblem(entry.get(), fits);
     if (!fits.ok()) problems.emplace_back(fits.message());
-    if (!fits.ok() || !embedding->has_value()) continue;
+    if (!fits.ok()) continue;
     const std::vector<std::string> deleted = std::move((*embedding)->deleted);
     registry_->InstallRetriever(
         entry.get(),

@@ -13,18 +13,18 @@ constexpr char kProperty[] = "privatemail_connection";
 
 }  // namespace
 
-uint64_t ConnectionOf(const grpc::AuthContext& context) {
+std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context) {
   const auto known = context.FindPropertyValues(kProperty);
+  if (known.empty()) return std::nullopt;
   uint64_t number = 0;
-  if (known.empty()) return 0;
-  return absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number) ? number
-                                                                                        : 0;
+  (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
+  return number;
 }
 
 uint64_t ConnectionProcessor::Identify(grpc::AuthContext* context) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const uint64_t known = ConnectionOf(*context);
-  if (known != 0) return known;
+  // Also a 0: other calls read the properties without the lock, so that only the first may add one.
+  if (const std::optional<uint64_t> known = ConnectionOf(*context)) return *known;
   const uint64_t number = connections_->InSlot(slot_);
   context->AddProperty(kProperty, absl::StrCat(number));
   return number;

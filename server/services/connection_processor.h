@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "server/access/connections.h"
 #include "server/services/dispatcher.h"
@@ -38,8 +39,9 @@ class ConnectionProcessor final : public grpc::AuthMetadataProcessor {
   std::mutex mutex_;  // of the properties of the listener's connections
 };
 
-// The number that a ConnectionProcessor gave to the call's connection; 0: none.
-uint64_t ConnectionOf(const grpc::AuthContext& context);
+// The number that a ConnectionProcessor gave to the call's connection; 0: it had ended before.
+// nullopt: none was given.
+std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context);
 
 }  // namespace privatemail::server
 

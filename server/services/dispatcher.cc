@@ -31,6 +31,8 @@ constexpr size_t kMaxLoggedMessageBytes = 300;
 
 constexpr absl::string_view kScheme = "Bearer ";
 
+constexpr absl::Duration kShortestHonestWait = absl::Milliseconds(100);
+
 const std::shared_ptr<const AccessKey>& AnyoneKey() {
   static const auto anyone = [] {
     AccessKey key;
@@ -83,7 +85,8 @@ absl::Status Dispatcher::CatchExceptions(absl::FunctionRef<absl::Status()> run) 
 
 Call::Dependencies Dispatcher::NewCall(RpcContext* context, absl::string_view rpc) {
   Connections* const connections = dependencies_.connections;
-  const uint64_t connection = connections == nullptr ? 0 : ConnectionOf(*context->auth_context());
+  uint64_t connection = 0;
+  if (connections != nullptr) connection = ConnectionOf(*context->auth_context()).value_or(0);
   return {FindRpc(rpc), CurrentLimits(), context,    dependencies_.keys, dependencies_.metrics,
           &idle_,       &parsed_,        &searches_, connections,        connection};
 }
@@ -192,7 +195,10 @@ void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
   if (dependencies_.connections != nullptr) {
-    const bool answered = !absl::IsCancelled(status) && !absl::IsUnauthenticated(status);
+    // A caller whose deadline passed has waited for the answer.
+    const bool reset =
+        absl::IsCancelled(status) && absl::Now() - call->start_ < kShortestHonestWait;
+    const bool answered = !reset && !absl::IsUnauthenticated(status);
     dependencies_.connections->EndCall(call->dependencies_.connection, answered);
   }
   call->parsed_.Release();

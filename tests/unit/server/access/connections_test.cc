@@ -51,7 +51,9 @@ class Pair {
     std::vector<char> data(bytes);
     EXPECT_EQ(::recv(server_, data.data(), bytes, MSG_WAITALL), static_cast<ssize_t>(bytes));
   }
+  bool SendsToCaller() { return ::send(server_, "x", 1, MSG_NOSIGNAL) == 1; }
   void SendBack() { EXPECT_EQ(::write(server_, "x", 1), 1); }
+  void CloseHalf() { ::shutdown(caller_, SHUT_WR); }
   void Close() { ::close(std::exchange(caller_, -1)); }
   // Whether the server's end was shut down.
   bool IsEnded() const {
@@ -73,11 +75,15 @@ sockaddr_storage Address(uint8_t last) {
   return storage;
 }
 
+constexpr char kRevoked[] = "revoked";
+
 Connections::Options Options() {
   Connections::Options options;
+  options.is_valid = [](const std::string& key) { return key != kRevoked; };
   options.max_connections = 5;
   options.max_unread_bytes = 100'000;
   options.max_unanswered_bytes = 40'000;
+  options.max_unanswered_bytes_of_call = 0;
   options.max_unfinished_calls = 30;
   options.max_all_unfinished_calls = 50;
   options.slots = 3;
@@ -268,10 +274,70 @@ TEST_F(ConnectionsTest, KeyWithMoreThanHalfOfAllMakesPlace) {
   connections_.BeginCall(add("many"), now_);
   add("few");
   add("few");
-  EXPECT_NE(add("other"), 0u);
+  const Pair stranger;
+  EXPECT_NE(Add(stranger, 100), 0u);
+  for (const auto& pair : pairs) EXPECT_FALSE(pair->IsEnded()) << "only keys make place for keys";
+  add("other");
   EXPECT_TRUE(pairs[1]->IsEnded()) << "it has no running call";
   EXPECT_FALSE(pairs[0]->IsEnded());
-  EXPECT_EQ(add("other"), 0u) << "no key has more than half";
+  EXPECT_FALSE(pairs.back()->IsEnded());
+  add("other");
+  EXPECT_TRUE(pairs.back()->IsEnded()) << "no key has more than half";
+}
+
+TEST_F(ConnectionsTest, ConnectionOfRevokedKeyEndsAfterAWhile) {
+  const Pair valid, revoked;
+  AddWithKey(valid, "key");
+  AddWithKey(revoked, kRevoked);
+  for (int i = 0; i < 11; ++i) EXPECT_EQ(EndLater(), 0);
+  EXPECT_EQ(EndLater(), 1);
+  EXPECT_TRUE(revoked.IsEnded());
+  EXPECT_FALSE(valid.IsEnded());
+}
+
+// gRPC keeps it while an answer is not taken.
+TEST_F(ConnectionsTest, HalfClosedConnectionIsEnded) {
+  Pair pair;
+  AddWithKey(pair, "key");
+  EXPECT_TRUE(pair.SendsToCaller());
+  pair.CloseHalf();
+  EXPECT_TRUE(WaitUntil([&] {
+    EndLater();
+    return !connections_.NextLook().has_value();
+  }));
+  EXPECT_FALSE(pair.SendsToCaller());
+}
+
+TEST_F(ConnectionsTest, CallsBeforeFirstKeyDoNotHideRunningOnes) {
+  Pair pair;
+  const uint64_t connection = Add(pair);
+  for (int i = 0; i < 3; ++i) connections_.BeginCall(connection, now_);
+  AccessKey key;
+  key.id = "key";
+  connections_.Authenticate(connection, key, now_);
+  connections_.BeginCall(connection, now_);
+  for (int i = 0; i < 3; ++i) connections_.EndCall(connection, /*answered=*/false);
+  int parts = 0;
+  for (; parts < 10 && !pair.IsEnded(); ++parts) {
+    pair.Send(30'000);
+    pair.Receive(30'000);
+    pair.SendBack();
+    EndLater();
+  }
+  EXPECT_EQ(parts, 4) << "the message that has not ended takes more than 100,000 bytes";
+}
+
+TEST_F(ConnectionsTest, AddressOfEndedConnectionsIsRefusedForSecondsOnly) {
+  for (int i = 0; i < 5; ++i) {
+    const Pair pair;
+    const uint64_t connection = AddWithKey(pair, "key");
+    for (int call = 0; call < 60; ++call) connections_.BeginCall(connection, now_);
+    EndLater();
+  }
+  const Pair refused, later;
+  EXPECT_EQ(Add(refused), 0u);
+  now_ += std::chrono::seconds(11);
+  EXPECT_NE(Add(later), 0u);
 }
 
 }  // namespace
