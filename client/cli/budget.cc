@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/command.h"
 #include "client/flags/names.h"
+#include "client/queries/query_batch.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -111,13 +112,13 @@ absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& na
 
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   return Report(options.name, uuid, *ledger);
 }
 
 absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
   const auto named = kAccountingNames.find(options.accounting);
   if (!options.accounting.empty() && named == kAccountingNames.end()) {
@@ -136,7 +137,7 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
 
 absl::StatusOr<Result> History(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();
   std::string text = absl::StrCat(options.name, " (", Printable(uuid), "), oldest first\n");

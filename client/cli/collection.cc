@@ -9,11 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/schemes/query_limits.h"
-#include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/wire/cell_quality_proto.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/joint_client.h"
 
@@ -54,7 +51,7 @@ absl::StatusOr<Result> ListCollections(const Context& context, const std::string
 absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
     const Context& context, const Transport& transport, const v1::GetCollectionResponse& c) {
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      FetchAnchors(context, transport, c, Scheme::kJoint));
+                      FetchAnchors(transport, c, Scheme::kJoint, LimitsOf(context)));
   PM_ASSIGN_OR_RETURN(const JointClient client,
                       JointClient::Create(c, anchors, std::nullopt, LimitsOf(context)));
   return client.ExpectAlignment();
@@ -246,50 +243,6 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
                   c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())),
                   p.publish_quality() ? "; quality published for `privatemail plan`" : "", "\n");
   return text;
-}
-
-absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
-  if (c.parameters().cell_code() == v1::CELL_CODE_NONE) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collection ", c.name(),
-        " sends coordinates (--cell-code none): what queries for its cells find is not measured"));
-  }
-  if (!c.parameters().publish_quality()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collection ", c.name(), " publishes no quality of cells: its operator creates it with ",
-        c.parameters().cell_partitions().empty() ? "--cells and " : "", "--publish-quality"));
-  }
-  const std::string measured =
-      absl::StrCat("the quality of the cells of collection ", c.name(), " is not measured yet: ");
-  if (c.embedding_version() == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        measured, "the collection is not built: run `privatemail build ", c.name(), "`"));
-  }
-  if (c.cells_ready() && c.cells_items() < kMinQualityQueries) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,
-                     " items on, but collection ", c.name(), " has ", c.cells_items()));
-  }
-  if (!c.has_quality()) {
-    return absl::UnavailableError(
-        absl::StrCat(measured, "try again later; after many deletions `privatemail build ",
-                     c.name(), "` measures again"));
-  }
-  auto quality = FromProto(c.quality(), static_cast<size_t>(c.parameters().cell_partitions_size()));
-  if (quality.ok()) return quality;
-  return absl::DataLossError(
-      absl::StrCat("collection ", c.name(), ": ", quality.status().message()));
-}
-
-absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
-    const Context& context, const Transport& transport, const v1::GetCollectionResponse& collection,
-    Scheme scheme) {
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
-  const double bytes = scheme == Scheme::kCells      ? CellQueryMemory(parameters)
-                       : scheme == Scheme::kAnchored ? AnchoredQueryMemory(parameters)
-                                                     : JointQueryMemory(parameters);
-  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, bytes, LimitsOf(context)));
-  return transport.GetAnchors(collection.name(), collection.fingerprint());
 }
 
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

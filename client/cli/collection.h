@@ -10,9 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
-#include "client/cli/scheme.h"
 #include "common/cells/cell_code.h"
-#include "common/cells/cell_quality.h"
 #include "privatemail/transport.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -29,17 +27,6 @@ std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 std::string CollectionToText(const v1::GetCollectionResponse& collection);
-
-// The published quality of the collection's cells, of a response with it. FAILED_PRECONDITION,
-// UNAVAILABLE: why there is none. DATA_LOSS: it is malformed.
-absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& collection);
-
-// The collection's anchors, for clients with LimitsOf(context).
-// RESOURCE_EXHAUSTED, before any is fetched: a query would take more than --max-memory.
-// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection.
-absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
-    const Context& context, const Transport& transport, const v1::GetCollectionResponse& collection,
-    Scheme scheme);
 
 // Builds the embedding behind a progress bar. Arguments and statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,

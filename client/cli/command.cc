@@ -39,9 +39,8 @@ ClientLimits LimitsOf(const Context& context) {
           .max_computing = context.connection.deadline};
 }
 
-absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const Context& context) {
-  PM_RETURN_IF_ERROR(CreateStateFolder(context.state_folder));
-  return Ledger::Open(LedgerPath(context.state_folder));
+QuerySettings SettingsOf(const Context& context) {
+  return {.state_folder = context.state_folder, .limits = LimitsOf(context)};
 }
 
 }  // namespace privatemail::client::cli

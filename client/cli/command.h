@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/output.h"
+#include "client/queries/query_batch.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/ledger.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client::cli {
@@ -66,10 +66,7 @@ absl::Status CopyNumber(absl::string_view field, const std::optional<double>& gi
 
 // --max-memory and --deadline, for clients of a collection.
 ClientLimits LimitsOf(const Context& context);
-
-// Opens the ledger in the state folder, which is created if absent. PERMISSION_DENIED: the folder
-// cannot be created, or others may enter it.
-absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const Context& context);
+QuerySettings SettingsOf(const Context& context);
 
 }  // namespace privatemail::client::cli
 

@@ -8,9 +8,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
-#include "client/cli/private_file.h"
 #include "client/cli/values.h"
 #include "client/flags/names.h"
+#include "client/queries/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 

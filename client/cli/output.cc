@@ -28,13 +28,6 @@ double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-
 
 }  // namespace
 
-absl::Status MemoryLimit::Reserve(int64_t bytes) {
-  reserved_ += bytes;
-  if (reserved_ <= max_memory_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(what_, " must be at most ", max_memory_,
-                                                   " bytes (--max-memory), but is ", reserved_));
-}
-
 void RowList::Add(nlohmann::json json, absl::string_view text) {
   json_.push_back(std::move(json));
   absl::StrAppend(&text_, text);
@@ -59,6 +52,13 @@ void Warn(const std::string& text) { std::cerr << "warning: " << Printable(text)
 
 std::string Line(const nlohmann::json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+}
+
+std::function<void(const std::string&)> RecordAndWarn(std::vector<std::string>* warnings) {
+  return [warnings](const std::string& text) {
+    warnings->push_back(text);
+    Warn(text);
+  };
 }
 
 nlohmann::json ToJson(const Guarantee& guarantee) {
@@ -87,15 +87,38 @@ std::string AlignmentText(const ExpectedAlignment& alignment) {
                          alignment.relative_residual);
 }
 
-std::string Counted(uint64_t count, const std::string& singular) {
-  return absl::StrCat(count, " ", singular, count == 1 ? "" : "s");
+absl::Status OrAccept(const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status)) return status;
+  return {status.code(),
+          absl::StrCat(status.message(),
+                       "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};
 }
 
-std::string LeftOf(const LedgerEntry& entry) {
-  const Budget granted = entry.granted.value_or(Budget{});
-  const auto rounded = [](double left, double whole) { return left <= 1e-12 * whole ? 0 : left; };
-  return absl::StrCat("epsilon ", rounded(entry.left().epsilon, granted.epsilon), " delta ",
-                      rounded(entry.left().delta, granted.delta));
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const QueryMatch& match : matches) {
+    // The payload was checked: it is JSON or empty.
+    json.push_back({{"id", match.id},
+                    {"label", match.label},
+                    {"distance", match.squared_distance},  // older name, for existing scripts
+                    {"squared_distance", match.squared_distance},
+                    {"payload", match.payload.empty() ? nlohmann::json()
+                                                      : nlohmann::json::parse(match.payload)}});
+  }
+  return json;
+}
+
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
+  if (!meaning.has_value()) return nullptr;
+  return {{"radius", meaning->radius},
+          {"pairs_of_one_class", meaning->same_class_pairs},
+          {"closer_of_one_class", meaning->same_class_pairs_within},
+          {"pairs_of_two_classes", meaning->cross_class_pairs},
+          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
+}
+
+nlohmann::json LedgerJson(const LedgerEntry& entry) {
+  return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
 }
 
 ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), started_(Seconds()) {}

@@ -3,14 +3,19 @@
 #define PRIVATEMAIL_CLIENT_CLI_OUTPUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "client/queries/memory_limit.h"
 #include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
+#include "privatemail/joint_client.h"
 #include "privatemail/ledger.h"
 
 namespace privatemail::client::cli {
@@ -28,22 +33,6 @@ struct Result {
   // begin no line of their own.
   std::string text = {};
   int exit_code = 0;
-};
-
-// The limit of --max-memory on what several answers of a server take together.
-class MemoryLimit {
- public:
-  // what: "memory of the answers"
-  MemoryLimit(std::string what, int64_t max_memory)
-      : what_(std::move(what)), max_memory_(max_memory) {}
-
-  // RESOURCE_EXHAUSTED: all reserved bytes together exceed max_memory.
-  absl::Status Reserve(int64_t bytes);
-
- private:
-  std::string what_;
-  int64_t max_memory_;
-  int64_t reserved_ = 0;
 };
 
 // The rows of a list that a server sends, with a limit on the memory of their JSON and text.
@@ -71,6 +60,8 @@ void Print(const Result& result, bool as_json);
 void PrintError(const absl::Status& status, bool as_json);
 // "warning: TEXT" on standard error.
 void Warn(const std::string& text);
+// Warns and appends to *warnings.
+std::function<void(const std::string&)> RecordAndWarn(std::vector<std::string>* warnings);
 
 // JSON on one line in ASCII, safe for a terminal; bytes that are not UTF-8 become U+FFFD.
 std::string Line(const nlohmann::json& json);
@@ -78,17 +69,16 @@ std::string Line(const nlohmann::json& json);
 nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 nlohmann::json ToJson(const ExpectedAlignment& alignment);
-inline constexpr char kNoCoordinates[] =
-    "the server sends no coordinates of its anchors: it is older, or cells are being built";
+nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
+// Null without a radius.
+nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
+// {"spent": ..., "left": ...}
+nlohmann::json LedgerJson(const LedgerEntry& entry);
 // "without noise: expected recall 1, residual 0.0012"
 std::string AlignmentText(const ExpectedAlignment& alignment);
 
-// "1 release", "2 releases".
-std::string Counted(uint64_t count, const std::string& singular);
-
-// "epsilon 0.9 delta 0.0001": the rest of a budget. Less than 1e-12 of the grant is rounding of
-// sums and shown as 0.
-std::string LeftOf(const LedgerEntry& entry);
+// A FAILED_PRECONDITION with the hint to the flag that overrides it; others as they are.
+absl::Status OrAccept(const absl::Status& status);
 
 // A progress bar on standard error. Silent if that is no terminal, and for the first two seconds.
 class ProgressBar {

@@ -9,8 +9,8 @@
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
-#include "client/cli/scheme.h"
 #include "client/flags/names.h"
+#include "client/queries/scheme.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {

@@ -7,35 +7,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
-#include "client/cli/item_cache.h"
-#include "client/cli/last_release.h"
-#include "client/cli/query_batch.h"
-#include "client/planning/query_plan.h"
+#include "client/queries/cell_queries.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
-#include "common/wire/parameters_proto.h"
-#include "privatemail/bit_source.h"
 
 namespace privatemail::client::cli {
 namespace {
-
-struct CellsOutcome : Attempt {
-  PreparedCellQuery prepared;
-  std::vector<v1::RetrieveCellsResponse> response;
-  CellQueryResult result;  // once finished
-
-  int64_t memory() const {
-    size_t bytes = 0;
-    for (const v1::RetrieveCellsResponse& message : response) bytes += message.SpaceUsedLong();
-    return static_cast<int64_t>(bytes);
-  }
-  size_t bytes_down() const {
-    size_t bytes = 0;
-    for (const v1::RetrieveCellsResponse& message : response) bytes += message.ByteSizeLong();
-    return bytes;
-  }
-};
 
 CellQueryOptions OptionsOf(const CellsQuery& query) {
   return {.cost = {.partition = query.cells.partition,
@@ -45,27 +22,6 @@ CellQueryOptions OptionsOf(const CellsQuery& query) {
           .items = query.cells.items.value_or(0),
           .k = query.k,
           .with_payloads = query.with_payloads};
-}
-
-// As many for each requested cell as the published quality suggests.
-absl::StatusOr<int64_t> ItemsByQuality(const v1::GetCollectionResponse& collection,
-                                       const CellCost& cost) {
-  const absl::StatusOr<CellQuality> quality = QualityOf(collection);
-  if (absl::IsFailedPrecondition(quality.status())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--items must be given, the number of items to fetch, of which the nearest "
-                     "are printed; its default is not known: ",
-                     quality.status().message()));
-  }
-  PM_RETURN_IF_ERROR(quality.status());
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("partition", cost.partition, 0, std::ssize(quality->partitions) - 1));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", cost.epsilon));
-  const int64_t cells =
-      collection.parameters().cell_partitions(static_cast<int>(cost.partition)).cells();
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("ask", cost.ask, 1, cells - 1));
-  return std::min(cost.ask * DefaultItems(*quality, cost, cells),
-                  static_cast<int64_t>(collection.cells_items()));
 }
 
 // A plan holds for the anchors that it was computed from only.
@@ -78,55 +34,6 @@ absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionRespon
                                                     collection.name(),
                                                     " has others now: plan again with "
                                                     "`privatemail plan`; nothing was spent"));
-}
-
-absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
-  if (collection.cells_ready()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("the cells of collection ", collection.name(),
-                                             " are not ready yet (", collection.cells(),
-                                             "): try again later; nothing was spent"));
-}
-
-std::vector<std::string> WarningsAbout(const v1::GetCollectionResponse& collection,
-                                       const CellQueryOptions& options) {
-  std::vector<std::string> warnings;
-  if (collection.changes_since_embedding() > 0) {
-    warnings.push_back(absl::StrCat("answers are from the last build; ",
-                                    Counted(collection.changes_since_embedding(), "change"),
-                                    " since may be missing, except for deletions: `privatemail "
-                                    "build ",
-                                    collection.name(), "` (write access) includes them"));
-  }
-  if (static_cast<uint64_t>(options.items) > collection.embedded_items()) {
-    warnings.push_back(absl::StrCat(options.items, " items are requested, but the gallery has ",
-                                    collection.embedded_items(), ": no more are returned"));
-  }
-  return warnings;
-}
-
-// Coordinates of another embedding than the anchors' cannot be ranked: ends the batch before the
-// next charge. Depends on public numbers only.
-absl::Status CheckCoordinates(const CellsOutcome& outcome) {
-  const CellTarget& target = outcome.prepared.state.target;
-  if (!target.label.has_value()) return absl::OkStatus();  // codes need no embedding
-  for (const v1::RetrieveCellsResponse& message : outcome.response) {
-    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(message.embedding_version(), target));
-  }
-  return absl::OkStatus();
-}
-
-// Saves the request first, so that `explain` shows it even if no answer comes.
-absl::Status Send(const Context& context, const Transport& transport,
-                  const v1::GetCollectionResponse& collection, CellsOutcome* outcome) {
-  const v1::RetrieveCellsRequest& request = outcome->prepared.request;
-  PM_RETURN_IF_ERROR(
-      SaveLastRelease(context.state_folder,
-                      {.scheme = Scheme::kCells, .collection = collection, .cells = request}));
-  outcome->saved = true;
-  const auto start = std::chrono::steady_clock::now();
-  PM_ASSIGN_OR_RETURN(outcome->response, RetrieveCells(transport, collection, request));
-  outcome->round_trip_ms = MillisecondsSince(start);
-  return CheckCoordinates(*outcome);
 }
 
 nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
@@ -180,17 +87,6 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
-    const Transport& transport, const v1::GetCollectionResponse& collection,
-    const v1::RetrieveCellsRequest& request) {
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
-  PM_RETURN_IF_ERROR(CheckCellCode(true, parameters.cell_code.has_value()));
-  return transport.RetrieveCells(request, [&] {
-    return [limit = CellAnswerLimit(parameters, request)](
-               const v1::RetrieveCellsResponse& message) mutable { return limit.Add(message); };
-  });
-}
-
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
       ->add_option("--partition", options->partition,
@@ -210,11 +106,6 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
       "in several cells is sent once. At least one a cell; choose it independently "
       "of the query. If absent, by the quality that the collection publishes: for each cell the "
       "fewest that find, up to .05 of the 8 nearest, as much as the most that were measured");
-}
-
-std::optional<int32_t> LabelOf(const NamedTarget& target) {
-  if (target.guessed) return std::nullopt;
-  return target.target.label;
 }
 
 absl::Status CheckLabelsUsable(const TargetOptions& targets, const PublicParameters& parameters,
@@ -263,52 +154,27 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   const bool chooses_items = !query.cells.items.has_value();
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(query.collection, {.quality = chooses_items}));
-  PM_RETURN_IF_ERROR(CheckPlanned(query, collection));
+  PM_ASSIGN_OR_RETURN(CellQueries queries,
+                      CellQueries::Fetch(transport, SettingsOf(context), query.collection,
+                                         /*with_quality=*/chooses_items));
+  PM_RETURN_IF_ERROR(CheckPlanned(query, queries.collection()));
   if (chooses_items) {
-    PM_ASSIGN_OR_RETURN(options.items, ItemsByQuality(collection, options.cost));
+    PM_ASSIGN_OR_RETURN(options.items, queries.ItemsByQuality(options.cost));
   }
-  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      FetchAnchors(context, transport, collection, Scheme::kCells));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));
-  PM_ASSIGN_OR_RETURN(const CellClient client,
-                      CellClient::Create(collection, anchors, own_anchors, LimitsOf(context)));
-  PM_RETURN_IF_ERROR(CheckReady(collection));
-  const absl::Status match = client.targets().CheckAnchorsMatch();
-  if (!query.accept_misalignment) PM_RETURN_IF_ERROR(OrAccept(match));
+  PM_RETURN_IF_ERROR(queries.CreateClient(own_anchors));
+  const CellClient& client = queries.client();
+  if (!query.accept_misalignment) {
+    PM_RETURN_IF_ERROR(OrAccept(client.targets().CheckAnchorsMatch()));
+  }
   PM_RETURN_IF_ERROR(CheckLabelsUsable(query.targets, client.parameters(),
                                        query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(query.targets, client.parameters(), std::move(rows)));
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context));
-  PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(context.state_folder));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client.parameters().collection_uuid));
-  PM_RETURN_IF_ERROR(
-      CheckAffordable(query.collection, entry, targets.size(), {query.epsilon, /*delta=*/0}));
-  std::vector<std::string> warnings = WarningsAbout(collection, options);
-  if (!match.ok()) warnings.emplace_back(match.message());
-  for (const std::string& warning : warnings) Warn(warning);
-
-  AnswerCache cache(context.state_folder, collection, anchors);
-  MemoryLimit answers(kBatchMemory, context.connection.max_memory);
-  std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
-      targets,
-      [&](CellsOutcome* outcome) {
-        const auto prepare = [&](BitSource& bits) {
-          return client.Prepare(outcome->target.target.features, options, *ledger, bits,
-                                LabelOf(outcome->target));
-        };
-        return ChargeAndPrepare(client.parameters().collection_uuid, *ledger, prepare, outcome);
-      },
-      [&](CellsOutcome* outcome) {
-        PM_RETURN_IF_ERROR(Send(context, transport, collection, outcome));
-        cache.Add(outcome->response);
-        return answers.Reserve(outcome->memory());
-      });
-  WarnIfNotCached(cache.Finish());
-  for (CellsOutcome& outcome : outcomes) {
-    ReadResult(&outcome, [&] { return client.Finish(outcome.prepared, outcome.response); });
+  std::vector<std::string> warnings;
+  PM_ASSIGN_OR_RETURN(const std::vector<CellsOutcome> outcomes,
+                      queries.Run(targets, options, RecordAndWarn(&warnings)));
+  for (const CellsOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
     Print({.json = OutcomeJson(outcome, client, warnings), .text = ToText(outcome, client)},
           context.json);

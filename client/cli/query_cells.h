@@ -48,14 +48,6 @@ absl::Status CheckLabelsUsable(const TargetOptions& targets, const PublicParamet
 // come before the first charge.
 absl::Status QueryCells(const Context& context, const CellsQuery& query);
 
-// Sends a request for cells. Reading stops at the first item beyond what the request allows.
-absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
-    const Transport& transport, const v1::GetCollectionResponse& collection,
-    const v1::RetrieveCellsRequest& request);
-
-// The label given with a target, if any.
-std::optional<int32_t> LabelOf(const NamedTarget& target);
-
 // The class by which a target was placed among coordinates (guessed: from its features). Nothing
 // where items are codes.
 void AddPlaceJson(const CellTarget& target, bool guessed, nlohmann::json* answer);

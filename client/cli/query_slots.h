@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
-#include "client/cli/scheme.h"
+#include "client/queries/scheme.h"
 #include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {

@@ -215,20 +215,4 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
   return targets;
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client,
-                                                     std::vector<NamedTarget> rows, int64_t k,
-                                                     int64_t classes) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
-                      ReadLabelled(options, client.parameters(), std::move(rows)));
-  for (NamedTarget& target : targets) {
-    if (!target.guessed) continue;
-    PM_ASSIGN_OR_RETURN(target.target.places,
-                        client.AllotClasses(target.target.features, k, classes));
-    const auto best = static_cast<size_t>(target.target.places.front().slot);
-    target.target.label = client.parameters().slot_labels[best];
-  }
-  return targets;
-}
-
 }  // namespace privatemail::client::cli

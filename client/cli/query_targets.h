@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/images.h"
 #include "client/cli/values.h"
+#include "client/queries/query_batch.h"
 #include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {
@@ -22,15 +23,6 @@ struct TargetOptions {
   std::string labels_file;          // labels of the rows of vectors_file
   std::string own_anchors_file;     // the anchors in the space of vectors_file; empty: as published
   ExtractorOptions extractor;
-};
-
-struct NamedTarget {
-  std::string name;                 // file, or file and row
-  std::string image = {};           // path; empty for a vector
-  std::optional<int64_t> row = {};  // of vectors_file
-  Target target = {};
-  bool guessed = false;  // no label was given: classes are ranked by the anchors
-  double features_ms = 0;
 };
 
 // The values of --label; for "-" alone, the lines of standard input.
@@ -55,25 +47,18 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
 absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
 
 // The targets of ReadRows, or of the images, without labels; with own anchors of any number of
-// columns. Errors as ReadTargets.
+// columns. Errors as ReadLabelled.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters,
                                                       std::vector<NamedTarget> rows);
 
 // Targets with their labels; without a given label `guessed` is set and the label is undefined.
-absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
-                                                      const PublicParameters& parameters,
-                                                      std::vector<NamedTarget> rows);
-
-// Targets with given labels, or with the classes that fit best (SlotSchemeClient::AllotClasses):
-// `classes` of them for k matches, or as many as it takes if 0.
 // INVALID_ARGUMENT naming the option: options, images or labels are wrong, or rows of another
 //   dimension.
 // FAILED_PRECONDITION: the extractor is not the collection's.
-absl::StatusOr<std::vector<NamedTarget>> ReadTargets(const TargetOptions& options,
-                                                     const SlotSchemeClient& client,
-                                                     std::vector<NamedTarget> rows, int64_t k,
-                                                     int64_t classes);
+absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
+                                                      const PublicParameters& parameters,
+                                                      std::vector<NamedTarget> rows);
 
 }  // namespace privatemail::client::cli
 

@@ -11,11 +11,11 @@
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/filter_json.h"
-#include "client/cli/item_cache.h"
-#include "client/cli/last_release.h"
-#include "client/cli/query_batch.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_targets.h"
+#include "client/queries/cell_queries.h"
+#include "client/queries/item_cache.h"
+#include "client/queries/last_release.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -218,14 +218,15 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   std::vector<v1::GetAnchorsResponse> anchors;  // codes need none
   if (parameters.SendsCoordinates()) {
-    PM_ASSIGN_OR_RETURN(anchors, FetchAnchors(context, transport, last.collection, Scheme::kCells));
+    PM_ASSIGN_OR_RETURN(
+        anchors, FetchAnchors(transport, last.collection, Scheme::kCells, LimitsOf(context)));
   }
   PM_ASSIGN_OR_RETURN(const CellTarget target, TargetOf(context, anchors, options, parameters,
                                                         targets.front().target.features));
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
-  WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response));
+  WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response, Warn), Warn);
   const bool guessed = options.label.empty();
   nlohmann::json answer = {
       {"collection", request.collection()},

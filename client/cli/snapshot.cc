@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/cli/private_file.h"
 #include "client/flags/numbers.h"
+#include "client/queries/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -35,7 +35,8 @@ struct SizeLimit {
   std::string reason;
 };
 
-// - Twice the size of the announced anchors and items, with kTextBytes for the id, label and payload
+// - Twice the size of the announced anchors and items, with kTextBytes for the id, label and
+// payload
 //   of each.
 // - At most half of what is free where the file is written: the server announces what it likes.
 SizeLimit DefaultMaxBytes(const v1::GetCollectionResponse& collection, const std::string& out) {

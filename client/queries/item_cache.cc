@@ -1,4 +1,4 @@
-#include "client/cli/item_cache.h"
+#include "client/queries/item_cache.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/output.h"
-#include "client/cli/private_file.h"
+#include "client/queries/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
@@ -76,11 +75,11 @@ bool AreEqual(const std::vector<v1::GetAnchorsResponse>& some,
                     });
 }
 
-void RenameDamaged(const std::string& path, const absl::Status& why) {
+void RenameDamaged(const std::string& path, const absl::Status& why, const WarnFunction& warn) {
   const std::string aside = path + ".damaged";
   std::error_code failed;
   std::filesystem::rename(path, aside, failed);
-  Warn(absl::StrCat("items received before are no longer available to `privatemail rank`: ",
+  warn(absl::StrCat("items received before are no longer available to `privatemail rank`: ",
                     why.message(), failed ? "" : absl::StrCat("; it is now ", aside)));
 }
 
@@ -89,15 +88,16 @@ void RenameDamaged(const std::string& path, const absl::Status& why) {
 absl::Status CacheItems(const std::string& state_folder,
                         const v1::GetCollectionResponse& collection,
                         const std::vector<v1::GetAnchorsResponse>& anchors,
-                        const std::vector<v1::RetrieveCellsResponse>& answers) {
+                        const std::vector<v1::RetrieveCellsResponse>& answers,
+                        const WarnFunction& warn) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   if (answers.empty()) return absl::OkStatus();
   const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());
-  if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status());
+  if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status(), warn);
   const bool other = cached.ok() && Fingerprint(cached->parameters) != collection.fingerprint();
   if (other) {
-    Warn(absl::StrCat("items received of another collection ", Printable(collection.name()),
+    warn(absl::StrCat("items received of another collection ", Printable(collection.name()),
                       " are no longer available to `privatemail rank`"));
   }
   if (!cached.ok() || other) {
@@ -116,10 +116,12 @@ absl::Status CacheItems(const std::string& state_folder,
 }
 
 AnswerCache::AnswerCache(std::string state_folder, v1::GetCollectionResponse collection,
-                         std::vector<v1::GetAnchorsResponse> anchors, Clock::duration every)
+                         std::vector<v1::GetAnchorsResponse> anchors, WarnFunction warn,
+                         Clock::duration every)
     : state_folder_(std::move(state_folder)),
       collection_(std::move(collection)),
       anchors_(std::move(anchors)),
+      warn_(std::move(warn)),
       every_(every) {}
 
 void AnswerCache::Add(const std::vector<v1::RetrieveCellsResponse>& answer) {
@@ -133,14 +135,14 @@ absl::Status AnswerCache::Finish() {
 }
 
 void AnswerCache::Write() {
-  status_.Update(CacheItems(state_folder_, collection_, anchors_, unwritten_));
+  status_.Update(CacheItems(state_folder_, collection_, anchors_, unwritten_, warn_));
   unwritten_.clear();
   written_ = Clock::now();
 }
 
-void WarnIfNotCached(const absl::Status& cached) {
+void WarnIfNotCached(const absl::Status& cached, const WarnFunction& warn) {
   if (!cached.ok())
-    Warn(absl::StrCat("`privatemail rank` will not find these: ", cached.message()));
+    warn(absl::StrCat("`privatemail rank` will not find these: ", cached.message()));
 }
 
 absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
@@ -156,4 +158,4 @@ absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
   return Parse(path, *bytes);
 }
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

@@ -1,23 +1,66 @@
 // A batch of private queries of any scheme: order of charging and sending, costs and failures.
-#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_
-#define PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_QUERY_BATCH_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_QUERY_BATCH_H_
 
 #include <chrono>
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/cli/query_targets.h"
+#include "client/queries/scheme.h"
 #include "common/base/status_macros.h"
 #include "privatemail/bit_source.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/joint_client.h"
 #include "privatemail/joint_scheme.h"
 #include "privatemail/ledger.h"
+#include "privatemail/transport.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
+
+// What queries need beside a transport.
+struct QuerySettings {
+  std::string state_folder;  // ledger, last release, received items
+  ClientLimits limits;
+};
+
+// Shows a warning to the caller.
+using WarnFunction = std::function<void(const std::string&)>;
+
+struct NamedTarget {
+  std::string name;                 // file, or file and row
+  std::string image = {};           // path; empty for a vector
+  std::optional<int64_t> row = {};  // of a vector file
+  Target target = {};
+  bool guessed = false;  // no label was given: classes are ranked by the anchors
+  double features_ms = 0;
+};
+
+// Opens the ledger in the state folder, which is created if absent. PERMISSION_DENIED: the folder
+// cannot be created, or others may enter it.
+absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_folder);
+
+// The collection's anchors, for clients with these limits.
+// RESOURCE_EXHAUSTED, before any is fetched: a query would take more than limits.max_memory.
+// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection.
+absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
+    const Transport& transport, const v1::GetCollectionResponse& collection, Scheme scheme,
+    const ClientLimits& limits);
+
+inline constexpr char kNoCoordinates[] =
+    "the server sends no coordinates of its anchors: it is older, or cells are being built";
+
+// "1 release", "2 releases".
+std::string Counted(uint64_t count, const std::string& singular);
+
+// "epsilon 0.9 delta 0.0001": the rest of a budget. Less than 1e-12 of the grant is rounding of
+// sums and shown as 0.
+std::string LeftOf(const LedgerEntry& entry);
 
 // One query of a batch. Private: it holds the target.
 struct Attempt {
@@ -101,15 +144,6 @@ std::vector<const Attempt*> AttemptsOf(const std::vector<Outcome>& outcomes) {
 absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queries,
                        const std::string& resend);
 
-// A FAILED_PRECONDITION with the hint to the flag that overrides it; others as they are.
-absl::Status OrAccept(const absl::Status& status);
+}  // namespace privatemail::client
 
-nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
-// Null without a radius.
-nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
-// {"spent": ..., "left": ...}
-nlohmann::json LedgerJson(const LedgerEntry& entry);
-
-}  // namespace privatemail::client::cli
-
-#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_BATCH_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_QUERY_BATCH_H_

@@ -1,11 +1,14 @@
-#include "client/cli/query_batch.h"
+#include "client/queries/query_batch.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/output.h"
+#include "client/schemes/published_collection.h"
+#include "client/schemes/query_limits.h"
+#include "common/wire/parameters_proto.h"
+#include "privatemail/state_folder.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
@@ -28,6 +31,33 @@ std::string Cost(const std::vector<const Attempt*>& attempts, size_t queries,
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_folder) {
+  PM_RETURN_IF_ERROR(CreateStateFolder(state_folder));
+  return Ledger::Open(LedgerPath(state_folder));
+}
+
+absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
+    const Transport& transport, const v1::GetCollectionResponse& collection, Scheme scheme,
+    const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
+  const double bytes = scheme == Scheme::kCells      ? CellQueryMemory(parameters)
+                       : scheme == Scheme::kAnchored ? AnchoredQueryMemory(parameters)
+                                                     : JointQueryMemory(parameters);
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, bytes, limits));
+  return transport.GetAnchors(collection.name(), collection.fingerprint());
+}
+
+std::string Counted(uint64_t count, const std::string& singular) {
+  return absl::StrCat(count, " ", singular, count == 1 ? "" : "s");
+}
+
+std::string LeftOf(const LedgerEntry& entry) {
+  const Budget granted = entry.granted.value_or(Budget{});
+  const auto rounded = [](double left, double whole) { return left <= 1e-12 * whole ? 0 : left; };
+  return absl::StrCat("epsilon ", rounded(entry.left().epsilon, granted.epsilon), " delta ",
+                      rounded(entry.left().delta, granted.delta));
+}
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
@@ -79,38 +109,4 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
                                               " not sent and cost nothing")));
 }
 
-absl::Status OrAccept(const absl::Status& status) {
-  if (!absl::IsFailedPrecondition(status)) return status;
-  return {status.code(),
-          absl::StrCat(status.message(),
-                       "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};
-}
-
-nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const QueryMatch& match : matches) {
-    // The payload was checked: it is JSON or empty.
-    json.push_back({{"id", match.id},
-                    {"label", match.label},
-                    {"distance", match.squared_distance},  // older name, for existing scripts
-                    {"squared_distance", match.squared_distance},
-                    {"payload", match.payload.empty() ? nlohmann::json()
-                                                      : nlohmann::json::parse(match.payload)}});
-  }
-  return json;
-}
-
-nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
-  if (!meaning.has_value()) return nullptr;
-  return {{"radius", meaning->radius},
-          {"pairs_of_one_class", meaning->same_class_pairs},
-          {"closer_of_one_class", meaning->same_class_pairs_within},
-          {"pairs_of_two_classes", meaning->cross_class_pairs},
-          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
-}
-
-nlohmann::json LedgerJson(const LedgerEntry& entry) {
-  return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
-}
-
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

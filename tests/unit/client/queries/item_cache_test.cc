@@ -1,4 +1,4 @@
-#include "client/cli/item_cache.h"
+#include "client/queries/item_cache.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include "tests/testing/published_things.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 v1::GetCollectionResponse Collection(unsigned seed = 1) {
@@ -78,4 +78,4 @@ TEST(AnswerCache, FinishReturnsFirstErrorAndOtherAnswersAreCached) {
 }
 
 }  // namespace
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

@@ -1,14 +1,14 @@
 // The last release prepared for the server, saved for `explain` and `resend`.
-#ifndef PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
-#define PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_LAST_RELEASE_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_LAST_RELEASE_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/cli/scheme.h"
+#include "client/queries/scheme.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 
 // The bytes for the network and their public parameters. Saved before sending, so it does not say
 // whether a server received it. Names neither the target's slot nor its cell.
@@ -27,6 +27,6 @@ absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder);
 // NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_LAST_RELEASE_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_LAST_RELEASE_H_

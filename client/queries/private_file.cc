@@ -1,4 +1,4 @@
-#include "client/cli/private_file.h"
+#include "client/queries/private_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/sha256.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 constexpr size_t kDigestBytes = 32;
@@ -125,4 +125,4 @@ absl::Status DamagedFile(const std::string& path) {
   return absl::DataLossError(absl::StrCat(path, " is damaged, or of another version"));
 }
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

@@ -1,4 +1,4 @@
-#include "client/cli/last_release.h"
+#include "client/queries/last_release.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 // Sizes differ, so that a mix of two drafts is detected.
@@ -133,4 +133,4 @@ TEST(LastRelease, ConcurrentSavesLeaveOneWholeFile) {
 }
 
 }  // namespace
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

@@ -1,4 +1,4 @@
-#include "client/cli/last_release.h"
+#include "client/queries/last_release.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/private_file.h"
+#include "client/queries/private_file.h"
 #include "common/base/status_macros.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
@@ -63,4 +63,4 @@ absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
   return last;
 }
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

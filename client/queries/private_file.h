@@ -1,6 +1,6 @@
 // Files of mode 0600 that are written whole or not at all, and such files with a checksum.
-#ifndef PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_
-#define PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_PRIVATE_FILE_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_PRIVATE_FILE_H_
 
 #include <string>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 
 // A draft beside its final name, renamed by Commit.
 // - Created first: a missing or read-only folder is an error before there is anything to write.
@@ -68,6 +68,6 @@ absl::StatusOr<std::string> LoadChecked(const std::string& path);
 // DATA_LOSS for a file whose digest fits and whose content does not parse.
 absl::Status DamagedFile(const std::string& path);
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_PRIVATE_FILE_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_PRIVATE_FILE_H_

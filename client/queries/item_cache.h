@@ -1,6 +1,6 @@
 // Items received for cells, cached in the state folder for `privatemail rank`.
-#ifndef PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_
-#define PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_ITEM_CACHE_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_ITEM_CACHE_H_
 
 #include <chrono>
 #include <string>
@@ -8,10 +8,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/queries/query_batch.h"
 #include "privatemail/cell_item_cache.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 
 struct CachedItems {
   PublicParameters parameters;
@@ -24,13 +25,14 @@ struct CachedItems {
 //   none, of another embedding.
 // - A damaged file is renamed to *.damaged, with a warning.
 // - Concurrent writers may lose each other's additions.
-// anchors: the GetAnchors response, stored with cell code none.
+// anchors: the GetAnchors response, stored with cell code none. warn: sees the warnings.
 // Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
 // be written.
 absl::Status CacheItems(const std::string& state_folder,
                         const v1::GetCollectionResponse& collection,
                         const std::vector<v1::GetAnchorsResponse>& anchors,
-                        const std::vector<v1::RetrieveCellsResponse>& answers);
+                        const std::vector<v1::RetrieveCellsResponse>& answers,
+                        const WarnFunction& warn);
 
 // Caches the answers of a batch every few seconds; an interruption loses the last ones only.
 // Privacy: write times depend on the clock and on answers, both known to the server.
@@ -39,7 +41,7 @@ class AnswerCache {
   using Clock = std::chrono::steady_clock;
 
   AnswerCache(std::string state_folder, v1::GetCollectionResponse collection,
-              std::vector<v1::GetAnchorsResponse> anchors,
+              std::vector<v1::GetAnchorsResponse> anchors, WarnFunction warn,
               Clock::duration every = std::chrono::seconds(2));
 
   void Add(const std::vector<v1::RetrieveCellsResponse>& answer);
@@ -52,6 +54,7 @@ class AnswerCache {
   std::string state_folder_;
   v1::GetCollectionResponse collection_;
   std::vector<v1::GetAnchorsResponse> anchors_;
+  WarnFunction warn_;
   Clock::duration every_;
   Clock::time_point written_ = Clock::now();
   std::vector<v1::RetrieveCellsResponse> unwritten_;
@@ -59,12 +62,12 @@ class AnswerCache {
 };
 
 // Warns that `privatemail rank` will miss items.
-void WarnIfNotCached(const absl::Status& cached);
+void WarnIfNotCached(const absl::Status& cached, const WarnFunction& warn);
 
 // NOT_FOUND: the cache is empty. DATA_LOSS: the file is damaged.
 absl::StatusOr<CachedItems> LoadCachedItems(const std::string& state_folder,
                                             const std::string& collection);
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_ITEM_CACHE_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_ITEM_CACHE_H_

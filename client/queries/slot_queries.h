@@ -1,0 +1,83 @@
+// Private queries by the schemes with a slot for each class: checks, charges, sending, answers.
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/queries/query_batch.h"
+#include "client/queries/scheme.h"
+#include "privatemail/joint_client.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client {
+
+struct SlotsOutcome : Attempt {
+  std::string class_name;
+  PreparedQuery prepared;
+  v1::RetrieveResponse response;
+  QueryResult result;                          // once finished
+  std::optional<RadiusStats> radius_meaning;   // with a radius: its meaning on the collection
+  std::optional<ExpectedAlignment> alignment;  // nullopt: not known
+  // Without a label: ClassRanker::ExpectedRecall. NaN: none.
+  double class_recall = std::numeric_limits<double>::quiet_NaN();
+
+  double server_ms() const { return response.server_seconds() * 1e3; }
+  double network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
+};
+
+// Queries to one collection. Held by the client; sees targets while they are labelled and sent.
+class SlotQueries {
+ public:
+  // Fetches parameters and anchors. scheme: joint or anchored. transport must outlive it.
+  // Errors of Transport::GetCollection and GetAnchors, and of JointClient::Create.
+  static absl::StatusOr<SlotQueries> Create(const Transport& transport, QuerySettings settings,
+                                            const std::string& collection, Scheme scheme,
+                                            const std::optional<Anchors>& dummies = std::nullopt);
+
+  const SlotSchemeClient& client() const { return *client_; }
+  const v1::GetCollectionResponse& collection() const { return collection_; }
+
+  // For `guessed` targets: the classes that fit best (SlotSchemeClient::AllotClasses), `classes` of
+  // them for k matches, or as many as it takes if 0.
+  absl::Status AllotClasses(int64_t k, int64_t classes, std::vector<NamedTarget>* targets) const;
+
+  // FAILED_PRECONDITION: public data shows that queries find little; the same for every target.
+  absl::Status CheckAlignment() const;
+
+  // Charges and sends a query for each target in turn, then reads the answers.
+  // - classes: as in AllotClasses, for the expected recall.
+  // - warn: called before the first charge.
+  // - Every failure that this machine can detect comes before the first charge: then it is the
+  //   returned status. Later ones are in the outcomes.
+  absl::StatusOr<std::vector<SlotsOutcome>> Run(const std::vector<NamedTarget>& targets,
+                                                const QueryOptions& options, int64_t classes,
+                                                const WarnFunction& warn) const;
+
+ private:
+  SlotQueries(const Transport& transport, QuerySettings settings, Scheme scheme)
+      : transport_(&transport), settings_(std::move(settings)), scheme_(scheme) {}
+
+  std::vector<std::string> Warnings(const QueryOptions& options) const;
+  absl::Status Release(Ledger& ledger, const QueryOptions& options, SlotsOutcome* outcome) const;
+  absl::Status Send(SlotsOutcome* outcome) const;
+
+  const Transport* transport_;
+  QuerySettings settings_;
+  Scheme scheme_;
+  v1::GetCollectionResponse collection_;
+  std::unique_ptr<const SlotSchemeClient> client_;
+  // Of the client with the server's anchors, or why it is not known.
+  absl::StatusOr<std::optional<ExpectedAlignment>> alignment_ = std::nullopt;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
