@@ -33,6 +33,17 @@ absl::Status CheckLabelsAreGiven(const PrivacyCost& cost, const std::vector<Name
       ", which does not hide the class: a class guessed from the features would reveal them"));
 }
 
+// Before the first charge: a batch must not end at a later target.
+absl::Status CheckTargets(const PublicParameters& parameters,
+                          const std::vector<NamedTarget>& targets) {
+  for (const NamedTarget& target : targets) {
+    if (const auto slot = parameters.SlotOf(target.target.label); !slot.ok()) {
+      return absl::InvalidArgumentError(slot.status().message());
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The delta that one query spends. A pure law spends some only over several iterations.
 absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
   const double given = std::isnan(cost.delta) ? 0 : cost.delta;
@@ -132,6 +143,7 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
                                                            const WarnFunction& warn) const {
   const PrivacyCost& cost = options.cost;
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(cost, targets));
+  PM_RETURN_IF_ERROR(CheckTargets(client_->parameters(), targets));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(settings_.state_folder));
   PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(settings_.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client_->parameters().collection_uuid));

@@ -28,7 +28,8 @@ if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privat
   printf 'privatemaild links MPI:\n%s\n' "$found"
   exit 1
 fi
-for program in client/privatemail server/privatemaild; do
+core=$(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_core[^:]*' || true)  # a preset may have none
+for program in client/privatemail server/privatemaild $core; do
   if found=$(ninja -C "$2" -t inputs $program | grep -E 'libprivatemail_(seeded_bits|evaluation)'); then
     printf '%s has a network channel and links seeded noise:\n%s\n' "$program" "$found"
     exit 1

@@ -28,36 +28,41 @@ std::string OnlyFileIn(const TemporaryFolder& folder) {
   return std::filesystem::directory_iterator(folder.path())->path();
 }
 
+void Ignore(const std::string&) {}
+
 TEST(ItemCache, AnswersAccumulateUntilTheDigestChanges) {
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
   const TemporaryFolder folder;
   EXPECT_THAT(LoadCachedItems(folder.path(), "things"),
               FailsWith(kNotFound, "nothing was received for cells of collection things yet"));
   for (const int item : {1, 2, 1}) {
-    ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(item)), IsOk());
+    ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(item), Ignore), IsOk());
   }
   EXPECT_EQ(ItemsIn(folder), 2);
-  ASSERT_THAT(CacheItems(folder.path(), Collection(2), {}, AnswerOf(3)), IsOk());
+  ASSERT_THAT(CacheItems(folder.path(), Collection(2), {}, AnswerOf(3), warn), IsOk());
   EXPECT_EQ(ItemsIn(folder), 1) << "items of another collection of this name are removed";
+  EXPECT_THAT(warnings, ::testing::SizeIs(1));
 }
 
 TEST(ItemCache, DamagedFileIsRenamed) {
   const TemporaryFolder folder;
-  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(1)), IsOk());
+  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(1), Ignore), IsOk());
   const std::string path = OnlyFileIn(folder);
   std::ofstream(path, std::ios::app) << "more";
-  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(2)), IsOk());
+  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(2), Ignore), IsOk());
   EXPECT_EQ(ItemsIn(folder), 1);
   EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), std::filesystem::file_size(path) + 4);
 }
 
 TEST(AnswerCache, WritesPeriodicallyAndOnFinish) {
   const TemporaryFolder folder;
-  AnswerCache at_once(folder.path(), Collection(), {}, std::chrono::seconds(0));
+  AnswerCache at_once(folder.path(), Collection(), {}, Ignore, std::chrono::seconds(0));
   for (const int item : {1, 2}) {
     at_once.Add(AnswerOf(item));
     EXPECT_EQ(ItemsIn(folder), item);
   }
-  AnswerCache later(folder.path(), Collection(), {}, std::chrono::hours(1));
+  AnswerCache later(folder.path(), Collection(), {}, Ignore, std::chrono::hours(1));
   later.Add(AnswerOf(3));
   EXPECT_EQ(ItemsIn(folder), 2);
   ASSERT_THAT(later.Finish(), IsOk());
@@ -68,7 +73,7 @@ TEST(AnswerCache, WritesPeriodicallyAndOnFinish) {
 
 TEST(AnswerCache, FinishReturnsFirstErrorAndOtherAnswersAreCached) {
   const TemporaryFolder folder;
-  AnswerCache cache(folder.path(), Collection(), {}, std::chrono::seconds(0));
+  AnswerCache cache(folder.path(), Collection(), {}, Ignore, std::chrono::seconds(0));
   std::vector<v1::RetrieveCellsResponse> bad = AnswerOf(1);
   bad[0].mutable_codes()->pop_back();
   cache.Add(bad);

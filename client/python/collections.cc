@@ -1,0 +1,268 @@
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/python/session.h"
+#include "client/python/status_error.h"
+#include "common/cells/cell_code.h"
+#include "common/embedding/default_settings.h"
+#include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
+
+// Collections, items, builds and budgets. Nothing here sees a target.
+
+namespace privatemail::client::python {
+namespace {
+
+namespace py = pybind11;
+
+using Rows = py::array_t<float, py::array::c_style>;
+using Labels = py::array_t<int32_t, py::array::c_style>;
+
+// Keeps messages far below their limit for rows of any length.
+constexpr int64_t kMaxItemsPerMessage = 512;
+constexpr int64_t kMaxValuesPerMessage = 1 << 20;
+
+const std::map<std::string, CellCode> kCodes = {
+    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
+    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64},
+    {"none", CellCode::kNone}};
+
+const std::map<std::string, LabelGraphKind> kLabelGraphs = {
+    {"balanced", LabelGraphKind::kBalanced},
+    {"distance", LabelGraphKind::kDistance},
+    {"kernel", LabelGraphKind::kKernel},
+    {"one_hot_kernel", LabelGraphKind::kOneHotKernel}};
+
+template <typename Value>
+Value Named(const char* field, const std::map<std::string, Value>& names, const std::string& name) {
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
+  std::string known;
+  for (const auto& [one, value] : names) absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+  throw StatusError(absl::InvalidArgumentError(
+      absl::StrCat(field, " must be one of ", known, ", but is \"", name, "\"")));
+}
+
+py::dict ToDict(const v1::GetCollectionResponse& collection) {
+  const v1::PublicParameters& parameters = collection.parameters();
+  py::dict dict;
+  dict["name"] = collection.name();
+  dict["uuid"] = parameters.collection_uuid();
+  dict["fingerprint"] = ToHex(collection.fingerprint());
+  dict["items"] = collection.items();
+  dict["embedded_items"] = collection.embedded_items();
+  dict["embedding_version"] = collection.embedding_version();
+  dict["changes_since_embedding"] = collection.changes_since_embedding();
+  dict["anchors"] = parameters.anchor_count();
+  dict["feature_dim"] = parameters.feature_dim();
+  dict["embedding_dim"] = parameters.settings().embedding_dim();
+  dict["extractor"] = parameters.extractor();
+  dict["labels"] =
+      std::vector<int32_t>(parameters.slot_labels().begin(), parameters.slot_labels().end());
+  dict["class_names"] =
+      std::vector<std::string>(parameters.class_names().begin(), parameters.class_names().end());
+  std::vector<uint32_t> cells;
+  for (const v1::CellPartition& partition : parameters.cell_partitions()) {
+    cells.push_back(partition.cells());
+  }
+  dict["cells"] = cells;
+  dict["cells_ready"] = collection.cells_ready();
+  return dict;
+}
+
+py::dict Create(const Session& session, const std::string& name, const Rows& anchors,
+                const std::vector<int32_t>& labels, const std::vector<std::string>& class_names,
+                const std::string& extractor, const py::dict& settings,
+                const std::vector<uint32_t>& cells, const std::string& cell_code,
+                bool publish_quality) {
+  v1::CreateCollectionRequest request;
+  request.set_name(name);
+  const FloatMatrix rows =
+      Eigen::Map<const FloatMatrix>(anchors.data(), anchors.shape(0), anchors.shape(1));
+  ToProto(rows, request.mutable_anchors());
+  request.mutable_anchor_labels()->Assign(labels.begin(), labels.end());
+  request.mutable_class_names()->Assign(class_names.begin(), class_names.end());
+  request.set_extractor(extractor);
+  EmbeddingSettings embedding = DefaultSettings(labels);
+  if (settings.contains("label_graph")) {
+    embedding.label_graph =
+        Named("label_graph", kLabelGraphs, settings["label_graph"].cast<std::string>());
+  }
+  embedding.alpha = settings.contains("alpha") ? settings["alpha"].cast<double>()
+                                               : DefaultAlpha(embedding.label_graph, labels);
+  if (settings.contains("embedding_dim")) {
+    embedding.embedding_dim = settings["embedding_dim"].cast<int64_t>();
+  }
+  if (settings.contains("kernel_bandwidth")) {
+    embedding.kernel_bandwidth = settings["kernel_bandwidth"].cast<double>();
+  }
+  if (settings.contains("steps")) embedding.steps = settings["steps"].cast<int>();
+  Check(Validate(embedding));
+  ToProto(embedding, request.mutable_settings());
+  request.mutable_cells()->Assign(cells.begin(), cells.end());
+  if (!cells.empty()) request.set_cell_code(ToProto(Named("cell_code", kCodes, cell_code)));
+  request.set_publish_quality(publish_quality);
+  return ToDict(
+      Unlocked([&] { return Check(session.transport().CreateCollection(request)); }).collection());
+}
+
+// Sends the rows as they lie in the arrays' memory.
+py::dict Upsert(const Session& session, const std::string& name, const Rows& features,
+                const Labels& labels, const std::vector<std::string>& ids,
+                const std::vector<std::string>& payloads,
+                const std::function<void(int64_t)>& progress) {
+  const int64_t rows = features.shape(0), columns = features.shape(1);
+  const int64_t step = std::clamp(kMaxValuesPerMessage / std::max(columns, int64_t{1}), int64_t{1},
+                                  kMaxItemsPerMessage);
+  const float* values = features.data();
+  const int32_t* classes = labels.data();
+  int64_t first = 0;
+  const auto next = [&](v1::UpsertItemsRequest* request) {
+    if (first == rows) return false;
+    request->set_collection(name);
+    const int64_t end = std::min(rows, first + step);
+    for (int64_t row = first; row < end; ++row) {
+      v1::Item* item = request->add_items();
+      item->set_id(ids[static_cast<size_t>(row)]);
+      item->set_label(classes[row]);
+      item->mutable_features()->Add(values + row * columns, values + (row + 1) * columns);
+      if (!payloads.empty()) item->set_payload(payloads[static_cast<size_t>(row)]);
+    }
+    first = end;
+    if (progress) {
+      const py::gil_scoped_acquire lock;
+      progress(first);
+    }
+    return true;
+  };
+  const v1::UpsertItemsResponse response =
+      Unlocked([&] { return Check(session.transport().UpsertItems(next)); });
+  py::list rejected;
+  for (const v1::RejectedItem& item : response.first_rejected()) {
+    rejected.append(py::make_tuple(item.position(), item.id(), item.reason()));
+  }
+  py::dict dict;
+  dict["inserted"] = response.inserted();
+  dict["updated"] = response.updated();
+  dict["unchanged"] = response.unchanged();
+  dict["rejected"] = response.rejected();
+  dict["first_rejected"] = rejected;
+  return dict;
+}
+
+void Build(const Session& session, const std::string& name,
+           const std::function<void(double)>& progress, bool accept_misalignment) {
+  const auto show = [&](const v1::BuildEmbeddingResponse& message) {
+    if (!progress) return;
+    const py::gil_scoped_acquire lock;
+    progress(message.share());
+  };
+  Unlocked(
+      [&] { return Check(session.transport().BuildEmbedding(name, show, accept_misalignment)); });
+}
+
+py::dict ToDict(const Budget& budget) {
+  py::dict dict;
+  dict["epsilon"] = budget.epsilon;
+  dict["delta"] = budget.delta;
+  return dict;
+}
+
+py::dict ShowBudget(const Session& session, const std::string& uuid) {
+  const LedgerEntry entry = Unlocked(
+      [&] { return Check(Check(OpenLedger(session.settings().state_folder))->Show(uuid)); });
+  py::dict dict;
+  dict["granted"] = entry.granted.has_value() ? py::object(ToDict(*entry.granted)) : py::none();
+  dict["accounting"] = entry.accounting == Accounting::kBasic ? "basic" : "gaussian";
+  dict["spent"] = ToDict(entry.spent());
+  dict["left"] = ToDict(entry.left());
+  dict["releases"] = entry.releases;
+  dict["all_proven"] = entry.all_proven;
+  return dict;
+}
+
+void Grant(const Session& session, const std::string& uuid, double epsilon, double delta,
+           const std::string& accounting) {
+  const std::map<std::string, Accounting> names = {{"basic", Accounting::kBasic},
+                                                   {"gaussian", Accounting::kGaussian}};
+  Unlocked([&] {
+    const auto ledger = Check(OpenLedger(session.settings().state_folder));
+    const Accounting how = accounting.empty() ? Check(ledger->Show(uuid)).accounting
+                                              : Named("accounting", names, accounting);
+    Check(ledger->Grant(uuid, {epsilon, delta}, how));
+  });
+}
+
+py::list History(const Session& session, const std::string& uuid) {
+  const std::vector<LedgerChange> changes = Unlocked(
+      [&] { return Check(Check(OpenLedger(session.settings().state_folder))->History(uuid)); });
+  py::list rows;
+  for (const LedgerChange& change : changes) {
+    py::dict dict;
+    const bool grant = change.kind == LedgerChange::Kind::kGrant;
+    dict["at"] = change.made_at;
+    dict["kind"] = grant ? "grant" : "charge";
+    dict["epsilon"] = change.epsilon;
+    dict["delta"] = change.delta;
+    if (!grant) {
+      dict["gaussian_mu"] = change.gaussian_mu;
+      dict["neighbours"] = change.neighbours;
+      dict["proven"] = change.proven;
+      dict["source"] = change.source;
+    }
+    rows.append(dict);
+  }
+  return rows;
+}
+
+}  // namespace
+
+void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
+  session
+      .def("get_collection",
+           [](const Session& self, const std::string& name) {
+             return ToDict(Unlocked([&] { return Check(self.transport().GetCollection(name)); }));
+           })
+      .def("list_collections",
+           [](const Session& self) {
+             py::list list;
+             const v1::ListCollectionsResponse response =
+                 Unlocked([&] { return Check(self.transport().ListCollections()); });
+             for (const auto& collection : response.collections()) list.append(ToDict(collection));
+             return list;
+           })
+      .def("create_collection", &Create)
+      .def("delete_collection",
+           [](const Session& self, const std::string& name) {
+             return Unlocked([&] { return Check(self.transport().DeleteCollection(name)); })
+                 .deleted_items();
+           })
+      .def("upsert", &Upsert)
+      .def(
+          "delete_items",
+          [](const Session& self, const std::string& name, const std::vector<std::string>& ids) {
+            v1::DeleteItemsRequest request;
+            request.set_collection(name);
+            request.mutable_ids()->Assign(ids.begin(), ids.end());
+            return Unlocked([&] { return Check(self.transport().DeleteItems(request)); }).deleted();
+          })
+      .def("count_items",
+           [](const Session& self, const std::string& name) {
+             v1::CountItemsRequest request;
+             request.set_collection(name);
+             return Unlocked([&] { return Check(self.transport().CountItems(request)); }).items();
+           })
+      .def("build", &Build)
+      .def("show_budget", &ShowBudget)
+      .def("grant", &Grant)
+      .def("history", &History);
+}
+
+}  // namespace privatemail::client::python

@@ -1,0 +1,31 @@
+"""Private k-nearest-neighbour retrieval: search a server's collection without telling it what you hold.
+
+    import numpy as np, privatemail as pm
+
+    with pm.Server.local() as server:                 # a daemon of one's own, in a temporary folder
+        birds = server.create_collection("birds", anchors=A, anchor_labels=AL)
+        birds.ingest(V, labels=L, ids=names)
+        birds.build()
+        birds.budget.grant(epsilon=1, delta=1e-4)
+        hits = birds.search(q, k=8, epsilon=.1, delta=1e-5)
+
+    pm.connect("search.example.org:50051", trust="...", key_file="...").collection("birds").search(q, ...)
+
+Arrays: a row is a feature vector. Everything private stays in this process; the C++ core samples the noise and
+charges the ledger, which the command line shares.
+"""
+
+from privatemail._client import Budget, Client, Collection, connect
+from privatemail._core import __version__
+from privatemail._results import Guarantee, Hits, Ingested, Spending
+from privatemail._server import Server
+from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
+                                FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
+                                PrivateMailError, PrivateMailWarning, ResourceExhausted, Unauthenticated, Unavailable)
+
+__all__ = [
+    "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
+    "DeadlineExceeded", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument",
+    "NotFound", "PermissionDenied", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
+    "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
+]

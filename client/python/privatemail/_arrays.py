@@ -1,0 +1,63 @@
+"""Checks of arrays. Errors name the argument, what was expected and what came; never a value."""
+
+import numpy as np
+
+from privatemail.errors import InvalidArgument
+
+
+def _array(field, given):
+    try:
+        return np.asarray(given)
+    except ValueError as error:
+        raise InvalidArgument(f"{field} must be an array of numbers, but its rows differ in length") from error
+
+
+def rows(field, given, columns=None, copy=False):
+    """A C-contiguous float32 array of finite numbers, n x columns, n > 0. copy: always a new one."""
+    array = _array(field, given)
+    if array.dtype.kind not in "fiu":
+        raise InvalidArgument(f"{field} must have a dtype of numbers, but has {array.dtype}")
+    if array.ndim != 2:
+        raise InvalidArgument(f"{field} must have 2 dimensions, rows x features, but has shape {array.shape}")
+    if array.shape[0] == 0 or array.shape[1] == 0:
+        raise InvalidArgument(f"{field} must not be empty, but has shape {array.shape}")
+    if columns is not None and array.shape[1] != columns:
+        raise InvalidArgument(f"{field} must have {columns} columns, as the collection, but has {array.shape[1]}")
+    with np.errstate(over="ignore"):
+        array = np.array(array, np.float32, order="C") if copy else np.ascontiguousarray(array, np.float32)
+    if not np.isfinite(array).all():
+        raise InvalidArgument(f"{field} must be finite, but row {int(np.where(~np.isfinite(array).all(axis=1))[0][0])} "
+                              "is not")
+    return array
+
+
+def targets(given, columns):
+    """Queries: one row, or rows. Returns (n x columns, whether it was one). Always a copy."""
+    array = _array("queries", given)
+    one = array.ndim == 1
+    return rows("queries", array[None] if one else array, columns, copy=True), one
+
+
+def labels(field, given, count):
+    """A C-contiguous int32 array of `count` labels."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "iu":
+        raise InvalidArgument(f"{field} must be integers, but has dtype {array.dtype}")
+    if array.shape != (count,):
+        raise InvalidArgument(f"{field} must have shape ({count},), one for each row, but has {array.shape}")
+    if array.size and (array.min() < -2**31 or array.max() >= 2**31):
+        raise InvalidArgument(f"{field} must fit into 32 bits, but do not")
+    return np.ascontiguousarray(array, np.int32)
+
+
+def texts(field, given, count):
+    """A list of `count` strings."""
+    if isinstance(given, str):
+        raise InvalidArgument(f"{field} must be a list of strings, but is one string")
+    found = [str(text) for text in given] if isinstance(given, np.ndarray) else list(given)
+    if len(found) != count:
+        raise InvalidArgument(f"{field} must have {count} entries, one for each row, but has {len(found)}")
+    for row, text in enumerate(found):
+        if not isinstance(text, str):
+            raise InvalidArgument(f"{field} must be strings, but entry {row} is of type {type(text).__name__}")
+    return found

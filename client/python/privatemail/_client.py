@@ -1,0 +1,229 @@
+"""Clients of a server, and of its collections."""
+
+import json
+import warnings
+
+import numpy as np
+
+from privatemail import _arrays, _core
+from privatemail._progress import progress_bar
+from privatemail._results import Ingested, Spending, to_hits
+from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
+
+_NO_COPY = "a client cannot be copied or pickled, since a copy would spend the same budget unseen: connect again instead"
+
+
+class _NotCopied:
+    """Refuses copies and pickles."""
+
+    def __copy__(self):
+        raise TypeError(_NO_COPY)
+
+    def __deepcopy__(self, memo):
+        raise TypeError(_NO_COPY)
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(_NO_COPY)
+
+
+def connect(server="127.0.0.1:50051", *, trust="", ca_file="", key_file="", certificate="", certificate_key="",
+            insecure=False, deadline=30.0, max_memory=1 << 30, state=""):
+    """A client of a daemon. Connects at the first call.
+
+    server: HOST:PORT. trust: SHA-256 fingerprint of its certificate; or ca_file: PEM; neither: the system's
+    authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
+    insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
+    by default the command line's, so that there is one budget.
+    """
+    return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
+                                certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
+                                deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)))
+
+
+class Client(_NotCopied):
+    """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
+
+    def __init__(self, session):
+        self._session = session
+
+    @property
+    def state(self):
+        """The folder with ledger, last release and received items."""
+        return self._open().state_folder
+
+    def _open(self):
+        if self._session is None:
+            raise FailedPrecondition("client is closed")
+        return self._session
+
+    def close(self):
+        """Drops the connection; later calls raise."""
+        self._session = None
+
+    def collections(self):
+        """The collections that the key covers."""
+        return [Collection(self, one["name"]) for one in self._open().list_collections()]
+
+    def collection(self, name):
+        """A collection by name; it is looked up at its first call."""
+        return Collection(self, name)
+
+    def create_collection(self, name, anchors, anchor_labels, *, class_names=(), extractor="vectors", cells=(),
+                          cell_code="scalar8", publish_quality=False, **settings):
+        """Creates a collection from PUBLIC anchors.
+
+        anchors: n x d, at least embedding_dim + 1 rows. anchor_labels: n integers >= 0. class_names: none, or one for
+        each distinct label, ascending. cells: numbers of cells of each partition; EVERY SEARCHER CAN THEN DOWNLOAD
+        VECTORS OF THE GALLERY with the precision of cell_code. settings: label_graph, alpha, embedding_dim,
+        kernel_bandwidth, steps.
+        """
+        array = _arrays.rows("anchors", anchors, copy=True)
+        given = _arrays.labels("anchor_labels", anchor_labels, len(array))
+        unknown = set(settings) - {"label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps"}
+        if unknown:
+            raise TypeError(f"create_collection() has no argument {sorted(unknown)[0]!r}")
+        self._open().create_collection(name, array, given.tolist(), list(class_names), extractor, settings, list(cells),
+                                       cell_code, publish_quality)
+        return Collection(self, name)
+
+
+class Budget:
+    """The privacy budget of a collection, in the ledger of the state folder."""
+
+    def __init__(self, collection):
+        self._collection = collection
+
+    def _show(self):
+        return self._collection._session.show_budget(self._collection._uuid())
+
+    def grant(self, *, epsilon, delta=0.0, accounting=""):
+        """Sets the total over the collection's life; charges stay.
+
+        accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
+        """
+        self._collection._session.grant(self._collection._uuid(), float(epsilon), float(delta), accounting)
+
+    @property
+    def granted(self):
+        """None: nothing was granted, so that every search is refused."""
+        granted = self._show()["granted"]
+        return None if granted is None else Spending(**granted)
+
+    @property
+    def spent(self):
+        return Spending(**self._show()["spent"])
+
+    @property
+    def left(self):
+        return Spending(**self._show()["left"])
+
+    def history(self):
+        """Every grant and every charge, oldest first, as dicts."""
+        return self._collection._session.history(self._collection._uuid())
+
+    def __repr__(self):
+        return f"Budget(granted={self.granted}, left={self.left})"
+
+
+class Collection(_NotCopied):
+    """A collection of a server. See Client.collection."""
+
+    def __init__(self, client, name):
+        self._client, self.name = client, name
+
+    @property
+    def _session(self):
+        return self._client._open()
+
+    def __repr__(self):
+        return f"Collection({self.name!r})"
+
+    def info(self):
+        """What the server tells everybody: counts, settings, labels, digest."""
+        return self._session.get_collection(self.name)
+
+    def _uuid(self):
+        return self.info()["uuid"]
+
+    @property
+    def budget(self):
+        return Budget(self)
+
+    def ingest(self, features, *, labels, ids=None, payloads=None, replace=False):
+        """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
+
+        features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes.
+        ids: n strings; by default the row numbers, which are refused where the collection has items, unless `replace`.
+        payloads: n JSON values, or None, returned with matches.
+        """
+        info = self.info()
+        array = _arrays.rows("features", features, info["feature_dim"])
+        classes = _arrays.labels("labels", labels, len(array))
+        if ids is None:
+            if info["items"] > 0 and not replace:
+                raise AlreadyExists(f"ids must be given: collection {self.name} has items, which row numbers would "
+                                    "replace; replace=True does that; nothing was sent")
+            names = [str(row) for row in range(len(array))]
+        else:
+            names = _arrays.texts("ids", ids, len(array))
+        if len(set(names)) != len(names):
+            raise InvalidArgument("ids must differ, but some are equal; nothing was sent")
+        texts = []
+        if payloads is not None:
+            texts = ["" if one is None else json.dumps(one) for one in payloads]
+            if len(texts) != len(array):
+                raise InvalidArgument(f"payloads must have {len(array)} entries, one for each row, but has {len(texts)}")
+        with progress_bar("ingest", len(array)) as show:
+            return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show))
+
+    def delete_items(self, ids):
+        """Deletes items by id; unknown ones are ignored. Returns how many there were."""
+        names = _arrays.texts("ids", ids, len(ids))
+        return sum(self._session.delete_items(self.name, names[i:i + 1000]) for i in range(0, len(names), 1000))
+
+    def __len__(self):
+        return self._session.count_items(self.name)
+
+    def build(self, *, accept_misalignment=False):
+        """Embeds the items, so that searches find them."""
+        with progress_bar("build", 1.0) as show:
+            self._session.build(self.name, show, accept_misalignment)
+
+    def delete(self):
+        """Deletes the collection with its items. Returns how many it had."""
+        return self._session.delete_collection(self.name)
+
+    def search(self, queries, *, epsilon, k=8, delta=None, scheme="joint", label=None, mechanism="gaussian", radius=None,
+               private_iterations=1, classes=None, payloads=True, accept_misalignment=False, partition=0, ask=1, focus=1,
+               items=None):
+        """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
+
+        queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored" or
+        "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
+        machine; not sent. payloads: fetch those of every slot. Cells: partition, ask, focus, and items, the number to
+        receive, by default by the published quality.
+        """
+        if scheme not in ("joint", "anchored", "cells"):
+            raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
+        array, one = _arrays.targets(queries, self.info()["feature_dim"])
+        given = None
+        if label is not None:
+            given = _arrays.labels("label", np.broadcast_to(label, len(array)) if np.ndim(label) == 0 else label,
+                                   len(array)).tolist()
+        if scheme == "cells":
+            if delta is not None:
+                raise InvalidArgument("delta must not be given with cells, whose guarantee has none")
+            answers, error, told = self._session.search_cells(
+                self.name, array, given, k, float(epsilon), partition, ask, focus, items, payloads, accept_misalignment)
+        else:
+            answers, error, told = self._session.search_slots(
+                self.name, scheme, array, given, k, float(epsilon), delta, mechanism, radius, private_iterations,
+                classes or 0, payloads, accept_misalignment)
+        for warning in told:
+            warnings.warn(warning, PrivateMailWarning, stacklevel=2)
+        hits = [None if answer is None else to_hits(answer) for answer in answers]
+        if error is not None:
+            failure = of_status(*error)
+            failure.hits = hits
+            raise failure
+        return hits[0] if one else hits

@@ -1,0 +1,73 @@
+"""What calls return."""
+
+import dataclasses
+import json
+from typing import Any, List, Optional
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Guarantee:
+    """(epsilon, delta)-indistinguishability of every two `neighbours`, and its theorem.
+
+    proven: False if it follows a printed formula without a proof. radius, metric: of Inference Privacy.
+    gaussian_mu: it is also mu-Gaussian differential privacy, which adds up with less loss.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    proven: bool
+    source: str
+    radius: Optional[float] = None
+    metric: str = ""
+    gaussian_mu: Optional[float] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Spending:
+    """Epsilon and delta of a collection's budget."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Hits:
+    """The answer to one query, nearest first.
+
+    squared_distances: in the server's embedding; for cells between unit vectors. payloads: what ingest gave, None where
+    there is none. spent, left: of the collection's budget after this query. bytes_up: of the request.
+    """
+
+    ids: List[str]
+    labels: np.ndarray
+    squared_distances: np.ndarray
+    payloads: List[Any]
+    guarantee: Guarantee
+    spent: Spending
+    left: Spending
+    bytes_up: int
+
+    def __len__(self):
+        return len(self.ids)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ingested:
+    """Counts of an upload. first_rejected: up to 100 of (row, id, reason)."""
+
+    inserted: int
+    updated: int
+    unchanged: int
+    rejected: int
+    first_rejected: List[Any]
+
+
+def to_hits(answer):
+    return Hits(ids=answer["ids"], labels=np.array(answer["labels"], np.int32),
+                squared_distances=np.array(answer["squared_distances"], np.float64),
+                payloads=[json.loads(text) if text else None for text in answer["payloads"]],
+                guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
+                left=Spending(*answer["left"]), bytes_up=answer["bytes_up"])

@@ -1,0 +1,85 @@
+"""A daemon of one's own."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from privatemail._client import connect
+from privatemail.errors import FailedPrecondition, Unavailable
+
+
+class Server:
+    """privatemaild as a child process, on a free port of this machine. See `local`.
+
+    address, ca_file, key_file: for other clients, such as the command line.
+    """
+
+    def __init__(self, process, address, data, temporary, state):
+        self._process, self.address, self.data, self._temporary = process, address, data, temporary
+        self.ca_file, self.key_file = os.path.join(data, "tls", "server.crt"), os.path.join(data, "admin.key")
+        self._client = connect(address, ca_file=self.ca_file, key_file=self.key_file, state=state)
+
+    @classmethod
+    def local(cls, data=None, *, program=None, state="", arguments=()):
+        """Starts a daemon.
+
+        data: its folder, which is created if there is none; by default a temporary one that `close` removes. program:
+        by default $PRIVATEMAILD, or privatemaild on the PATH. state: as of `connect`. arguments: more of the daemon's.
+        """
+        program = program or os.environ.get("PRIVATEMAILD") or shutil.which("privatemaild")
+        if not program:
+            raise FailedPrecondition("program must be given: privatemaild is not on the PATH")
+        temporary = None if data is not None else tempfile.TemporaryDirectory(prefix="privatemail-")
+        folder = os.path.abspath(data if data is not None else os.path.join(temporary.name, "data"))
+        with tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen([program, "--data-dir", folder, "--listen", "127.0.0.1:0", *arguments],
+                                       stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+            address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
+            if address is None:
+                process.wait()
+                errors.seek(0)
+                if temporary:
+                    temporary.cleanup()
+                lines = errors.read().strip().splitlines() or ["it printed nothing"]
+                raise Unavailable(f"privatemaild did not start: {lines[-1]}")
+        return cls(process, address, folder, temporary, state)
+
+    @property
+    def client(self):
+        """A client with the admin key."""
+        if self._process is None:
+            raise FailedPrecondition("server is closed")
+        return self._client
+
+    def collection(self, name):
+        return self.client.collection(name)
+
+    def collections(self):
+        return self.client.collections()
+
+    def create_collection(self, *arguments, **options):
+        """As Client.create_collection."""
+        return self.client.create_collection(*arguments, **options)
+
+    def close(self):
+        """Ends the daemon; removes a temporary folder."""
+        if self._process is None:
+            return
+        self._client.close()
+        self._process.terminate()
+        self._process.wait()
+        self._process.stdout.close()
+        self._process = None
+        if self._temporary:
+            self._temporary.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_process", None) is not None:
+            self.close()

@@ -1,0 +1,156 @@
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/python/session.h"
+#include "client/python/status_error.h"
+
+// Private searches. Targets are copied before they are checked: another thread could change the
+// array between the check of its length and the release.
+
+namespace privatemail::client::python {
+namespace {
+
+namespace py = pybind11;
+
+using Targets = py::array_t<float, py::array::c_style>;
+
+std::vector<NamedTarget> ToTargets(const Targets& features,
+                                   const std::optional<std::vector<int32_t>>& labels) {
+  std::vector<NamedTarget> targets(static_cast<size_t>(features.shape(0)));
+  for (py::ssize_t row = 0; row < features.shape(0); ++row) {
+    NamedTarget& target = targets[static_cast<size_t>(row)];
+    target.name = absl::StrCat("query ", row);
+    target.row = row;
+    target.target.features =
+        Eigen::Map<const Eigen::RowVectorXf>(features.data(row, 0), features.shape(1));
+    target.guessed = !labels.has_value();
+    if (labels.has_value()) target.target.label = (*labels)[static_cast<size_t>(row)];
+  }
+  return targets;
+}
+
+py::dict ToDict(const Guarantee& guarantee) {
+  py::dict dict;
+  dict["epsilon"] = guarantee.epsilon;
+  dict["delta"] = guarantee.delta;
+  dict["neighbours"] = guarantee.neighbours;
+  dict["radius"] = guarantee.radius;
+  dict["metric"] = guarantee.metric;
+  dict["proven"] = guarantee.proven;
+  dict["source"] = guarantee.source;
+  dict["gaussian_mu"] = guarantee.gaussian_mu;
+  return dict;
+}
+
+void AddMatches(const std::vector<QueryMatch>& matches, py::dict* dict) {
+  py::list ids, labels, distances, payloads;
+  for (const QueryMatch& match : matches) {
+    ids.append(match.id);
+    labels.append(match.label);
+    distances.append(match.squared_distance);
+    payloads.append(match.payload);
+  }
+  (*dict)["ids"] = ids;
+  (*dict)["labels"] = labels;
+  (*dict)["squared_distances"] = distances;
+  (*dict)["payloads"] = payloads;
+}
+
+template <typename Outcome>
+py::dict ToDict(const Outcome& outcome) {
+  py::dict dict;
+  AddMatches(outcome.result.matches, &dict);
+  dict["guarantee"] = ToDict(outcome.prepared.state.guarantee);
+  const Budget spent = outcome.ledger.spent(), left = outcome.ledger.left();
+  dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
+  dict["left"] = py::make_tuple(left.epsilon, left.delta);
+  dict["bytes_up"] = outcome.prepared.request.ByteSizeLong();
+  return dict;
+}
+
+// The answered queries, the first failure of the others or None, and the warnings.
+template <typename Outcome>
+py::tuple ToTuple(const std::vector<Outcome>& outcomes, size_t queries,
+                  const std::vector<std::string>& warnings) {
+  py::list answers;
+  for (const Outcome& outcome : outcomes) {
+    answers.append(outcome.status.ok() ? py::object(ToDict(outcome)) : py::none());
+  }
+  const absl::Status failure = FailureOf(AttemptsOf(outcomes), queries, "resend");
+  py::object error = py::none();
+  if (!failure.ok()) {
+    error =
+        py::make_tuple(absl::StatusCodeToString(failure.code()), std::string(failure.message()));
+  }
+  return py::make_tuple(answers, error, warnings);
+}
+
+PrivacyCost CostOf(double epsilon, const std::optional<double>& delta, const std::string& mechanism,
+                   const std::optional<double>& radius, int64_t private_iterations) {
+  PrivacyCost cost;
+  cost.epsilon = epsilon;
+  cost.mechanism = Check(MechanismFromName(mechanism));
+  if (delta.has_value()) cost.delta = *delta;
+  if (radius.has_value()) cost.radius = *radius;
+  cost.private_iterations = private_iterations;
+  return cost;
+}
+
+py::tuple SearchSlots(Session& session, const std::string& collection, const std::string& scheme,
+                      const Targets& features, const std::optional<std::vector<int32_t>>& labels,
+                      int64_t k, double epsilon, const std::optional<double>& delta,
+                      const std::string& mechanism, const std::optional<double>& radius,
+                      int64_t private_iterations, int64_t classes, bool with_payloads,
+                      bool accept_misalignment) {
+  std::vector<NamedTarget> targets = ToTargets(features, labels);
+  QueryOptions options;
+  options.cost = CostOf(epsilon, delta, mechanism, radius, private_iterations);
+  options.k = k;
+  options.with_payloads = with_payloads;
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const std::vector<SlotsOutcome> outcomes = Unlocked([&] {
+    const auto queries = session.Slots(collection, kSchemeNames.at(scheme));
+    Check(queries->AllotClasses(k, classes, &targets));
+    if (!accept_misalignment) Check(queries->CheckAlignment());
+    return Check(queries->Run(targets, options, classes, warn));
+  });
+  return ToTuple(outcomes, targets.size(), warnings);
+}
+
+py::tuple SearchCells(const Session& session, const std::string& collection,
+                      const Targets& features, const std::optional<std::vector<int32_t>>& labels,
+                      int64_t k, double epsilon, int64_t partition, int64_t ask, int64_t focus,
+                      const std::optional<int64_t>& items, bool with_payloads,
+                      bool accept_misalignment) {
+  const std::vector<NamedTarget> targets = ToTargets(features, labels);
+  CellQueryOptions options;
+  options.cost = {.partition = partition, .ask = ask, .focus = focus, .epsilon = epsilon};
+  options.k = k;
+  options.with_payloads = with_payloads;
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const std::vector<CellsOutcome> outcomes = Unlocked([&] {
+    CellQueries queries = Check(CellQueries::Fetch(session.transport(), session.settings(),
+                                                   collection, !items.has_value()));
+    options.items = items.has_value() ? *items : Check(queries.ItemsByQuality(options.cost));
+    Check(queries.CreateClient());
+    if (!accept_misalignment) Check(queries.client().targets().CheckAnchorsMatch());
+    return Check(queries.Run(targets, options, warn));
+  });
+  return ToTuple(outcomes, targets.size(), warnings);
+}
+
+}  // namespace
+
+void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
+  session.def("search_slots", &SearchSlots).def("search_cells", &SearchCells);
+}
+
+}  // namespace privatemail::client::python

@@ -1,0 +1,70 @@
+#include "client/python/session.h"
+
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include "client/python/status_error.h"
+#include "privatemail/state_folder.h"
+
+namespace privatemail::client::python {
+
+namespace py = pybind11;
+
+Session::Session(const ConnectionOptions& options, std::string state_folder)
+    : process_(::getpid()),
+      settings_{
+          .state_folder = state_folder.empty() ? DefaultStateFolder() : std::move(state_folder),
+          .limits = {.max_memory = options.max_memory, .max_computing = options.deadline}},
+      transport_(Check(Transport::Create(options))) {}
+
+const Transport& Session::transport() const {
+  if (::getpid() != process_) {
+    throw StatusError(absl::FailedPreconditionError(
+        "this client belongs to the process that made it, and this one was forked from it: connect "
+        "again here"));
+  }
+  return transport_;
+}
+
+std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection, Scheme scheme) {
+  const Transport& network = transport();
+  const v1::GetCollectionResponse current = Check(network.GetCollection(collection));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::shared_ptr<const SlotQueries>& queries = slots_[{collection, scheme}];
+  if (queries == nullptr ||
+      queries->collection().SerializeAsString() != current.SerializeAsString()) {
+    queries = std::make_shared<const SlotQueries>(
+        Check(SlotQueries::Create(network, settings_, collection, scheme)));
+  }
+  return queries;
+}
+
+void AddSession(py::module_& module) {
+  py::class_<Session, std::shared_ptr<Session>> session(module, "Session");
+  session.def(
+      py::init([](const std::string& server, const std::string& ca_file, const std::string& trust,
+                  const std::string& certificate, const std::string& certificate_key, bool insecure,
+                  const std::string& key_file, double deadline_seconds, int64_t max_memory,
+                  const std::string& state_folder) {
+        ConnectionOptions options;
+        options.server = server;
+        options.ca_file = ca_file;
+        options.trust_fingerprint = trust;
+        options.certificate_file = certificate;
+        options.certificate_key_file = certificate_key;
+        options.insecure = insecure;
+        options.key_file = key_file;
+        options.deadline = absl::Seconds(deadline_seconds);
+        options.max_memory = max_memory;
+        return std::make_shared<Session>(options, state_folder);
+      }),
+      py::kw_only(), py::arg("server"), py::arg("ca_file"), py::arg("trust"),
+      py::arg("certificate"), py::arg("certificate_key"), py::arg("insecure"), py::arg("key_file"),
+      py::arg("deadline"), py::arg("max_memory"), py::arg("state_folder"));
+  session.def_property_readonly("state_folder",
+                                [](const Session& self) { return self.settings().state_folder; });
+  AddCollections(session);
+  AddQueries(session);
+}
+
+}  // namespace privatemail::client::python

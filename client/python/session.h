@@ -1,0 +1,47 @@
+// A connection and a state folder, for Python.
+#ifndef PRIVATEMAIL_CLIENT_PYTHON_SESSION_H_
+#define PRIVATEMAIL_CLIENT_PYTHON_SESSION_H_
+
+#include <pybind11/pybind11.h>
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "client/queries/cell_queries.h"
+#include "client/queries/slot_queries.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client::python {
+
+// Held by the client. Thread-safe; of the process that made it: a fork would share its connection
+// and the locks of gRPC.
+class Session {
+ public:
+  Session(const ConnectionOptions& options, std::string state_folder);
+
+  // FAILED_PRECONDITION: another process made it.
+  const Transport& transport() const;
+  const QuerySettings& settings() const { return settings_; }
+
+  // The queries of a collection, with parameters and anchors that are still the server's.
+  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme);
+
+ private:
+  const pid_t process_;
+  QuerySettings settings_;
+  Transport transport_;
+  std::mutex mutex_;  // guards slots_
+  std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
+};
+
+void AddSession(pybind11::module_& module);
+void AddCollections(pybind11::class_<Session, std::shared_ptr<Session>>& session);
+void AddQueries(pybind11::class_<Session, std::shared_ptr<Session>>& session);
+
+}  // namespace privatemail::client::python
+
+#endif  // PRIVATEMAIL_CLIENT_PYTHON_SESSION_H_

@@ -1,0 +1,230 @@
+"""The package against a daemon: searches, errors, budgets."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+import privatemail as pm
+from service import DIM, Service
+
+COST = {"epsilon": .1, "delta": 1e-6}
+
+
+def setUpModule():
+    global service, things  # pylint: disable=global-statement
+    service = Service()
+    things = service.things
+    things.budget.grant(epsilon=1000, delta=.1)
+
+
+def tearDownModule():
+    service.close()
+
+
+def wait_until_ready():
+    for _ in range(600):
+        if things.info()["cells_ready"]:
+            return
+        time.sleep(.1)
+    raise AssertionError("the cells are not ready")
+
+
+class Search(unittest.TestCase):
+
+    def test_joint_and_anchored_find_the_class(self):
+        for scheme in ("joint", "anchored"):
+            hits = things.search(service.rows[:5], scheme=scheme, label=service.labels[:5], k=4, **COST)
+            self.assertEqual([one.labels.tolist() for one in hits], [[label] * 4 for label in service.labels[:5]])
+            self.assertEqual(hits[0].payloads[0], {"row": int(hits[0].ids[0])})
+            self.assertTrue(hits[0].guarantee.proven)
+            self.assertEqual(hits[0].guarantee.epsilon, .1)
+
+    def test_class_is_ranked_without_label(self):
+        hits = things.search(service.rows[7], **COST)
+        self.assertEqual(hits.labels[0], service.labels[7])
+        self.assertEqual(len(hits), 8)
+
+    def test_cells_find_the_item_itself(self):
+        wait_until_ready()
+        hits = things.search(service.rows[3], scheme="cells", epsilon=50, k=3)
+        self.assertEqual(hits.ids[0], "3")
+        self.assertEqual(hits.guarantee.delta, 0)
+        self.assertLess(hits.squared_distances[0], 1e-3)
+
+    def test_each_query_of_a_batch_is_charged(self):
+        before = things.budget.spent
+        things.search(service.rows[:3], label=0, **COST)
+        self.assertAlmostEqual(things.budget.spent.epsilon, before.epsilon + .3)
+        self.assertEqual([one["kind"] for one in things.budget.history()[-3:]], ["charge"] * 3)
+
+    def test_changes_of_the_collection_are_seen(self):
+        with Service(items=500) as server:
+            other = server.collection("things")
+            other.budget.grant(epsilon=1, delta=1e-4)
+            self.assertEqual(len(other.search(service.rows[0], label=0, k=40, **COST)), 40)
+            deleted = [str(row) for row in range(0, 500, 10)]
+            self.assertEqual(other.delete_items(deleted), 50)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                hits = other.search(service.rows[0], label=0, k=40, **COST)
+            self.assertFalse(set(hits.ids) & set(deleted))
+            self.assertIn("changes since the last build", str(told[0].message))
+
+
+class Errors(unittest.TestCase):
+
+    def refused(self, kind, text, call, field=None):
+        before = things.budget.spent
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertIn(text, str(caught.exception))
+        if field:
+            self.assertEqual(caught.exception.field, field)
+        self.assertEqual(things.budget.spent, before, "it was charged")
+
+    def test_bad_queries_name_the_argument_and_cost_nothing(self):
+        row = service.rows[0]
+        for text, query in (("16 columns", row[:5]), ("finite", row * np.nan), ("dtype of numbers", "text"),
+                            ("dtype of numbers", row.astype(object)), ("rows x features", row.reshape(1, 1, DIM)),
+                            ("empty", np.zeros((0, DIM))), ("differ in length", [[1, 2], [3]])):
+            self.refused(pm.InvalidArgument, text, lambda query=query: things.search(query, **COST), "queries")
+        self.refused(pm.InvalidArgument, "zero", lambda: things.search(0 * row, **COST))
+        self.refused(pm.InvalidArgument, "integers", lambda: things.search(row, label="bird", **COST), "label")
+        self.refused(pm.InvalidArgument, "99", lambda: things.search(row, label=99, **COST))
+        self.refused(pm.InvalidArgument, "shape", lambda: things.search(row, label=[1, 2], **COST), "label")
+        for epsilon in (0, -1, np.nan, np.inf):
+            self.refused(pm.InvalidArgument, "epsilon", lambda e=epsilon: things.search(row, epsilon=e, delta=1e-6))
+        self.refused(pm.InvalidArgument, "delta", lambda: things.search(row, epsilon=.1))
+        self.refused(pm.InvalidArgument, "none", lambda: things.search(row, scheme="cells", **COST), "delta")
+        self.refused(pm.InvalidArgument, "scheme", lambda: things.search(row, scheme="magic", **COST), "scheme")
+        self.refused(pm.InvalidArgument, "gaussian", lambda: things.search(row, mechanism="magic", **COST))
+        self.refused(pm.BudgetExhausted, "budget exhausted", lambda: things.search(row, epsilon=2000, delta=1e-6))
+
+    def test_arrays_of_any_layout_are_read_alike(self):
+        rows = np.asfortranarray(service.rows[:4].astype(float))
+        for query in (rows, rows.tolist(), service.rows[:8:2][::-1][::-1], rows.astype(np.float16)):
+            self.assertEqual(len(things.search(query, label=0, **COST)), 4)
+
+    def test_bad_items_name_the_argument(self):
+        rows, labels = service.rows[:2], service.labels[:2]
+        for field, call in (("labels", lambda: things.ingest(rows, labels=["a", "b"], ids=["a", "b"])),
+                            ("labels", lambda: things.ingest(rows, labels=[1], ids=["a", "b"])),
+                            ("ids", lambda: things.ingest(rows, labels=labels, ids=["a", "a"])),
+                            ("ids", lambda: things.ingest(rows, labels=labels, ids=["a"])),
+                            ("payloads", lambda: things.ingest(rows, labels=labels, ids=["a", "b"], payloads=[1])),
+                            ("features", lambda: things.ingest(rows[:, 1:], labels=labels, ids=["a", "b"]))):
+            with self.assertRaises(pm.InvalidArgument) as caught:
+                call()
+            self.assertEqual(caught.exception.field, field)
+        with self.assertRaises(pm.AlreadyExists):
+            things.ingest(rows, labels=labels)
+        self.assertEqual(len(things), len(service.rows))
+
+    def test_errors_of_the_server_have_their_code(self):
+        with self.assertRaises(pm.NotFound) as caught:
+            service.server.collection("absent").info()
+        self.assertEqual(caught.exception.code, "NOT_FOUND")
+        with self.assertRaises(pm.Unavailable):
+            pm.connect("127.0.0.1:1", insecure=True, state=service.state).collection("things").info()
+
+    def test_closed_clients_refuse(self):
+        client = pm.connect("127.0.0.1:1", insecure=True)
+        client.close()
+        with self.assertRaises(pm.FailedPrecondition):
+            client.collections()
+
+    def test_copies_are_refused(self):
+        for one in (things, service.server.client):
+            for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "connect again"):
+                    make(one)
+
+    def test_a_fork_refuses_clients_of_its_parent(self):
+        ended = multiprocessing.get_context("fork").Process(target=self.in_fork)
+        ended.start()
+        ended.join(60)
+        self.assertEqual(ended.exitcode, 7)
+
+    @staticmethod
+    def in_fork():
+        try:
+            things.info()
+        except pm.FailedPrecondition:
+            os._exit(7)
+
+    def test_daemon_that_cannot_start_says_why(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(pm.Unavailable, "did not start: .*store"):
+            pm.Server.local(folder, arguments=["--store", "none"])
+
+
+class Budgets(unittest.TestCase):
+
+    def test_command_line_and_package_share_one_ledger(self):
+        with Service(items=200) as server:
+            collection, client = server.collection("things"), server.client
+            collection.budget.grant(epsilon=2, delta=1e-3)
+            outcomes = []
+
+            def search():
+                for _ in range(15):
+                    try:
+                        collection.search(service.rows[0], label=0, **COST)
+                        outcomes.append(True)
+                    except pm.BudgetExhausted:
+                        outcomes.append(False)
+
+            vector = os.path.join(client.state, "row.npy")
+            np.save(vector, service.rows[:1])
+            command = [os.environ["PRIVATEMAIL"], "query", "things", "--vectors", vector, "--row", "0", "--label", "0",
+                       "--epsilon", ".1", "--delta", "1e-6", "--state", client.state, "--server", server.address,
+                       "--ca", server.ca_file, "--key-file", server.key_file]
+            searchers = [threading.Thread(target=search) for _ in range(2)]
+            for searcher in searchers:
+                searcher.start()
+            for _ in range(8):
+                outcomes.append(subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                               check=False).returncode == 0)
+            for searcher in searchers:
+                searcher.join()
+            self.assertEqual(outcomes.count(True), 20, "exactly what was granted")
+            self.assertAlmostEqual(collection.budget.spent.epsilon, 2)
+
+    def test_grant_and_history(self):
+        self.assertEqual(things.budget.granted, pm.Spending(1000, .1))
+        self.assertEqual(things.budget.history()[0]["kind"], "grant")
+        with self.assertRaises(pm.InvalidArgument):
+            things.budget.grant(epsilon=-1)
+
+
+class Memory(unittest.TestCase):
+
+    def test_calls_leak_nothing(self):
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+        def call():
+            for _ in range(1000):
+                things.info()
+                try:
+                    things.search(service.rows[0][:3], **COST)
+                except pm.InvalidArgument:
+                    pass
+        call()
+        before = resident()
+        call()
+        self.assertLess(resident() - before, 2 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

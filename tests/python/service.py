@@ -1,0 +1,41 @@
+"""A daemon with one built collection, for the tests of the package."""
+
+import os
+import tempfile
+
+import numpy as np
+
+import privatemail as pm
+
+CLASSES, DIM = 10, 16
+
+
+def gallery(rows, seed=1):
+    """Rows around one centre a class, and their labels."""
+    centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
+    labels = np.arange(rows) % CLASSES
+    return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
+
+
+class Service:
+    """Items are named by their rows and have payloads {"row": ROW}."""
+
+    def __init__(self, items=2000):
+        self.folder = tempfile.TemporaryDirectory()
+        self.state = os.path.join(self.folder.name, "state")
+        self.server = pm.Server.local(os.path.join(self.folder.name, "data"), state=self.state)
+        self.rows, self.labels = gallery(items)
+        anchors, anchor_labels = gallery(100, seed=2)
+        self.things = self.server.create_collection("things", anchors, anchor_labels, cells=[8], publish_quality=True)
+        self.things.ingest(self.rows, labels=self.labels, payloads=[{"row": row} for row in range(items)])
+        self.things.build()
+
+    def __enter__(self):
+        return self.server
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.server.close()
+        self.folder.cleanup()
