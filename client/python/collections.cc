@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/planning/query_plan.h"
 #include "client/python/session.h"
 #include "client/python/status_error.h"
 #include "common/cells/cell_code.h"
@@ -222,6 +223,117 @@ py::list History(const Session& session, const std::string& uuid) {
   return rows;
 }
 
+py::dict ToDict(const v1::Item& item, bool features) {
+  py::dict dict;
+  dict["id"] = item.id();
+  dict["label"] = item.label();
+  dict["version"] = item.version();
+  dict["payload"] = item.payload();
+  if (features) {
+    dict["features"] = py::array_t<float>(item.features_size(), item.features().data());
+  }
+  return dict;
+}
+
+py::list GetItems(const Session& session, const std::string& name,
+                  const std::vector<std::string>& ids, bool features) {
+  v1::GetItemsRequest request;
+  request.set_collection(name);
+  request.mutable_ids()->Assign(ids.begin(), ids.end());
+  const v1::GetItemsResponse response =
+      Unlocked([&] { return Check(session.transport().GetItems(request)); });
+  py::list items;
+  for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
+  return items;
+}
+
+// A page and the cursor of the next; an empty one after the last.
+py::tuple ScrollItems(const Session& session, const std::string& name, const std::string& cursor,
+                      uint32_t limit, bool features) {
+  v1::ScrollItemsRequest request;
+  request.set_collection(name);
+  request.set_cursor(cursor);
+  request.set_limit(limit);
+  const v1::ScrollItemsResponse response =
+      Unlocked([&] { return Check(session.transport().ScrollItems(request)); });
+  py::list items;
+  for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
+  return py::make_tuple(items, response.next_cursor());
+}
+
+const std::map<std::string, v1::KeyScope> kScopes = {{"search", v1::KEY_SCOPE_SEARCH},
+                                                     {"write", v1::KEY_SCOPE_WRITE},
+                                                     {"admin", v1::KEY_SCOPE_ADMIN}};
+
+py::dict ToDict(const v1::Key& key) {
+  py::dict dict;
+  dict["id"] = key.id();
+  dict["name"] = key.name();
+  std::vector<std::string> scopes;
+  for (const auto& [name, scope] : kScopes) {
+    if (std::count(key.scopes().begin(), key.scopes().end(), scope) > 0) scopes.push_back(name);
+  }
+  dict["scopes"] = scopes;
+  dict["collections"] =
+      std::vector<std::string>(key.collections().begin(), key.collections().end());
+  dict["requests_per_second"] = key.requests_per_second();
+  dict["created_at"] = key.created_at();
+  dict["revoked_at"] = key.revoked_at();
+  dict["expires_at"] = key.expires_at();
+  return dict;
+}
+
+// The new key and its text, which the server sends this once.
+py::tuple CreateKey(const Session& session, const std::string& name,
+                    const std::vector<std::string>& scopes,
+                    const std::vector<std::string>& collections, double requests_per_second,
+                    int64_t expires_at) {
+  v1::CreateKeyRequest request;
+  request.set_name(name);
+  for (const std::string& scope : scopes) request.add_scopes(Named("scopes", kScopes, scope));
+  request.mutable_collections()->Assign(collections.begin(), collections.end());
+  request.set_requests_per_second(requests_per_second);
+  request.set_expires_at(expires_at);
+  const v1::CreateKeyResponse response =
+      Unlocked([&] { return Check(session.transport().CreateKey(request)); });
+  return py::make_tuple(ToDict(response.key()), response.text());
+}
+
+py::list ListKeys(const Session& session) {
+  const v1::ListKeysResponse response =
+      Unlocked([&] { return Check(session.transport().ListKeys()); });
+  py::list keys;
+  for (const v1::Key& key : response.keys()) keys.append(ToDict(key));
+  return keys;
+}
+
+py::dict Plan(const Session& session, const std::string& name, double epsilon, int64_t max_bytes,
+              const std::optional<double>& fidelity, const std::optional<double>& recall) {
+  const QueryPlan plan = Unlocked([&] {
+    const v1::GetCollectionResponse collection =
+        Check(session.transport().GetCollection(name, {.quality = true}));
+    PlanWish wish;
+    wish.epsilon = epsilon;
+    if (max_bytes > 0) wish.max_bytes = max_bytes;
+    wish.fidelity = fidelity;
+    wish.recall = recall;
+    return Check(MakePlan(Check(FromProto(collection.parameters())), Check(QualityOf(collection)),
+                          static_cast<int64_t>(collection.cells_items()), wish));
+  });
+  const auto estimate = [](const Estimate& one) {
+    return py::make_tuple(one.value, one.low, one.high);
+  };
+  py::dict dict;
+  dict["partition"] = plan.cost.partition;
+  dict["cells"] = plan.cells;
+  dict["items"] = plan.items;
+  dict["fidelity"] = estimate(plan.prediction.fidelity);
+  dict["recall"] = estimate(plan.prediction.recall);
+  dict["bytes_down"] = plan.bytes_down;
+  dict["fulfils"] = plan.fulfils;
+  return dict;
+}
+
 }  // namespace
 
 void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
@@ -259,6 +371,15 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
              request.set_collection(name);
              return Unlocked([&] { return Check(self.transport().CountItems(request)); }).items();
            })
+      .def("get_items", &GetItems)
+      .def("scroll_items", &ScrollItems)
+      .def("create_key", &CreateKey)
+      .def("list_keys", &ListKeys)
+      .def("revoke_key",
+           [](const Session& self, const std::string& id) {
+             return ToDict(Unlocked([&] { return Check(self.transport().RevokeKey(id)); }).key());
+           })
+      .def("plan", &Plan)
       .def("build", &Build)
       .def("show_budget", &ShowBudget)
       .def("grant", &Grant)

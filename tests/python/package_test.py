@@ -1,5 +1,6 @@
 """The package against a daemon: searches, errors, budgets."""
 
+import asyncio
 import copy
 import multiprocessing
 import os
@@ -79,6 +80,48 @@ class Search(unittest.TestCase):
                 hits = other.search(service.rows[0], label=0, k=40, **COST)
             self.assertFalse(set(hits.ids) & set(deleted))
             self.assertIn("changes since the last build", str(told[0].message))
+
+
+    def test_coroutines_run_at_the_same_time(self):
+        async def search_all():
+            return await asyncio.gather(*(things.aio.search(service.rows[row], label=service.labels[row], **COST)
+                                          for row in range(4)))
+        hits = asyncio.run(search_all())
+        self.assertEqual([one.labels[0] for one in hits], service.labels[:4].tolist())
+        with self.assertRaises(AttributeError):
+            things.aio.name  # pylint: disable=pointless-statement
+
+    def test_plan_is_kept_by_its_query(self):
+        wait_until_ready()
+        plan = things.plan(epsilon=8, recall=.9)
+        self.assertTrue(plan.fulfils)
+        self.assertLessEqual(plan.recall.low, plan.recall.value)
+        hits = things.search(service.rows[3], scheme="cells", epsilon=8, partition=plan.partition, items=plan.items)
+        self.assertEqual(len(hits), 8)
+
+
+class Administration(unittest.TestCase):
+
+    def test_items_are_read_as_they_were_ingested(self):
+        found = things.get_items(["5", "absent", "3"], features=True)
+        self.assertEqual([one["id"] for one in found], ["5", "3"])
+        self.assertEqual(found[0]["payload"], {"row": 5})
+        np.testing.assert_array_equal(found[1]["features"], service.rows[3])
+        self.assertEqual(sorted(one["id"] for one in things.items()), sorted(str(row) for row in range(len(things))))
+
+    def test_key_has_its_scope_until_revoked(self):
+        key, text = service.server.client.create_key("reader", collections=["things"])
+        path = os.path.join(service.folder.name, "reader.key")
+        with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write(text + "\n")
+        reader = pm.connect(service.server.address, ca_file=service.server.ca_file, key_file=path, state=service.state)
+        self.assertEqual(len(reader.collection("things").search(service.rows[0], label=0, **COST)), 8)
+        with self.assertRaises(pm.PermissionDenied):
+            reader.collection("things").delete()
+        service.server.client.revoke_key(key["id"])
+        with self.assertRaises(pm.Unauthenticated):
+            reader.collection("things").info()
+        self.assertTrue([one for one in service.server.client.keys() if one["id"] == key["id"]][0]["revoked_at"])
 
 
 class Errors(unittest.TestCase):

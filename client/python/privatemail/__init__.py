@@ -17,7 +17,7 @@ charges the ledger, which the command line shares.
 
 from privatemail._client import Budget, Client, Collection, connect
 from privatemail._core import __version__
-from privatemail._results import Guarantee, Hits, Ingested, Spending
+from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
 from privatemail._server import Server
 from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                 FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -25,7 +25,7 @@ from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancell
 
 __all__ = [
     "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
-    "DeadlineExceeded", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument",
-    "NotFound", "PermissionDenied", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
+    "DeadlineExceeded", "Estimate", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument",
+    "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
     "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
 ]

@@ -6,8 +6,9 @@ import warnings
 import numpy as np
 
 from privatemail import _arrays, _core
+from privatemail._aio import Aio
 from privatemail._progress import progress_bar
-from privatemail._results import Ingested, Spending, to_hits
+from privatemail._results import Estimate, Ingested, Plan, Spending, to_hits
 from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
 
 _NO_COPY = "a client cannot be copied or pickled, since a copy would spend the same budget unseen: connect again instead"
@@ -51,6 +52,11 @@ class Client(_NotCopied):
         """The folder with ledger, last release and received items."""
         return self._open().state_folder
 
+    @property
+    def aio(self):
+        """The calls below as coroutines."""
+        return Aio(self)
+
     def _open(self):
         if self._session is None:
             raise FailedPrecondition("client is closed")
@@ -85,6 +91,31 @@ class Client(_NotCopied):
         self._open().create_collection(name, array, given.tolist(), list(class_names), extractor, settings, list(cells),
                                        cell_code, publish_quality)
         return Collection(self, name)
+
+
+    def create_key(self, name, *, scopes=("search",), collections=(), requests_per_second=0.0, expires_at=0):
+        """Creates an access key; returns (its record, its text). The text is shown only this once.
+
+        scopes: of "search", "write", "admin". collections: names; none: all. expires_at: seconds since 1970; 0: never.
+        """
+        return self._open().create_key(name, list(scopes), list(collections), float(requests_per_second),
+                                       int(expires_at))
+
+    def keys(self):
+        """All keys, with those that were revoked or expired last, as dicts."""
+        return self._open().list_keys()
+
+    def revoke_key(self, key_id):
+        """Revokes a key by its id; running streams with it end, too."""
+        return self._open().revoke_key(key_id)
+
+
+def _item(one):
+    try:
+        payload = json.loads(one["payload"]) if one["payload"] else None
+    except (ValueError, RecursionError):  # a hostile server may send anything
+        payload = None
+    return dict(one, payload=payload)
 
 
 class Budget:
@@ -135,6 +166,11 @@ class Collection(_NotCopied):
     def _session(self):
         return self._client._open()
 
+    @property
+    def aio(self):
+        """The calls below as coroutines."""
+        return Aio(self)
+
     def __repr__(self):
         return f"Collection({self.name!r})"
 
@@ -176,6 +212,20 @@ class Collection(_NotCopied):
         with progress_bar("ingest", len(array)) as show:
             return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show))
 
+    def get_items(self, ids, *, features=False):
+        """The items that exist, in the order of ids, as dicts."""
+        names = _arrays.texts("ids", ids, len(ids))
+        return [_item(one) for i in range(0, len(names), 1000)
+                for one in self._session.get_items(self.name, names[i:i + 1000], features)]
+
+    def items(self, *, features=False):
+        """Iterates over all items in the order of their ids."""
+        cursor, more = "", True
+        while more:
+            page, cursor = self._session.scroll_items(self.name, cursor, 1000, features)
+            yield from map(_item, page)
+            more = cursor != ""
+
     def delete_items(self, ids):
         """Deletes items by id; unknown ones are ignored. Returns how many there were."""
         names = _arrays.texts("ids", ids, len(ids))
@@ -188,6 +238,16 @@ class Collection(_NotCopied):
         """Embeds the items, so that searches find them."""
         with progress_bar("build", 1.0) as show:
             self._session.build(self.name, show, accept_misalignment)
+
+    def plan(self, *, epsilon, max_bytes=0, fidelity=None, recall=None):
+        """The cheapest query for cells that finds what is wished, as the server has measured; costs nothing.
+
+        max_bytes: of an answer; 0: any. fidelity, recall: wished, in (0, 1); without either the most that can be found.
+        Pass the plan's `partition` and `items` to `search`. Estimates have 95 % intervals.
+        """
+        plan = self._session.plan(self.name, float(epsilon), int(max_bytes), fidelity, recall)
+        return Plan(**dict(plan, epsilon=float(epsilon), fidelity=Estimate(*plan["fidelity"]),
+                           recall=Estimate(*plan["recall"])))
 
     def delete(self):
         """Deletes the collection with its items. Returns how many it had."""

@@ -65,6 +65,29 @@ class Ingested:
     first_rejected: List[Any]
 
 
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean over queries like the gallery's items, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Settings of a query for cells. fulfils: the wish; otherwise it is the best that there is."""
+
+    epsilon: float
+    partition: int
+    cells: int
+    items: int
+    fidelity: Estimate
+    recall: Estimate
+    bytes_down: int
+    fulfils: bool
+
+
 def to_hits(answer):
     return Hits(ids=answer["ids"], labels=np.array(answer["labels"], np.int32),
                 squared_distances=np.array(answer["squared_distances"], np.float64),

@@ -38,6 +38,7 @@ class Server:
             address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
             if address is None:
                 process.wait()
+                process.stdout.close()
                 errors.seek(0)
                 if temporary:
                     temporary.cleanup()
