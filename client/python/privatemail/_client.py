@@ -11,7 +11,8 @@ from privatemail._progress import progress_bar
 from privatemail._results import Estimate, Ingested, Plan, Spending, to_hits
 from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
 
-_NO_COPY = "a client cannot be copied or pickled, since a copy would spend the same budget unseen: connect again instead"
+_NO_COPY = ("a client cannot be copied or pickled, since a copy would spend the same budget unseen: connect again "
+            "instead")
 
 
 class _NotCopied:
@@ -208,7 +209,8 @@ class Collection(_NotCopied):
         if payloads is not None:
             texts = ["" if one is None else json.dumps(one) for one in payloads]
             if len(texts) != len(array):
-                raise InvalidArgument(f"payloads must have {len(array)} entries, one for each row, but has {len(texts)}")
+                raise InvalidArgument(f"payloads must have {len(array)} entries, one for each row, but has "
+                                      f"{len(texts)}")
         with progress_bar("ingest", len(array)) as show:
             return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show))
 
@@ -253,14 +255,16 @@ class Collection(_NotCopied):
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
-    def search(self, queries, *, epsilon, k=8, delta=None, scheme="joint", label=None, mechanism="gaussian", radius=None,
-               private_iterations=1, classes=None, payloads=True, accept_misalignment=False, partition=0, ask=1, focus=1,
-               items=None):
+    def search(self, queries, *, epsilon, k=8, delta=None, scheme="joint", label=None, mechanism="gaussian",
+               radius=None, private_iterations=1, classes=None, payloads=True, accept_misalignment=False, partition=0,
+               ask=1, focus=1, items=None):
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
         queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored" or
         "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
-        machine; not sent. payloads: fetch those of every slot. Cells: partition, ask, focus, and items, the number to
+        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of how many
+        to read matches, by default as many as it takes. payloads: fetch those of every slot. accept_misalignment: query
+        although public data shows that little is found. Cells: partition, ask, focus, and items, the number to
         receive, by default by the published quality.
         """
         if scheme not in ("joint", "anchored", "cells"):
