@@ -26,6 +26,7 @@ from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancell
 __all__ = [
     "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
     "DeadlineExceeded", "Estimate", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal",
-    "InvalidArgument", "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
+    "InvalidArgument",
+    "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
     "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
 ]

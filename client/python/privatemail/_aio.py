@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from typing import Any, Awaitable, Callable
 
 
 class Aio:
@@ -10,16 +11,16 @@ class Aio:
     Cancelling one neither stops it nor refunds its charge.
     """
 
-    def __init__(self, of):
+    def __init__(self, of: Any) -> None:
         self._of = of
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         call = getattr(self._of, name)
         if name.startswith("_") or not callable(call):
             raise AttributeError(f"{name} is no call")
 
         @functools.wraps(call)
-        async def run(*arguments, **options):
+        async def run(*arguments: Any, **options: Any) -> Any:
             return await asyncio.to_thread(call, *arguments, **options)
 
         return run

@@ -1,18 +1,21 @@
 """Checks of arrays. Errors name the argument, what was expected and what came; never a value."""
 
+from typing import Any, List, Optional, Tuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from privatemail.errors import InvalidArgument
 
 
-def _array(field, given):
+def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
     try:
         return np.asarray(given)
     except ValueError as error:
         raise InvalidArgument(f"{field} must be an array of numbers, but its rows differ in length") from error
 
 
-def rows(field, given, columns=None, copy=False):
+def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
     """A C-contiguous float32 array of finite numbers, n x columns, n > 0. copy: always a new one."""
     array = _array(field, given)
     if array.dtype.kind not in "fiu":
@@ -31,14 +34,14 @@ def rows(field, given, columns=None, copy=False):
     return array
 
 
-def targets(given, columns):
+def targets(given: Any, columns: int) -> Tuple[NDArray[np.float32], bool]:
     """Queries: one row, or rows. Returns (n x columns, whether it was one). Always a copy."""
     array = _array("queries", given)
     one = array.ndim == 1
     return rows("queries", array[None] if one else array, columns, copy=True), one
 
 
-def labels(field, given, count):
+def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
     """A C-contiguous int32 array of `count` labels."""
     array = np.asarray(given)
     if array.dtype.kind not in "iu":
@@ -50,7 +53,7 @@ def labels(field, given, count):
     return np.ascontiguousarray(array, np.int32)
 
 
-def texts(field, given, count):
+def texts(field: str, given: Any, count: int) -> List[str]:
     """A list of `count` strings."""
     if isinstance(given, str):
         raise InvalidArgument(f"{field} must be a list of strings, but is one string")

@@ -1,15 +1,20 @@
 """Clients of a server, and of its collections."""
 
 import json
+import os
 import warnings
+from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._progress import progress_bar
 from privatemail._results import Estimate, Ingested, Plan, Spending, to_hits
 from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
+
+Path = Union[str, "os.PathLike[str]"]
 
 _NO_COPY = ("a client cannot be copied or pickled, since a copy would spend the same budget unseen: connect again "
             "instead")
@@ -18,18 +23,19 @@ _NO_COPY = ("a client cannot be copied or pickled, since a copy would spend the 
 class _NotCopied:
     """Refuses copies and pickles."""
 
-    def __copy__(self):
+    def __copy__(self) -> NoReturn:
         raise TypeError(_NO_COPY)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> NoReturn:
         raise TypeError(_NO_COPY)
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(_NO_COPY)
 
 
-def connect(server="127.0.0.1:50051", *, trust="", ca_file="", key_file="", certificate="", certificate_key="",
-            insecure=False, deadline=30.0, max_memory=1 << 30, state=""):
+def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
+            certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
+            max_memory: int = 1 << 30, state: Path = "") -> "Client":
     """A client of a daemon. Connects at the first call.
 
     server: HOST:PORT. trust: SHA-256 fingerprint of its certificate; or ca_file: PEM; neither: the system's
@@ -45,38 +51,39 @@ def connect(server="127.0.0.1:50051", *, trust="", ca_file="", key_file="", cert
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
-    def __init__(self, session):
-        self._session = session
+    def __init__(self, session: _core.Session) -> None:
+        self._session: Optional[_core.Session] = session
 
     @property
-    def state(self):
+    def state(self) -> str:
         """The folder with ledger, last release and received items."""
         return self._open().state_folder
 
     @property
-    def aio(self):
+    def aio(self) -> Aio:
         """The calls below as coroutines."""
         return Aio(self)
 
-    def _open(self):
+    def _open(self) -> _core.Session:
         if self._session is None:
             raise FailedPrecondition("client is closed")
         return self._session
 
-    def close(self):
+    def close(self) -> None:
         """Drops the connection; later calls raise."""
         self._session = None
 
-    def collections(self):
+    def collections(self) -> List["Collection"]:
         """The collections that the key covers."""
         return [Collection(self, one["name"]) for one in self._open().list_collections()]
 
-    def collection(self, name):
+    def collection(self, name: str) -> "Collection":
         """A collection by name; it is looked up at its first call."""
         return Collection(self, name)
 
-    def create_collection(self, name, anchors, anchor_labels, *, class_names=(), extractor="vectors", cells=(),
-                          cell_code="scalar8", publish_quality=False, **settings):
+    def create_collection(self, name: str, anchors: ArrayLike, anchor_labels: ArrayLike, *,
+                          class_names: Sequence[str] = (), extractor: str = "vectors", cells: Sequence[int] = (),
+                          cell_code: str = "scalar8", publish_quality: bool = False, **settings: Any) -> "Collection":
         """Creates a collection from PUBLIC anchors.
 
         anchors: n x d, at least embedding_dim + 1 rows. anchor_labels: n integers >= 0. class_names: none, or one for
@@ -94,7 +101,8 @@ class Client(_NotCopied):
         return Collection(self, name)
 
 
-    def create_key(self, name, *, scopes=("search",), collections=(), requests_per_second=0.0, expires_at=0):
+    def create_key(self, name: str, *, scopes: Sequence[str] = ("search",), collections: Sequence[str] = (),
+                   requests_per_second: float = 0.0, expires_at: int = 0) -> Tuple[Dict[str, Any], str]:
         """Creates an access key; returns (its record, its text). The text is shown only this once.
 
         scopes: of "search", "write", "admin". collections: names; none: all. expires_at: seconds since 1970; 0: never.
@@ -102,16 +110,16 @@ class Client(_NotCopied):
         return self._open().create_key(name, list(scopes), list(collections), float(requests_per_second),
                                        int(expires_at))
 
-    def keys(self):
+    def keys(self) -> List[Dict[str, Any]]:
         """All keys, with those that were revoked or expired last, as dicts."""
         return self._open().list_keys()
 
-    def revoke_key(self, key_id):
+    def revoke_key(self, key_id: str) -> Dict[str, Any]:
         """Revokes a key by its id; running streams with it end, too."""
         return self._open().revoke_key(key_id)
 
 
-def _item(one):
+def _item(one: Dict[str, Any]) -> Dict[str, Any]:
     try:
         payload = json.loads(one["payload"]) if one["payload"] else None
     except (ValueError, RecursionError):  # a hostile server may send anything
@@ -122,13 +130,13 @@ def _item(one):
 class Budget:
     """The privacy budget of a collection, in the ledger of the state folder."""
 
-    def __init__(self, collection):
+    def __init__(self, collection: "Collection") -> None:
         self._collection = collection
 
-    def _show(self):
+    def _show(self) -> Dict[str, Any]:
         return self._collection._session.show_budget(self._collection._uuid())
 
-    def grant(self, *, epsilon, delta=0.0, accounting=""):
+    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "") -> None:
         """Sets the total over the collection's life; charges stay.
 
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
@@ -136,57 +144,58 @@ class Budget:
         self._collection._session.grant(self._collection._uuid(), float(epsilon), float(delta), accounting)
 
     @property
-    def granted(self):
+    def granted(self) -> Optional[Spending]:
         """None: nothing was granted, so that every search is refused."""
         granted = self._show()["granted"]
         return None if granted is None else Spending(**granted)
 
     @property
-    def spent(self):
+    def spent(self) -> Spending:
         return Spending(**self._show()["spent"])
 
     @property
-    def left(self):
+    def left(self) -> Spending:
         return Spending(**self._show()["left"])
 
-    def history(self):
+    def history(self) -> List[Dict[str, Any]]:
         """Every grant and every charge, oldest first, as dicts."""
         return self._collection._session.history(self._collection._uuid())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Budget(granted={self.granted}, left={self.left})"
 
 
 class Collection(_NotCopied):
     """A collection of a server. See Client.collection."""
 
-    def __init__(self, client, name):
+    def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, name
 
     @property
-    def _session(self):
+    def _session(self) -> _core.Session:
         return self._client._open()
 
     @property
-    def aio(self):
+    def aio(self) -> Aio:
         """The calls below as coroutines."""
         return Aio(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Collection({self.name!r})"
 
-    def info(self):
+    def info(self) -> Dict[str, Any]:
         """What the server tells everybody: counts, settings, labels, digest."""
         return self._session.get_collection(self.name)
 
-    def _uuid(self):
-        return self.info()["uuid"]
+    def _uuid(self) -> str:
+        return str(self.info()["uuid"])
 
     @property
-    def budget(self):
+    def budget(self) -> Budget:
         return Budget(self)
 
-    def ingest(self, features, *, labels, ids=None, payloads=None, replace=False):
+    def ingest(self, features: ArrayLike, *, labels: ArrayLike, ids: Optional[Sequence[str]] = None,
+               payloads: Optional[Sequence[Any]] = None, replace: bool = False) -> Ingested:
         """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
 
         features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes.
@@ -214,13 +223,13 @@ class Collection(_NotCopied):
         with progress_bar("ingest", len(array)) as show:
             return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show))
 
-    def get_items(self, ids, *, features=False):
+    def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
         names = _arrays.texts("ids", ids, len(ids))
         return [_item(one) for i in range(0, len(names), 1000)
                 for one in self._session.get_items(self.name, names[i:i + 1000], features)]
 
-    def items(self, *, features=False):
+    def items(self, *, features: bool = False) -> Iterator[Dict[str, Any]]:
         """Iterates over all items in the order of their ids."""
         cursor, more = "", True
         while more:
@@ -228,20 +237,21 @@ class Collection(_NotCopied):
             yield from map(_item, page)
             more = cursor != ""
 
-    def delete_items(self, ids):
+    def delete_items(self, ids: Sequence[str]) -> int:
         """Deletes items by id; unknown ones are ignored. Returns how many there were."""
         names = _arrays.texts("ids", ids, len(ids))
         return sum(self._session.delete_items(self.name, names[i:i + 1000]) for i in range(0, len(names), 1000))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._session.count_items(self.name)
 
-    def build(self, *, accept_misalignment=False):
+    def build(self, *, accept_misalignment: bool = False) -> None:
         """Embeds the items, so that searches find them."""
         with progress_bar("build", 1.0) as show:
             self._session.build(self.name, show, accept_misalignment)
 
-    def plan(self, *, epsilon, max_bytes=0, fidelity=None, recall=None):
+    def plan(self, *, epsilon: float, max_bytes: int = 0, fidelity: Optional[float] = None,
+             recall: Optional[float] = None) -> Plan:
         """The cheapest query for cells that finds what is wished, as the server has measured; costs nothing.
 
         max_bytes: of an answer; 0: any. fidelity, recall: wished, in (0, 1); without either the most that can be found.
@@ -251,19 +261,21 @@ class Collection(_NotCopied):
         return Plan(**dict(plan, epsilon=float(epsilon), fidelity=Estimate(*plan["fidelity"]),
                            recall=Estimate(*plan["recall"])))
 
-    def delete(self):
+    def delete(self) -> int:
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
-    def search(self, queries, *, epsilon, k=8, delta=None, scheme="joint", label=None, mechanism="gaussian",
-               radius=None, private_iterations=1, classes=None, payloads=True, accept_misalignment=False, partition=0,
-               ask=1, focus=1, items=None):
+    def search(self, queries: ArrayLike, *, epsilon: float, k: int = 8, delta: Optional[float] = None,
+               scheme: str = "joint", label: Optional[ArrayLike] = None, mechanism: str = "gaussian",
+               radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
+               payloads: bool = True, accept_misalignment: bool = False, partition: int = 0, ask: int = 1,
+               focus: int = 1, items: Optional[int] = None) -> Any:
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
         queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored" or
         "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
-        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of how many
-        to read matches, by default as many as it takes. payloads: fetch those of every slot. accept_misalignment: query
+        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of how
+        many to read matches, by default as many as it takes. payloads: fetch those of every slot. accept_misalignment: query
         although public data shows that little is found. Cells: partition, ask, focus, and items, the number to
         receive, by default by the published quality.
         """

@@ -2,15 +2,16 @@
 
 import contextlib
 import sys
+from typing import Callable, Iterator, Optional
 
 
-def _notebook():
+def _notebook() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 @contextlib.contextmanager
-def progress_bar(what, total):
+def progress_bar(what: str, total: float) -> Iterator[Optional[Callable[[float], None]]]:
     """Yields a function of what is done so far, or None."""
     if not (sys.stderr.isatty() or _notebook()):
         yield None
@@ -21,4 +22,7 @@ def progress_bar(what, total):
         yield None
         return
     with tqdm(desc=what, total=total, delay=2) as bar:
-        yield lambda done: bar.update(done - bar.n)
+        def show(done: float) -> None:
+            bar.update(done - bar.n)
+
+        yield show

@@ -2,9 +2,10 @@
 
 import dataclasses
 import json
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,15 +43,15 @@ class Hits:
     """
 
     ids: List[str]
-    labels: np.ndarray
-    squared_distances: np.ndarray
+    labels: NDArray[np.int32]
+    squared_distances: NDArray[np.float64]
     payloads: List[Any]
     guarantee: Guarantee
     spent: Spending
     left: Spending
     bytes_up: int
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ids)
 
 
@@ -88,7 +89,7 @@ class Plan:
     fulfils: bool
 
 
-def to_hits(answer):
+def to_hits(answer: Dict[str, Any]) -> Hits:
     return Hits(ids=answer["ids"], labels=np.array(answer["labels"], np.int32),
                 squared_distances=np.array(answer["squared_distances"], np.float64),
                 payloads=[json.loads(text) if text else None for text in answer["payloads"]],

@@ -4,8 +4,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+from typing import Any, List, Optional, Sequence
 
-from privatemail._client import connect
+from privatemail._client import Client, Collection, Path, connect
 from privatemail.errors import FailedPrecondition, Unavailable
 
 
@@ -15,13 +16,16 @@ class Server:
     address, ca_file, key_file: for other clients, such as the command line.
     """
 
-    def __init__(self, process, address, data, temporary, state):
-        self._process, self.address, self.data, self._temporary = process, address, data, temporary
+    def __init__(self, process: "subprocess.Popen[str]", address: str, data: str,
+                 temporary: "Optional[tempfile.TemporaryDirectory[str]]", state: Path) -> None:
+        self._process: "Optional[subprocess.Popen[str]]" = process
+        self.address, self.data, self._temporary = address, data, temporary
         self.ca_file, self.key_file = os.path.join(data, "tls", "server.crt"), os.path.join(data, "admin.key")
         self._client = connect(address, ca_file=self.ca_file, key_file=self.key_file, state=state)
 
     @classmethod
-    def local(cls, data=None, *, program=None, state="", arguments=()):
+    def local(cls, data: Optional[Path] = None, *, program: Optional[Path] = None, state: Path = "",
+              arguments: Sequence[str] = ()) -> "Server":
         """Starts a daemon.
 
         data: its folder, which is created if there is none; by default a temporary one that `close` removes. program:
@@ -30,11 +34,16 @@ class Server:
         program = program or os.environ.get("PRIVATEMAILD") or shutil.which("privatemaild")
         if not program:
             raise FailedPrecondition("program must be given: privatemaild is not on the PATH")
-        temporary = None if data is not None else tempfile.TemporaryDirectory(prefix="privatemail-")
-        folder = os.path.abspath(data if data is not None else os.path.join(temporary.name, "data"))
+        temporary = None
+        if data is None:
+            temporary = tempfile.TemporaryDirectory(prefix="privatemail-")
+            data = os.path.join(temporary.name, "data")
+        folder = os.path.abspath(data)
         with tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen([program, "--data-dir", folder, "--listen", "127.0.0.1:0", *arguments],
+            process = subprocess.Popen([program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning",
+                                        *arguments],
                                        stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+            assert process.stdout is not None
             address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
             if address is None:
                 process.wait()
@@ -47,40 +56,41 @@ class Server:
         return cls(process, address, folder, temporary, state)
 
     @property
-    def client(self):
+    def client(self) -> Client:
         """A client with the admin key."""
         if self._process is None:
             raise FailedPrecondition("server is closed")
         return self._client
 
-    def collection(self, name):
+    def collection(self, name: str) -> Collection:
         return self.client.collection(name)
 
-    def collections(self):
+    def collections(self) -> List[Collection]:
         return self.client.collections()
 
-    def create_collection(self, *arguments, **options):
+    def create_collection(self, *arguments: Any, **options: Any) -> Collection:
         """As Client.create_collection."""
         return self.client.create_collection(*arguments, **options)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the daemon; removes a temporary folder."""
         if self._process is None:
             return
         self._client.close()
         self._process.terminate()
         self._process.wait()
-        self._process.stdout.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._process = None
         if self._temporary:
             self._temporary.cleanup()
 
-    def __enter__(self):
+    def __enter__(self) -> "Server":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_process", None) is not None:
             self.close()

@@ -1,6 +1,7 @@
 """Exceptions, one for each status of a call. No message holds a value of a target."""
 
 import re
+from typing import Any, List, Optional
 
 
 class PrivateMailWarning(UserWarning):
@@ -16,12 +17,12 @@ class PrivateMailError(Exception):
 
     code = "UNKNOWN"
 
-    def __init__(self, message, code=None):
+    def __init__(self, message: str, code: Optional[str] = None) -> None:
         super().__init__(message)
         self.code = code or self.code
         named = re.match(r"(?:--)?([A-Za-z_][\w.]*) (?:must|has|is|cannot)\b", message)
         self.field = named.group(1) if named else None
-        self.hits = None
+        self.hits: Optional[List[Any]] = None
 
 
 class InvalidArgument(PrivateMailError, ValueError):
@@ -100,7 +101,7 @@ _BY_CODE = {
 }
 
 
-def of_status(code, message):
+def of_status(code: str, message: str) -> PrivateMailError:
     """The exception for a status of the core."""
     if code == "RESOURCE_EXHAUSTED" and "budget" in message:
         return BudgetExhausted(message)
