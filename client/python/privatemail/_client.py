@@ -272,12 +272,12 @@ class Collection(_NotCopied):
                focus: int = 1, items: Optional[int] = None) -> Any:
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
-        queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored" or
-        "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
-        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of how
-        many to read matches, by default as many as it takes. payloads: fetch those of every slot. accept_misalignment: query
-        although public data shows that little is found. Cells: partition, ask, focus, and items, the number to
-        receive, by default by the published quality.
+        queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored"
+        or "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
+        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of
+        how many to read matches, by default as many as it takes. payloads: fetch those of every slot.
+        accept_misalignment: query although public data shows that little is found. Cells: partition, ask, focus, and
+        items, the number to receive, by default by the published quality.
         """
         if scheme not in ("joint", "anchored", "cells"):
             raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')

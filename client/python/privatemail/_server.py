@@ -40,9 +40,8 @@ class Server:
             data = os.path.join(temporary.name, "data")
         folder = os.path.abspath(data)
         with tempfile.TemporaryFile("w+") as errors:
-            process = subprocess.Popen([program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning",
-                                        *arguments],
-                                       stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+            command = [program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *arguments]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
             assert process.stdout is not None
             address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
             if address is None:
