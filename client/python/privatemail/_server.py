@@ -41,7 +41,8 @@ class Server:
         folder = os.path.abspath(data)
         with tempfile.TemporaryFile("w+") as errors:
             command = [program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *arguments]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True,
+                                       start_new_session=True)
             assert process.stdout is not None
             address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
             if address is None:
