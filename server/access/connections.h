@@ -42,10 +42,10 @@ class Connections {
     // Received by one connection while nothing was sent to it. Messages need window updates,
     // headers do not: gRPC copies an unfinished header whenever a part arrives, so that long ones
     // take a core.
-    int64_t max_unanswered_bytes = 2 << 20;
+    int64_t max_unanswered_bytes = 1 << 19;
     // More for each running call, up to kParallelMessages: gRPC grants the end of a message at
     // once.
-    int64_t max_unanswered_bytes_of_call = 1 << 20;
+    int64_t max_unanswered_bytes_of_call = 3 << 19;
     // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
     int64_t max_unfinished_calls = 200;  // of one connection
     int64_t max_all_unfinished_calls = 4000;
