@@ -1,7 +1,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +32,15 @@ std::vector<NamedTarget> ToTargets(const Targets& features,
     if (labels.has_value()) target.target.label = (*labels)[static_cast<size_t>(row)];
   }
   return targets;
+}
+
+// Names no value: the shape of a target is public, its numbers are not.
+void CheckColumns(const Targets& features, const v1::GetCollectionResponse& collection) {
+  const int64_t expected = collection.parameters().feature_dim();
+  if (features.shape(1) == expected) return;
+  throw StatusError(absl::InvalidArgumentError(
+      absl::StrCat("queries must have ", expected, " columns, as the collection, but have ",
+                   features.shape(1))));
 }
 
 py::dict ToDict(const Guarantee& guarantee) {
@@ -74,15 +82,16 @@ py::dict ToDict(const Outcome& outcome) {
   return dict;
 }
 
-// The answered queries, the first failure of the others or None, and the warnings.
+// The answered queries, the first failure of the others or None, and the warnings. resend: the
+// command that sends the last release again.
 template <typename Outcome>
-py::tuple ToTuple(const std::vector<Outcome>& outcomes, size_t queries,
+py::tuple ToTuple(const std::vector<Outcome>& outcomes, size_t queries, const std::string& resend,
                   const std::vector<std::string>& warnings) {
   py::list answers;
   for (const Outcome& outcome : outcomes) {
     answers.append(outcome.status.ok() ? py::object(ToDict(outcome)) : py::none());
   }
-  const absl::Status failure = FailureOf(AttemptsOf(outcomes), queries, "resend");
+  const absl::Status failure = FailureOf(AttemptsOf(outcomes), queries, resend);
   py::object error = py::none();
   if (!failure.ok()) {
     error =
@@ -117,11 +126,12 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const std
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
   const std::vector<SlotsOutcome> outcomes = Unlocked([&] {
     const auto queries = session.Slots(collection, kSchemeNames.at(scheme));
+    CheckColumns(features, queries->collection());
     Check(queries->AllotClasses(k, classes, &targets));
     if (!accept_misalignment) Check(queries->CheckAlignment());
     return Check(queries->Run(targets, options, classes, warn));
   });
-  return ToTuple(outcomes, targets.size(), warnings);
+  return ToTuple(outcomes, targets.size(), "privatemail resend --label CLASS", warnings);
 }
 
 py::tuple SearchCells(const Session& session, const std::string& collection,
@@ -139,12 +149,13 @@ py::tuple SearchCells(const Session& session, const std::string& collection,
   const std::vector<CellsOutcome> outcomes = Unlocked([&] {
     CellQueries queries = Check(CellQueries::Fetch(session.transport(), session.settings(),
                                                    collection, !items.has_value()));
+    CheckColumns(features, queries.collection());
     options.items = items.has_value() ? *items : Check(queries.ItemsByQuality(options.cost));
     Check(queries.CreateClient());
     if (!accept_misalignment) Check(queries.client().targets().CheckAnchorsMatch());
     return Check(queries.Run(targets, options, warn));
   });
-  return ToTuple(outcomes, targets.size(), warnings);
+  return ToTuple(outcomes, targets.size(), "privatemail resend --vectors FILE --row I", warnings);
 }
 
 }  // namespace

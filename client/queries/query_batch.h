@@ -23,7 +23,7 @@
 
 namespace privatemail::client {
 
-// What queries need beside a transport.
+// The settings of queries beside their connection.
 struct QuerySettings {
   std::string state_folder;  // ledger, last release, received items
   ClientLimits limits;

@@ -37,9 +37,11 @@ absl::Status CheckLabelsAreGiven(const PrivacyCost& cost, const std::vector<Name
 absl::Status CheckTargets(const PublicParameters& parameters,
                           const std::vector<NamedTarget>& targets) {
   for (const NamedTarget& target : targets) {
-    if (const auto slot = parameters.SlotOf(target.target.label); !slot.ok()) {
-      return absl::InvalidArgumentError(slot.status().message());
-    }
+    if (parameters.SlotOf(target.target.label).ok()) continue;
+    // Without the label, which is private.
+    return absl::InvalidArgumentError(
+        absl::StrCat("label must be one of the collection's ", parameters.slot_labels.size(),
+                     " classes, but that of ", target.name, " is not"));
   }
   return absl::OkStatus();
 }

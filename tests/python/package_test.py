@@ -143,7 +143,7 @@ class Errors(unittest.TestCase):
             self.refused(pm.InvalidArgument, text, lambda query=query: things.search(query, **COST), "queries")
         self.refused(pm.InvalidArgument, "zero", lambda: things.search(0 * row, **COST))
         self.refused(pm.InvalidArgument, "integers", lambda: things.search(row, label="bird", **COST), "label")
-        self.refused(pm.InvalidArgument, "99", lambda: things.search(row, label=99, **COST))
+        self.refused(pm.InvalidArgument, "10 classes", lambda: things.search(row, label=99, **COST), "label")
         self.refused(pm.InvalidArgument, "shape", lambda: things.search(row, label=[1, 2], **COST), "label")
         for epsilon in (0, -1, np.nan, np.inf):
             self.refused(pm.InvalidArgument, "epsilon", lambda e=epsilon: things.search(row, epsilon=e, delta=1e-6))
@@ -151,7 +151,22 @@ class Errors(unittest.TestCase):
         self.refused(pm.InvalidArgument, "none", lambda: things.search(row, scheme="cells", **COST), "delta")
         self.refused(pm.InvalidArgument, "scheme", lambda: things.search(row, scheme="magic", **COST), "scheme")
         self.refused(pm.InvalidArgument, "gaussian", lambda: things.search(row, mechanism="magic", **COST))
+        for field, value in (("k", "8"), ("k", 2.5), ("k", 2**70), ("delta", "x"), ("radius", []), ("mechanism", 3),
+                             ("private_iterations", None), ("classes", 1.5), ("epsilon", "1"), ("scheme", 5)):
+            self.refused(pm.InvalidArgument, field, lambda f=field, v=value: things.search(row, **dict(COST, **{f: v})))
+        for field in ("partition", "ask", "focus", "items"):
+            self.refused(pm.InvalidArgument, field,
+                         lambda f=field: things.search(row, scheme="cells", epsilon=1, **{f: "1"}), field)
         self.refused(pm.BudgetExhausted, "budget exhausted", lambda: things.search(row, epsilon=2000, delta=1e-6))
+
+    def test_errors_show_no_value_of_a_target(self):
+        row = np.full(DIM, 123.456, np.float32)
+        for arguments in ({"k": "8"}, {"delta": []}, {"label": 777}, {"label": [777, 777]}, {"scheme": "cells"}, {"k": 0},
+                          {"mechanism": "lap-output"}, {"epsilon": 1e9}, {"items": {}, "scheme": "cells", "delta": None}):
+            for query in (row, row[:3]):
+                with self.assertRaises(pm.PrivateMailError) as caught:
+                    things.search(query, **dict(COST, **arguments))
+                self.assertNotRegex(repr(caught.exception) + repr(caught.exception.__context__), "123|777")
 
     def test_arrays_of_any_layout_are_read_alike(self):
         rows = np.asfortranarray(service.rows[:4].astype(float))

@@ -1,5 +1,6 @@
 """Checks of arrays. Errors name the argument, what was expected and what came; never a value."""
 
+import operator
 from typing import Any, List, Optional, Tuple
 
 import numpy as np
@@ -34,11 +35,11 @@ def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = Fal
     return array
 
 
-def targets(given: Any, columns: int) -> Tuple[NDArray[np.float32], bool]:
-    """Queries: one row, or rows. Returns (n x columns, whether it was one). Always a copy."""
+def targets(given: Any) -> Tuple[NDArray[np.float32], bool]:
+    """Queries: one row, or rows. Returns (n x d, whether it was one). Always a copy."""
     array = _array("queries", given)
     one = array.ndim == 1
-    return rows("queries", array[None] if one else array, columns, copy=True), one
+    return rows("queries", array[None] if one else array, copy=True), one
 
 
 def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
@@ -51,6 +52,34 @@ def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
     if array.size and (array.min() < -2**31 or array.max() >= 2**31):
         raise InvalidArgument(f"{field} must fit into 32 bits, but do not")
     return np.ascontiguousarray(array, np.int32)
+
+
+def integer(field: str, given: Any) -> int:
+    """An integer of 64 bits."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise InvalidArgument(f"{field} must be an integer, but is of type {type(given).__name__}") from None
+    if not -2**63 <= number < 2**63:
+        raise InvalidArgument(f"{field} must fit into 64 bits, but does not")
+    return number
+
+
+def number(field: str, given: Any) -> float:
+    """A float; NaN is left to the core."""
+    if isinstance(given, (str, bytes)) or np.ndim(given) != 0:
+        raise InvalidArgument(f"{field} must be a number, but is of type {type(given).__name__}")
+    try:
+        return float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(f"{field} must be a number, but is of type {type(given).__name__}") from None
+
+
+def text(field: str, given: Any) -> str:
+    """A string."""
+    if not isinstance(given, str):
+        raise InvalidArgument(f"{field} must be a string, but is of type {type(given).__name__}")
+    return given
 
 
 def texts(field: str, given: Any, count: int) -> List[str]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._progress import progress_bar
-from privatemail._results import Estimate, Ingested, Plan, Spending, to_hits
+from privatemail._results import Estimate, Ingested, Plan, Spending, parse_payload, to_hits
 from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
 
 Path = Union[str, "os.PathLike[str]"]
@@ -120,11 +120,7 @@ class Client(_NotCopied):
 
 
 def _item(one: Dict[str, Any]) -> Dict[str, Any]:
-    try:
-        payload = json.loads(one["payload"]) if one["payload"] else None
-    except (ValueError, RecursionError):  # a hostile server may send anything
-        payload = None
-    return dict(one, payload=payload)
+    return dict(one, payload=parse_payload(one["payload"]))
 
 
 class Budget:
@@ -169,7 +165,7 @@ class Collection(_NotCopied):
     """A collection of a server. See Client.collection."""
 
     def __init__(self, client: Client, name: str) -> None:
-        self._client, self.name = client, name
+        self._client, self.name = client, _arrays.text("name", name)
 
     @property
     def _session(self) -> _core.Session:
@@ -279,22 +275,29 @@ class Collection(_NotCopied):
         accept_misalignment: query although public data shows that little is found. Cells: partition, ask, focus, and
         items, the number to receive, by default by the published quality.
         """
-        if scheme not in ("joint", "anchored", "cells"):
-            raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
-        array, one = _arrays.targets(queries, self.info()["feature_dim"])
+        # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
+        array, one = _arrays.targets(queries)
         given = None
         if label is not None:
             given = _arrays.labels("label", np.broadcast_to(label, len(array)) if np.ndim(label) == 0 else label,
                                    len(array)).tolist()
+        places, cost = _arrays.integer("k", k), _arrays.number("epsilon", epsilon)
+        with_payloads, accept = bool(payloads), bool(accept_misalignment)
+        if scheme not in ("joint", "anchored", "cells"):
+            raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
         if scheme == "cells":
             if delta is not None:
                 raise InvalidArgument("delta must not be given with cells, whose guarantee has none")
             answers, error, told = self._session.search_cells(
-                self.name, array, given, k, float(epsilon), partition, ask, focus, items, payloads, accept_misalignment)
+                self.name, array, given, places, cost, _arrays.integer("partition", partition),
+                _arrays.integer("ask", ask), _arrays.integer("focus", focus),
+                None if items is None else _arrays.integer("items", items), with_payloads, accept)
         else:
             answers, error, told = self._session.search_slots(
-                self.name, scheme, array, given, k, float(epsilon), delta, mechanism, radius, private_iterations,
-                classes or 0, payloads, accept_misalignment)
+                self.name, scheme, array, given, places, cost, None if delta is None else _arrays.number("delta", delta),
+                _arrays.text("mechanism", mechanism), None if radius is None else _arrays.number("radius", radius),
+                _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
+                with_payloads, accept)
         for warning in told:
             warnings.warn(warning, PrivateMailWarning, stacklevel=2)
         hits = [None if answer is None else to_hits(answer) for answer in answers]

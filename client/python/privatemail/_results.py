@@ -89,9 +89,17 @@ class Plan:
     fulfils: bool
 
 
+def parse_payload(text: str) -> Any:
+    """None where it is empty, or no JSON that Python reads: a hostile server may send anything."""
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+
+
 def to_hits(answer: Dict[str, Any]) -> Hits:
     return Hits(ids=answer["ids"], labels=np.array(answer["labels"], np.int32),
                 squared_distances=np.array(answer["squared_distances"], np.float64),
-                payloads=[json.loads(text) if text else None for text in answer["payloads"]],
+                payloads=[parse_payload(text) for text in answer["payloads"]],
                 guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
                 left=Spending(*answer["left"]), bytes_up=answer["bytes_up"])
