@@ -197,28 +197,29 @@ int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
       ++it;
       continue;
     }
-    if (!TrafficOf(connection.socket).open) {
+    if (!Measure(&connection, of_key.at(connection.key_id), now)) {
       // gRPC may still hold it for an answer that is not taken.
       it = End(it, /*cost=*/0, now);
       continue;
     }
-    Look(&connection, of_key.at(connection.key_id), now);
     const bool excessive = IsExcessive(connection, now);
+    connection.use.most_running = connection.running;
     if (excessive) ++ended;
     it = excessive ? End(it, kEndedAuthenticated, now) : std::next(it);
   }
   return ended;
 }
 
-void Connections::Look(Connection* connection, int64_t of_key, Clock::time_point now) {
+bool Connections::Measure(Connection* connection, int64_t of_key, Clock::time_point now) {
   Use& use = connection->use;
   const Traffic traffic = TrafficOf(connection->socket);
+  if (!traffic.open) return false;
   const double seconds = std::max(0.0, std::chrono::duration<double>(now - use.since).count());
-  const double expected = use.expected +
+  const double expected = use.header_bytes +
                           static_cast<double>(traffic.sent - use.sent) / kSentPerReceived +
                           seconds * kPingBytesPerSecond;
   const double received = static_cast<double>(traffic.received - use.received);
-  use.unread = std::max(0.0, use.unread + std::max(0.0, received - expected) - use.complete);
+  use.unread = std::max(0.0, use.unread + std::max(0.0, received - expected) - use.message_bytes);
   if (connection->running == 0) use.unread = 0;
   const double forgotten =
       kForgottenCallsPerSecond * std::min(1.0, 16.0 / static_cast<double>(of_key));
@@ -229,21 +230,22 @@ void Connections::Look(Connection* connection, int64_t of_key, Clock::time_point
   use.segments_sent = traffic.segments_sent;
   use.received = traffic.received;
   use.sent = traffic.sent;
-  use.expected = 0;
-  use.complete = 0;
+  use.header_bytes = 0;
+  use.message_bytes = 0;
   use.since = now;
   if (options_.is_valid(connection->key_id)) {
     use.invalid_since.reset();
   } else if (!use.invalid_since.has_value()) {
     use.invalid_since = now;
   }
+  return true;
 }
 
 bool Connections::IsExcessive(const Connection& connection, Clock::time_point now) const {
   const Use& use = connection.use;
   const int64_t unanswered =
       options_.max_unanswered_bytes +
-      std::min(connection.running, kParallelMessages) * options_.max_unanswered_bytes_of_call;
+      std::min(use.most_running, kParallelMessages) * options_.max_unanswered_bytes_of_call;
   const bool invalid =
       use.invalid_since.has_value() &&
       std::chrono::duration<double>(now - *use.invalid_since).count() > options_.seconds;
@@ -358,7 +360,8 @@ void Connections::BeginCall(uint64_t connection, Clock::time_point now) {
   if (found == connections_.end()) return;
   Connection& known = found->second;
   ++known.running;
-  known.use.expected += kCallBytes;
+  known.use.most_running = std::max(known.use.most_running, known.running);
+  known.use.header_bytes += kCallBytes;
   if (!known.slot.has_value()) {
     ++known.use.unfinished_calls;
   } else if (++known.calls > options_.max_calls) {
@@ -370,7 +373,7 @@ void Connections::CountMessage(uint64_t connection, size_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = connections_.find(connection);
   if (found == connections_.end()) return;
-  found->second.use.complete += kMessageBytes + kFramingFactor * static_cast<double>(bytes);
+  found->second.use.message_bytes += kMessageBytes + kFramingFactor * static_cast<double>(bytes);
 }
 
 void Connections::EndCall(uint64_t connection, bool answered) {

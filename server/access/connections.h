@@ -39,12 +39,12 @@ class Connections {
     // Received by all connections together, but part of no complete message: unfinished headers
     // and messages.
     int64_t max_unread_bytes = int64_t{1} << 29;
-    // Received by one connection while nothing was sent to it. Messages need window updates,
-    // headers do not: gRPC copies an unfinished header whenever a part arrives, so that long ones
-    // take a core.
+    // Received by one connection while nothing was sent to it. gRPC copies an unfinished header
+    // whenever a part arrives, so that long ones take a core; unlike messages they need no window
+    // updates.
     int64_t max_unanswered_bytes = 1 << 19;
-    // More for each running call, up to kParallelMessages: gRPC grants the end of a message at
-    // once.
+    // Besides, for each of up to kParallelMessages running calls: gRPC grants the end of a message
+    // at once.
     int64_t max_unanswered_bytes_of_call = 3 << 19;
     // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
     int64_t max_unfinished_calls = 200;  // of one connection
@@ -113,18 +113,19 @@ class Connections {
   void EndCall(uint64_t connection, bool answered);
 
  private:
-  // What an authenticated connection costs.
+  // The cost of an authenticated connection.
   struct Use {
     Clock::time_point since;  // of the last look
     uint64_t received = 0;    // bytes at the last look
     uint64_t sent = 0;
     uint64_t segments_sent = 0;
-    uint64_t answered = 0;        // bytes received when segments_sent last changed
-    uint64_t unanswered = 0;      // bytes received since
-    double expected = 0;          // of the bytes received since: calls
-    double complete = 0;          // of all bytes received: messages, since the last look
-    double unread = 0;            // of the bytes received before
-    double unfinished_calls = 0;  // falls by kForgottenCallsPerSecond
+    uint64_t answered = 0;                           // bytes read when segments_sent last changed
+    uint64_t unanswered = 0;                         // bytes read since then
+    double header_bytes = 0;                         // of calls that began since
+    double message_bytes = 0;                        // of messages that were complete since
+    double unread = 0;                               // bytes in no complete message
+    int64_t most_running = 0;                        // calls at a time since
+    double unfinished_calls = 0;                     // falls by kForgottenCallsPerSecond
     std::optional<Clock::time_point> invalid_since;  // its key
   };
   struct Connection {
@@ -148,10 +149,11 @@ class Connections {
   void CountFailure(const std::string& address, double cost, Clock::time_point now);
   // False: there is none to end.
   bool MakePlace(Clock::time_point now);
-  // Authenticated ones: updates their use.
   int64_t EndExcessiveUnauthenticated(Clock::time_point now);
   int64_t EndExcessiveAuthenticated(Clock::time_point now);
-  void Look(Connection* connection, int64_t of_key, Clock::time_point now);
+  // Updates the use of an authenticated connection. of_key: connections of its key. False: its
+  // caller has ended it.
+  bool Measure(Connection* connection, int64_t of_key, Clock::time_point now);
   bool IsExcessive(const Connection& connection, Clock::time_point now) const;
   std::map<std::string, int64_t> CountByKey() const;  // authenticated ones
   // Ends connections until their sum of `cost` is at most `limit`: of the key with the most the one

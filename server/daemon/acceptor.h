@@ -30,7 +30,9 @@ class Acceptor {
  public:
   using Listeners = std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>;
 
-  // Starts a thread that accepts up to about `max_connections` at once (open files are counted).
+  // Starts a thread that accepts connections.
+  // - max_connections: the limit of `connections`; without it as many are accepted, about (open
+  //   files are counted).
   // - listeners: of the gRPC server; one for each slot of `connections`, or one if that is null.
   // - connections: null if there are no keys; otherwise must outlive the acceptor.
   // - on_refused: called for each connection that is refused or ended; at most one a minute is

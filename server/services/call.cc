@@ -1,6 +1,7 @@
 #include "server/services/call.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/parse_message.h"
@@ -25,6 +26,14 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
   // gRPC never writes into a slice, so the const_cast is safe.
   const grpc::Slice slice(const_cast<char*>(held.data()), held.size(), release, owner.release());
   return Bytes(&slice, 1);
+}
+
+std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context) {
+  const auto known = context.FindPropertyValues(kConnectionProperty);
+  if (known.empty()) return std::nullopt;
+  uint64_t number = 0;
+  (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
+  return number;
 }
 
 void Call::CountMessage(const Bytes& bytes) {

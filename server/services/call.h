@@ -4,6 +4,7 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <grpcpp/security/auth_context.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -44,6 +45,11 @@ using WriteReactor = grpc::ServerWriteReactor<Bytes>;
 Bytes ToByteBuffer(const std::string& bytes);
 // Shares ownership of the bytes instead of copying them.
 Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes);
+
+// The number of a call's connection, which a ConnectionProcessor gave as this property; 0: it had
+// ended before. nullopt: none was given.
+inline constexpr char kConnectionProperty[] = "privatemail_connection";
+std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context);
 
 // State of one RPC: identity and rights of the caller, and data for logs and metrics.
 // Not thread-safe: used by one handler.

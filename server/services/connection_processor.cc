@@ -1,32 +1,18 @@
 #include "server/services/connection_processor.h"
 
 #include <exception>
-#include <memory>
+#include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/services/call.h"
 
 namespace privatemail::server {
-namespace {
-
-constexpr char kProperty[] = "privatemail_connection";
-
-}  // namespace
-
-std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context) {
-  const auto known = context.FindPropertyValues(kProperty);
-  if (known.empty()) return std::nullopt;
-  uint64_t number = 0;
-  (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
-  return number;
-}
-
 uint64_t ConnectionProcessor::Identify(grpc::AuthContext* context) {
   const std::lock_guard<std::mutex> guard(mutex_);
   // Also a 0: other calls read the properties without the lock, so that only the first may add one.
   if (const std::optional<uint64_t> known = ConnectionOf(*context)) return *known;
   const uint64_t number = connections_->InSlot(slot_);
-  context->AddProperty(kProperty, absl::StrCat(number));
+  context->AddProperty(kConnectionProperty, absl::StrCat(number));
   return number;
 }
 

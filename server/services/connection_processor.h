@@ -2,13 +2,11 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_CONNECTION_PROCESSOR_H_
 #define PRIVATEMAIL_SERVER_SERVICES_CONNECTION_PROCESSOR_H_
 
-#include <grpcpp/security/auth_context.h>
 #include <grpcpp/security/auth_metadata_processor.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 
 #include "server/access/connections.h"
 #include "server/services/dispatcher.h"
@@ -38,10 +36,6 @@ class ConnectionProcessor final : public grpc::AuthMetadataProcessor {
   const Dispatcher* const dispatcher_;
   std::mutex mutex_;  // of the properties of the listener's connections
 };
-
-// The number that a ConnectionProcessor gave to the call's connection; 0: it had ended before.
-// nullopt: none was given.
-std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context);
 
 }  // namespace privatemail::server
 

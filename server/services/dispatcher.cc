@@ -19,7 +19,6 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
-#include "server/services/connection_processor.h"
 #include "server/services/log.h"
 
 namespace privatemail::server {

@@ -26,7 +26,7 @@ class IdleCalls {
   IdleCalls(const IdleCalls&) = delete;
   IdleCalls& operator=(const IdleCalls&) = delete;
 
-  // What the caller is to do: send a message, or take an answer.
+  // The caller is to send a message, or to take an answer.
   enum class For { kMessage, kAnswer };
 
   // Until End or destruction the call waits for its caller. After `seconds` the call ends, and

@@ -158,11 +158,12 @@ class Caller:
                         windows[0] -= size
                         windows[stream] -= size
                     try:
-                        received += connection.recv(1 << 16) or b"end"
+                        more = connection.recv(1 << 16)
                     except socket.timeout:
                         continue
-                    if received.endswith(b"end"):
+                    if not more:
                         return
+                    received += more
                     while len(received) >= 9 and len(received) >= 9 + int.from_bytes(received[:3], "big"):
                         size, kind, stream = int.from_bytes(received[:3], "big"), received[3], received[5:9]
                         if kind == WINDOW_UPDATE:

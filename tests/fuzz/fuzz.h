@@ -1,4 +1,4 @@
-// What several fuzzers share.
+// Helpers of several fuzzers.
 #ifndef PRIVATEMAIL_TESTS_FUZZ_FUZZ_H_
 #define PRIVATEMAIL_TESTS_FUZZ_FUZZ_H_
 

@@ -162,7 +162,8 @@ class Errors(unittest.TestCase):
     def test_errors_show_no_value_of_a_target(self):
         row = np.full(DIM, 123.456, np.float32)
         for arguments in ({"k": "8"}, {"delta": []}, {"label": 777}, {"label": [777, 777]}, {"scheme": "cells"}, {"k": 0},
-                          {"mechanism": "lap-output"}, {"epsilon": 1e9}, {"items": {}, "scheme": "cells", "delta": None}):
+                          {"mechanism": "lap-output"}, {"epsilon": 1e9}, {"items": {}, "scheme": "cells", "delta": None},
+                          {"label": 777, "scheme": "cells", "delta": None, "items": 10}):
             for query in (row, row[:3]):
                 with self.assertRaises(pm.PrivateMailError) as caught:
                     things.search(query, **dict(COST, **arguments))

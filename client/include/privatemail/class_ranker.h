@@ -68,7 +68,7 @@ class ClassRanker {
   Matrix basis_;      // d x r
   Vector precision_;  // r: diagonal of S^-1
   Matrix means_;      // slots x r
-  // Where no class has two anchors, nothing can be left out: nearest anchors by a wide kernel.
+  // Nearest anchors by a wide kernel, unless a class has two anchors: nothing can be left out.
   double shrinkage_ = 1;
   double kernel_sharpness_ = 20;  // b
   double kernel_weight_ = 1;

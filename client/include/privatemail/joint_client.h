@@ -79,7 +79,7 @@ struct QueryResult {
   uint64_t changes_since_embedding = 0;  // items changed since the embedding was built
 };
 
-// What GetCollection and GetAnchors tell beside the parameters and the anchors.
+// The rest of the answers of GetCollection and GetAnchors, beside parameters and anchors.
 struct ServedCollection {
   std::string name;
   uint64_t embedding_version = 0;  // the oldest that may answer

@@ -31,8 +31,10 @@ class CatalogTest : public ::testing::Test {
 
   static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
 
-  CollectionView CreateBirds(int items) {
-    auto view = catalog_->Create(Birds());
+  CollectionView CreateBirds(int items, const std::string& name = "birds") {
+    NewCollection birds = Birds();
+    birds.name = name;
+    auto view = catalog_->Create(birds);
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;

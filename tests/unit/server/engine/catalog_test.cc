@@ -96,12 +96,10 @@ TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
 }
 
 TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
-  CreateBirds(20);
-  NewCollection fish = Birds();
-  fish.name = "fish";
-  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(fish));
-  ASSERT_THAT(catalog_->Upsert(view, MakeItems(20, 1)), IsOk());
-  int64_t limit = 1.5 * Retriever::MemoryFor(20, view.published->parameters.settings.embedding_dim);
+  const CollectionView birds = CreateBirds(20);
+  CreateBirds(20, "fish");
+  int64_t limit =
+      1.5 * Retriever::MemoryFor(20, birds.published->parameters.settings.embedding_dim);
   for (const CollectionView& one : catalog_->List()) limit += one.resident_memory();
   catalog_->SetOptions({.resident_memory = limit});
   absl::Status other;
@@ -120,10 +118,7 @@ TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
 
 TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
   CreateBirds(20);
-  NewCollection fish = Birds();
-  fish.name = "fish";
-  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(fish));
-  ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
+  CreateBirds(9, "fish");
   for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
   int64_t all = -1;
   for (const CollectionView& one : catalog_->List()) all += one.resident_memory();
@@ -145,10 +140,7 @@ TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
 // A build can replace an embedding, but not stored items.
 TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
   const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
-  NewCollection fish = Birds();
-  fish.name = "fish";
-  const auto view = catalog_->Create(fish);
-  ASSERT_THAT(catalog_->Upsert(*view, MakeItems(9, 1)), IsOk());
+  CreateBirds(9, "fish");
   for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
   StoreHooks hooks;
   hooks.read_embedding = [&](const PublicParameters& parameters) {
