@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
+#include "client/transport/upload.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -16,10 +16,8 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Keeps messages far below their limit for rows of any length.
-constexpr size_t kMaxItemsPerMessage = 512;
-constexpr size_t kMaxValuesPerMessage = 1 << 20;
-constexpr size_t kMaxChecked = 1000;  // ids of one GetItems call
+constexpr size_t kMaxChecked = 1000;           // ids of one GetItems call
+constexpr size_t kMaxCheckedValues = 1 << 20;  // of its answer
 
 struct IngestOptions {
   std::string name;
@@ -114,7 +112,7 @@ absl::Status CheckNothingIsReplaced(const Transport& transport, const std::strin
                                     const Rows& rows) {
   const size_t columns = static_cast<size_t>(rows.features.cols());
   const size_t count =
-      std::min(rows.ids.size(), std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxChecked));
+      std::min(rows.ids.size(), std::clamp(kMaxCheckedValues / columns, size_t{1}, kMaxChecked));
   v1::GetItemsRequest request;
   request.set_collection(name);
   std::unordered_map<std::string, size_t> row_of_id;
@@ -168,41 +166,18 @@ absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
   return rows;
 }
 
-absl::StatusOr<v1::UpsertItemsResponse> SendOnce(const Transport& transport,
-                                                 const std::string& name, const Rows& rows) {
-  ProgressBar bar("ingest");
-  const auto columns = static_cast<size_t>(rows.features.cols());
-  const size_t most = std::clamp(kMaxValuesPerMessage / columns, size_t{1}, kMaxItemsPerMessage);
-  size_t sent = 0;
-  return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
-    if (sent == rows.ids.size()) return false;
-    message->set_collection(name);
-    for (; sent < rows.ids.size() && static_cast<size_t>(message->items_size()) < most; ++sent) {
-      v1::Item* item = message->add_items();
-      const auto row = rows.features.row(static_cast<Eigen::Index>(sent));
-      item->set_id(rows.ids[sent]);
-      item->set_label(rows.labels[sent]);
-      item->mutable_features()->Assign(row.data(), row.data() + row.size());
-      if (!rows.payloads.empty()) item->set_payload(rows.payloads[sent]);
-    }
-    bar.Show(static_cast<int64_t>(sent), static_cast<int64_t>(rows.ids.size()));
-    return true;
-  });
-}
-
-// A broken stream is sent again from its first row; rows that are stored count as unchanged.
 absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
                                              const Rows& rows) {
-  constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
-  for (int attempt = 1;; ++attempt) {
-    absl::StatusOr<v1::UpsertItemsResponse> response = SendOnce(transport, name, rows);
-    if (response.status().code() != absl::StatusCode::kUnavailable || attempt == kTries) {
-      return response;
-    }
-    const absl::Duration pause = absl::Milliseconds(500) * (1 << attempt);
-    std::cerr << Printable(response.status().message()) << "; sending again in " << pause << "\n";
-    absl::SleepFor(pause);
-  }
+  ProgressBar bar("ingest");
+  const auto count = static_cast<int64_t>(rows.ids.size());
+  return UploadItems(transport, name,
+                     {.features = rows.features.data(),
+                      .feature_dim = rows.features.cols(),
+                      .labels = rows.labels,
+                      .ids = rows.ids,
+                      .payloads = rows.payloads},
+                     {.progress = [&](int64_t sent) { bar.Show(sent, count); },
+                      .warn = [](const std::string& text) { Warn(text); }});
 }
 
 std::string FirstReason(const nlohmann::json& reasons) {

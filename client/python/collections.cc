@@ -1,17 +1,20 @@
+#include <google/protobuf/generated_enum_reflection.h>
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/planning/query_plan.h"
 #include "client/python/session.h"
 #include "client/python/status_error.h"
-#include "common/cells/cell_code.h"
+#include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -26,27 +29,16 @@ namespace py = pybind11;
 using Rows = py::array_t<float, py::array::c_style>;
 using Labels = py::array_t<int32_t, py::array::c_style>;
 
-// Keeps messages far below their limit for rows of any length.
-constexpr int64_t kMaxItemsPerMessage = 512;
-constexpr int64_t kMaxValuesPerMessage = 1 << 20;
-
-const std::map<std::string, CellCode> kCodes = {
-    {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
-    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64},
-    {"none", CellCode::kNone}};
-
-const std::map<std::string, LabelGraphKind> kLabelGraphs = {
-    {"balanced", LabelGraphKind::kBalanced},
-    {"distance", LabelGraphKind::kDistance},
-    {"kernel", LabelGraphKind::kKernel},
-    {"one_hot_kernel", LabelGraphKind::kOneHotKernel}};
-
-template <typename Value>
-Value Named(const char* field, const std::map<std::string, Value>& names, const std::string& name) {
-  const auto found = names.find(name);
-  if (found != names.end()) return found->second;
+// The value of an enumeration by its name without the prefix, in lower case.
+template <typename Enum>
+Enum Named(const char* field, const std::string& prefix, const std::string& name) {
+  const google::protobuf::EnumDescriptor* type = google::protobuf::GetEnumDescriptor<Enum>();
   std::string known;
-  for (const auto& [one, value] : names) absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+  for (int i = 1; i < type->value_count(); ++i) {  // 0 is UNSPECIFIED
+    const std::string one = absl::AsciiStrToLower(type->value(i)->name().substr(prefix.size()));
+    if (one == name) return static_cast<Enum>(type->value(i)->number());
+    absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+  }
   throw StatusError(absl::InvalidArgumentError(
       absl::StrCat(field, " must be one of ", known, ", but is \"", name, "\"")));
 }
@@ -91,11 +83,12 @@ py::dict Create(const Session& session, const std::string& name, const Rows& anc
   request.mutable_anchor_labels()->Assign(labels.begin(), labels.end());
   request.mutable_class_names()->Assign(class_names.begin(), class_names.end());
   request.set_extractor(extractor);
-  EmbeddingSettings embedding = DefaultSettings(labels);
+  ToProto(DefaultSettings(labels), request.mutable_settings());
   if (settings.contains("label_graph")) {
-    embedding.label_graph =
-        Named("label_graph", kLabelGraphs, settings["label_graph"].cast<std::string>());
+    request.mutable_settings()->set_label_graph(Named<v1::LabelGraph>(
+        "label_graph", "LABEL_GRAPH_", settings["label_graph"].cast<std::string>()));
   }
+  EmbeddingSettings embedding = Check(FromProto(request.settings()));
   embedding.alpha = settings.contains("alpha") ? settings["alpha"].cast<double>()
                                                : DefaultAlpha(embedding.label_graph, labels);
   if (settings.contains("embedding_dim")) {
@@ -108,43 +101,28 @@ py::dict Create(const Session& session, const std::string& name, const Rows& anc
   Check(Validate(embedding));
   ToProto(embedding, request.mutable_settings());
   request.mutable_cells()->Assign(cells.begin(), cells.end());
-  if (!cells.empty()) request.set_cell_code(ToProto(Named("cell_code", kCodes, cell_code)));
+  if (!cells.empty())
+    request.set_cell_code(Named<v1::CellCode>("cell_code", "CELL_CODE_", cell_code));
   request.set_publish_quality(publish_quality);
   return ToDict(
       Unlocked([&] { return Check(session.transport().CreateCollection(request)); }).collection());
 }
 
-// Sends the rows as they lie in the arrays' memory.
+// Reads the rows where the arrays hold them.
 py::dict Upsert(const Session& session, const std::string& name, const Rows& features,
                 const Labels& labels, const std::vector<std::string>& ids,
                 const std::vector<std::string>& payloads,
-                const std::function<void(int64_t)>& progress) {
-  const int64_t rows = features.shape(0), columns = features.shape(1);
-  const int64_t step = std::clamp(kMaxValuesPerMessage / std::max(columns, int64_t{1}), int64_t{1},
-                                  kMaxItemsPerMessage);
-  const float* values = features.data();
-  const int32_t* classes = labels.data();
-  int64_t first = 0;
-  const auto next = [&](v1::UpsertItemsRequest* request) {
-    if (first == rows) return false;
-    request->set_collection(name);
-    const int64_t end = std::min(rows, first + step);
-    for (int64_t row = first; row < end; ++row) {
-      v1::Item* item = request->add_items();
-      item->set_id(ids[static_cast<size_t>(row)]);
-      item->set_label(classes[row]);
-      item->mutable_features()->Add(values + row * columns, values + (row + 1) * columns);
-      if (!payloads.empty()) item->set_payload(payloads[static_cast<size_t>(row)]);
-    }
-    first = end;
-    if (progress) {
-      const py::gil_scoped_acquire lock;
-      progress(first);
-    }
-    return true;
-  };
-  const v1::UpsertItemsResponse response =
-      Unlocked([&] { return Check(session.transport().UpsertItems(next)); });
+                const std::function<void(int64_t)>& progress,
+                const std::function<void(const std::string&)>& warn) {
+  const ItemColumns items = {.features = features.data(),
+                             .feature_dim = features.shape(1),
+                             .labels = {labels.data(), static_cast<size_t>(labels.size())},
+                             .ids = ids,
+                             .payloads = payloads};
+  // A Python function takes the interpreter's lock itself.
+  const v1::UpsertItemsResponse response = Unlocked([&] {
+    return Check(UploadItems(session.transport(), name, items, {progress, warn}));
+  });
   py::list rejected;
   for (const v1::RejectedItem& item : response.first_rejected()) {
     rejected.append(py::make_tuple(item.position(), item.id(), item.reason()));
@@ -161,9 +139,7 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
 void Build(const Session& session, const std::string& name,
            const std::function<void(double)>& progress, bool accept_misalignment) {
   const auto show = [&](const v1::BuildEmbeddingResponse& message) {
-    if (!progress) return;
-    const py::gil_scoped_acquire lock;
-    progress(message.share());
+    if (progress) progress(message.share());
   };
   Unlocked(
       [&] { return Check(session.transport().BuildEmbedding(name, show, accept_misalignment)); });
@@ -191,12 +167,15 @@ py::dict ShowBudget(const Session& session, const std::string& uuid) {
 
 void Grant(const Session& session, const std::string& uuid, double epsilon, double delta,
            const std::string& accounting) {
-  const std::map<std::string, Accounting> names = {{"basic", Accounting::kBasic},
-                                                   {"gaussian", Accounting::kGaussian}};
+  if (!accounting.empty() && accounting != "basic" && accounting != "gaussian") {
+    throw StatusError(absl::InvalidArgumentError(
+        absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
+  }
   Unlocked([&] {
     const auto ledger = Check(OpenLedger(session.settings().state_folder));
-    const Accounting how = accounting.empty() ? Check(ledger->Show(uuid)).accounting
-                                              : Named("accounting", names, accounting);
+    const Accounting how = accounting.empty()      ? Check(ledger->Show(uuid)).accounting
+                           : accounting == "basic" ? Accounting::kBasic
+                                                   : Accounting::kGaussian;
     Check(ledger->Grant(uuid, {epsilon, delta}, how));
   });
 }
@@ -261,17 +240,16 @@ py::tuple ScrollItems(const Session& session, const std::string& name, const std
   return py::make_tuple(items, response.next_cursor());
 }
 
-const std::map<std::string, v1::KeyScope> kScopes = {{"search", v1::KEY_SCOPE_SEARCH},
-                                                     {"write", v1::KEY_SCOPE_WRITE},
-                                                     {"admin", v1::KEY_SCOPE_ADMIN}};
+constexpr char kScopePrefix[] = "KEY_SCOPE_";
 
 py::dict ToDict(const v1::Key& key) {
   py::dict dict;
   dict["id"] = key.id();
   dict["name"] = key.name();
   std::vector<std::string> scopes;
-  for (const auto& [name, scope] : kScopes) {
-    if (std::count(key.scopes().begin(), key.scopes().end(), scope) > 0) scopes.push_back(name);
+  for (const int scope : key.scopes()) {
+    const std::string name = v1::KeyScope_Name(scope);
+    scopes.push_back(absl::AsciiStrToLower(absl::StripPrefix(name, kScopePrefix)));
   }
   dict["scopes"] = scopes;
   dict["collections"] =
@@ -290,7 +268,8 @@ py::tuple CreateKey(const Session& session, const std::string& name,
                     int64_t expires_at) {
   v1::CreateKeyRequest request;
   request.set_name(name);
-  for (const std::string& scope : scopes) request.add_scopes(Named("scopes", kScopes, scope));
+  for (const std::string& scope : scopes)
+    request.add_scopes(Named<v1::KeyScope>("scopes", kScopePrefix, scope));
   request.mutable_collections()->Assign(collections.begin(), collections.end());
   request.set_requests_per_second(requests_per_second);
   request.set_expires_at(expires_at);

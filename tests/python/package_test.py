@@ -109,6 +109,19 @@ class Administration(unittest.TestCase):
         np.testing.assert_array_equal(found[1]["features"], service.rows[3])
         self.assertEqual(sorted(one["id"] for one in things.items()), sorted(str(row) for row in range(len(things))))
 
+    def test_interrupt_ends_an_upload_and_stores_no_further_items(self):
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        rows = service.rows[:1000]
+        upsert = things._session.upsert  # pylint: disable=protected-access
+        with self.assertRaises(KeyboardInterrupt):
+            upsert("things", rows, service.labels[:1000].astype(np.int32), [f"new {row}" for row in range(1000)], [],
+                   interrupt, None)
+        self.assertLessEqual(len(things), len(service.rows) + 512)
+        things.delete_items([f"new {row}" for row in range(1000)])
+        self.assertEqual(len(things), len(service.rows))
+
     def test_key_has_its_scope_until_revoked(self):
         key, text = service.server.client.create_key("reader", collections=["things"])
         path = os.path.join(service.folder.name, "reader.key")

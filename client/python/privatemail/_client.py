@@ -119,6 +119,10 @@ class Client(_NotCopied):
         return self._open().revoke_key(key_id)
 
 
+def _warn(text: str) -> None:
+    warnings.warn(text, PrivateMailWarning, stacklevel=3)
+
+
 def _item(one: Dict[str, Any]) -> Dict[str, Any]:
     return dict(one, payload=parse_payload(one["payload"]))
 
@@ -217,7 +221,7 @@ class Collection(_NotCopied):
                 raise InvalidArgument(f"payloads must have {len(array)} entries, one for each row, but has "
                                       f"{len(texts)}")
         with progress_bar("ingest", len(array)) as show:
-            return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show))
+            return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show, _warn))
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
@@ -299,7 +303,7 @@ class Collection(_NotCopied):
                 _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
                 with_payloads, accept)
         for warning in told:
-            warnings.warn(warning, PrivateMailWarning, stacklevel=2)
+            _warn(warning)
         hits = [None if answer is None else to_hits(answer) for answer in answers]
         if error is not None:
             failure = of_status(*error)

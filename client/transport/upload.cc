@@ -1,0 +1,60 @@
+#include "client/transport/upload.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace privatemail::client {
+namespace {
+
+constexpr int64_t kMaxItemsPerMessage = 512;
+constexpr int64_t kMaxValuesPerMessage = 1 << 20;
+
+absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const Transport& transport,
+                                                   const std::string& collection,
+                                                   const ItemColumns& items,
+                                                   const std::function<void(int64_t)>& progress) {
+  const auto rows = static_cast<int64_t>(items.ids.size());
+  const int64_t per_message =
+      std::clamp(kMaxValuesPerMessage / items.feature_dim, int64_t{1}, kMaxItemsPerMessage);
+  int64_t sent = 0;
+  return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
+    if (sent == rows) return false;
+    message->set_collection(collection);
+    for (const int64_t end = std::min(rows, sent + per_message); sent < end; ++sent) {
+      const auto row = static_cast<size_t>(sent);
+      v1::Item* item = message->add_items();
+      item->set_id(items.ids[row]);
+      item->set_label(items.labels[row]);
+      const float* features = items.features + sent * items.feature_dim;
+      item->mutable_features()->Assign(features, features + items.feature_dim);
+      if (!items.payloads.empty()) item->set_payload(items.payloads[row]);
+    }
+    if (progress) progress(sent);
+    return true;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
+                                                    const std::string& collection,
+                                                    const ItemColumns& items,
+                                                    const UploadObserver& observer) {
+  constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<v1::UpsertItemsResponse> response =
+        UploadOnce(transport, collection, items, observer.progress);
+    if (response.status().code() != absl::StatusCode::kUnavailable || attempt == kTries) {
+      return response;
+    }
+    const absl::Duration pause = absl::Milliseconds(500) * (1 << attempt);
+    observer.warn(absl::StrCat(response.status().message(), "; sending again in ",
+                               absl::FormatDuration(pause)));
+    absl::SleepFor(pause);
+  }
+}
+
+}  // namespace privatemail::client
