@@ -15,7 +15,11 @@ Session::Session(const ConnectionOptions& options, std::string state_folder)
       settings_{
           .state_folder = state_folder.empty() ? DefaultStateFolder() : std::move(state_folder),
           .limits = {.max_memory = options.max_memory, .max_computing = options.deadline}},
-      transport_(Check(Transport::Create(options))) {}
+      transport_(std::make_unique<Transport>(Check(Transport::Create(options)))) {}
+
+Session::~Session() {
+  if (::getpid() != process_) (void)transport_.release();
+}
 
 const Transport& Session::transport() const {
   if (::getpid() != process_) {
@@ -23,7 +27,7 @@ const Transport& Session::transport() const {
         "this client belongs to the process that made it, and this one was forked from it: connect "
         "again here"));
   }
-  return transport_;
+  return *transport_;
 }
 
 std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection, Scheme scheme) {

@@ -22,6 +22,10 @@ namespace privatemail::client::python {
 class Session {
  public:
   Session(const ConnectionOptions& options, std::string state_folder);
+  // In a fork the connection is leaked: gRPC would wait for threads that are not there.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // FAILED_PRECONDITION: another process made it.
   const Transport& transport() const;
@@ -33,7 +37,7 @@ class Session {
  private:
   const pid_t process_;
   QuerySettings settings_;
-  Transport transport_;
+  std::unique_ptr<Transport> transport_;
   std::mutex mutex_;  // guards slots_
   std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
 };

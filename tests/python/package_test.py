@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import multiprocessing
 import os
 import pickle
 import subprocess
@@ -221,18 +220,23 @@ class Errors(unittest.TestCase):
                 with self.assertRaisesRegex(TypeError, "connect again"):
                     make(one)
 
-    def test_a_fork_refuses_clients_of_its_parent(self):
-        ended = multiprocessing.get_context("fork").Process(target=self.in_fork)
-        ended.start()
-        ended.join(60)
-        self.assertEqual(ended.exitcode, 7)
-
-    @staticmethod
-    def in_fork():
-        try:
-            things.info()
-        except pm.FailedPrecondition:
-            os._exit(7)
+    def test_a_fork_refuses_clients_of_its_parent_and_leaves_its_daemon(self):
+        program = """
+import os, sys, privatemail as pm
+server = pm.Server.local()
+server.collections()
+child = os.fork()
+if child == 0:
+    try:
+        server.collections()
+    except pm.FailedPrecondition:
+        sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections()), server.data)
+"""
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+        code, collections, data = done.stdout.split()
+        self.assertEqual((code, collections), ("7", "0"))
+        self.assertFalse(os.path.exists(data), "it was not removed when Python ended")
 
     def test_daemon_that_cannot_start_says_why(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(pm.Unavailable, "did not start: .*store"):

@@ -4,10 +4,22 @@ import os
 import shutil
 import subprocess
 import tempfile
+import weakref
 from typing import Any, List, Optional, Sequence
 
 from privatemail._client import Client, Collection, Path, connect
 from privatemail.errors import FailedPrecondition, Unavailable
+
+
+def _end(owner: int, process: "subprocess.Popen[str]", temporary: Optional[str]) -> None:
+    if os.getpid() != owner:  # a fork must not end the daemon of its parent
+        return
+    process.terminate()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+    if temporary is not None:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 class Server:
@@ -16,10 +28,10 @@ class Server:
     address, ca_file, key_file: for other clients, such as the command line.
     """
 
-    def __init__(self, process: "subprocess.Popen[str]", address: str, data: str,
-                 temporary: "Optional[tempfile.TemporaryDirectory[str]]", state: Path) -> None:
-        self._process: "Optional[subprocess.Popen[str]]" = process
-        self.address, self.data, self._temporary = address, data, temporary
+    def __init__(self, process: "subprocess.Popen[str]", address: str, data: str, temporary: Optional[str],
+                 state: Path) -> None:
+        self.address, self.data = address, data
+        self._end = weakref.finalize(self, _end, os.getpid(), process, temporary)  # also when Python ends
         self.ca_file, self.key_file = os.path.join(data, "tls", "server.crt"), os.path.join(data, "admin.key")
         self._client = connect(address, ca_file=self.ca_file, key_file=self.key_file, state=state)
 
@@ -36,8 +48,8 @@ class Server:
             raise FailedPrecondition("program must be given: privatemaild is not on the PATH")
         temporary = None
         if data is None:
-            temporary = tempfile.TemporaryDirectory(prefix="privatemail-")
-            data = os.path.join(temporary.name, "data")
+            temporary = tempfile.mkdtemp(prefix="privatemail-")
+            data = os.path.join(temporary, "data")
         folder = os.path.abspath(data)
         with tempfile.TemporaryFile("w+") as errors:
             command = [program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *arguments]
@@ -49,8 +61,8 @@ class Server:
                 process.wait()
                 process.stdout.close()
                 errors.seek(0)
-                if temporary:
-                    temporary.cleanup()
+                if temporary is not None:
+                    shutil.rmtree(temporary, ignore_errors=True)
                 lines = errors.read().strip().splitlines() or ["it printed nothing"]
                 raise Unavailable(f"privatemaild did not start: {lines[-1]}")
         return cls(process, address, folder, temporary, state)
@@ -58,7 +70,7 @@ class Server:
     @property
     def client(self) -> Client:
         """A client with the admin key."""
-        if self._process is None:
+        if not self._end.alive:
             raise FailedPrecondition("server is closed")
         return self._client
 
@@ -74,23 +86,11 @@ class Server:
 
     def close(self) -> None:
         """Ends the daemon; removes a temporary folder."""
-        if self._process is None:
-            return
         self._client.close()
-        self._process.terminate()
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process = None
-        if self._temporary:
-            self._temporary.cleanup()
+        self._end()
 
     def __enter__(self) -> "Server":
         return self
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_process", None) is not None:
-            self.close()
