@@ -155,6 +155,7 @@ class Connections {
   // caller has ended it.
   bool Measure(Connection* connection, int64_t of_key, Clock::time_point now);
   bool IsExcessive(const Connection& connection, Clock::time_point now) const;
+  std::chrono::milliseconds AuthenticatedInterval() const;
   std::map<std::string, int64_t> CountByKey() const;  // authenticated ones
   // Ends connections until their sum of `cost` is at most `limit`: of the key with the most the one
   // with the most.

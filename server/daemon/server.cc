@@ -32,6 +32,7 @@ constexpr int kHandshakeMilliseconds = 10'000;
 // Above the size of any streamed message (blocks of cell items, chunks of anchors).
 constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
 constexpr int kWindowBytes = 512 << 10;
+constexpr int kReadBytes = 256 << 10;
 constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 
@@ -63,6 +64,8 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   // delay.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+  // What it reads at once it parses at once, while others wait.
+  builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   // Detects callers whose machine is gone.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);

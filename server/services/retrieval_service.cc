@@ -202,13 +202,14 @@ WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* req
 }
 
 bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
-  constexpr int64_t kMaxCheapMatches = 10'000;
+  constexpr int64_t kMaxCheapMatches = 1000;
+  constexpr int64_t kMaxCheapValues = 10'000;
   if (request.has_filter() || request.post_processing_steps() != 0) return false;
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
   return view->retriever->IsFast() && slots * request.k() <= kMaxCheapMatches &&
-         request.release().values_size() <= kMaxCheapMatches;
+         request.release().values_size() <= kMaxCheapValues;
 }
 
 absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& call,
