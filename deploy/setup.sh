@@ -25,6 +25,7 @@ case "$*" in
       libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
+      python3-matplotlib python3-jinja2 python3-tqdm
       python3-dev pybind11-dev mypy
       libopenmpi-dev openmpi-bin
     )

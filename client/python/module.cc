@@ -3,7 +3,7 @@
 #include "client/python/session.h"
 #include "client/python/status_error.h"
 
-PYBIND11_MODULE(_core, module) {
+PYBIND11_MODULE(_native, module) {
   module.doc() = "The C++ core of privatemail. Its names may change; use the package's.";
   module.attr("__version__") = PRIVATEMAIL_VERSION;
   privatemail::client::python::RegisterStatusError(module);

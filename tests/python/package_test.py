@@ -302,5 +302,17 @@ class Memory(unittest.TestCase):
         self.assertLess(resident() - before, 2 << 20)
 
 
+class SeededNoise(unittest.TestCase):
+
+    def test_is_never_in_one_process_with_a_client(self):
+        client, seeded = "import privatemail as pm; pm.connect", "import privatemail.evaluation._seeded"
+        for first, second in ((client, seeded), (seeded, client)):
+            ended = subprocess.run([sys.executable, "-c", f"{first}\n{second}"], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertIn("ImportError: privatemail.evaluation computes with seeded noise", ended.stderr)
+        for alone in (client, seeded):
+            subprocess.run([sys.executable, "-c", alone], check=True)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv)

@@ -15,13 +15,32 @@ Arrays: a row is a feature vector. Everything private stays in this process; the
 charges the ledger, which the command line shares.
 """
 
-from privatemail._client import Budget, Client, Collection, connect
-from privatemail._core import __version__
-from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
-from privatemail._server import Server
-from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
-                                FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
-                                PrivateMailError, PrivateMailWarning, ResourceExhausted, Unauthenticated, Unavailable)
+import importlib
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from privatemail._client import Budget, Client, Collection, connect
+    from privatemail._core import __version__
+    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
+    from privatemail._server import Server
+    from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
+                                    FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
+                                    PrivateMailError, PrivateMailWarning, ResourceExhausted, Unauthenticated,
+                                    Unavailable)
+
+# By module. Imported at first use: privatemail.evaluation must not be in one process with the core that has a network
+# channel.
+_MODULES = {
+    "_client": ["Budget", "Client", "Collection", "connect"],
+    "_core": ["__version__"],
+    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Plan", "Spending"],
+    "_server": ["Server"],
+    "errors": [
+        "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
+        "FailedPrecondition", "Internal", "InvalidArgument", "NotFound", "PermissionDenied", "PrivateMailError",
+        "PrivateMailWarning", "ResourceExhausted", "Unauthenticated", "Unavailable"
+    ],
+}
 
 __all__ = [
     "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
@@ -30,3 +49,14 @@ __all__ = [
     "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
     "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
 ]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"privatemail.{module}"), name)
+    raise AttributeError(f"module 'privatemail' has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return sorted(__all__)
