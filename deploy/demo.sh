@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 deploy/setup.sh
 log=$(mktemp)
-cmake --preset release -DPRIVATEMAIL_EVALUATION=OFF >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+cmake --preset release -DPRIVATEMAIL_PYTHON=OFF >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 [ -e build/release/client/privatemail ] || echo "demo: building, which takes some minutes"
 # Shows Ninja's progress "[12/80]" on one line, and its last 50 lines if the build fails.
 cmake --build --preset release 2>&1 | tee "$log" |

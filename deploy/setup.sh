@@ -11,6 +11,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  python3-dev pybind11-dev
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev
   libfaiss-dev libopenblas-pthread-dev
@@ -26,7 +27,7 @@ case "$*" in
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
       python3-matplotlib python3-jinja2 python3-tqdm
-      python3-dev pybind11-dev mypy
+      mypy
       libopenmpi-dev openmpi-bin
     )
     if [ "$*" = --with-browser ]; then packages+=(chromium); fi

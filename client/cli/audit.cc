@@ -8,10 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/audit/anchored_attack.h"
-#include "client/audit/baseline_attacks.h"
 #include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
@@ -32,11 +30,6 @@ struct AuditOptions {
 constexpr char kCells[] = "cells";
 constexpr double kDefaultDelta = 1e-5;  // the default of mechanisms that take one
 
-std::string BaselineNames() {
-  return absl::StrJoin(audit::BaselineSteps(), ", ",
-                       [](std::string* out, const auto& step) { out->append(step.name); });
-}
-
 absl::Status CheckDefaultDeltaIsTaken(const AuditOptions& options, bool takes_delta) {
   if (options.delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -44,10 +37,6 @@ absl::Status CheckDefaultDeltaIsTaken(const AuditOptions& options, bool takes_de
 }
 
 absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
-  if (const auto* step = audit::BaselineStepFromName(options.mechanism)) {
-    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, step->takes_delta));
-    return step->attack({.epsilon = options.epsilon, .delta = delta});
-  }
   if (options.mechanism == kCells) {
     PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, /*takes_delta=*/false));
     return audit::AttackCells(options.epsilon);
@@ -81,9 +70,6 @@ absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options)
   }
   subjects.push_back([=] { return audit::AttackCells(options.epsilon); });
   subjects.push_back([=] { return audit::AttackCellRequest(options.epsilon); });
-  for (const audit::BaselineStep& step : audit::BaselineSteps()) {
-    subjects.push_back([=] { return step.attack({.epsilon = options.epsilon, .delta = delta}); });
-  }
   return subjects;
 }
 
@@ -173,13 +159,11 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                  "claim; exit code 1 if a bound exceeds its claim");
   CLI::App* what = command->add_option_group("what", "Exactly one of these");
   what->add_option("--mechanism", options->mechanism,
-                   absl::StrCat(MechanismNames(),
-                                "; cells: the choice of cells; or a baseline of the evaluation: ",
-                                BaselineNames()));
+                   absl::StrCat(MechanismNames(), "; cells: the choice of cells"));
   what->add_flag(
       "--all", options->all,
       "Every mechanism alone, in the joint and in the anchored release; the choice of cells alone "
-      "and in a request; every baseline's noise");
+      "and in a request");
   what->require_option(1);
   command->add_option("--epsilon", options->epsilon, "Claimed epsilon to attack; spends no budget")
       ->capture_default_str();

@@ -71,22 +71,27 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
   app.add_flag("--json", context.json, "Print JSON, one line per result, errors included");
 }
 
-// privatemail-evaluate is a program of its own: its noise is seeded, and such noise must not be
-// linked into a program with a network channel. Returns only on failure.
-absl::Status ExecEvaluate(const std::vector<std::string>& arguments) {
+// The evaluation is a process of its own: its noise is seeded, and such noise must not be in a
+// process with a network channel. Returns only on failure.
+absl::Status ExecEvaluation(const std::vector<std::string>& arguments) {
+  // The package of a build folder lies beside this program; an installed one is found by Python.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = (self.parent_path() / "privatemail-evaluate").string();
-  std::vector<std::string> words = {program};
+  const std::filesystem::path built = self.parent_path() / "python";
+  if (std::filesystem::exists(built / "privatemail", error)) {
+    const char* const before = std::getenv("PYTHONPATH");
+    const std::string path =
+        before == nullptr ? built.string() : absl::StrCat(built.string(), ":", before);
+    ::setenv("PYTHONPATH", path.c_str(), /*overwrite=*/1);
+  }
+  std::vector<std::string> words = {PRIVATEMAIL_PYTHON, "-m", "privatemail.evaluation"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
-  if (!error) ::execv(program.c_str(), raw.data());
+  ::execv(raw[0], raw.data());
   return absl::FailedPreconditionError(absl::StrCat(
-      "cannot start ", program, ": ", error ? error.message() : std::strerror(errno),
-      "; `cmake --preset release && cmake --build --preset release` builds it (the demo "
-      "builds without it)"));
+      "cannot start " PRIVATEMAIL_PYTHON ", which runs the evaluation: ", std::strerror(errno)));
 }
 
 // Passes all further arguments on, --help included.
@@ -99,18 +104,19 @@ void AddEvaluate(CLI::App& app, Context& context, const char* name, const char* 
     context.run = [command, first] {
       std::vector<std::string> arguments = first;
       for (const std::string& word : command->remaining()) arguments.push_back(word);
-      return ExecEvaluate(arguments);
+      return ExecEvaluation(arguments);
     };
   });
 }
 
 void AddEvaluateCommands(CLI::App& app, Context& context) {
   AddEvaluate(app, context, "evaluate",
-              "Rerun the papers' experiments on your data (privatemail-evaluate)", {});
+              "Rerun the papers' experiments on your data (python3 -m privatemail.evaluation)",
+              {"evaluate"});
   AddEvaluate(app, context, "tune",
               "Search for settings on your own rows; on public anchors this spends no budget "
-              "(privatemail-evaluate --tune)",
-              {"--tune"});
+              "(python3 -m privatemail.evaluation tune)",
+              {"tune"});
 }
 
 void AddCommands(CLI::App& app, Context& context) {

@@ -144,6 +144,11 @@ bool HasTarget(const TargetOptions& target) {
          !target.own_anchors_file.empty();
 }
 
+absl::Status CheckPayloadMemory(const Context& context, const std::vector<QueryMatch>& matches) {
+  MemoryLimit limit("memory of the matches' payloads", LimitsOf(context).max_memory);
+  return ReservePayloads(matches, &limit);
+}
+
 // Repeated rows tell the server nothing new, so nothing is charged. The slot stays on this machine;
 // the answer is checked for every slot alike.
 absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& last,
@@ -162,6 +167,7 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
   const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
   const std::vector<ClassPlaces> places = {{.slot = slot, .places = expected.k, .posterior = 1}};
   PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, places, expected, response));
+  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
   std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
                                   Printable(parameters.ClassName(slot)), "\n");
   for (size_t i = 0; i < result.matches.size(); ++i) {
@@ -226,6 +232,7 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
+  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
   WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response, Warn), Warn);
   const bool guessed = options.label.empty();
   nlohmann::json answer = {
@@ -273,6 +280,7 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
     PM_ASSIGN_OR_RETURN(const CellTarget place,
                         places.Make(target.target.features, options.k, LabelOf(target)));
     PM_ASSIGN_OR_RETURN(const CellQueryResult result, cached.items.FindNearest(place));
+    PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
     nlohmann::json answer = {{"query", target.name},
                              {"matches", ToJson(result.matches)},
                              {"candidates", result.candidates},

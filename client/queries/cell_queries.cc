@@ -195,6 +195,7 @@ absl::StatusOr<std::vector<CellsOutcome>> CellQueries::Run(const std::vector<Nam
   WarnIfNotCached(cache.Finish(), warn);
   for (CellsOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client_->Finish(outcome.prepared, outcome.response); });
+    outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));
   }
   return outcomes;
 }

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "privatemail/joint_client.h"
 
 namespace privatemail::client {
 
@@ -31,6 +33,15 @@ class MemoryLimit {
   int64_t max_memory_;
   int64_t reserved_ = 0;
 };
+
+// Of matches' payloads, which are shown as parsed JSON. A payload of "[{},{},...]" takes 27 bytes
+// for each of its own, and its copies in the printed rows as many again.
+inline absl::Status ReservePayloads(const std::vector<QueryMatch>& matches, MemoryLimit* limit) {
+  constexpr int64_t kBytesPerCharacter = 64;
+  int64_t characters = 0;
+  for (const QueryMatch& match : matches) characters += std::ssize(match.payload);
+  return limit->Reserve(kBytesPerCharacter * characters);
+}
 
 }  // namespace privatemail::client
 

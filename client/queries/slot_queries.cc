@@ -169,6 +169,7 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
   if (!std::isnan(cost.radius)) meaning = client_->DescribeRadius(cost.radius);
   for (SlotsOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client_->Finish(outcome.prepared.state, outcome.response); });
+    outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));
     outcome.radius_meaning = meaning;
     if (alignment_.ok()) outcome.alignment = *alignment_;
     if (outcome.target.guessed) outcome.class_recall = class_recall;

@@ -12,6 +12,21 @@
 namespace privatemail::server {
 namespace {
 
+constexpr Eigen::Index kRowsBetweenChecks = 4096;  // for a cancelled creation
+
+absl::StatusOr<std::vector<int64_t>> NearestCentroidsOf(const FloatMatrix& anchors,
+                                                        const FloatMatrix& centroids,
+                                                        const CancelledFunction& cancelled) {
+  std::vector<int64_t> nearest;
+  for (Eigen::Index first = 0; first < anchors.rows(); first += kRowsBetweenChecks) {
+    PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+    const Eigen::Index count = std::min(kRowsBetweenChecks, anchors.rows() - first);
+    const std::vector<int64_t> part = NearestCentroids(anchors.middleRows(first, count), centroids);
+    nearest.insert(nearest.end(), part.begin(), part.end());
+  }
+  return nearest;
+}
+
 absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cells,
                                         const CancelledFunction& cancelled) {
   PM_RETURN_IF_ERROR(
@@ -19,7 +34,8 @@ absl::StatusOr<CellPartition> Partition(const FloatMatrix& anchors, int64_t cell
   CellPartition partition{.cells = cells, .cell_of_anchor = {}};
   const FloatMatrix centroids = KMeans(anchors, cells, {}, cancelled);
   PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
-  const std::vector<int64_t> nearest = NearestCentroids(anchors, centroids);
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> nearest,
+                      NearestCentroidsOf(anchors, centroids, cancelled));
   partition.cell_of_anchor.assign(nearest.begin(), nearest.end());
   const std::set<int64_t> used(nearest.begin(), nearest.end());
   if (std::ssize(used) == cells) return partition;
@@ -54,9 +70,11 @@ absl::Status CheckTrainable(const FloatMatrix& anchors, CellCode code, int64_t p
                    " anchors, but there are ", anchors.cols(), "; take a shorter code"));
 }
 
-double MeanSquaredError(const ProductCodebook& codebook, const FloatMatrix& rows) {
+absl::StatusOr<double> MeanSquaredError(const ProductCodebook& codebook, const FloatMatrix& rows,
+                                        const CancelledFunction& cancelled) {
   double sum = 0;
   for (Eigen::Index row = 0; row < rows.rows(); ++row) {
+    if (row % kRowsBetweenChecks == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
     std::string code;
     codebook.Append(rows.row(row), &code);
     sum += (codebook.Decode(code).row(0) - rows.row(row)).cast<double>().squaredNorm();
@@ -94,7 +112,8 @@ absl::StatusOr<ProductCodebook> TrainCodebook(const FloatMatrix& unit_anchors, C
         KMeans(of_part, centroids, {}, cancelled).transpose();
     PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   }
-  codebook.relative_squared_error = MeanSquaredError(codebook, unit_anchors);
+  PM_ASSIGN_OR_RETURN(codebook.relative_squared_error,
+                      MeanSquaredError(codebook, unit_anchors, cancelled));
   return codebook;
 }
 

@@ -112,7 +112,9 @@ void Acceptor::Run() {
     if (::poll(events.data(), events.size(), wait) < 0) continue;  // interrupted
     if (events.back().revents != 0) return;
     try {
-      if (next_look.has_value()) EndExcessive();
+      // A flood of connections wakes this thread for each of them.
+      const bool due = next_look.has_value() && Clock::now() - looked_at_ >= *next_look;
+      if (due) EndExcessive();
       for (const pollfd& event : events) {
         if (event.revents != 0) Accept(event.fd);
       }
@@ -155,7 +157,8 @@ void Acceptor::Accept(int socket) {
 }
 
 void Acceptor::EndExcessive() {
-  const int64_t ended = connections_->EndExcessive(Clock::now());
+  looked_at_ = Clock::now();
+  const int64_t ended = connections_->EndExcessive(looked_at_);
   for (int64_t i = 0; i < ended; ++i) {
     OnRefused("connections showed no valid key in time, or cost too much: they are ended");
   }

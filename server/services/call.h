@@ -70,7 +70,11 @@ class Call {
   };
   explicit Call(const Dependencies& dependencies)
       : dependencies_(dependencies), parsed_(dependencies.parsed), search_(dependencies.searches) {}
-  virtual ~Call() = default;
+  // The answer is delivered, or the caller is gone.
+  virtual ~Call() {
+    if (dependencies_.connections == nullptr) return;
+    dependencies_.connections->EndCall(dependencies_.connection, answered_);
+  }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -167,6 +171,7 @@ class Call {
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool is_build_ = false;
+  bool answered_ = false;  // for Connections: neither reset at once nor without a valid key
   absl::Status stream_error_;
   std::optional<Admission::Ticket> ticket_;         // held until the answer is delivered
   std::optional<IdleCalls::Watch> delivery_watch_;  // from SendStatus on

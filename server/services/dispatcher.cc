@@ -193,13 +193,9 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
 void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
-  if (dependencies_.connections != nullptr) {
-    // A caller whose deadline passed has waited for the answer.
-    const bool reset =
-        absl::IsCancelled(status) && absl::Now() - call->start_ < kShortestHonestWait;
-    const bool answered = !reset && !absl::IsUnauthenticated(status);
-    dependencies_.connections->EndCall(call->dependencies_.connection, answered);
-  }
+  // A caller whose deadline passed has waited for the answer.
+  const bool reset = absl::IsCancelled(status) && absl::Now() - call->start_ < kShortestHonestWait;
+  call->answered_ = !reset && !absl::IsUnauthenticated(status);
   call->parsed_.Release();
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context, IdleCalls::For::kAnswer,
                                 call->limits().stream_idle_seconds);

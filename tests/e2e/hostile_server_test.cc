@@ -115,6 +115,22 @@ TEST_F(HostileServer, DamagedSlotDoesNotStopABatch) {
   }
 }
 
+TEST_F(HostileServer, PayloadsThatFillTheMemoryAsJsonAreRefused) {
+  std::string many = "[{}";
+  for (int i = 1; i < (1 << 20); ++i) many += ",{}";  // 3 MB, as JSON some 80
+  relay_->tamper = [&](v1::RetrieveResponse* response) {
+    response->mutable_slots(0)->mutable_matches(0)->set_payload(many + "]");
+  };
+  const Command query = Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5",
+                               "--payloads", "--max-memory", "150M"});
+  const Outcome outcome = RunWithJson(query);
+  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out.substr(0, 500);
+  EXPECT_THAT(outcome.err, HasSubstr("--max-memory"));
+  EXPECT_LT(outcome.peak_memory, int64_t{200} << 20);
+  EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "150M"}).exit_code, 1);
+  EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "1G"}).exit_code, 0);
+}
+
 TEST_F(HostileServer, InternalErrorDoesNotStopABatch) {
   relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "\x1b[31mno \xff no");
   const Outcome outcome = RunWithJson(Batch());

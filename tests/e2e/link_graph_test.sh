@@ -2,7 +2,7 @@
 # Checks the build graph and the includes:
 #   - the daemon contains no object, library or header of client/
 #   - only RPC, services, daemon and transport include grpcpp; only server/mpi/ranks.cc includes MPI
-#   - programs with a network channel do not link seeded noise; privatemail-evaluate, which does, has no channel
+#   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
 inputs=$(ninja -C "$2" -t inputs server/privatemaild)
@@ -28,22 +28,24 @@ if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privat
   printf 'privatemaild links MPI:\n%s\n' "$found"
   exit 1
 fi
-core=$(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_core[^:]*' || true)  # a preset may have none
-for program in client/privatemail server/privatemaild $core; do
-  if found=$(ninja -C "$2" -t inputs $program | grep -E 'libprivatemail_(seeded_bits|evaluation)'); then
+for program in client/privatemail server/privatemaild $(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_native[^:]*'); do
+  if found=$(ninja -C "$2" -t inputs "$program" | grep -E 'libprivatemail_(seeded_bits|simulation)'); then
     printf '%s has a network channel and links seeded noise:\n%s\n' "$program" "$found"
     exit 1
   fi
 done
-inputs=$(ninja -C "$2" -t inputs client/privatemail-evaluate)
-grep -q '^client/libprivatemail_seeded_bits.a$' <<<"$inputs" || { echo "the graph of privatemail-evaluate lacks its noise"; exit 1; }
-if found=$(grep -E 'grpc|libprivatemail_(client|rpc|services|daemon)' <<<"$inputs"); then
-  printf 'privatemail-evaluate links a network channel:\n%s\n' "$found"
-  exit 1
-fi
-# Its server libraries could link PostgreSQL; the parts it uses must not.
-if found=$(readelf -d "$2/client/privatemail-evaluate" | grep -E 'NEEDED.*lib(grpc|pq|ssl|curl|civetweb)'); then
-  printf 'privatemail-evaluate loads a network library:\n%s\n' "$found"
-  exit 1
+# A preset may build no Python package.
+seeded=$(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/evaluation/_native[^:]*' || true)
+if [ -n "$seeded" ]; then
+  inputs=$(ninja -C "$2" -t inputs "$seeded")
+  grep -q '^client/libprivatemail_seeded_bits.a$' <<<"$inputs" || { echo "the graph of $seeded lacks its noise"; exit 1; }
+  if found=$(grep -E 'grpc|libprivatemail_(client|rpc|services|daemon)' <<<"$inputs"); then
+    printf '%s links a network channel:\n%s\n' "$seeded" "$found"
+    exit 1
+  fi
+  if found=$(readelf -d "$2/$seeded" | grep -E 'NEEDED.*lib(grpc|pq|ssl|curl|civetweb)'); then
+    printf '%s loads a network library:\n%s\n' "$seeded" "$found"
+    exit 1
+  fi
 fi
 echo "the daemon links nothing of client/, and seeded noise is in no program with a channel"

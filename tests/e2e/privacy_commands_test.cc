@@ -140,28 +140,22 @@ TEST_F(PrivacyCommands, GaussianGrantSpendsLessThanSum) {
   EXPECT_EQ(budget["spent"], budget["spent_gaussian"]);
 }
 
-TEST_F(PrivacyCommands, AuditsOneMechanismOrBaseline) {
+TEST_F(PrivacyCommands, AuditsOneMechanism) {
   const json result =
       Answer({"audit", "--mechanism", "laplace", "--epsilon", "1", "--releases", "20000"});
   EXPECT_EQ(result["claimed_epsilon"], 1);
   EXPECT_GT(result["epsilon_lower"], .7);
   EXPECT_LE(result["epsilon_lower"], 1);
   EXPECT_EQ(result["exceeded"], false);
-  const json baseline = Answer({"audit", "--mechanism", "analyse-gauss", "--releases", "20000"});
-  EXPECT_EQ(baseline["mechanism"], "analyse-gauss");
-  EXPECT_EQ(baseline["claimed_delta"], 1e-5);
-  EXPECT_GT(baseline["epsilon_lower"], 1.2) << "1.59 on an average, with a deviation of .08";
-  for (const std::string name : {"laplace", "candidate-ppca"}) {
-    ExpectRefused({"audit", "--mechanism", name, "--delta", "1e-6"}, "INVALID_ARGUMENT",
-                  {"--delta is of no use to " + name + ": expected none"});
-  }
+  ExpectRefused({"audit", "--mechanism", "laplace", "--delta", "1e-6"}, "INVALID_ARGUMENT",
+                {"--delta is of no use to laplace: expected none"});
 }
 
 // Eleven mechanisms by themselves, then in the joint release, then over several iterations, then
-// seven in the anchored release, the cells and their request, and five baselines.
-TEST_F(PrivacyCommands, AuditAllCoversMechanismsReleasesAndBaselines) {
+// seven in the anchored release, the cells and their request.
+TEST_F(PrivacyCommands, AuditAllCoversMechanismsAndReleases) {
   const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
-  ASSERT_THAT(all, SizeIs(38));
+  ASSERT_THAT(all, SizeIs(33));
   EXPECT_EQ(all[0]["mechanism"], "gaussian");
   EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
   EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
@@ -170,14 +164,12 @@ TEST_F(PrivacyCommands, AuditAllCoversMechanismsReleasesAndBaselines) {
   EXPECT_EQ(all[30]["mechanism"], "anchored release, gauss-output");
   EXPECT_EQ(all[31]["mechanism"], "cells");
   EXPECT_EQ(all[32]["mechanism"], "cells request");
-  EXPECT_EQ(all[33]["mechanism"], "analyse-gauss");
   for (const json& row : all) {
     const std::string name = row["mechanism"];
     EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
     EXPECT_EQ(row["claimed_epsilon"], 2) << name;
     const bool takes_delta =
-        (name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos) ||
-        name == "random-projection" || name == "dp-dsne";
+        name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos;
     EXPECT_EQ(row["claimed_delta"], takes_delta || row == all[23] ? 1e-6 : 0) << name;
     EXPECT_LE(row["epsilon_lower"], 2) << row;
     EXPECT_EQ(row["exceeded"], false) << name;
@@ -190,7 +182,7 @@ TEST(Audit, AllEstimatesItsTimeFirst) {
   Program audit({PRIVATEMAIL, "audit", "--all"});
   EXPECT_THAT(audit.ReadLine().value_or(""), HasSubstr("mechanism"));
   audit.Signal(SIGKILL);
-  EXPECT_THAT(audit.Wait().err, HasSubstr("38 mechanisms with 1000000 releases each takes about"));
+  EXPECT_THAT(audit.Wait().err, HasSubstr("33 mechanisms with 1000000 releases each takes about"));
 }
 
 TEST_F(PrivacyCommands, QueryTextStatesItsGuarantee) {

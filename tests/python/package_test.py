@@ -173,8 +173,9 @@ class Errors(unittest.TestCase):
 
     def test_errors_show_no_value_of_a_target(self):
         row = np.full(DIM, 123.456, np.float32)
-        for arguments in ({"k": "8"}, {"delta": []}, {"label": 777}, {"label": [777, 777]}, {"scheme": "cells"}, {"k": 0},
-                          {"mechanism": "lap-output"}, {"epsilon": 1e9}, {"items": {}, "scheme": "cells", "delta": None},
+        for arguments in ({"k": "8"}, {"delta": []}, {"label": 777}, {"label": [777, 777]}, {"scheme": "cells"},
+                          {"k": 0}, {"mechanism": "lap-output"}, {"epsilon": 1e9},
+                          {"items": {}, "scheme": "cells", "delta": None},
                           {"label": 777, "scheme": "cells", "delta": None, "items": 10}):
             for query in (row, row[:3]):
                 with self.assertRaises(pm.PrivateMailError) as caught:
@@ -233,7 +234,8 @@ if child == 0:
         sys.exit(7)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections()), server.data)
 """
-        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True,
+                              timeout=60)
         code, collections, data = done.stdout.split()
         self.assertEqual((code, collections), ("7", "0"))
         self.assertFalse(os.path.exists(data), "it was not removed when Python ended")

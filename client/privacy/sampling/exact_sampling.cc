@@ -236,21 +236,4 @@ absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>&
   });
 }
 
-absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
-                                                   uint64_t scale, BitSource& bits) {
-  PM_RETURN_IF_ERROR(CheckScale("scale of the exponential mechanism", scale, kMaxDiscreteScale));
-  PM_RETURN_IF_ERROR(CheckScale("number of losses", losses.size(), uint64_t{1} << 32));
-  const uint64_t least = *std::min_element(losses.begin(), losses.end());
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> draws,
-                      DrawMany(1, bits, [&](size_t, WordStream& words) {
-                        while (true) {
-                          const uint64_t i = UniformBelow(losses.size(), words);
-                          if (BernoulliExp(losses[i] - least, scale, words)) {
-                            return static_cast<int64_t>(i);
-                          }
-                        }
-                      }));
-  return draws.front();
-}
-
 }  // namespace privatemail::client

@@ -52,13 +52,6 @@ absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(
 absl::StatusOr<std::vector<uint64_t>> SampleUniform(const std::vector<uint64_t>& bounds,
                                                     BitSource& bits);
 
-// The exponential mechanism: an index, Pr[i] proportional to exp(-losses[i] / scale). Proposes
-// uniformly and accepts with that probability relative to the most likely index: on average at most
-// losses.size() proposals, whose number depends on the losses. losses: 1 to 2^32 of them; scale:
-// 1 .. kMaxDiscreteScale.
-absl::StatusOr<int64_t> SampleExponentialMechanism(const std::vector<uint64_t>& losses,
-                                                   uint64_t scale, BitSource& bits);
-
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXACT_SAMPLING_H_

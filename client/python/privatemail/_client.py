@@ -298,7 +298,8 @@ class Collection(_NotCopied):
                 None if items is None else _arrays.integer("items", items), with_payloads, accept)
         else:
             answers, error, told = self._session.search_slots(
-                self.name, scheme, array, given, places, cost, None if delta is None else _arrays.number("delta", delta),
+                self.name, scheme, array, given, places, cost,
+                None if delta is None else _arrays.number("delta", delta),
                 _arrays.text("mechanism", mechanism), None if radius is None else _arrays.number("radius", radius),
                 _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
                 with_payloads, accept)

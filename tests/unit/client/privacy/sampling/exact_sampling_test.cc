@@ -32,10 +32,6 @@ TEST(ExactSampling, BadParametersAreNamed) {
   EXPECT_THAT(SampleTruncatedGaussian({{0, (int64_t{1} << 62) + 1, 1}}, 1, bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "2^62"));
   EXPECT_THAT(SampleUniform({3, 0}, bits), FailsWith(absl::StatusCode::kInvalidArgument, "bound"));
-  EXPECT_THAT(SampleExponentialMechanism({1, 2}, 0, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "scale"));
-  EXPECT_THAT(SampleExponentialMechanism({}, 1, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "losses"));
 }
 
 TEST(ExactSampling, FailingBitSourceReturnsItsError) {
@@ -48,27 +44,6 @@ TEST(ExactSampling, FailingBitSourceReturnsItsError) {
                 FailsWith(kUnavailable, "no bits"));
     EXPECT_THAT(SampleTruncatedGaussian(std::vector<TruncatedCentre>(1000, {-9, 9, 0}), 100, bits),
                 FailsWith(kUnavailable, "no bits"));
-  }
-}
-
-// False alarm below 2e-9 a share; a relative error of one per cent in the likeliest is caught.
-TEST(ExactSampling, ExponentialMechanismMatchesClosedForm) {
-  constexpr int kDraws = 400'000;
-  // Only differences count, however large the losses.
-  for (const uint64_t least : {uint64_t{0}, uint64_t{1} << 62}) {
-    const std::vector<uint64_t> losses = {least + 3, least, least + 1, least + 12, least + 1};
-    double total = 0;
-    for (const uint64_t loss : losses) total += std::exp(-static_cast<double>(loss - least) / 2);
-    SeededBits bits(least + 1);
-    std::vector<double> shares(losses.size(), 0);
-    for (int i = 0; i < kDraws; ++i) {
-      ASSERT_OK_AND_ASSIGN(const int64_t chosen, SampleExponentialMechanism(losses, 2, bits));
-      shares[static_cast<size_t>(chosen)] += 1. / kDraws;
-    }
-    for (size_t i = 0; i < losses.size(); ++i) {
-      const double expected = std::exp(-static_cast<double>(losses[i] - least) / 2) / total;
-      EXPECT_NEAR(shares[i], expected, 6 * std::sqrt(expected * (1 - expected) / kDraws));
-    }
   }
 }
 

@@ -1,0 +1,335 @@
+"""Labelled rows from vector files and folders of images, their splits, and the image sets of the papers."""
+
+import dataclasses
+import hashlib
+import itertools
+import os
+import pathlib
+import re
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privatemail import _arrays
+from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.evaluation import _seeded
+from privatemail.evaluation.study import Floats, Rows, Settings, Split
+
+Array = NDArray[Any]
+
+# A first line of names. nan and inf are numbers.
+_NAME = r'\s*(?!(?:nan|inf|infinity)\s*(?:,|$))[a-z_"][^,]*'
+_NAMES = re.compile(f"{_NAME}(?:,{_NAME})*", re.IGNORECASE)
+# Of labels only this word: another may be the name of a class, which must not be skipped in silence.
+_LABEL = re.compile(r'\s*"?labels?"?\s*', re.IGNORECASE)
+
+
+def _npy(path: str) -> Array:
+    array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
+    if array.offset + array.nbytes != os.path.getsize(path):
+        raise ValueError(f"an array of shape {array.shape} ends before the file does")
+    return array
+
+
+def _vecs(path: str, dtype: str) -> Array:
+    """Of .fvecs and .ivecs: each row is the number of columns as int32, then that many values of 4 bytes."""
+    values = np.frombuffer(pathlib.Path(path).read_bytes(), "<i4")
+    columns = int(values[0]) if values.size else 0
+    if columns < 1 or values.size % (columns + 1):
+        raise ValueError(f"{values.nbytes} bytes are no whole number of rows of {columns} columns")
+    table = values.reshape(-1, columns + 1)
+    other = np.flatnonzero(table[:, 0] != columns)
+    if other.size:
+        raise ValueError(f"row {other[0]} has {table[other[0], 0]} columns, row 0 has {columns}")
+    return table[:, 1:].view(dtype)
+
+
+def _text(path: str, header: Pattern[str], dtype: str) -> Array:
+    lines = [line for line in pathlib.Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
+    return np.loadtxt(lines[1:] if lines and header.fullmatch(lines[0]) else lines, dtype, delimiter=",",
+                      comments=None, ndmin=2)
+
+
+_BINARY: Dict[str, Callable[[str], Array]] = {".npy": _npy, ".ivecs": lambda path: _vecs(path, "<i4")}
+_VECTORS = {**_BINARY, ".fvecs": lambda path: _vecs(path, "<f4"), ".csv": lambda path: _text(path, _NAMES, "f4")}
+_LABELS = {**_BINARY, **dict.fromkeys((".csv", ".txt"), lambda path: _text(path, _LABEL, "i8"))}
+
+
+def _read(field: str, path: str, formats: Dict[str, Callable[[str], Array]]) -> Array:
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in formats:
+        raise InvalidArgument(f"{field} must be a file that ends in {', '.join(formats)}, but is {path}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numpy only warns of no numbers, and of 1.5 as an integer
+            return formats[ending](path)
+    except (OSError, ValueError, OverflowError, Warning) as error:
+        raise InvalidArgument(f"{field} must be a readable {ending} file, but {path} is not: {error}") from error
+
+
+def _unit_rows(field: str, features: Array) -> Floats:
+    rows = _arrays.rows(field, features).astype(np.float64)  # squares of float32 neither vanish nor overflow
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not lengths.all():
+        raise InvalidArgument(f"{field} must have a direction, but row {lengths.argmin()} is zero")
+    unit: Floats = rows / lengths
+    return unit
+
+
+def read_vectors(vectors: str, labels: str) -> Rows:
+    """The rows of a file of vectors, scaled to length 1, with the labels of another.
+
+    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy of integers
+    (n or n x 1), .ivecs of one column, or .csv or .txt of one integer a line, after a line "label" or without.
+    """
+    features = _unit_rows("vectors", _read("vectors", vectors, _VECTORS))
+    numbers = _read("labels", labels, _LABELS)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))
+
+
+def split(rows: Rows, anchors_per_class: int, targets: int, gallery_per_class: int, seed: int) -> Split:
+    """A stratified random split that depends on the rows and `seed` alone.
+
+    anchors_per_class: exactly. targets: in all, spread evenly over the classes. gallery_per_class: at most, of the
+    rest; at least 1. The gallery is in the order of `rows`.
+    """
+    for field, size in (("anchors_per_class", anchors_per_class), ("targets", targets),
+                        ("gallery_per_class", gallery_per_class)):
+        if size < 1:
+            raise InvalidArgument(f"{field} must be at least 1, but is {size}")
+    classes, sizes = np.unique(rows.labels, return_counts=True)
+    if len(classes) < 2:
+        raise InvalidArgument(f"labels must have at least 2 classes, but have {len(classes)}")
+    if sizes.min() <= anchors_per_class:
+        raise InvalidArgument(
+            f"anchors_per_class must leave a row of every class to the gallery, but is {anchors_per_class} and class "
+            f"{classes[sizes.argmin()]} has {sizes.min()} rows")
+    draws = np.random.default_rng(seed)
+    by_class = [draws.permutation(np.flatnonzero(rows.labels == label)) for label in draws.permutation(classes)]
+    anchors = np.concatenate([members[:anchors_per_class] for members in by_class])
+    left = [members[anchors_per_class:] for members in by_class]
+    # One of each class after the other; the last of a class stays for the gallery.
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*(members[:-1] for members in left)))
+    chosen = np.array([row for row in turns if row is not None][:targets], np.int64)
+    if len(chosen) < targets:
+        raise InvalidArgument(f"targets must be at most {len(chosen)}, the rows that anchors and gallery leave, but is "
+                              f"{targets}")
+    gallery = np.concatenate([members[~np.isin(members, chosen)][:gallery_per_class] for members in left])
+    return Split(anchors=rows.take(anchors), gallery=rows.take(np.sort(gallery)), targets=rows.take(chosen))
+
+
+def half_of_classes(rows: Rows, which: str) -> Rows:
+    """The rows of "all" classes, or of the "first" or "second" half of them by number; the second is the larger."""
+    if which not in ("all", "first", "second"):
+        raise InvalidArgument(f'classes must be all, first or second, but is "{which}"')
+    classes = np.unique(rows.labels)
+    if which == "all" or not classes.size:
+        return rows
+    return rows.take(np.flatnonzero((rows.labels < classes[len(classes) // 2]) == (which == "first")))
+
+
+def digest(rows: Rows) -> str:
+    """SHA-256 of shape, values and labels, in hexadecimal."""
+    head = repr(rows.features.shape).encode()
+    return hashlib.sha256(head + rows.features.tobytes() + rows.labels.tobytes()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """The parameters of the second paper (table 2) for one of its image sets. classes: those that are searched."""
+
+    name: str
+    settings: Settings
+    epsilon: float
+    delta: float
+    classes: str
+
+
+def preset(name: str) -> Preset:
+    """The preset "cars196", "cub200" or "cifar100".
+
+    Of the first two, networks are trained on the first half of the classes, and the second is searched.
+    """
+    presets = {"cars196": (6, .6, "second"), "cub200": (5, .5, "second"), "cifar100": (6, .6, "all")}
+    if name not in presets:
+        raise InvalidArgument(f'preset must be cars196, cub200 or cifar100, but is "{name}"')
+    bandwidth, alpha, classes = presets[name]
+    settings = Settings(kernel_bandwidth=bandwidth, alpha=alpha, label_graph="distance", steps=5, start="random")
+    return Preset(name, settings, epsilon=.1, delta=1e-5, classes=classes)
+
+
+class ImageList(NamedTuple):
+    """Image files and their classes. labels: indices of class_names. skipped: what was left out, and why."""
+
+    paths: List[str]
+    labels: List[int]
+    class_names: Tuple[str, ...]
+    skipped: List[Tuple[str, str]]
+
+
+_IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+
+
+def _reason_to_skip(file: pathlib.Path) -> str:
+    """Empty for an image."""
+    if file.name.startswith("."):
+        return "its name begins with a dot"
+    if not file.is_file():
+        return "expected a file in the folder of a class"
+    return "" if file.suffix.lower() in _IMAGE_ENDINGS else "its name does not end like that of an image"
+
+
+def _entries(field: str, folder: pathlib.Path) -> List[pathlib.Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise InvalidArgument(f"{field} must be a folder of images, but {folder}: {error.strerror}") from error
+
+
+def _list_images(field: str, folder: pathlib.Path) -> ImageList:
+    images = ImageList([], [], (), [])
+    names: List[str] = []
+    for entry in _entries(field, folder):
+        if entry.name.startswith(".") or not entry.is_dir():
+            images.skipped.append((entry.name, "no folder of a class, or hidden"))
+            continue
+        reasons = {file: _reason_to_skip(file) for file in _entries(field, entry)}
+        found = [str(file) for file, why in reasons.items() if not why]
+        images.skipped.extend((f"{entry.name}/{file.name}", why) for file, why in reasons.items() if why)
+        if not found:
+            images.skipped.append((entry.name, "the folder holds no image"))
+            continue
+        images.paths.extend(found)
+        images.labels.extend([len(names)] * len(found))
+        names.append(entry.name)
+    if not names:
+        raise InvalidArgument(f"{field} must have one sub-folder of images for each class, but {folder} has none")
+    return images._replace(class_names=tuple(names))
+
+
+def image_folder(path: str) -> ImageList:
+    """The images `path`/CLASS/FILE by class and name; none is opened.
+
+    Skipped: hidden names, files beside the classes, folders in a class, classes without an image, and files that do
+    not end like an image.
+    """
+    return _list_images("images", pathlib.Path(path))
+
+
+def _within(path: pathlib.Path, name: str) -> pathlib.Path:
+    return path / name if (path / name).is_dir() else path
+
+
+def cub200(path: str) -> ImageList:
+    """CUB-200-2011 as published: images/CLASS/FILE, in `path` or in its CUB_200_2011."""
+    return _list_images("data", _within(_within(pathlib.Path(path), "CUB_200_2011"), "images"))
+
+
+def cars196(path: str) -> ImageList:
+    """Cars196 sorted by class: CLASS/FILE, in `path` or its car_data, or there in train and test together."""
+    root = _within(pathlib.Path(path), "car_data")
+    parts = [root / "test", root / "train"]
+    if not all(part.is_dir() for part in parts):
+        images = _list_images("data", root)
+        if len(images.class_names) < 4:  # cars_train, cars_test and devkit, as published
+            raise InvalidArgument(f"data must have a folder of images for each class, or such folders in train and "
+                                  f"test, but {root} has {len(images.class_names)}: sort the images by class first")
+        return images
+    test, train = (_list_images("data", part) for part in parts)
+    if test.class_names != train.class_names:
+        raise InvalidArgument(f"data must have the same classes in train and test, but {root} has "
+                              f"{len(train.class_names)} and {len(test.class_names)}, of which some differ")
+    skipped = [(f"{part.name}/{name}", why) for part, one in zip(parts, (test, train)) for name, why in one.skipped]
+    return ImageList(test.paths + train.paths, test.labels + train.labels, test.class_names, skipped)
+
+
+def cifar100(path: str, scratch: str) -> ImageList:
+    """CIFAR-100's binary version, unpacked into images by fine label.
+
+    path: test.bin or train.bin, or the folder of test.bin or the one above. scratch: a folder for the images, which
+    the caller removes.
+    """
+    file = _within(pathlib.Path(path), "cifar-100-binary")
+    file = file / "test.bin" if file.is_dir() else file
+    try:
+        data = np.fromfile(file, np.uint8)
+    except OSError as error:
+        raise InvalidArgument(f"data must be test.bin of CIFAR-100 or its folder, but {file}: "
+                              f"{error.strerror}") from error
+    record = 2 + 3 * 32 * 32  # coarse label, fine label, planes of red, green and blue
+    if not data.size or data.size % record:
+        raise InvalidArgument(f"data must be images of {record} bytes each, but {file} has {data.size} bytes")
+    records = data.reshape(-1, record)
+    fine = records[:, 1]
+    if fine.max() > 99:
+        raise InvalidArgument(f"data must have fine labels up to 99, but image {fine.argmax()} of {file} has "
+                              f"{fine.max()}")
+    classes, labels = np.unique(fine, return_inverse=True)
+    names = tuple(f"{label:02d}" for label in classes)
+    for name in names:
+        os.makedirs(os.path.join(scratch, name), exist_ok=True)
+    paths = [os.path.join(scratch, names[label], f"{image:05d}.ppm") for image, label in enumerate(labels)]
+    for target, planes in zip(paths, records[:, 2:]):
+        pathlib.Path(target).write_bytes(b"P6\n32 32\n255\n" + planes.reshape(3, -1).T.tobytes())
+    return ImageList(paths, labels.tolist(), names, [])
+
+
+_PART = 500  # images that are described and cached together
+
+
+def _digest_of_files(paths: Sequence[str]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        try:
+            content = pathlib.Path(path).read_bytes()
+        except OSError:
+            content = b""  # the extractor says why
+        found.update(f"{len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+def _cached(file: str, count: int) -> Optional[Array]:
+    """None where there is no file, or a damaged one."""
+    try:
+        features: Array = np.load(file)
+    except (OSError, ValueError, EOFError):
+        return None
+    return features if features.ndim == 2 and len(features) == count else None
+
+
+def describe(images: ImageList, cache: str, onnx: Optional[str], input_size: Tuple[int, int],
+             progress: Optional[Callable[[float], None]] = None) -> Rows:
+    """Describes images on all cores, and caches their features in the folder `cache` by the bytes of images and model.
+
+    onnx: the path of a model for images of input_size, (width, height); None: the built-in descriptor. progress: called
+    with the number of images done so far. InvalidArgument: an image that cannot be described.
+    """
+    extractor = _seeded.__version__ + (f"-{_digest_of_files([onnx])}-{input_size}" if onnx is not None else "")
+    try:
+        os.makedirs(cache, exist_ok=True)
+    except OSError as error:
+        raise FailedPrecondition(f"cache must be a folder, but {cache} cannot be made: {error.strerror}") from error
+    parts: List[Array] = []
+    failed: List[str] = []
+    for first in range(0, len(images.paths), _PART):
+        paths = images.paths[first:first + _PART]
+        key = hashlib.sha256(f"{extractor}-{_digest_of_files(paths)}".encode()).hexdigest()
+        file = os.path.join(cache, f"{key[:32]}.npy")
+        features = _cached(file, len(paths))
+        if features is None:
+            features, reasons = _seeded.extract_images(paths, onnx, *input_size, min(os.cpu_count() or 1, 256))
+            failed.extend(filter(None, reasons))
+            if not any(reasons):
+                np.save(file, features)
+        parts.append(features)
+        if progress:
+            progress(first + len(paths))
+    if failed:
+        raise InvalidArgument(f"images must be readable, but {len(failed)} of {len(images.paths)} are not; the first: "
+                              f"{failed[0]}")
+    return Rows(_unit_rows("images", np.concatenate(parts)), np.array(images.labels, np.int64), images.class_names)

@@ -1,0 +1,401 @@
+"""Rows from files and folders, their splits, and the image sets of the papers."""
+
+import dataclasses
+import io
+import os
+import pathlib
+import struct
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+
+from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.evaluation import data
+from privatemail.evaluation.study import Rows
+
+
+class InFolder(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, content=b""):
+        path = pathlib.Path(self.folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def vecs(rows, value):
+    return b"".join(struct.pack(f"<i{len(row)}{value}", len(row), *row) for row in rows)
+
+
+ROWS = [[3, 4], [0, 2]]
+UNIT = [[.6, .8], [0, 1]]
+
+
+class Files(InFolder):
+
+    def rows(self, name, content, labels=("l.txt", "7\n9\n")):
+        return data.read_vectors(self.write(name, content), self.write(*labels))
+
+    def refused(self, text, name, content, labels=("l.txt", "7\n9\n")):
+        with self.assertRaises(InvalidArgument) as caught:
+            self.rows(name, content, labels)
+        self.assertRegex(str(caught.exception), f"^(vectors|labels) must .*{text}")
+
+    def test_each_format_of_vectors_gives_unit_rows(self):
+        for name, content in (("v.csv", "3,4\n0,2\n"), ("v.Csv", "\ufeffx, y_2,\"z\"\r\n3, 4 ,0\r\n\r\n0,.2e1,0"),
+                              ("v.fvecs", vecs(ROWS, "f")), ("v.ivecs", vecs(ROWS, "i")),
+                              ("v.NPY", npy(np.array(ROWS, np.float32))),
+                              ("w.npy", npy(np.array(ROWS, ">f8", order="F")))):
+            with self.subTest(name):
+                rows = self.rows(name, content)
+                np.testing.assert_allclose(rows.features[:, :2], UNIT, rtol=1e-15)
+                self.assertEqual(rows.features.dtype, np.float64)
+                self.assertEqual(rows.labels.tolist(), [7, 9])
+
+    def test_lengths_of_extreme_rows_are_one(self):
+        rows = self.rows("v.csv", "3e38,3e38\n1e-44,1e-44\n")
+        np.testing.assert_allclose(rows.features, np.full((2, 2), .5**.5), rtol=1e-15)
+
+    def test_each_format_of_labels_is_read(self):
+        for name, content in (("l.csv", "Labels\n7\n-9\r\n"), ("l.txt", '"label"\n 7 \n\n-9'),
+                              ("l.ivecs", vecs([[7], [-9]], "i")), ("l.npy", npy(np.array([[7], [-9]], np.int8))),
+                              ("m.npy", npy(np.array([7, -9])))):
+            with self.subTest(name):
+                self.assertEqual(self.rows("v.csv", "3,4\n0,2\n", (name, content)).labels.tolist(), [7, -9])
+
+    def test_rows_without_a_direction_are_named(self):
+        self.refused("row 1 is zero", "v.csv", "3,4\n0,0\n")
+        self.refused("row 1 is not", "v.csv", "3,4\ninf,0\n")
+        self.refused("row 0 is not", "v.csv", "nan,inf\n1,0\n")
+        self.refused("row 0 is not", "v.csv", "1e39,0\n1,0\n")
+
+    def test_malformed_vectors_are_refused(self):
+        for text, name, content in (
+                ("'four' .*row 1, column 2", "v.csv", "x,y\n1,2\n3,four\n"), ("'' .*column 2", "v.csv", "1,2\n3,\n"),
+                ("'x' .*row 0", "v.csv", "1,x\n"), ("from 2 to 1", "v.csv", "1,2\n\n3\n"),
+                ("no data", "v.csv", "x,y\n"), ("no data", "v.csv", ""), ("utf-8", "v.csv", b"\xff"),
+                ("multiple of element size", "v.fvecs", b"abcde"), ("0 bytes", "v.fvecs", b""),
+                ("rows of 0 columns", "v.fvecs", bytes(4)), ("rows of -1 columns", "v.fvecs", b"\xff" * 4),
+                ("row 1 has 2 columns, row 0 has 1", "v.fvecs", vecs([[1], [2, 3]], "f")[:-4]),
+                ("12 bytes .*rows of 1 columns", "v.fvecs", vecs([[1]], "f") + bytes(4)),
+                ("magic", "v.npy", b"not numpy"), ("greater than file", "v.npy", npy(np.ones((2, 2)))[:-1]),
+                ("ends before the file", "v.npy", npy(np.ones((2, 2))) + b"x"),
+                ("2 dimensions", "v.npy", npy(np.ones(2))),
+                ("dtype", "v.npy", npy(np.array([["a"]]))), ("empty", "v.npy", npy(np.ones((0, 2)))),
+                ("Python objects", "v.npy", npy(np.array([[None]]))),
+                ("overflow|too big", "v.npy", npy(np.ones((1, 1))).replace(b"(1, 1), }" + b" " * 18,
+                                                                         b"(4294967296, 4294967296), }")),
+                ("ends in .npy, .ivecs, .fvecs, .csv", "v.txt", "1,2")):
+            with self.subTest(text):
+                self.refused(text, name, content)
+
+    def test_malformed_labels_are_refused(self):
+        for text, name, content in (
+                (r"\(2,\), one for each row", "l.txt", "7\n"), ("'heron'", "l.txt", "heron\n1\n"),
+                ("'1.5'", "l.csv", "1\n1.5\n"), ("one for each row", "l.csv", "1,2\n3,4\n"),
+                ("32 bits", "l.txt", "1\n2147483648\n"), ("32 bits", "l.npy", npy(np.array([1, 2**63], np.uint64))),
+                ("integers", "l.npy", npy(np.ones(2))), ("one for each row", "l.npy", npy(np.ones((2, 2), int))),
+                ("one for each row", "l.ivecs", vecs([[1, 2], [3, 4]], "i")),
+                ("ends in .npy, .ivecs, .csv, .txt", "l.fvecs", "")):
+            with self.subTest(text):
+                self.refused(text, "v.csv", "3,4\n0,2\n", (name, content))
+
+    def test_missing_file_and_folder_are_named(self):
+        for path in ("none.npy", "none.csv", "none.fvecs"):
+            with self.assertRaisesRegex(InvalidArgument, f"vectors must .*{path} is not: .*No such file"):
+                data.read_vectors(os.path.join(self.folder, path), "")
+        os.mkdir(os.path.join(self.folder, "folder.csv"))
+        with self.assertRaisesRegex(InvalidArgument, "Is a directory"):
+            data.read_vectors(os.path.join(self.folder, "folder.csv"), "")
+
+
+def numbered(sizes):
+    """Rows of classes 10, 20, ... of these sizes, in turn; the feature of each is its own number."""
+    labels = np.random.default_rng(3).permutation(np.repeat(10 * np.arange(1, len(sizes) + 1), sizes))
+    return Rows(np.arange(len(labels), dtype=float)[:, None], labels, tuple("abc"))
+
+
+class Splits(unittest.TestCase):
+
+    def test_parties_are_stratified_and_share_no_row(self):
+        rows = numbered([30, 40, 20])
+        parties = data.split(rows, anchors_per_class=4, targets=7, gallery_per_class=15, seed=1)
+        taken = [party.features[:, 0].astype(int) for party in (parties.anchors, parties.gallery, parties.targets)]
+        self.assertEqual(len(np.unique(np.concatenate(taken))), sum(map(len, taken)))
+        for party, members in zip((parties.anchors, parties.gallery, parties.targets), taken):
+            np.testing.assert_array_equal(party.labels, rows.labels[members])
+            self.assertEqual(party.class_names, ("a", "b", "c"))
+        anchors, gallery, targets = (np.bincount(party.labels)[10::10]
+                                     for party in (parties.anchors, parties.gallery, parties.targets))
+        self.assertEqual(anchors.tolist(), [4, 4, 4])
+        self.assertEqual(sorted(targets), [2, 2, 3])
+        self.assertEqual(gallery.tolist(), [15, 15, 20 - 4 - targets[2]])
+        self.assertTrue((np.diff(taken[1]) > 0).all())
+
+    def test_seed_alone_decides(self):
+        rows = numbered([30, 40, 20])
+        features = [data.split(rows, 4, 7, 15, seed).targets.features.tolist() for seed in (1, 1, 2)]
+        self.assertEqual(features[0], features[1])
+        self.assertNotEqual(features[0], features[2])
+
+    def test_class_with_one_target_more_is_drawn(self):
+        rows = numbered([5, 5])
+        self.assertEqual({int(data.split(rows, 1, 1, 9, seed).targets.labels[0]) for seed in range(20)}, {10, 20})
+
+    def test_every_row_is_drawn_alike(self):
+        rows = numbered([4, 6])
+        counts = np.zeros((3, 10))
+        for seed in range(2000):
+            parties = data.split(rows, 1, 2, 9, seed)
+            for count, party in zip(counts, (parties.anchors, parties.gallery, parties.targets)):
+                count[party.features[:, 0].astype(int)] += 1 / 2000
+        size = np.where(rows.labels == 10, 4, 6)
+        np.testing.assert_allclose(counts, [1 / size, (size - 2) / size, 1 / size], atol=.05)  # 4.5 deviations
+
+    def test_small_class_gives_targets_until_one_row_is_left(self):
+        rows = numbered([3, 20])
+        parties = data.split(rows, 1, 10, 100, 1)
+        self.assertEqual(np.bincount(parties.targets.labels)[[10, 20]].tolist(), [1, 9])
+        self.assertEqual(np.bincount(parties.gallery.labels)[[10, 20]].tolist(), [1, 10])
+        self.assertEqual(len(data.split(rows, 1, 19, 100, 1).targets), 19)
+        with self.assertRaisesRegex(InvalidArgument, "^targets must be at most 19, .* but is 20"):
+            data.split(rows, 1, 20, 100, 1)
+
+    def test_impossible_sizes_are_refused(self):
+        rows = numbered([5, 9])
+        for sizes, text in (((0, 1, 1), "anchors_per_class must be at least 1, but is 0"),
+                            ((1, 0, 1), "targets must be at least 1"),
+                            ((1, 1, 0), "gallery_per_class must be at least 1"),
+                            ((5, 1, 1), "anchors_per_class must .* is 5 and class 10 has 5 rows")):
+            with self.assertRaisesRegex(InvalidArgument, f"^{text}"):
+                data.split(rows, *sizes, 1)
+        data.split(rows, 4, 1, 1, 1)
+        with self.assertRaisesRegex(InvalidArgument, "^labels must have at least 2 classes, but have 1"):
+            data.split(numbered([5]), 1, 1, 1, 1)
+
+    def test_halves_are_of_classes(self):
+        rows = numbered([1, 2, 3, 4, 5])
+        self.assertIs(data.half_of_classes(rows, "all"), rows)
+        self.assertEqual(set(data.half_of_classes(rows, "first").labels), {10, 20})
+        second = data.half_of_classes(rows, "second")
+        self.assertEqual(set(second.labels), {30, 40, 50})
+        np.testing.assert_array_equal(second.labels, rows.labels[second.features[:, 0].astype(int)])
+        self.assertEqual(len(second), 12)
+        with self.assertRaisesRegex(InvalidArgument, '^classes must be all, first or second, but is "third"'):
+            data.half_of_classes(rows, "third")
+
+    def test_digest_tells_values_labels_and_shapes_apart(self):
+        rows = Rows(np.eye(2), np.array([1, 2]))
+        others = [dataclasses.replace(rows, labels=np.array([2, 2])), Rows(np.eye(2) + .5, rows.labels),
+                  Rows(np.eye(2).reshape(1, 4), rows.labels)]
+        self.assertEqual(data.digest(rows), data.digest(Rows(np.eye(2), np.array([1, 2]))))
+        self.assertEqual(len({data.digest(one) for one in [rows, *others]}), 4)
+        transposed = Rows(np.arange(4.).reshape(2, 2).T, rows.labels)
+        self.assertEqual(data.digest(transposed), data.digest(Rows(np.array([[0, 2], [1, 3.]]), rows.labels)))
+
+
+class Presets(unittest.TestCase):
+
+    def test_are_those_of_table_2(self):
+        for name, bandwidth, alpha, classes in (("cars196", 6, .6, "second"), ("cub200", 5, .5, "second"),
+                                                ("cifar100", 6, .6, "all")):
+            preset = data.preset(name)
+            self.assertEqual((preset.name, preset.epsilon, preset.delta, preset.classes), (name, .1, 1e-5, classes))
+            settings = preset.settings
+            self.assertEqual((settings.kernel_bandwidth, settings.alpha, settings.embedding_dim, settings.steps,
+                              settings.start_stddev), (bandwidth, alpha, 2, 5, 1e-8))
+            self.assertEqual((settings.label_graph, settings.start), ("distance", "random"))
+
+    def test_other_name_is_refused(self):
+        with self.assertRaisesRegex(InvalidArgument, '^preset must be cars196, cub200 or cifar100, but is "mnist"'):
+            data.preset("mnist")
+
+
+class ImageSets(InFolder):
+
+    def relative(self, images):
+        return [os.path.relpath(path, self.folder) for path in images.paths]
+
+    def test_folder_is_listed_by_class(self):
+        for name in ("wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png", "wren/more.png/c.png",
+                     "wren-like/d.ppm", "owl/e.webp", "empty/readme.md", ".git/x.png", "loose.png"):
+            self.write(name)
+        images = data.image_folder(self.folder)
+        self.assertEqual(images.class_names, ("owl", "wren", "wren-like"))
+        self.assertEqual(self.relative(images), ["owl/e.webp", "wren/a.JPG", "wren/b.png", "wren-like/d.ppm"])
+        self.assertEqual(images.labels, [0, 1, 1, 2])
+        self.assertEqual(sorted(name for name, _ in images.skipped),
+                         [".git", "empty", "empty/readme.md", "loose.png", "wren/.hidden.png", "wren/more.png",
+                          "wren/notes.txt"])
+        self.assertIn("dot", dict(images.skipped)["wren/.hidden.png"])
+
+    def test_folder_without_classes_is_refused(self):
+        for path, text in ((os.path.join(self.folder, "none"), "none: No such file"),
+                           (self.write("file"), "file: Not a directory"), (self.folder, "has none")):
+            with self.assertRaisesRegex(InvalidArgument, f"^images must .*{text}"):
+                data.image_folder(path)
+        self.write("class/readme.txt")
+        with self.assertRaisesRegex(InvalidArgument, "has none"):
+            data.image_folder(self.folder)
+
+    def test_cub_is_found_from_above_and_from_within(self):
+        self.write("CUB_200_2011/images/002.Laysan_Albatross/b.jpg")
+        self.write("CUB_200_2011/images/001.Black_footed_Albatross/a.jpg")
+        self.write("CUB_200_2011/images.txt", "1 001.Black_footed_Albatross/a.jpg\n")
+        for path in ("", "CUB_200_2011", "CUB_200_2011/images"):
+            images = data.cub200(os.path.join(self.folder, path))
+            self.assertEqual(images.class_names, ("001.Black_footed_Albatross", "002.Laysan_Albatross"))
+            self.assertEqual(images.labels, [0, 1])
+            self.assertTrue(images.paths[1].endswith("b.jpg"))
+        with self.assertRaisesRegex(InvalidArgument, "^data must"):
+            data.cub200(os.path.join(self.folder, "none"))
+
+    def test_cars_in_train_and_test_are_taken_together(self):
+        for part in ("train", "test"):
+            for name in ("Audi", "BMW"):
+                self.write(f"car_data/{part}/{name}/{part}.jpg")
+        self.write("car_data/train/BMW/notes.txt")
+        images = data.cars196(self.folder)
+        self.assertEqual(images.class_names, ("Audi", "BMW"))
+        self.assertEqual(self.relative(images), [f"car_data/{part}/{name}/{part}.jpg" for part in ("test", "train")
+                                                 for name in ("Audi", "BMW")])
+        self.assertEqual(images.labels, [0, 1, 0, 1])
+        self.assertEqual([name for name, _ in images.skipped], ["train/BMW/notes.txt"])
+        self.write("car_data/test/Volvo/1.jpg")
+        with self.assertRaisesRegex(InvalidArgument, "^data must have the same classes .* 2 and 3"):
+            data.cars196(self.folder)
+
+    def test_cars_in_one_folder_are_listed(self):
+        for name in ("Audi", "BMW", "Fiat", "Volvo"):
+            self.write(f"{name}/1.jpg")
+        self.assertEqual(data.cars196(self.folder).class_names, ("Audi", "BMW", "Fiat", "Volvo"))
+
+    def test_cars_that_are_not_sorted_are_refused(self):
+        self.write("cars_train/00001.jpg")
+        self.write("cars_test/00001.jpg")
+        with self.assertRaisesRegex(InvalidArgument, "^data must .* has 2: sort the images by class"):
+            data.cars196(self.folder)
+
+    def cifar_image(self, coarse, fine, *planes):
+        return bytes([coarse, fine]) + b"".join(bytes([plane]) * 1024 for plane in planes)
+
+    def test_cifar_is_unpacked_by_fine_label(self):
+        content = (self.cifar_image(1, 20, 255, 1, 2) + self.cifar_image(2, 3, 128, 3, 4) +
+                   self.cifar_image(1, 20, 0, 0, 0)[:-1] + b"\x09")
+        file = self.write("cifar-100-binary/test.bin", content)
+        for path in (self.folder, os.path.dirname(file), file):
+            images = data.cifar100(path, os.path.join(self.folder, "scratch"))
+            self.assertEqual(images.class_names, ("03", "20"))
+            self.assertEqual(images.labels, [1, 0, 1])
+            pixels = [pathlib.Path(path).read_bytes() for path in images.paths]
+            self.assertEqual(pixels[0], b"P6\n32 32\n255\n" + b"\xff\x01\x02" * 1024)
+            self.assertEqual(pixels[1], b"P6\n32 32\n255\n" + b"\x80\x03\x04" * 1024)
+            self.assertEqual(pixels[2], b"P6\n32 32\n255\n" + bytes(3 * 1024 - 1) + b"\x09")
+
+    def test_damaged_cifar_is_refused(self):
+        for content, text in ((b"abc", "has 3 bytes"), (b"", "has 0 bytes"),
+                              (self.cifar_image(1, 9, 0, 0, 0) + self.cifar_image(1, 100, 0, 0, 0),
+                               "image 1 .* has 100")):
+            with self.assertRaisesRegex(InvalidArgument, f"^data must .*{text}"):
+                data.cifar100(self.write("test.bin", content), os.path.join(self.folder, "scratch"))
+        with self.assertRaisesRegex(InvalidArgument, "^data must .*No such file"):
+            data.cifar100(os.path.join(self.folder, "none"), os.path.join(self.folder, "scratch"))
+
+
+class Descriptions(InFolder):
+
+    def setUp(self):
+        super().setUp()
+        self.write("images/a/1.png", "12")
+        self.second = self.write("images/b/2.png", "123")
+        self.model = self.write("model.onnx", "weights")
+        self.cache = os.path.join(self.folder, "cache", "features")
+        self.core = mock.Mock(__version__="1")
+        self.core.extract_images.side_effect = self.extract
+        self.enterContext(mock.patch.object(data, "_seeded", self.core))
+        self.enterContext(mock.patch.object(data, "_PART", 2))
+
+    def extract(self, paths, onnx, width, height, threads):
+        """(size of the file, its last byte), scaled by the caller; an empty file is no image."""
+        self.assertGreaterEqual(threads, 1)
+        contents = [pathlib.Path(path).read_bytes() for path in paths]
+        features = [[len(one), one[-1]] if one else [0, 0] for one in contents]
+        return np.array(features, np.float32), [f"{path}: empty" * (not one) for path, one in zip(paths, contents)]
+
+    def describe(self, **options):
+        """(rows, how many images the core described)"""
+        self.core.extract_images.reset_mock()
+        rows = data.describe(data.image_folder(os.path.join(self.folder, "images")), self.cache,
+                             **{"onnx": None, "input_size": (224, 200), **options})
+        return rows, sum(len(call.args[0]) for call in self.core.extract_images.call_args_list)
+
+    def test_rows_are_of_unit_length_in_the_order_of_images(self):
+        self.write("images/b/3.png", "1234")
+        done = []
+        rows, described = self.describe(progress=done.append)
+        expected = np.array([[2, ord("2")], [3, ord("3")], [4, ord("4")]], float)
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(rows.features, expected, rtol=1e-12)
+        self.assertEqual(rows.labels.tolist(), [0, 1, 1])
+        self.assertEqual(rows.class_names, ("a", "b"))
+        self.assertEqual(done, [2, 3])
+        self.assertEqual(described, 3)
+        self.assertEqual(self.core.extract_images.call_args.args[1:4], (None, 224, 200))
+
+    def test_features_are_cached_for_the_same_images_and_extractor(self):
+        first, described = self.describe()
+        self.assertEqual(described, 2)
+        again, described = self.describe()
+        self.assertEqual(described, 0)
+        self.assertEqual(data.digest(again), data.digest(first))
+        self.write("images/b/2.png", "321")  # as long as before
+        self.assertEqual(self.describe()[1], 2)
+        self.write("images/a/1.png", "123")  # the same bytes in a row
+        self.write("images/b/2.png", "21")
+        self.assertEqual(self.describe()[1], 2)
+        for options in ({"onnx": self.model}, {"onnx": self.model, "input_size": (64, 64)}):
+            self.assertEqual([self.describe(**options)[1] for _ in range(2)], [2, 0])
+        self.write("model.onnx", "others")
+        self.assertEqual(self.describe(onnx=self.model)[1], 2)
+        self.core.__version__ = "2"
+        self.assertEqual(self.describe()[1], 2)
+
+    def test_damaged_cache_is_described_again(self):
+        first, _ = self.describe()
+        (file,) = pathlib.Path(self.cache).iterdir()
+        for damaged in (file.read_bytes()[:130], b"", npy(np.ones((1, 2), np.float32)), npy(np.ones(2, np.float32))):
+            file.write_bytes(damaged)
+            again, described = self.describe()
+            self.assertEqual(described, 2)
+            self.assertEqual(data.digest(again), data.digest(first))
+
+    def test_unreadable_images_are_counted_and_only_good_parts_are_cached(self):
+        self.write("images/b/2.png")
+        self.write("images/b/3.png", "1234")
+        with self.assertRaisesRegex(InvalidArgument, "^images must .* 1 of 3 are not; the first: .*/b/2.png: empty"):
+            self.describe()
+        self.assertEqual(len(os.listdir(self.cache)), 1)
+        self.write("images/b/2.png", "123")
+        self.assertEqual(self.describe()[1], 2)
+
+    def test_cache_that_cannot_be_made_is_refused(self):
+        self.cache = self.write("file")
+        with self.assertRaisesRegex(FailedPrecondition, "^cache must be a folder"):
+            self.describe()
+
+
+if __name__ == "__main__":
+    unittest.main()
