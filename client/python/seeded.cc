@@ -20,14 +20,13 @@
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/python/extractor.h"
 #include "client/python/status_error.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "client/simulation/attacks.h"
 #include "client/simulation/queries.h"
 #include "client/simulation/trial.h"
 #include "common/embedding/default_settings.h"
-#include "common/features/feature_extractor.h"
-#include "common/features/image_folder.h"
 
 namespace privatemail::client::python {
 namespace {
@@ -186,37 +185,6 @@ std::map<std::string, double> BoundedGaussianVariances(double epsilon, double de
           {"analytic", squared(sensitivity * Check(AnalyticGaussianStddev(epsilon, delta)))}};
 }
 
-// (features, zeros where an image failed; why each failed, or "").
-py::tuple ExtractImages(const std::vector<std::string>& paths,
-                        const std::optional<std::string>& onnx, int input_width, int input_height,
-                        int threads) {
-  ImageFolder folder{.class_names = {"all"}, .images = {}, .skipped = {}};
-  std::map<std::string, Eigen::Index> row_of;
-  for (const std::string& path : paths) {
-    folder.images.push_back({.path = path, .id = path, .label = 0});
-    row_of[path] = std::ssize(folder.images) - 1;
-  }
-  const ExtractorFactory make = [&]() -> absl::StatusOr<std::unique_ptr<FeatureExtractor>> {
-    if (!onnx) return MakeBuiltInExtractor();
-    OnnxOptions options;
-    options.path = *onnx;
-    options.input_width = input_width;
-    options.input_height = input_height;
-    return MakeOnnxExtractor(options);
-  };
-  const FolderFeatures found =
-      Check(Unlocked([&] { return ExtractFolder(folder, make, threads, nullptr); }));
-  FloatMatrix features = FloatMatrix::Zero(std::ssize(paths), found.features.cols());
-  std::vector<std::string> failures(paths.size());
-  for (size_t i = 0; i < found.ids.size(); ++i) {
-    features.row(row_of.at(found.ids[i])) = found.features.row(static_cast<Eigen::Index>(i));
-  }
-  for (const SkippedImage& image : found.rejected) {
-    failures[static_cast<size_t>(row_of.at(image.id))] = image.reason;
-  }
-  return py::make_tuple(features, failures);
-}
-
 void AddTrial(py::module_& module) {
   py::class_<PyTrial, std::shared_ptr<PyTrial>>(module, "Trial")
       .def(py::init([](const Rows& anchors, Labels anchor_labels, const Rows& gallery,
@@ -297,6 +265,7 @@ PYBIND11_MODULE(_native, module) {
   module.doc() = "The C++ core of privatemail.evaluation, with seeded noise. Its names may change.";
   module.attr("__version__") = PRIVATEMAIL_VERSION;
   RegisterStatusError(module);
+  AddExtractor(module);
   AddTrial(module);
   AddScene(module);
   module.def("check_settings",
@@ -319,8 +288,6 @@ PYBIND11_MODULE(_native, module) {
   });
   module.def("bounded_gaussian_variances", &BoundedGaussianVariances);
   module.def("cell_ceiling", &CellCeiling);
-  module.def("extract_images", &ExtractImages, py::arg("paths"), py::arg("onnx"),
-             py::arg("input_width"), py::arg("input_height"), py::arg("threads"));
 }
 
 }  // namespace privatemail::client::python

@@ -304,6 +304,52 @@ class Memory(unittest.TestCase):
         self.assertLess(resident() - before, 2 << 20)
 
 
+class Images(unittest.TestCase):
+
+    def write(self, name, colour):
+        """A noisy picture of 32 x 32 pixels around a colour."""
+        noise = np.random.default_rng(len(self.paths)).integers(0, 60, (32, 32, 3))
+        self.paths.append(os.path.join(self.folder, name))
+        with open(self.paths[-1], "wb") as file:
+            file.write(b"P6 32 32 255\n" + (np.array(colour) + noise).astype(np.uint8).tobytes())
+
+    def setUp(self):
+        self.folder, self.paths = self.enterContext(tempfile.TemporaryDirectory()), []
+
+    def test_described_images_are_found(self):
+        colours = np.array([[180, 0, 0], [0, 180, 0], [0, 0, 180]])
+        labels = np.arange(30) % 3
+        for row, label in enumerate(labels):
+            self.write(f"{row}.ppm", colours[label])
+        describe = pm.Extractor()
+        self.assertEqual((describe.identity, describe.dim), ("builtin:hog-colour/1", 548))
+        rows = describe(self.paths)
+        self.assertEqual(rows.shape, (30, 548))
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
+        np.testing.assert_array_equal(describe(self.paths[::-1]), rows[::-1])
+        pictures = service.server.create_collection("pictures", rows[:15], labels[:15], extractor=describe.identity)
+        self.addCleanup(pictures.delete)
+        pictures.ingest(rows[15:29], labels=labels[15:29])
+        pictures.build()
+        pictures.budget.grant(epsilon=1, delta=1e-5)
+        hits = pictures.search(describe(self.paths[29:])[0], k=3, label=int(labels[29]), epsilon=.5, delta=1e-6)
+        self.assertEqual(hits.labels.tolist(), [labels[29]] * 3)
+
+    def test_unreadable_images_are_named(self):
+        self.write("good.ppm", [0, 0, 0])
+        bad = os.path.join(self.folder, "bad.ppm")
+        with open(bad, "wb") as file:
+            file.write(b"no picture")
+        for images in ([self.paths[0], bad], [bad], [os.path.join(self.folder, "none.png")]):
+            with self.assertRaisesRegex(pm.InvalidArgument, "^images must be readable, .*" + images[-1]):
+                pm.Extractor()(images)
+        for images, message in (([], "must not be empty"), (bad, "must be a list of paths")):
+            with self.assertRaisesRegex(pm.InvalidArgument, message):
+                pm.Extractor()(images)
+        with self.assertRaises(pm.InvalidArgument):
+            pm.Extractor(bad)
+
+
 class SeededNoise(unittest.TestCase):
 
     def test_is_never_in_one_process_with_a_client(self):

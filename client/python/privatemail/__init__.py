@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, List
 if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
     from privatemail._core import __version__
+    from privatemail._images import Extractor
     from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "_client": ["Budget", "Client", "Collection", "connect"],
     "_core": ["__version__"],
+    "_images": ["Extractor"],
     "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Plan", "Spending"],
     "_server": ["Server"],
     "errors": [
@@ -44,7 +46,7 @@ _MODULES = {
 
 __all__ = [
     "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
-    "DeadlineExceeded", "Estimate", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal",
+    "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal",
     "InvalidArgument",
     "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
     "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"

@@ -8,6 +8,12 @@ __version__: str
 _Rows = npt.NDArray[np.float32]
 _Answers = Tuple[List[Optional[Dict[str, Any]]], Optional[Tuple[str, str]], List[str]]
 
+class Extractor:
+    identity: str
+    dim: int
+    def __init__(self, model: str, input_width: int, input_height: int) -> None: ...
+    def extract(self, paths: List[str], threads: int) -> Tuple[_Rows, List[str]]: ...
+
 class Session:
     state_folder: str
     def __init__(self, *, server: str, ca_file: str, trust: str, certificate: str, certificate_key: str,

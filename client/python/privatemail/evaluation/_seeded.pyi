@@ -31,9 +31,13 @@ def bounded_gaussian_variances(epsilon: float, delta: float) -> Dict[str, float]
     and 2."""
 def cell_ceiling(epsilon: float, share: float) -> float:
     """The most fidelity of any epsilon-DP request that returns this share of the gallery."""
-def extract_images(paths: List[str], onnx: Optional[str], input_width: int, input_height: int,
-                   threads: int) -> Tuple[NDArray[np.float32], List[str]]:
-    """Features of length 1 (built-in descriptor if onnx is None), zeros where an image failed; "" or why it failed."""
+class Extractor:
+    identity: str
+    dim: int
+    def __init__(self, model: str, input_width: int, input_height: int) -> None:
+        """model: an ONNX file; "": the built-in descriptor. Both sizes 0: what the model states."""
+    def extract(self, paths: List[str], threads: int) -> Tuple[NDArray[np.float32], List[str]]:
+        """Features, zeros where an image failed; "" or why each failed."""
 
 class Trial:
     """One split of the data. Immutable and thread-safe; caches graphs and scenes."""

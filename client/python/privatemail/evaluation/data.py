@@ -304,12 +304,12 @@ def _cached(file: str, count: int) -> Optional[Array]:
 
 def describe(images: ImageList, cache: str, onnx: Optional[str], input_size: Tuple[int, int],
              progress: Optional[Callable[[float], None]] = None) -> Rows:
-    """Describes images on all cores, and caches their features in the folder `cache` by the bytes of images and model.
+    """Describes images on all cores, and caches their features in the folder `cache` by images and extractor.
 
     onnx: the path of a model for images of input_size, (width, height); None: the built-in descriptor. progress: called
     with the number of images done so far. InvalidArgument: an image that cannot be described.
     """
-    extractor = _seeded.__version__ + (f"-{_digest_of_files([onnx])}-{input_size}" if onnx is not None else "")
+    extractor = _seeded.Extractor(onnx or "", *(input_size if onnx else (0, 0)))
     try:
         os.makedirs(cache, exist_ok=True)
     except OSError as error:
@@ -318,11 +318,11 @@ def describe(images: ImageList, cache: str, onnx: Optional[str], input_size: Tup
     failed: List[str] = []
     for first in range(0, len(images.paths), _PART):
         paths = images.paths[first:first + _PART]
-        key = hashlib.sha256(f"{extractor}-{_digest_of_files(paths)}".encode()).hexdigest()
+        key = hashlib.sha256(f"{extractor.identity}-{_digest_of_files(paths)}".encode()).hexdigest()
         file = os.path.join(cache, f"{key[:32]}.npy")
         features = _cached(file, len(paths))
         if features is None:
-            features, reasons = _seeded.extract_images(paths, onnx, *input_size, min(os.cpu_count() or 1, 256))
+            features, reasons = extractor.extract(paths, min(os.cpu_count() or 1, 256))
             failed.extend(filter(None, reasons))
             if not any(reasons):
                 np.save(file, features)

@@ -1,0 +1,84 @@
+#include "client/python/extractor.h"
+
+#include <pybind11/eigen.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/python/status_error.h"
+#include "common/features/feature_extractor.h"
+#include "common/features/image_folder.h"
+
+namespace privatemail::client::python {
+namespace {
+
+namespace py = pybind11;
+
+// Thread-safe: every call makes extractors of its own, one a thread.
+class Extractor {
+ public:
+  // model: an ONNX file; empty: the built-in descriptor. Errors of MakeOnnxExtractor.
+  Extractor(std::string model, int input_width, int input_height) : built_in_(model.empty()) {
+    options_.path = std::move(model);
+    options_.input_width = input_width;
+    options_.input_height = input_height;
+    const std::unique_ptr<FeatureExtractor> one = Check(Unlocked([&] { return Make(); }));
+    identity_ = one->identity();
+    dim_ = one->dim();
+  }
+
+  const std::string& identity() const { return identity_; }
+  int dim() const { return dim_; }
+
+  // (features, a row of zeros where an image failed; why each failed, or "").
+  py::tuple Extract(const std::vector<std::string>& paths, int threads) const {
+    ImageFolder folder{.class_names = {"all"}, .images = {}, .skipped = {}};
+    for (size_t i = 0; i < paths.size(); ++i) {
+      folder.images.push_back({.path = paths[i], .id = std::to_string(i), .label = 0});
+    }
+    absl::StatusOr<FolderFeatures> found = Unlocked([&] {
+      return ExtractFolder(
+          folder, [&] { return Make(); }, threads, nullptr);
+    });
+    FloatMatrix features = FloatMatrix::Zero(std::ssize(paths), dim_);
+    std::vector<std::string> failures(paths.size());
+    // Every image was rejected: the message has the first reason.
+    if (absl::IsInvalidArgument(found.status())) {
+      failures.assign(paths.size(), std::string(found.status().message()));
+      return py::make_tuple(features, failures);
+    }
+    Check(found.status());
+    for (size_t i = 0; i < found->ids.size(); ++i) {
+      features.row(std::stoll(found->ids[i])) = found->features.row(static_cast<Eigen::Index>(i));
+    }
+    for (const SkippedImage& image : found->rejected) {
+      failures[std::stoull(image.id)] = image.reason;
+    }
+    return py::make_tuple(features, failures);
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<FeatureExtractor>> Make() const {
+    return built_in_ ? MakeBuiltInExtractor() : MakeOnnxExtractor(options_);
+  }
+
+  const bool built_in_;
+  OnnxOptions options_;
+  std::string identity_;
+  int dim_ = 0;
+};
+
+}  // namespace
+
+void AddExtractor(py::module_& module) {
+  py::class_<Extractor>(module, "Extractor", py::module_local())
+      .def(py::init<std::string, int, int>(), py::arg("model"), py::arg("input_width"),
+           py::arg("input_height"))
+      .def_property_readonly("identity", &Extractor::identity)
+      .def_property_readonly("dim", &Extractor::dim)
+      .def("extract", &Extractor::Extract, py::arg("paths"), py::arg("threads"));
+}
+
+}  // namespace privatemail::client::python
