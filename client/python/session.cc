@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include "client/python/extractor.h"
 #include "client/python/status_error.h"
 #include "privatemail/state_folder.h"
 
@@ -43,6 +44,8 @@ std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection,
   return queries;
 }
 
+namespace {
+
 void AddSession(py::module_& module) {
   py::class_<Session, std::shared_ptr<Session>> session(module, "Session");
   session.def(
@@ -69,6 +72,16 @@ void AddSession(py::module_& module) {
                                 [](const Session& self) { return self.settings().state_folder; });
   AddCollections(session);
   AddQueries(session);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "The C++ core of privatemail. Its names may change; use the package's.";
+  module.attr("__version__") = PRIVATEMAIL_VERSION;
+  RegisterStatusError(module);
+  AddExtractor(module);
+  AddSession(module);
 }
 
 }  // namespace privatemail::client::python

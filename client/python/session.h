@@ -42,7 +42,6 @@ class Session {
   std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
 };
 
-void AddSession(pybind11::module_& module);
 void AddCollections(pybind11::class_<Session, std::shared_ptr<Session>>& session);
 void AddQueries(pybind11::class_<Session, std::shared_ptr<Session>>& session);
 
