@@ -589,7 +589,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual([row[0] for row in found.rows], [
             "cells, 10 % returned", "joint, gaussian", "anchored, gaussian", "cells, 1 % returned",
             "k of every class, nothing private sent"])
-        self.assertRegex(found.sentence, r"^At epsilon 1 cells, 10 % returned finds 0.805 \(0.741 to 0.869\) of the")
+        self.assertRegex(found.sentence, r'^At epsilon 1 "cells, 10 % returned" finds 0.805 \(0.741 to 0.869\) of the')
         self.assertEqual(found.commands, [
             "privatemail collection create NAME --anchors anchors.npy --anchor-labels labels.npy --cells 7 --cell-code "
             "float16", "privatemail query NAME --vectors queries.npy --scheme cells --items 30 --epsilon 1 -k 4"])
@@ -609,7 +609,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual([row[0] for row in found.rows[:2]],
                          ["k of every class, nothing private sent", "joint, gaussian"])
         self.assertRegex(found.sentence, "^At epsilon 1 no scheme is shown to find more")
-        self.assertIn("joint, gaussian finds 0.305", found.sentence)
+        self.assertIn('"joint, gaussian" finds 0.305', found.sentence)
         self.assertEqual(found.commands, [])
         # More than as many bytes, but less than the k items of every class.
         found = self.decide({"as many bytes as k": .4, "as many bytes as": .1, "k of every class": .4, "cells, 1 %": .3,
