@@ -144,8 +144,8 @@ def _sentence(ranked: List[_Measured], stage: Stage) -> str:
     if best is trivial:
         most = ranked[1]
         return (f"{at} no scheme is shown to find more of the true nearest {k} than downloads with nothing private "
-                f"sent: \"{most.scheme.name}\" finds {with_band(most.fidelity)}, as many bytes {with_band(most.without)}. "
-                f"{beside}")
+                f"sent: \"{most.scheme.name}\" finds {with_band(most.fidelity)}, as many bytes "
+                f"{with_band(most.without)}. {beside}")
     known = ", if the client knows it" if best.scheme.needs_label else ""
     return (f"{at} \"{best.scheme.name}\" finds {with_band(best.fidelity)} of the true nearest {k}, and the class in "
             f"{percent(best.recall.mean)} of queries{known}, for {best.scheme.bytes_down(stage.split(1)):,} bytes "
