@@ -74,24 +74,35 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
 // The evaluation is a process of its own: its noise is seeded, and such noise must not be in a
 // process with a network channel. Returns only on failure.
 absl::Status ExecEvaluation(const std::vector<std::string>& arguments) {
-  // The package of a build folder lies beside this program; an installed one is found by Python.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path built = self.parent_path() / "python";
-  if (std::filesystem::exists(built / "privatemail", error)) {
-    const char* const before = std::getenv("PYTHONPATH");
-    const std::string path =
-        before == nullptr ? built.string() : absl::StrCat(built.string(), ":", before);
-    ::setenv("PYTHONPATH", path.c_str(), /*overwrite=*/1);
+  const std::filesystem::path installed =
+      self.parent_path().parent_path() / "lib/python3/dist-packages";
+  const auto has_package = [&](const std::filesystem::path& folder) {
+    return std::filesystem::exists(folder / "privatemail/evaluation", error);
+  };
+  if (!has_package(built) && !has_package(installed)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Python package with the evaluation is neither in ", built.string(),
+                     " nor in ", installed.string(), ": the presets release and dev build it"));
   }
-  std::vector<std::string> words = {PRIVATEMAIL_PYTHON, "-m", "privatemail.evaluation"};
+  std::string path = (has_package(built) ? built : installed).string();
+  if (const char* const before = std::getenv("PYTHONPATH"); before != nullptr) {
+    absl::StrAppend(&path, ":", before);
+  }
+  ::setenv("PYTHONPATH", path.c_str(), /*overwrite=*/1);
+  // -P: no module is taken from the current folder.
+  std::vector<std::string> words = {PRIVATEMAIL_PYTHON_PROGRAM, "-P", "-m",
+                                    "privatemail.evaluation"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
   ::execv(raw[0], raw.data());
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cannot start " PRIVATEMAIL_PYTHON ", which runs the evaluation: ", std::strerror(errno)));
+  return absl::FailedPreconditionError(absl::StrCat("cannot start " PRIVATEMAIL_PYTHON_PROGRAM
+                                                    ", which runs the evaluation: ",
+                                                    std::strerror(errno)));
 }
 
 // Passes all further arguments on, --help included.

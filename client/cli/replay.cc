@@ -232,8 +232,8 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
   PM_ASSIGN_OR_RETURN(const CellQueryResult result,
                       ReadCellAnswer(parameters, request, target, response));
-  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
   WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response, Warn), Warn);
+  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
   const bool guessed = options.label.empty();
   nlohmann::json answer = {
       {"collection", request.collection()},

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,7 @@ using Rows = Eigen::Ref<const Matrix>;
 using Labels = std::vector<int32_t>;
 using RowNumbers = Eigen::Matrix<int64_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// -1 where a row has less.
+// A row that is shorter ends with -1.
 RowNumbers ToArray(const std::vector<std::vector<int64_t>>& rows, int64_t columns) {
   RowNumbers array = RowNumbers::Constant(std::ssize(rows), columns, -1);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -76,14 +77,19 @@ EmbeddingSettings SettingsOf(const py::handle& settings) {
 class PyTrial {
  public:
   PyTrial(Split split, int64_t k, uint64_t seed)
-      : trial_(Check(Trial::Create(std::move(split), k, seed))), cells_(*trial_) {}
+      : trial_(Check(Trial::Create(std::move(split), k, seed))) {}
 
   const std::shared_ptr<const Trial>& trial() const { return trial_; }
-  const CellTrial& cells() const { return cells_; }
+  // Created at first use: it searches the neighbours of every item.
+  const CellTrial& cells() const {
+    std::call_once(cells_once_, [&] { cells_.emplace(*trial_); });
+    return *cells_;
+  }
 
  private:
   const std::shared_ptr<const Trial> trial_;
-  const CellTrial cells_;
+  mutable std::once_flag cells_once_;
+  mutable std::optional<CellTrial> cells_;
 };
 
 // Holds its trial, which caches it.

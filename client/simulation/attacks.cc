@@ -21,25 +21,6 @@ namespace {
 
 using Right = absl::StatusOr<std::vector<double>>;
 
-enum class DecoyClass { kSame, kOther };
-
-// A row of the gallery of the target's class, or of any other, drawn uniformly.
-absl::StatusOr<int64_t> DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of,
-                                  uint64_t seed) {
-  std::vector<int64_t> rows;
-  for (size_t i = 0; i < gallery.labels.size(); ++i) {
-    if ((gallery.labels[i] == label) == (of == DecoyClass::kSame)) {
-      rows.push_back(static_cast<int64_t>(i));
-    }
-  }
-  if (rows.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the gallery has no item to confuse a target of class ", label, " with"));
-  }
-  std::mt19937_64 bits(seed);
-  return rows[bits() % rows.size()];
-}
-
 Right AttackByLikelihood(const Scene& scene, const AttackedReleases& releases, DecoyClass decoys) {
   const Split& split = scene.trial->split();
   std::vector<double> right;
@@ -304,6 +285,22 @@ constexpr Attacker kAttackers[] = {
 };
 
 }  // namespace
+
+absl::StatusOr<int64_t> DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of,
+                                  uint64_t seed) {
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < gallery.labels.size(); ++i) {
+    if ((gallery.labels[i] == label) == (of == DecoyClass::kSame)) {
+      rows.push_back(static_cast<int64_t>(i));
+    }
+  }
+  if (rows.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the gallery has no item to confuse a target of class ", label, " with"));
+  }
+  std::mt19937_64 bits(seed);
+  return rows[bits() % rows.size()];
+}
 
 RowPrediction::RowPrediction(const JointSetting& joint)
     : joint_(joint),

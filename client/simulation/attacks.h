@@ -43,6 +43,13 @@ struct AttackedReleases {
 absl::StatusOr<std::vector<double>> Attack(absl::string_view name, const Scene& scene,
                                            const AttackedReleases& releases);
 
+enum class DecoyClass { kSame, kOther };
+
+// A row of the gallery of the target's class, or of any other, drawn uniformly by `seed`.
+// FAILED_PRECONDITION: there is none.
+absl::StatusOr<int64_t> DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of,
+                                  uint64_t seed);
+
 // Of one collection whose dummies are drawn among the anchors, which must outlive it. Start before
 // RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
 class RowPrediction {

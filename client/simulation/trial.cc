@@ -101,9 +101,8 @@ absl::StatusOr<std::shared_ptr<const AffinityOperator>> Trial::ServerGraph(
   using Result = absl::StatusOr<std::shared_ptr<const AffinityOperator>>;
   const double denominator = parameters.settings.KernelDenominator();
   const Anchors anchors = AnchorsOf(split_);
-  PM_ASSIGN_OR_RETURN(
-      const UnitPoints points,
-      UnitPoints::Create(split_.gallery.features.cast<float>(), anchors.features));
+  PM_ASSIGN_OR_RETURN(const UnitPoints points,
+                      UnitPoints::Create(split_.gallery.features.cast<float>(), anchors.features));
   const auto unit_rows = [&]() -> absl::StatusOr<Matrix> {
     Matrix rows(points.rows(), points.cols());
     PM_RETURN_IF_ERROR(points.Read(0, &rows));

@@ -30,6 +30,7 @@
 namespace privatemail::client::simulation {
 
 // A thread-safe LRU cache: concurrent misses for one key compute once, and errors are cached, too.
+// Misses for different keys compute at once, which SingleFlightLruCache does in turns.
 template <typename Key, typename T>
 class MemoCache {
  public:

@@ -62,7 +62,7 @@ class Acceptor {
   const Listeners listeners_;
   Connections* const connections_;
   const std::function<void()> on_refused_;
-  std::chrono::steady_clock::time_point looked_at_;  // when connections were
+  std::chrono::steady_clock::time_point looked_at_;  // the last EndExcessive
   std::chrono::steady_clock::time_point next_warning_;
   int stop_ = -1;  // eventfd that stops the thread
   std::thread thread_;

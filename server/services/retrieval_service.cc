@@ -202,6 +202,7 @@ WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* req
 }
 
 bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
+  // About a millisecond: gRPC serves all connections on few threads.
   constexpr int64_t kMaxCheapMatches = 1000;
   constexpr int64_t kMaxCheapValues = 10'000;
   if (request.has_filter() || request.post_processing_steps() != 0) return false;

@@ -71,6 +71,16 @@ TEST(Evaluation, RunsItsOwnProgram) {
   EXPECT_THAT(no_vectors.err, HasSubstr("/nowhere.npy"));
 }
 
+TEST(Evaluation, MissingPackageIsNamed) {
+  const TemporaryFolder folder;
+  const std::string alone = folder.path() + "/privatemail";
+  std::filesystem::copy_file(PRIVATEMAIL, alone);
+  const Outcome outcome = Program({alone, "evaluate", "--help"}).Wait();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr(folder.path() + "/python"), HasSubstr("release and dev")));
+}
+
 // The number options of a command, by its own help.
 std::vector<std::string> NumberOptions(const std::string& help) {
   std::vector<std::string> options;

@@ -68,7 +68,8 @@ class ClassRanker {
   Matrix basis_;      // d x r
   Vector precision_;  // r: diagonal of S^-1
   Matrix means_;      // slots x r
-  // Nearest anchors by a wide kernel, unless a class has two anchors: nothing can be left out.
+  // By default nearest anchors by a wide kernel: without two anchors in a class none can be left
+  // out to choose.
   double shrinkage_ = 1;
   double kernel_sharpness_ = 20;  // b
   double kernel_weight_ = 1;

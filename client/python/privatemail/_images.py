@@ -1,15 +1,14 @@
 """Features of images, so that they can be ingested and searched."""
 
 import os
-from typing import Sequence, Tuple, Union
+from typing import Sequence, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privatemail import _core
+from privatemail._client import Path
 from privatemail.errors import InvalidArgument
-
-Path = Union[str, "os.PathLike[str]"]
 
 
 class Extractor:

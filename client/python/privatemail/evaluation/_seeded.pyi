@@ -31,6 +31,7 @@ def bounded_gaussian_variances(epsilon: float, delta: float) -> Dict[str, float]
     and 2."""
 def cell_ceiling(epsilon: float, share: float) -> float:
     """The most fidelity of any epsilon-DP request that returns this share of the gallery."""
+
 class Extractor:
     identity: str
     dim: int
