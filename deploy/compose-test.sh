@@ -56,7 +56,7 @@ override_compose_file() {
   # Builds in the host's network, because the engine may have no network or no name service of its own.
   {
     echo "services:"
-    printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild demo
+    printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild proxy demo
   } >"$work/test.yml"
 }
 

@@ -27,6 +27,7 @@ case "$*" in
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
       python3-matplotlib python3-jinja2 python3-tqdm
+      nginx-light
       mypy
       libopenmpi-dev openmpi-bin
     )
@@ -62,5 +63,10 @@ echo "setup: installing ${#missing[@]} of ${#packages[@]} packages"
 if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
   "${as_root[@]}" mkdir -p /etc/postgresql-common
   echo "create_main_cluster = false" | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
+# Nor would port 80 be free.
+if [[ " ${missing[*]} " == *" nginx-light "* ]] && [ ! -e /etc/systemd/system/nginx.service ]; then
+  "${as_root[@]}" mkdir -p /etc/systemd/system
+  "${as_root[@]}" ln -s /dev/null /etc/systemd/system/nginx.service
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -55,7 +55,10 @@ if [ -z "$full" ]; then
   exec ctest --preset dev -LE '^browser$'
 fi
 begin "hostile load, 31 min"
-/usr/bin/python3 tests/e2e/one_key.py build/dev/server/privatemaild build/dev/client/privatemail proto 1800 mixed
+for proxy in "" "--proxy=deploy/nginx"; do
+  /usr/bin/python3 tests/e2e/one_key.py ${proxy:+"$proxy"} build/dev/server/privatemaild build/dev/client/privatemail \
+    proto 900 mixed
+done
 cmake --build --preset dev --target benchmarks
 begin "tests with a browser, about 10 min"
 exec ctest --preset dev

@@ -46,11 +46,26 @@ double LowerBoundOnEpsilon(const Rates& rates, const Guarantee& claim) {
 
 }  // namespace
 
+absl::Status ReadAhead::Fill(absl::Span<uint8_t> bytes) {
+  while (!bytes.empty()) {
+    if (used_ == block_.size()) {
+      PM_RETURN_IF_ERROR(source_->Fill(absl::MakeSpan(block_)));
+      used_ = 0;
+    }
+    const size_t count = std::min(bytes.size(), block_.size() - used_);
+    std::copy_n(block_.data() + used_, count, bytes.data());
+    used_ += count;
+    bytes.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
 Attack MakeEventAttack(std::string description, EventFn event, int64_t max_releases) {
   return {.description = std::move(description),
           .count_hits = [event = std::move(event)](Neighbour neighbour,
                                                    int64_t releases) -> absl::StatusOr<int64_t> {
-            SecureBits bits;
+            SecureBits secure;
+            ReadAhead bits(&secure);
             int64_t hits = 0;
             for (int64_t i = 0; i < releases; ++i) {
               PM_ASSIGN_OR_RETURN(const bool hit, event(neighbour, bits));

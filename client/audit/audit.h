@@ -28,6 +28,21 @@ struct Attack {
   int64_t max_releases = kUnlimitedReleases;  // for slow releases
 };
 
+// The bytes of a source, which is asked for many at once: a call of OpenSSL's generator takes longer
+// than a release of one value. A forked child would share them, so only attacks without forks may.
+class ReadAhead final : public BitSource {
+ public:
+  // The source must outlive it.
+  explicit ReadAhead(BitSource* source) : source_(source), block_(1 << 16), used_(block_.size()) {}
+
+  absl::Status Fill(absl::Span<uint8_t> bytes) override;
+
+ private:
+  BitSource* source_;
+  std::vector<uint8_t> block_;
+  size_t used_;
+};
+
 // Whether a fresh release of the neighbour shows the event. Thread-safe.
 using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
 

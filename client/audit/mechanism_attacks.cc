@@ -39,10 +39,11 @@ Attack MakeValueAttack(std::string description, const std::shared_ptr<const Mech
   return {.description = std::move(description),
           .count_hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
             const double value = neighbour == with_distance ? kDistance : 0;
-            const std::unique_ptr<BitSource> bits = make_bits();
+            const std::unique_ptr<BitSource> made = make_bits();
+            ReadAhead bits(made.get());
             int64_t hits = 0;
             for (int64_t i = 0; i < releases; ++i) {
-              PM_ASSIGN_OR_RETURN(const Real released, release(*mechanism, value, *bits));
+              PM_ASSIGN_OR_RETURN(const Real released, release(*mechanism, value, bits));
               hits += event(released) ? 1 : 0;
             }
             return hits;

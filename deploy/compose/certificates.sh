@@ -10,6 +10,7 @@ make_all() { # DIR
   make-certificates.sh authority "$1/service"
   make-certificates.sh server "$1/service" privatemaild privatemaild localhost 127.0.0.1
   make-certificates.sh client "$1/service" probe
+  make-certificates.sh client "$1/service" proxy
   make-certificates.sh client "$1/service" demo
   make-certificates.sh authority "$1/database"
   make-certificates.sh server "$1/database" postgres postgres
@@ -46,6 +47,12 @@ connection_to_database >conninfo
 give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key,probe.crt,probe.key} \
   database-ca.crt database/privatemail.{crt,key} conninfo
 give postgres 10002 database/{ca.crt,postgres.crt,postgres.key}
+# Volumes of earlier versions have none.
+[ -e service/proxy.crt ] || make-certificates.sh client service proxy
+cp service/privatemaild.crt server.crt
+cp service/privatemaild.key server.key
+cp service/ca.crt daemon.crt
+give proxy 10001 server.crt server.key daemon.crt service/{ca.crt,proxy.crt,proxy.key} /etc/nginx/client-certificates.conf
 give demo 10001 service/{ca.crt,demo.crt,demo.key}
 touch /tmp/ready
 echo "certificates: every container has its own"

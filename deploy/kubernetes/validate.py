@@ -54,21 +54,23 @@ def faults_of_references(objects, configmaps):
     stateful_set = objects["StatefulSet", "privatemaild"]["spec"]
     pod = stateful_set["template"]
     labels = pod["metadata"]["labels"]
-    container = pod["spec"]["containers"][0]
-    ports = {port["name"] for port in container["ports"]}
+    containers = pod["spec"]["containers"]
+    ports = {port["name"] for container in containers for port in container["ports"]}
     volumes = {one["name"] for one in pod["spec"]["volumes"]}
     volumes |= {one["metadata"]["name"] for one in stateful_set["volumeClaimTemplates"]}
-    named = {one["configMap"]["name"] for one in pod["spec"]["volumes"] if "configMap" in one}
+    sources = [source for one in pod["spec"]["volumes"] for source in one.get("projected", {}).get("sources", [one])]
+    named = {one["configMap"]["name"] for one in sources if "configMap" in one}
     used = [port["targetPort"] for (kind, _), one in objects.items() if kind == "Service"
             for port in one["spec"]["ports"]]
     used += [port["port"] for rule in objects["NetworkPolicy", "privatemaild"]["spec"]["ingress"]
              for port in rule["ports"]]
-    used += [container[probe]["httpGet"]["port"] for probe in container if probe.endswith("Probe")]
+    used += [(container[probe].get("httpGet") or container[probe]["tcpSocket"])["port"] for container in containers
+             for probe in container if probe.endswith("Probe")]
     selectors = [one["spec"].get("selector") or one["spec"]["podSelector"]
                  for (kind, _), one in objects.items() if kind != "Namespace"]
-    found = [f"port {name} is not one of the container's" for name in used if name not in ports]
-    found += [f"volume {one['name']} is mounted, but not declared" for one in container["volumeMounts"]
-              if one["name"] not in volumes]
+    found = [f"port {name} is no container's" for name in used if name not in ports]
+    found += [f"volume {one['name']} is mounted, but not declared" for container in containers
+              for one in container["volumeMounts"] if one["name"] not in volumes]
     found += [f"ConfigMap {name} is not generated" for name in named - configmaps]
     found += [f"selector {one} selects no pod" for one in selectors
               if not (one.get("matchLabels", one)).items() <= labels.items()]

@@ -1,5 +1,6 @@
 #include "server/access/connections.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace privatemail::server {
@@ -40,7 +42,13 @@ constexpr double kPingBytesPerSecond = 256;
 
 constexpr uint8_t kEstablished = 1;  // TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes
 
-// Who may own one IPv6 address usually owns its 64-bit network.
+std::string ToText(const std::string& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  ::inet_ntop(address.size() == 16 ? AF_INET6 : AF_INET, address.data(), text, sizeof(text));
+  return text;
+}
+
+// 4 or 16 bytes; empty: not IP.
 std::string AddressOf(const sockaddr_storage& peer) {
   if (peer.ss_family == AF_INET) {
     const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(peer);
@@ -49,7 +57,12 @@ std::string AddressOf(const sockaddr_storage& peer) {
   if (peer.ss_family != AF_INET6) return "";
   const in6_addr& ipv6 = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
   const bool mapped = IN6_IS_ADDR_V4MAPPED(&ipv6);
-  return {reinterpret_cast<const char*>(&ipv6) + (mapped ? 12 : 0), mapped ? 4u : 8u};
+  return {reinterpret_cast<const char*>(&ipv6) + (mapped ? 12 : 0), mapped ? 4u : 16u};
+}
+
+// Who may own one IPv6 address usually owns its 64-bit network.
+std::string NetworkOf(const std::string& address) {
+  return address.substr(0, address.size() == 16 ? 8 : 4);
 }
 
 struct Traffic {
@@ -113,13 +126,16 @@ void Connections::CountFailure(const std::string& address, double cost, Clock::t
 
 absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer,
                                         Clock::time_point now) {
+  const std::string from = AddressOf(peer);
+  if (options_.trusted_proxies.contains(from)) return slots() - 1;
   const std::lock_guard<std::mutex> guard(mutex_);
-  const std::string address = AddressOf(peer);
+  const std::string address = NetworkOf(from);
   const auto count = of_address_.find(address);
   const bool full = count != of_address_.end() && count->second >= options_.max_per_address;
   if (full || Fails(address, now)) {
     return absl::ResourceExhaustedError(
-        "an address has too many connections that show no valid key or fail: they are closed");
+        absl::StrCat("address ", ToText(from),
+                     " has too many connections that show no valid key or fail: they are closed"));
   }
   const int duplicate = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return absl::ResourceExhaustedError("the process has no open file left");
@@ -346,6 +362,7 @@ std::optional<std::chrono::milliseconds> Connections::NextLook() const {
 }
 
 uint64_t Connections::InSlot(size_t slot) const {
+  if (slot == in_slot_.size()) return kProxied;
   const std::lock_guard<std::mutex> guard(mutex_);
   return in_slot_[slot];
 }

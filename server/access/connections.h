@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,8 @@ namespace privatemail::server {
 //
 // Before its first call with a valid key a connection is unauthenticated and takes a slot. Calls
 // arrive with the number of the slot's listener, not with their socket, so each slot has one such
-// connection at a time. Thread-safe.
+// connection at a time. Those of trusted proxies, which limit their callers, are not limited.
+// Thread-safe.
 class Connections {
  public:
   using Clock = std::chrono::steady_clock;
@@ -55,7 +58,10 @@ class Connections {
     double seconds = 10;           // to the first call with a valid key
     int64_t max_bytes = 1 << 20;   // received: a first message with a wrong key, and its refusal
     int64_t max_calls = 100;
+    std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
   };
+  // The number of all connections of trusted proxies.
+  static constexpr uint64_t kProxied = std::numeric_limits<uint64_t>::max();
   // An address is refused while its failures are kFailureBurst or more; at most twice as many are
   // counted. A connection that is ended counts 1, an authenticated one 50; an unauthenticated one
   // that its caller ends counts .05, as health checks and wrong keys do, and its share of
@@ -75,6 +81,9 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
+  // Slots that Add returns are below it. The last one is that of all connections of proxies.
+  size_t slots() const { return in_slot_.size() + 1; }
+
   // The slot of a new connection. Duplicates `socket`, which stays the caller's.
   // - If all slots are taken, the oldest connection of the address with the most ends.
   // - RESOURCE_EXHAUSTED: the address has too many unauthenticated connections, or too many of its
@@ -90,10 +99,10 @@ class Connections {
   // Time until EndExcessive is due; nullopt: there are no connections.
   std::optional<std::chrono::milliseconds> NextLook() const;
 
-  // The number of the slot's connection; 0: it has none.
+  // The number of the slot's connection; 0: it has none; kProxied.
   uint64_t InSlot(size_t slot) const;
 
-  // The following do nothing for a connection that has ended.
+  // The following do nothing for a connection that has ended, and for kProxied.
 
   // Whether the connection is open and unauthenticated.
   bool IsUnauthenticated(uint64_t connection) const;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -42,10 +44,11 @@ absl::Status CheckTls(const DaemonOptions& options) {
         absl::StrCat("--tls-cert and --tls-key must be given together, but only ",
                      options.tls_key.empty() ? "--tls-cert" : "--tls-key", " is"));
   }
-  if (options.insecure && (!options.tls_certificate.empty() || !options.client_ca.empty())) {
+  if (options.insecure && !(options.tls_certificate.empty() && options.client_ca.empty() &&
+                            options.trusted_proxies.empty())) {
     return absl::InvalidArgumentError(
-        "--insecure turns TLS off, so --tls-cert, --tls-key and --client-ca must not be given "
-        "beside it");
+        "--insecure turns TLS and limits of connections off, so --tls-cert, --tls-key, --client-ca "
+        "and --trusted-proxies must not be given beside it");
   }
   return absl::OkStatus();
 }
@@ -85,6 +88,24 @@ absl::Status Problems::status() const {
   return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
 }
 
+absl::StatusOr<std::set<std::string>> ParseTrustedProxies(absl::string_view text) {
+  std::set<std::string> proxies;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::string proxy(absl::StripAsciiWhitespace(part));
+    in_addr v4;
+    in6_addr v6;
+    if (inet_pton(AF_INET, proxy.c_str(), &v4) == 1) {
+      proxies.emplace(reinterpret_cast<const char*>(&v4), sizeof(v4));
+    } else if (inet_pton(AF_INET6, proxy.c_str(), &v6) == 1) {
+      proxies.emplace(reinterpret_cast<const char*>(&v6), sizeof(v6));
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--trusted-proxies must be IP addresses, separated by commas, but has '", proxy, "'"));
+    }
+  }
+  return proxies;
+}
+
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   ListenAddress address;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
@@ -112,6 +133,7 @@ Problems CheckOptions(const DaemonOptions& options) {
   const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
   problems.Add(address.status());
   problems.Add(CheckTls(options));
+  problems.Add(ParseTrustedProxies(options.trusted_proxies).status());
   problems.Add(CheckPlacesPerKey(options.limits));
   if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
   return problems;

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_CONFIG_OPTIONS_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ struct DaemonOptions {
   std::string tls_certificate;             // PEM; both empty: a self-signed certificate in
   std::string tls_key;                     // data_directory/tls
   std::string client_ca;                   // PEM; not empty: clients need a certificate it signed
+  std::string trusted_proxies;             // IP addresses, separated by commas
   bool insecure = false;                   // neither TLS nor keys; loopback only
   bool reflection = false;                 // lets anyone list services and messages
   std::string log_level = "info";
@@ -71,6 +73,9 @@ struct ListenAddress : HostPort {
   bool loopback = false;
 };
 
+// Of trusted_proxies: 4 or 16 bytes each. INVALID_ARGUMENT: not IP addresses.
+absl::StatusOr<std::set<std::string>> ParseTrustedProxies(absl::string_view text);
+
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
@@ -84,7 +89,7 @@ absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
 //   - no data directory
 //   - store "postgres" without postgres_file, or the reverse
 //   - a certificate without its key, or the reverse
-//   - TLS settings together with insecure, or insecure on a non-loopback address
+//   - TLS settings or proxies together with insecure, or insecure on a non-loopback address
 //   - a malformed address
 Problems CheckOptions(const DaemonOptions& options);
 

@@ -25,8 +25,10 @@ std::string Description(const Setting& setting) {
 
 absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* options) {
   if (path.empty()) return Problems();
-  PM_ASSIGN_OR_RETURN(const std::string text, ReadFile("--config", path));
-  return ParseConfig(text, path, options);
+  const absl::StatusOr<std::string> text = ReadFile("--config", path);
+  // Starting again would not help.
+  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  return ParseConfig(*text, path, options);
 }
 
 void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {

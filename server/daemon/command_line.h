@@ -23,7 +23,7 @@ struct CommandLine {
   struct ReadResult {
     DaemonOptions options;     // defaults, overridden by the file, overridden by flags
     Problems problems;         // INVALID_ARGUMENT naming flag or file, line and key
-    bool file_is_read = true;  // false: cannot be read (FAILED_PRECONDITION), or not TOML
+    bool file_is_read = true;  // false: cannot be read, or not TOML
   };
   // Skips wrong settings and does not run CheckOptions.
   ReadResult Read() const;

@@ -144,8 +144,10 @@ absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddre
   return ListeningSockets::Open(http).status();
 }
 
-Connections::Options ToConnectionOptions(const Limits& limits, const KeyRing* keys) {
+Connections::Options ToConnectionOptions(const DaemonOptions& daemon, const KeyRing* keys) {
+  const Limits& limits = daemon.limits;
   Connections::Options options;
+  options.trusted_proxies = ParseTrustedProxies(daemon.trusted_proxies).value();  // is validated
   options.is_valid = [keys](const std::string& id) {
     return keys->CheckValid(id, absl::Now()).ok();
   };
@@ -195,8 +197,8 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
       connections_(parts_.tls == nullptr ? nullptr
-                                         : std::make_unique<Connections>(ToConnectionOptions(
-                                               options.limits, parts_.keys.get()))),
+                                         : std::make_unique<Connections>(
+                                               ToConnectionOptions(options, parts_.keys.get()))),
       dispatcher_(
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
@@ -304,8 +306,7 @@ Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
         kFromSocket, grpc::InsecureServerCredentials()));
     return listeners;
   }
-  const Connections::Options limits = ToConnectionOptions(options_.limits, parts_.keys.get());
-  for (size_t slot = 0; slot < limits.slots + Connections::kRestingSlots; ++slot) {
+  for (size_t slot = 0; slot < connections_->slots(); ++slot) {
     const auto credentials = parts_.tls->Credentials();
     credentials->SetAuthMetadataProcessor(
         std::make_shared<ConnectionProcessor>(slot, connections_.get(), &dispatcher_));

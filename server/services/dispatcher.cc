@@ -2,6 +2,7 @@
 
 #include <grpc/grpc_security_constants.h>
 
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <new>
@@ -29,6 +30,7 @@ constexpr size_t kMaxLoggedNameBytes = 64;
 constexpr size_t kMaxLoggedMessageBytes = 300;
 
 constexpr absl::string_view kScheme = "Bearer ";
+constexpr char kRealAddress[] = "x-real-ip";  // set by trusted proxies
 
 constexpr absl::Duration kShortestHonestWait = absl::Milliseconds(100);
 
@@ -46,6 +48,14 @@ bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 std::string CertificateOf(const RpcContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
+}
+
+// Of the caller; through a proxy, without the port.
+std::string AddressOf(const Call::Dependencies& call) {
+  if (call.connection != Connections::kProxied) return call.context->peer();
+  const auto [first, last] = call.context->client_metadata().equal_range(kRealAddress);
+  if (first == last) return call.context->peer();
+  return std::string(first->second.data(), std::min(first->second.size(), kMaxLoggedNameBytes));
 }
 
 // Rounded up: a retry a moment too early would be refused again.
@@ -217,7 +227,7 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   if (call.key_ != nullptr) entry.key_id = call.key_->id;
   if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
   entry.certificate = CertificateOf(*call.dependencies_.context);
-  entry.peer = call.dependencies_.context->peer();
+  entry.peer = AddressOf(call.dependencies_);
   entry.rows = call.rows_;
   entry.request_bytes = call.request_bytes_;
   entry.code = absl::StatusCodeToString(status.code());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "client/audit/audit.h"
 #include "tests/testing/matchers.h"
@@ -36,6 +37,33 @@ Attack AttackWithHits(std::string description, int64_t one, int64_t other) {
 Result ResultOf(std::vector<Attack> attacks) {
   const Subject subject{.mechanism = "test", .claim = kClaim, .attacks = std::move(attacks)};
   return *RunAudit(subject, {.releases = kReleases, .confidence = .95});
+}
+
+// Counts up to a limit, and then fails.
+class CountingBits final : public BitSource {
+ public:
+  absl::Status Fill(absl::Span<uint8_t> bytes) override {
+    if (next_ + bytes.size() > 150'000) return absl::UnavailableError("no more");
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(next_++ % 251);
+    return absl::OkStatus();
+  }
+
+ private:
+  size_t next_ = 0;
+};
+
+TEST(ReadAhead, HandsOutEachByteOnce) {
+  CountingBits source;
+  ReadAhead bits(&source);
+  size_t next = 0;
+  for (const size_t size : {1, 2048, 0, 70'000, 50'000}) {
+    std::vector<uint8_t> bytes(size);
+    ASSERT_THAT(bits.Fill(absl::MakeSpan(bytes)), IsOk());
+    for (const uint8_t byte : bytes) ASSERT_EQ(byte, next++ % 251);
+  }
+  std::vector<uint8_t> more(20'000);
+  EXPECT_THAT(bits.Fill(absl::MakeSpan(more)),
+              FailsWith(absl::StatusCode::kUnavailable, "no more"));
 }
 
 // Union bound: each of k attacks has a k-th of the risk.

@@ -101,7 +101,7 @@ TEST_F(BadQuery, ExhaustedBudgetIsNamed) {
   Grant(2.5, .1);
   Answer(With("--epsilon", "1"));
   ExpectRefused(With("--epsilon", "1.75"), "RESOURCE_EXHAUSTED",
-                {"privacy budget exhausted", "spent epsilon 1 delta 1e-05",
+                {"privacy budget exhausted in epsilon", "spent epsilon 1 delta 1e-05",
                  "asked epsilon 1.75 delta 1e-05", "left epsilon 1.5 delta 0.09999"});
   Answer(With("--epsilon", "1.5"));
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);

@@ -1,20 +1,20 @@
 """One search key, and the admin key of one collection, against all other callers.
 
-usage: one_key.py PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
+usage: one_key.py [--proxy CONFIGURATION] PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
 
 Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every
 class, `creations` creates collections of many cells and does not wait for them, `uploads` never ends a message;
-`resets`, `headers` and `settings` are those of strangers.py after a first valid call. `mixed` is these and
-strangers.py together. Each runs for SECONDS (default 8) against a daemon of 16 places. Fails if a call of eight
-honest searchers fails or takes much longer than without an attack, if the daemon's memory exceeds 1.5 GB, stays
-afterwards or grows in the second half of ten minutes or more, if a creation leaves a collection whose caller was told
-that it failed, if health checks whose answers nobody takes end no connection, or if the daemon does not end soon after
-SIGTERM.
+`resets`, `headers` and `settings`, and with nginx before the daemon `parts` and `fields`, are those of strangers.py
+after a first valid call. `mixed` is these and strangers.py together. Each runs for SECONDS (default 8) against a
+daemon of 16 places. Fails if a call of eight honest searchers fails or takes much longer than without an attack, if
+the daemon's memory exceeds 1.5 GB, stays afterwards or grows in the second half of ten minutes or more, if a creation
+leaves a collection whose caller was told that it failed, if health checks whose answers nobody takes end no
+connection (without nginx, which takes them), or if the daemon does not end soon after SIGTERM.
 """
 
 import collections
 import json
-import multiprocessing
+import math
 import os
 import random
 import signal
@@ -29,11 +29,12 @@ import time
 import numpy
 
 from strangers import ATTACKS as STRANGERS
-from strangers import DATA, PREFACE, SETTINGS, attack_together, begin, connect, frame, resident_bytes
+from strangers import (DATA, PREFACE, PROXY_ATTACKS, SETTINGS, Attackers, Service, begin, connect, frame,
+                       parse_arguments, resident_bytes)
 
 CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
 HONEST = 8
-FLOODS = ["uploads", "resets", "headers", "settings"]
+FLOODS = ["uploads", "resets", "headers", "settings", "parts", "fields"]
 WINDOW_UPDATE = 8
 MOST_BYTES = 1500 << 20
 MOST_TIMES_SLOWER = 10
@@ -50,7 +51,7 @@ RETRIEVAL, COLLECTIONS = "/privatemail.v1.RetrievalService/", "/privatemail.v1.C
 LIMITS = ["--max-concurrent", "16", "--drain-seconds", "1"]
 # Threads.
 ATTACKERS = {"unread": 2, "filters": 16, "matches": 16, "creations": 4, "uploads": 32, "resets": 16, "headers": 4,
-             "settings": 4}
+             "settings": 4, "parts": 4, "fields": 4}
 
 
 class Caller:
@@ -63,6 +64,7 @@ class Caller:
         from privatemail.v1 import collections_pb2, parameters_pb2, retrieval_pb2
         self.grpc, self.messages, self.parameters, self.retrieval = grpc, collections_pb2, parameters_pb2, retrieval_pb2
         self.scene, self.until, self.sent = scene, 0, 0
+        self.begun = threading.Event()
         request = self.retrieval.GetCollectionRequest(collection="gallery", parameters_level=100)
         collection = self.retrieval.GetCollectionResponse.FromString(
             self.call(self.channel(), "honest", RETRIEVAL + "GetCollection", request.SerializeToString()))
@@ -97,8 +99,10 @@ class Caller:
             try:
                 work()
                 self.outcomes["OK"] += 1
+                self.begun.set()
             except self.grpc.RpcError as error:
                 self.outcomes[error.code().name] += 1
+                self.begun.set()
                 time.sleep(0.02)
             except OSError:
                 self.outcomes["closed"] += 1
@@ -122,8 +126,8 @@ class Caller:
 
     def wait_until_ended(self, connection):
         connection.settimeout(0.2)
-        ended = min(self.until, time.time() + 20)
-        while time.time() < ended:
+        ended = time.time() + 20
+        while time.time() < min(self.until, ended):
             try:
                 if not connection.recv(1 << 16):
                     break
@@ -135,6 +139,7 @@ class Caller:
             with self.connect() as connection:
                 connection.sendall(PREFACE + frame(SETTINGS, 0, 0, NO_WINDOW))
                 connection.sendall(b"".join(self.anchors(stream) for stream in range(1, 96, 2)))
+                self.begun.set()
                 self.wait_until_ended(connection)
         return hold
 
@@ -157,7 +162,7 @@ class Caller:
                             continue
                         start = starts.pop(stream, b"")
                         connection.sendall(frame(DATA, 0, stream, start + bytes(size - len(start))))
-                        self.sent += size
+                        self.count(size)
                         windows[0] -= size
                         windows[stream] -= size
                     try:
@@ -179,12 +184,17 @@ class Caller:
             with self.connect() as connection:
                 connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + self.anchors(1))
                 connection.recv(1 << 16)
-                for piece in STRANGERS[attack](stream=3, path=b"/x", key=self.scene["keys"]["searcher"].encode()):
+                key = self.scene["keys"]["searcher"].encode()
+                for piece in (STRANGERS | PROXY_ATTACKS)[attack](stream=3, path=b"/x", key=key):
                     if time.time() > self.until:
                         return
                     connection.sendall(piece)
-                    self.sent += len(piece)
+                    self.count(len(piece))
         return send
+
+    def count(self, sent):
+        self.sent += sent
+        self.begun.set()
 
     def resets(self):
         return self.after_first_call("resets")
@@ -194,6 +204,12 @@ class Caller:
 
     def settings(self):
         return self.after_first_call("settings")
+
+    def parts(self):
+        return self.after_first_call("parts")
+
+    def fields(self):
+        return self.after_first_call("fields")
 
     def filters(self):
         channel = self.channel()
@@ -214,28 +230,37 @@ class Caller:
         request = request.SerializeToString()
         return lambda: self.call(channel, "admin", COLLECTIONS + "CreateCollection", request, 2)
 
-    def wait_for_start(self):
-        print("ready", flush=True)
-        self.until = time.time() + float(input())
-
     def attack(self, name):
+        """Until a line comes; says when it has begun."""
         os.nice(19)  # as if on another machine
         work = getattr(self, name)()
-        self.wait_for_start()
-        self.together(lambda: self.repeat(work), ATTACKERS[name])
+        print("ready", flush=True)
+        input()
+        self.until = math.inf
+        threads = self.start(lambda: self.repeat(work), ATTACKERS[name])
+        self.begun.wait()
+        print("begun", flush=True)
+        input()
+        self.until = time.time()
+        self.join(threads)
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.most_common())
         print(outcomes + (f"; {self.sent / 1e6:.1f} MB" if name in FLOODS else ""))
-        return 0 if self.outcomes and (self.sent > 0 or name not in FLOODS) else 1
+        return 0 if self.sent > 0 or name not in FLOODS else 1
 
-    def together(self, work, count):
+    @staticmethod
+    def start(work, count):
         threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
+        return threads
+
+    def join(self, threads):
         for thread in threads:
             thread.join(max(0, self.until + 60 - time.time()))
 
     def honest(self):
-        self.wait_for_start()
+        print("ready", flush=True)
+        self.until = time.time() + float(input())
         seconds, failures = [], []
         requests = [self.search(), self.search("year")]
 
@@ -251,22 +276,26 @@ class Caller:
                 except self.grpc.RpcError as error:
                     failures.append(f"{error.code().name}: {error.details()}")
                 seconds.append(time.time() - start)
-        self.together(search_again_and_again, HONEST)
+        self.join(self.start(search_again_and_again, HONEST))
         print(json.dumps({"seconds": seconds, "failures": failures}))
 
 
 class Role:
-    """A caller in a process of its own, from `ready` on."""
+    """A caller in a process of its own. Honest ones end after seconds, attackers when they are told to."""
 
     def __init__(self, name, scene):
         if name in ATTACKERS:  # of its own, which may be refused after an attack
             scene = dict(scene, address=f"127.0.0.{10 + list(ATTACKERS).index(name)}")
         command = [sys.executable, __file__, "role", name, json.dumps(scene)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()
+        self.wait_for("ready")
 
-    def start(self, seconds):
-        self.process.stdin.write(f"{seconds}\n")
+    def wait_for(self, word):
+        if self.process.stdout.readline().strip() != word:
+            raise RuntimeError(f"{self.process.args} is not {word}")
+
+    def tell(self, line=""):
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         return self
 
@@ -283,24 +312,32 @@ def p99(seconds):
     return seconds[int(0.99 * (len(seconds) - 1))]
 
 
-def run(name, scene, daemon, seconds):
-    _, quiet = honest_calls(Role("honest", scene).start(QUIET_SECONDS))
-    before = peak = resident_bytes(daemon)
-    attackers = [Role(one, scene) for one in (ATTACKERS if name == "mixed" else [name])]
+def attacks_of(name, proxied):
+    """With nginx, a mixed load has those that gRPC alone does not survive."""
+    if name != "mixed":
+        return [name], []
+    more = list(PROXY_ATTACKS) if proxied else []
+    return [one for one in ATTACKERS if one in more or one not in PROXY_ATTACKS], list(STRANGERS) + more
+
+
+def run(name, scene, service, seconds):
+    _, quiet = honest_calls(Role("honest", scene).tell(QUIET_SECONDS))
+    before = peak = resident_bytes(service.processes())
+    of_key, of_strangers = attacks_of(name, service.proxy)
+    attackers = [Role(one, scene) for one in of_key]
     searchers = Role("honest", scene)
+    for attacker in attackers:
+        attacker.tell()
+    strangers = [Attackers(one, scene["port"]) for one in of_strangers]
+    for attacker in attackers:
+        attacker.wait_for("begun")
+    for stranger in strangers:
+        stranger.wait_for_begin()
+    searchers.tell(seconds)
     until = time.time() + seconds
-    for caller in attackers + [searchers]:
-        caller.start(seconds)
-    strangers, processes = {}, []
-    if name == "mixed":
-        strangers = {one: multiprocessing.Array("q", 2) for one in STRANGERS}  # connections and bytes of each
-        processes = [multiprocessing.Process(target=attack_together, daemon=True, args=(
-            one, scene["port"], until, sent)) for one, sent in strangers.items()]
-        for process in processes:
-            process.start()
     middle = 0
     while time.time() < until:
-        end = resident_bytes(daemon)
+        end = resident_bytes(service.processes())
         peak = max(peak, end)
         if time.time() > until - seconds / 2 and middle == 0:
             middle = end
@@ -308,17 +345,14 @@ def run(name, scene, daemon, seconds):
     failures, searched = honest_calls(searchers)
     attacked = True
     for attacker in attackers:
-        print("  attack: " + attacker.result())
+        print("  attack: " + attacker.tell().result())
         attacked = attacked and attacker.process.returncode == 0
-    for process in processes:
-        process.join()
-    for one, sent in strangers.items():
-        print(f"  strangers, {one}: {sent[0]} connections, {sent[1] / 1e6:.1f} MB")
-        attacked = attacked and sent[1] > 0
+    for stranger in strangers:
+        print(f"  strangers, {stranger.name}: {stranger.stop()}")
     ended = time.time()
-    while resident_bytes(daemon) > 1.1 * before + KEPT_BYTES and time.time() < ended + MOST_WAIT_SECONDS:
+    while resident_bytes(service.processes()) > 1.1 * before + KEPT_BYTES and time.time() < ended + MOST_WAIT_SECONDS:
         time.sleep(0.2)
-    after = resident_bytes(daemon)
+    after = resident_bytes(service.processes())
     slowest = p99(searched)
     good = (attacked and not failures and slowest <= MOST_TIMES_SLOWER * p99(quiet) and peak <= MOST_BYTES
             and after <= 1.1 * before + KEPT_BYTES and (seconds < LONG_SECONDS or .9 * middle <= end <= 1.1 * middle))
@@ -331,23 +365,20 @@ def run(name, scene, daemon, seconds):
     return good
 
 
-class Daemon:
-    def __init__(self, program, client, protos, folder):
-        self.client, self.data = client, os.path.join(folder, "data")
+class Gallery(Service):
+    def __init__(self, arguments, folder):
+        super().__init__(arguments.daemon, folder, arguments.proxy, LIMITS)
+        self.client, protos = arguments.client, arguments.protos
         files = [f"privatemail/v1/{name}.proto" for name in ("parameters", "retrieval", "collections", "snapshot")]
         subprocess.run(["protoc", "-I", protos, "--python_out", folder] + files, check=True)
-        command = [program, "--data-dir", self.data, "--listen", "127.0.0.1:0"] + LIMITS
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = next(int(line.rsplit(":", 1)[1]) for line in self.process.stdout if line.startswith("listening on"))
         keys = {name: self.key(folder, name, scope, collection) for name, scope, collection in (
             ("honest", "search", "gallery"), ("searcher", "search", "gallery"), ("admin", "admin", "other"))}
         self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys}
         self.fill(folder)
 
     def run(self, *arguments):
-        return subprocess.run([self.client, *arguments, "--server", f"127.0.0.1:{self.port}", "--key-file",
-                               self.data + "/admin.key", "--ca", self.data + "/tls/server.crt"],
-                              check=True, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run([self.client, *arguments, *self.arguments()], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
 
     def key(self, folder, name, scope, collection):
         path = os.path.join(folder, name + ".key")
@@ -394,14 +425,14 @@ class Daemon:
     def check_end(self):
         """No creation left anything, and one that runs ends with the daemon."""
         left = self.run("collection", "list", "--json")
-        attacker = Role("creations", self.scene).start(3)
-        time.sleep(1)
+        attacker = Role("creations", self.scene).tell()
+        attacker.wait_for("begun")
         start = time.time()
-        self.process.send_signal(signal.SIGTERM)
-        while self.process.poll() is None and time.time() < start + MOST_WAIT_SECONDS:
+        self.daemon.send_signal(signal.SIGTERM)
+        while self.daemon.poll() is None and time.time() < start + MOST_WAIT_SECONDS:
             time.sleep(0.1)
         seconds = time.time() - start
-        print("  attack: " + attacker.result())
+        print("  attack: " + attacker.tell().result())
         good = '"other"' not in left and seconds < END_SECONDS
         print(f"SIGTERM during a creation: ended after {seconds:.1f} s; no collection is left: {'other' not in left}: "
               f"{'held' if good else 'NOT HELD'}")
@@ -412,16 +443,16 @@ def main():
     if sys.argv[1] == "role":
         caller = Caller(json.loads(sys.argv[3]))
         return caller.honest() if sys.argv[2] == "honest" else caller.attack(sys.argv[2])
-    seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 8
+    arguments = parse_arguments("daemon", "client", "protos")
+    attacks = arguments.attacks or [one for one in ATTACKERS if arguments.proxy or one not in PROXY_ATTACKS]
     with tempfile.TemporaryDirectory() as folder:
-        daemon = Daemon(*sys.argv[1:4], folder)
+        gallery = Gallery(arguments, folder)
         try:
-            honest_calls(Role("honest", daemon.scene).start(QUIET_SECONDS))  # fills caches
-            held = [run(name, daemon.scene, daemon.process, seconds) for name in sys.argv[5:] or ATTACKERS]
-            held += [daemon.check_probes(), daemon.check_end()]
+            honest_calls(Role("honest", gallery.scene).tell(QUIET_SECONDS))  # fills caches
+            held = [run(name, gallery.scene, gallery, arguments.seconds) for name in attacks]
+            held += [gallery.check_end()] if arguments.proxy else [gallery.check_probes(), gallery.check_end()]
         finally:
-            daemon.process.kill()
-            daemon.process.wait()
+            gallery.stop()
     return 0 if all(held) else 1
 
 

@@ -1,14 +1,16 @@
 """Strangers without a key attack one port; honest callers from another address are answered meanwhile.
 
-usage: strangers.py PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
+usage: strangers.py [--proxy CONFIGURATION] PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
 
 Attacks (RFC 9113): `resets` begins calls and cancels them at once, `headers` never ends a header, `settings` sends
-nothing but settings, `slow` opens many connections that say little. Implemented here, because no gRPC client does any of
-it. Each runs for SECONDS (default 8). Fails if an honest call fails or takes much longer than without an attack, if the
-daemon's memory exceeds 1.5 GB, or if it is not back within 10 % of before a minute later. A request that is sent byte
-by byte must be ended, too.
+nothing but settings, `slow` opens many connections that say little; with nginx and its CONFIGURATION before the
+daemon also `parts`, a header in empty parts, and `fields`, a header of nothing but references. Implemented here,
+because no gRPC client does any of it. Each runs for SECONDS (default 8). Fails if an honest call fails or takes much
+longer than without an attack, if the memory of daemon and nginx exceeds 1.5 GB, or if it is not back within 10 % of
+before a minute later. Without nginx, a request that is sent byte by byte must be ended, too.
 """
 
+import argparse
 import multiprocessing
 import os
 import re
@@ -20,6 +22,8 @@ import sys
 import tempfile
 import threading
 import time
+
+from proxy import TRUST, Proxy
 
 ATTACKER = "127.0.0.2"
 DRIPS_FROM = "127.0.0.3"  # not refused after the attacks
@@ -71,6 +75,19 @@ def settings(**_):
         yield frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100)) * 200
 
 
+def parts(stream=1, **_):
+    yield frame(HEADERS, 0, stream, b"\0\x01a\x7f\x80\xff\xff\x7f")
+    yield frame(CONTINUATION, 0, stream, b"b" * 16000) * 30
+    while True:
+        yield frame(CONTINUATION, 0, stream, b"") * 1000
+
+
+def fields(stream=1, **_):
+    yield frame(HEADERS, 0, stream, b"")
+    while True:
+        yield frame(CONTINUATION, 0, stream, b"\x82" * 16000)  # :method GET of the static table
+
+
 def slow():
     yield frame(HEADERS, 0, 1, b"\0")
     while True:
@@ -78,8 +95,10 @@ def slow():
         yield frame(CONTINUATION, 0, 1, b"")
 
 
-CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500}
+CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500, "parts": 28, "fields": 15}
 ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow}
+# gRPC 1.51 does not survive them.
+PROXY_ATTACKS = {"parts": parts, "fields": fields}
 
 
 def connect(port, address=ATTACKER):
@@ -91,42 +110,58 @@ def connect(port, address=ATTACKER):
     return connection
 
 
-class Attacker(threading.Thread):
-    """Sends an attack over one connection after another."""
+class Attackers:
+    """A process of least priority, as if on another machine, which attacks until it is stopped."""
 
-    def __init__(self, port, attack, until):
-        super().__init__(daemon=True)
-        self.port, self.attack, self.until = port, attack, until
-        self.bytes = self.connections = 0
+    def __init__(self, name, port):
+        self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
+        self.connections, self.bytes = multiprocessing.Value("q"), multiprocessing.Value("q")
+        self.stopped = multiprocessing.Event()
+        self.process = multiprocessing.Process(target=self.run, daemon=True)
+        self.process.start()
 
     def run(self):
-        while time.time() < self.until:
+        os.nice(19)
+        threads = [threading.Thread(target=self.send, daemon=True) for _ in range(CONNECTIONS[self.name])]
+        for thread in threads:
+            thread.start()
+        self.stopped.wait()  # a thread may wait for its peer
+
+    def send(self):
+        """Over one connection after another."""
+        while not self.stopped.is_set():
             try:
                 with connect(self.port) as connection:
-                    self.connections += 1
+                    self.count(self.connections, 1)
                     for piece in self.attack():
-                        if time.time() > self.until:
+                        if self.stopped.is_set():
                             return
                         connection.sendall(piece)
-                        self.bytes += len(piece)
+                        self.count(self.bytes, len(piece))
             except OSError:
                 time.sleep(0.1)  # closed by the daemon
 
+    @staticmethod
+    def count(value, more):
+        with value.get_lock():
+            value.value += more
 
-def attack_together(name, port, until, sent):
-    """In a process of its own with least priority, as if on another machine."""
-    os.nice(19)
-    attackers = [Attacker(port, ATTACKS[name], until) for _ in range(CONNECTIONS[name])]
-    for attacker in attackers:
-        attacker.start()
-    for attacker in attackers:
-        attacker.join(max(0, until + 1 - time.time()))
-    sent[:] = [sum(a.connections for a in attackers), sum(a.bytes for a in attackers)]
+    def wait_for_begin(self):
+        while self.connections.value == 0:
+            time.sleep(0.05)
+
+    def stop(self):
+        self.stopped.set()
+        self.process.join()
+        return f"{self.connections.value} connections sent {self.bytes.value / 1e6:.0f} MB"
 
 
-def resident_bytes(process):
-    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
-        return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1))
+def resident_bytes(processes):
+    total = 0
+    for process in processes:
+        with open(f"/proc/{process}/status", encoding="ascii") as status:
+            total += 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1))
+    return total
 
 
 class Honest:
@@ -147,31 +182,29 @@ class Honest:
         return sorted(self.seconds)[int(0.99 * (len(self.seconds) - 1))]
 
 
-def run(name, seconds, daemon, port, command):
+def run(name, seconds, processes, port, command):
     quiet = Honest(command)
     for _ in range(QUIET_CALLS):
         quiet.call()
-    before = peak = resident_bytes(daemon)
+    before = peak = resident_bytes(processes)
+    attackers = Attackers(name, port)
+    attackers.wait_for_begin()
     until = time.time() + seconds
-    sent = multiprocessing.Array("q", 2)
-    attackers = multiprocessing.Process(target=attack_together, args=(name, port, until, sent))
-    attackers.start()
     honest = Honest(command)
     while time.time() < until:
         honest.call()
-        peak = max(peak, resident_bytes(daemon))
-    attackers.join()
+        peak = max(peak, resident_bytes(processes))
+    sent = attackers.stop()
     ended = time.time()
     allowed = 1.1 * before + THREADS_BYTES
-    while resident_bytes(daemon) > allowed and time.time() < ended + MOST_WAIT_SECONDS:
+    while resident_bytes(processes) > allowed and time.time() < ended + MOST_WAIT_SECONDS:
         time.sleep(0.2)
-    after = resident_bytes(daemon)
-    good = (sent[0] > 0 and honest.failures == 0 and peak <= MOST_BYTES and after <= allowed
+    after = resident_bytes(processes)
+    good = (honest.failures == 0 and peak <= MOST_BYTES and after <= allowed
             and honest.p99() <= MOST_TIMES_SLOWER * quiet.p99())
-    print(f"{name}: {sent[0]} connections sent {sent[1] / 1e6:.0f} MB; "
-          f"{len(honest.seconds)} honest calls, {honest.failures} failed, p99 {honest.p99():.2f} s (quiet "
-          f"{quiet.p99():.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, {after / 1e6:.0f} MB "
-          f"{time.time() - ended:.0f} s later: {'held' if good else 'NOT HELD'}", flush=True)
+    print(f"{name}: {sent}; {len(honest.seconds)} honest calls, {honest.failures} failed, p99 {honest.p99():.2f} s "
+          f"(quiet {quiet.p99():.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, "
+          f"{after / 1e6:.0f} MB {time.time() - ended:.0f} s later: {'held' if good else 'NOT HELD'}", flush=True)
     return good and honest.seconds
 
 
@@ -191,21 +224,56 @@ def ends_drips(port):
     return good
 
 
+class Service:
+    """A daemon, with nginx before it if `proxy` names a configuration."""
+
+    def __init__(self, program, folder, proxy, limits=()):
+        self.data, self.proxy = os.path.join(folder, "data"), None
+        command = [program, "--data-dir", self.data, "--listen", "127.0.0.1:0", *limits, *(TRUST if proxy else [])]
+        # pylint: disable-next=consider-using-with
+        self.daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = next(int(line.rsplit(":", 1)[1]) for line in self.daemon.stdout if line.startswith("listening on"))
+        if proxy:
+            self.proxy = Proxy(proxy, folder, self.data + "/tls", self.port)
+            self.port = self.proxy.port
+
+    def processes(self):
+        return [self.daemon.pid] + (self.proxy.processes() if self.proxy else [])
+
+    def arguments(self):
+        """Of the command line, as administrator."""
+        return ["--server", f"127.0.0.1:{self.port}", "--key-file", self.data + "/admin.key", "--ca",
+                self.data + "/tls/server.crt"]
+
+    def stop(self):
+        if self.proxy:
+            self.proxy.stop()
+        self.daemon.kill()
+        self.daemon.wait()
+
+
+def parse_arguments(*programs):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--proxy")
+    for name in programs:
+        parser.add_argument(name)
+    parser.add_argument("seconds", nargs="?", type=float, default=8)
+    parser.add_argument("attacks", nargs="*")
+    return parser.parse_args()
+
+
 def main():
-    daemon_program, client = sys.argv[1:3]
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 8
+    arguments = parse_arguments("daemon", "client")
+    attacks = arguments.attacks or list(ATTACKS) + (list(PROXY_ATTACKS) if arguments.proxy else [])
     with tempfile.TemporaryDirectory() as folder:
-        data = os.path.join(folder, "data")
-        command = [daemon_program, "--data-dir", data, "--listen", "127.0.0.1:0"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as daemon:
-            try:
-                port = next(int(line.rsplit(":", 1)[1]) for line in daemon.stdout if line.startswith("listening on"))
-                calls = [client, "collection", "list", "--server", f"127.0.0.1:{port}", "--key-file", data + "/admin.key",
-                         "--ca", data + "/tls/server.crt"]
-                held = [run(name, seconds, daemon, port, calls) for name in sys.argv[4:] or ATTACKS]
-                held.append(ends_drips(port))
-            finally:
-                daemon.terminate()
+        service = Service(arguments.daemon, folder, arguments.proxy)
+        try:
+            calls = [arguments.client, "collection", "list", *service.arguments()]
+            held = [run(name, arguments.seconds, service.processes(), service.port, calls) for name in attacks]
+            if not arguments.proxy:
+                held.append(ends_drips(service.port))
+        finally:
+            service.stop()
     return 0 if all(held) else 1
 
 

@@ -61,8 +61,8 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked) {
         "; privatemail budget set ... --accounting basic adds any up"));
   }
   const Budget after = AddCharge(entry, asked).spent();
-  if (Exceeds(after.epsilon, entry.granted->epsilon) ||
-      Exceeds(after.delta, entry.granted->delta)) {
+  const bool epsilon = Exceeds(after.epsilon, entry.granted->epsilon);
+  if (epsilon || Exceeds(after.delta, entry.granted->delta)) {
     const Budget spent = entry.spent();
     const Budget left = entry.left();
     const std::string together =
@@ -70,10 +70,10 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked) {
             ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
                            after.epsilon, " together")
             : "";
-    return absl::ResourceExhaustedError(
-        absl::StrCat("privacy budget exhausted: spent epsilon ", spent.epsilon, " delta ",
-                     spent.delta, ", asked epsilon ", asked.epsilon, " delta ", asked.delta,
-                     ", left epsilon ", left.epsilon, " delta ", left.delta, together));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "privacy budget exhausted in ", epsilon ? "epsilon" : "delta", ": spent epsilon ",
+        spent.epsilon, " delta ", spent.delta, ", asked epsilon ", asked.epsilon, " delta ",
+        asked.delta, ", left epsilon ", left.epsilon, " delta ", left.delta, together));
   }
   return absl::OkStatus();
 }

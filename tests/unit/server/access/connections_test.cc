@@ -91,6 +91,7 @@ Connections::Options Options() {
   options.seconds = 10;
   options.max_bytes = 1000;
   options.max_calls = 5;
+  options.trusted_proxies = {std::string("\x0a\0\0\x09", 4)};
   return options;
 }
 
@@ -360,6 +361,23 @@ TEST_F(ConnectionsTest, AddressOfEndedConnectionsIsRefusedForSecondsOnly) {
   EXPECT_EQ(Add(refused), 0u);
   now_ += std::chrono::seconds(11);
   EXPECT_NE(Add(later), 0u);
+}
+
+TEST_F(ConnectionsTest, TrustedProxyIsNotLimited) {
+  constexpr uint8_t kProxy = 9;
+  const Pair stranger;
+  const uint64_t connection = Add(stranger);
+  std::vector<std::unique_ptr<Pair>> pairs;
+  for (int i = 0; i < 20; ++i) {
+    pairs.push_back(std::make_unique<Pair>());
+    ASSERT_EQ(Add(*pairs.back(), kProxy), Connections::kProxied);
+  }
+  EXPECT_FALSE(connections_.IsUnauthenticated(Connections::kProxied));
+  for (int call = 0; call < 60; ++call) connections_.BeginCall(Connections::kProxied, now_);
+  for (const auto& pair : pairs) pair->Send(2000);
+  for (int i = 0; i < 11; ++i) EndLater();
+  for (const auto& pair : pairs) EXPECT_FALSE(pair->IsEnded());
+  EXPECT_FALSE(connections_.IsUnauthenticated(connection)) << "others are limited";
 }
 
 }  // namespace

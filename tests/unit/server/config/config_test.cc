@@ -209,10 +209,10 @@ TEST(CommandLine, NamesInvalidFlagOrFile) {
   EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
   EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
   EXPECT_THAT(Typed({"--max-k", "0", "--max-dims", "0", "--config", "/none.toml"}),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
+              FailsWith(absl::StatusCode::kInvalidArgument,
                         "cannot read --config /none.toml: No such file or directory; --max-dims"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot read --config /none.toml"));
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read --config /none.toml"));
 }
 
 TEST(CommandLine, ReportsRangesAndConflictsTogether) {

@@ -105,5 +105,23 @@ TEST(DaemonOptions, ConflictingTlsFlagsAreRefused) {
   EXPECT_THAT(Validate(both), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
 }
 
+TEST(DaemonOptions, TrustedProxiesAreAddresses) {
+  DaemonOptions options = Minimal();
+  options.trusted_proxies = "10.0.0.1, ::1,";
+  EXPECT_THAT(Validate(options), IsOk());
+  EXPECT_THAT(*ParseTrustedProxies(options.trusted_proxies),
+              ::testing::ElementsAre(std::string(15, '\0') + '\1', std::string("\x0a\0\0\1", 4)));
+  for (const std::string wrong : {"10.0.0.0/8", "proxy", "10.0.0.1 10.0.0.2"}) {
+    options.trusted_proxies = wrong;
+    EXPECT_THAT(Validate(options),
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          "--trusted-proxies must be IP addresses, separated by commas, but has '" +
+                              wrong + "'"));
+  }
+  options.trusted_proxies = "::1";
+  options.insecure = true;
+  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
+}
+
 }  // namespace
 }  // namespace privatemail::testing

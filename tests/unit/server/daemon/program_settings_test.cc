@@ -75,7 +75,7 @@ TEST(Privatemaild, IrregularConfigFileFails) {
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
   for (const std::string& path : {directory / "pipe", directory.path(), std::string("/dev/zero")}) {
     const e2e::Outcome refused = RunToEnd(directory, {"--config", path});
-    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, HasSubstr("cannot read --config " + path));
   }
 }

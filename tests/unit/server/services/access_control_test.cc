@@ -197,5 +197,36 @@ TEST_F(AccessControlTest, AuthorisedLargeMessageIsParsed) {
   EXPECT_EQ(CollectionOfLastCall(), "birds");
 }
 
+// AuditedCaller: of a call from loopback that names another caller.
+class ProxyTest : public AccessControlTest {
+ protected:
+  std::string AuditedCaller(const std::shared_ptr<grpc::Channel>& channel) const {
+    grpc::ClientContext context;
+    context.AddMetadata("x-real-ip", "192.0.2.1");
+    v1::ListCollectionsResponse response;
+    EXPECT_THAT(FromGrpc(v1::CollectionsService::NewStub(channel)->ListCollections(&context, {},
+                                                                                   &response)),
+                FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
+    return CallsIn(AuditLogPath(daemon_->options())).back()["peer"];
+  }
+};
+
+TEST_F(ProxyTest, CallerNamedBySomebodyElseIsIgnored) {
+  EXPECT_THAT(AuditedCaller(Channel(Member())), ::testing::StartsWith("ipv4:127.0.0.1:"));
+}
+
+class TrustedProxyTest : public ProxyTest {
+ protected:
+  TrustedProxyTest() { options_.trusted_proxies = "127.0.0.1"; }
+};
+
+TEST_F(TrustedProxyTest, NamesCallersAndIsNotLimited) {
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < 30; ++i) {
+    channels.push_back(Channel(Member()));
+    EXPECT_EQ(AuditedCaller(channels.back()), "192.0.2.1") << i;
+  }
+}
+
 }  // namespace
 }  // namespace privatemail::testing
