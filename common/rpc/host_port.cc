@@ -1,11 +1,24 @@
 #include "common/rpc/host_port.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace privatemail {
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;  // reserved for loopback by RFC 6761
+  in_addr v4;                            // 127.0.0.0/8: RFC 1122
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
 
 std::string HostPort::ToString() const {
   return absl::StrContains(host, ':') ? absl::StrCat("[", host, "]:", port)
@@ -27,6 +40,26 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view
   }
   address.host = std::string(host);
   return address;
+}
+
+absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
+                                                       absl::string_view text) {
+  std::set<std::string> addresses;
+  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::string address(absl::StripAsciiWhitespace(part));
+    in_addr v4;
+    in6_addr v6;
+    if (inet_pton(AF_INET, address.c_str(), &v4) == 1) {
+      addresses.emplace(reinterpret_cast<const char*>(&v4), sizeof(v4));
+    } else if (inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
+      const size_t skip = IN6_IS_ADDR_V4MAPPED(&v6) ? sizeof(v6) - sizeof(v4) : 0;
+      addresses.emplace(reinterpret_cast<const char*>(&v6) + skip, sizeof(v6) - skip);
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag, " must be IP addresses, separated by commas, but has '", address, "'"));
+    }
+  }
+  return addresses;
 }
 
 }  // namespace privatemail

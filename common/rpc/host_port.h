@@ -1,7 +1,8 @@
-// Network addresses of the form HOST:PORT.
+// Network addresses.
 #ifndef PRIVATEMAIL_COMMON_RPC_HOST_PORT_H_
 #define PRIVATEMAIL_COMMON_RPC_HOST_PORT_H_
 
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,14 @@ struct HostPort {
 
 // INVALID_ARGUMENT: "--listen must be HOST:PORT with a port from 0 to 65535, but is 'x'".
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view text);
+
+// Whether a host can only be this machine: localhost, 127.0.0.0/8, ::1.
+bool IsLoopback(const std::string& host);
+
+// Separated by commas; in network byte order, 4 or 16 bytes each (4 if IPv4 is mapped to IPv6).
+// INVALID_ARGUMENT: "--proxies must be IP addresses, separated by commas, but has 'x'".
+absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
+                                                       absl::string_view text);
 
 }  // namespace privatemail
 

@@ -93,7 +93,12 @@ void DiscardReceived(int socket) {
 
 Connections::Connections(const Options& options)
     : options_(options), in_slot_(options.slots + kRestingSlots, 0) {
-  for (size_t slot = 0; slot < in_slot_.size(); ++slot) free_slots_.push_back(slot);
+  if (!options_.trusted_proxies.empty()) {
+    in_slot_.resize(in_slot_.size() + options.proxy_slots + kRestingSlots, 0);
+  }
+  for (size_t slot = 0; slot < in_slot_.size(); ++slot) {
+    (IsForProxies(slot) ? free_proxy_slots_ : free_slots_).push_back(slot);
+  }
 }
 
 Connections::~Connections() {
@@ -127,33 +132,39 @@ void Connections::CountFailure(const std::string& address, double cost, Clock::t
 absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer,
                                         Clock::time_point now) {
   const std::string from = AddressOf(peer);
-  if (options_.trusted_proxies.contains(from)) return slots() - 1;
+  const bool proxied = options_.trusted_proxies.contains(from);
   const std::lock_guard<std::mutex> guard(mutex_);
-  const std::string address = NetworkOf(from);
+  const std::string address = proxied ? "" : NetworkOf(from);
+  std::deque<size_t>& free = proxied ? free_proxy_slots_ : free_slots_;
   const auto count = of_address_.find(address);
-  const bool full = count != of_address_.end() && count->second >= options_.max_per_address;
-  if (full || Fails(address, now)) {
+  const bool many = count != of_address_.end() && count->second >= options_.max_per_address;
+  const bool full = free.size() <= kRestingSlots;
+  if (proxied && full) {
+    return absl::ResourceExhaustedError(
+        "proxies have too many connections whose first call has not begun: they are closed");
+  }
+  if (!proxied && (many || Fails(address, now))) {
     return absl::ResourceExhaustedError(
         absl::StrCat("address ", ToText(from),
                      " has too many connections that show no valid key or fail: they are closed"));
   }
   const int duplicate = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return absl::ResourceExhaustedError("the process has no open file left");
-  if (free_slots_.size() <= kRestingSlots) {
+  if (full) {
     const auto oldest = OldestOfLargestAddress();
     // An address with a single connection is no flood.
     const bool floods = of_address_.at(oldest->second.address) > 1;
     End(oldest, floods ? 1 : 0, now);
   }
-  const size_t slot = free_slots_.front();
-  free_slots_.pop_front();
+  const size_t slot = free.front();
+  free.pop_front();
   Connection& added = connections_[next_];
   added.socket = duplicate;
   added.address = address;
   added.since = now;
   added.slot = slot;
   in_slot_[slot] = next_++;
-  ++of_address_[address];
+  if (!proxied) ++of_address_[address];
   return slot;
 }
 
@@ -320,13 +331,13 @@ Connections::Map::iterator Connections::OldestOfLargestAddress() {
   const int64_t most = largest->second;
   return std::find_if(connections_.begin(), connections_.end(), [&](const auto& it) {
     const Connection& one = it.second;
-    return one.slot.has_value() && of_address_.at(one.address) == most;
+    return one.slot.has_value() && !one.address.empty() && of_address_.at(one.address) == most;
   });
 }
 
 Connections::Map::iterator Connections::End(Map::iterator connection, double cost,
                                             Clock::time_point now) {
-  CountFailure(connection->second.address, cost, now);
+  if (!connection->second.address.empty()) CountFailure(connection->second.address, cost, now);
   ::shutdown(connection->second.socket, SHUT_RDWR);
   DiscardReceived(connection->second.socket);
   return Forget(connection);
@@ -342,8 +353,9 @@ Connections::Map::iterator Connections::Forget(Map::iterator connection) {
 void Connections::FreeSlot(Connection* connection) {
   if (!connection->slot.has_value()) return;
   in_slot_[*connection->slot] = 0;
-  free_slots_.push_back(*connection->slot);
+  (IsForProxies(*connection->slot) ? free_proxy_slots_ : free_slots_).push_back(*connection->slot);
   connection->slot.reset();
+  if (connection->address.empty()) return;
   const auto count = of_address_.find(connection->address);
   if (--count->second == 0) of_address_.erase(count);
 }
@@ -356,13 +368,13 @@ std::chrono::milliseconds Connections::AuthenticatedInterval() const {
 
 std::optional<std::chrono::milliseconds> Connections::NextLook() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (!of_address_.empty()) return kUnauthenticatedInterval;
+  const bool unauthenticated = std::ssize(connections_) > authenticated_;
+  if (unauthenticated) return kUnauthenticatedInterval;
   if (!connections_.empty()) return AuthenticatedInterval();
   return std::nullopt;
 }
 
 uint64_t Connections::InSlot(size_t slot) const {
-  if (slot == in_slot_.size()) return kProxied;
   const std::lock_guard<std::mutex> guard(mutex_);
   return in_slot_[slot];
 }
@@ -376,7 +388,9 @@ bool Connections::IsUnauthenticated(uint64_t connection) const {
 void Connections::Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = connections_.find(connection);
-  if (found == connections_.end() || !found->second.slot.has_value()) return;
+  if (found == connections_.end()) return;
+  if (found->second.address.empty()) found->second.key_id = key.id;
+  if (!found->second.slot.has_value()) return;
   if (authenticated_ >= options_.max_connections && !MakePlace(now)) {
     End(found, kEndedByCaller, now);
     return;

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,8 +27,8 @@ namespace privatemail::server {
 //
 // Before its first call with a valid key a connection is unauthenticated and takes a slot. Calls
 // arrive with the number of the slot's listener, not with their socket, so each slot has one such
-// connection at a time. Those of trusted proxies, which limit their callers, are not limited.
-// Thread-safe.
+// connection at a time. Those of trusted proxies mix callers, one after the other: they have slots
+// of their own, no limit by address, and the key of the last call. Thread-safe.
 class Connections {
  public:
   using Clock = std::chrono::steady_clock;
@@ -59,9 +58,8 @@ class Connections {
     int64_t max_bytes = 1 << 20;   // received: a first message with a wrong key, and its refusal
     int64_t max_calls = 100;
     std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
+    size_t proxy_slots = 256;
   };
-  // The number of all connections of trusted proxies.
-  static constexpr uint64_t kProxied = std::numeric_limits<uint64_t>::max();
   // An address is refused while its failures are kFailureBurst or more; at most twice as many are
   // counted. A connection that is ended counts 1, an authenticated one 50; an unauthenticated one
   // that its caller ends counts .05, as health checks and wrong keys do, and its share of
@@ -81,13 +79,14 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Slots that Add returns are below it. The last one is that of all connections of proxies.
-  size_t slots() const { return in_slot_.size() + 1; }
+  // Slots that Add returns are below it.
+  size_t slots() const { return in_slot_.size(); }
+  bool IsForProxies(size_t slot) const { return slot >= options_.slots + kRestingSlots; }
 
   // The slot of a new connection. Duplicates `socket`, which stays the caller's.
   // - If all slots are taken, the oldest connection of the address with the most ends.
   // - RESOURCE_EXHAUSTED: the address has too many unauthenticated connections, or too many of its
-  //   connections failed.
+  //   connections failed; proxies' slots are all taken.
   absl::StatusOr<size_t> Add(int socket, const sockaddr_storage& peer, Clock::time_point now);
 
   // Ends those beyond a limit; returns how many. Forgets those that their callers ended.
@@ -99,17 +98,17 @@ class Connections {
   // Time until EndExcessive is due; nullopt: there are no connections.
   std::optional<std::chrono::milliseconds> NextLook() const;
 
-  // The number of the slot's connection; 0: it has none; kProxied.
+  // The number of the slot's connection; 0: it has none.
   uint64_t InSlot(size_t slot) const;
 
-  // The following do nothing for a connection that has ended, and for kProxied.
+  // The following do nothing for a connection that has ended.
 
   // Whether the connection is open and unauthenticated.
   bool IsUnauthenticated(uint64_t connection) const;
 
   // One of its calls has a valid key. The slot is free again. At max_connections, a connection of
   // the key that has more than half of them ends, without running calls if there is such a one; if
-  // there is no such key, the new one.
+  // there is no such key, the new one. A connection of a proxy has the key from now on.
   void Authenticate(uint64_t connection, const AccessKey& key, Clock::time_point now);
 
   // A call begins. An unauthenticated connection ends beyond max_calls.
@@ -139,7 +138,7 @@ class Connections {
   };
   struct Connection {
     int socket = -1;      // a duplicate
-    std::string address;  // IPv4, or the first 64 bits of IPv6
+    std::string address;  // IPv4, or the first 64 bits of IPv6; empty: of a proxy
     Clock::time_point since;
     std::optional<size_t> slot;  // nullopt: authenticated
     int64_t calls = 0;           // before it is
@@ -182,6 +181,7 @@ class Connections {
   Map connections_;                            // in order of arrival
   std::vector<uint64_t> in_slot_;              // 0: free
   std::deque<size_t> free_slots_;              // first freed first, see kRestingSlots
+  std::deque<size_t> free_proxy_slots_;        // likewise
   std::map<std::string, int64_t> of_address_;  // unauthenticated ones
   std::map<std::string, Failures> failures_;
   int64_t authenticated_ = 0;

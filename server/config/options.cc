@@ -1,28 +1,13 @@
 #include "server/config/options.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
 namespace {
-
-constexpr uint32_t kLoopbackNetwork = 127;  // 127.0.0.0/8, RFC 1122
-
-bool IsLoopback(const std::string& host) {
-  if (host == "localhost") return true;  // reserved for loopback by RFC 6761
-  in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == kLoopbackNetwork;
-  in6_addr v6;
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
 
 absl::Status CheckStore(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
@@ -88,24 +73,6 @@ absl::Status Problems::status() const {
   return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
 }
 
-absl::StatusOr<std::set<std::string>> ParseTrustedProxies(absl::string_view text) {
-  std::set<std::string> proxies;
-  for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
-    const std::string proxy(absl::StripAsciiWhitespace(part));
-    in_addr v4;
-    in6_addr v6;
-    if (inet_pton(AF_INET, proxy.c_str(), &v4) == 1) {
-      proxies.emplace(reinterpret_cast<const char*>(&v4), sizeof(v4));
-    } else if (inet_pton(AF_INET6, proxy.c_str(), &v6) == 1) {
-      proxies.emplace(reinterpret_cast<const char*>(&v6), sizeof(v6));
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--trusted-proxies must be IP addresses, separated by commas, but has '", proxy, "'"));
-    }
-  }
-  return proxies;
-}
-
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   ListenAddress address;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
@@ -133,7 +100,7 @@ Problems CheckOptions(const DaemonOptions& options) {
   const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
   problems.Add(address.status());
   problems.Add(CheckTls(options));
-  problems.Add(ParseTrustedProxies(options.trusted_proxies).status());
+  problems.Add(ParseIpAddresses("--trusted-proxies", options.trusted_proxies).status());
   problems.Add(CheckPlacesPerKey(options.limits));
   if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
   return problems;

@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_SERVER_CONFIG_OPTIONS_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -72,9 +71,6 @@ struct DaemonOptions {
 struct ListenAddress : HostPort {
   bool loopback = false;
 };
-
-// Of trusted_proxies: 4 or 16 bytes each. INVALID_ARGUMENT: not IP addresses.
-absl::StatusOr<std::set<std::string>> ParseTrustedProxies(absl::string_view text);
 
 // Errors: those of ParseHostPort.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);

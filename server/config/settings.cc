@@ -50,9 +50,8 @@ std::vector<Setting> AddressSettings() {
        "Interval at which the files of tls_cert, tls_key and client_ca are checked for changes.", 1,
        86400},
       {"trusted_proxies", Of<&Options::trusted_proxies>, kRestart,
-       "IP addresses of proxies, separated by commas, that limit their callers' connections and "
-       "send the caller's address as header x-real-ip (deploy/nginx). Connections from elsewhere "
-       "are limited by the daemon."},
+       "IP addresses of proxies, separated by commas, that limit the connections of an address and "
+       "send the caller's address as header x-real-ip (deploy/nginx)."},
       {"insecure", Of<&Options::insecure>, kRestart,
        "No TLS and no keys: everyone who reaches the port has all rights. Loopback addresses "
        "only."},

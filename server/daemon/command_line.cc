@@ -1,5 +1,7 @@
 #include "server/daemon/command_line.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -26,8 +28,11 @@ std::string Description(const Setting& setting) {
 absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* options) {
   if (path.empty()) return Problems();
   const absl::StatusOr<std::string> text = ReadFile("--config", path);
-  // Starting again would not help.
-  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  if (!text.ok()) {
+    std::error_code ignored;
+    const bool may_come = std::filesystem::is_regular_file(path, ignored);
+    return may_come ? text.status() : absl::InvalidArgumentError(text.status().message());
+  }
   return ParseConfig(*text, path, options);
 }
 

@@ -23,7 +23,8 @@ struct CommandLine {
   struct ReadResult {
     DaemonOptions options;     // defaults, overridden by the file, overridden by flags
     Problems problems;         // INVALID_ARGUMENT naming flag or file, line and key
-    bool file_is_read = true;  // false: cannot be read, or not TOML
+    // False: there is no such file or it is not TOML, or it cannot be read (FAILED_PRECONDITION).
+    bool file_is_read = true;
   };
   // Skips wrong settings and does not run CheckOptions.
   ReadResult Read() const;

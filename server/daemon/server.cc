@@ -147,7 +147,8 @@ absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddre
 Connections::Options ToConnectionOptions(const DaemonOptions& daemon, const KeyRing* keys) {
   const Limits& limits = daemon.limits;
   Connections::Options options;
-  options.trusted_proxies = ParseTrustedProxies(daemon.trusted_proxies).value();  // is validated
+  options.trusted_proxies =
+      ParseIpAddresses("--trusted-proxies", daemon.trusted_proxies).value();  // is validated
   options.is_valid = [keys](const std::string& id) {
     return keys->CheckValid(id, absl::Now()).ok();
   };

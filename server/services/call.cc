@@ -36,6 +36,14 @@ std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context) {
   return number;
 }
 
+std::string AddressOf(const std::string& peer, const grpc::AuthContext& context,
+                      const Metadata& metadata) {
+  if (context.FindPropertyValues(kProxyProperty).empty()) return peer;
+  const auto [first, last] = metadata.equal_range("x-real-ip");
+  if (first == last) return peer;
+  return std::string(first->second.data(), std::min(first->second.size(), kMaxQuotedNameBytes));
+}
+
 void Call::CountMessage(const Bytes& bytes) {
   if (dependencies_.connections == nullptr) return;
   dependencies_.connections->CountMessage(dependencies_.connection, bytes.Length());

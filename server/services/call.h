@@ -51,6 +51,14 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes);
 inline constexpr char kConnectionProperty[] = "privatemail_connection";
 std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context);
 
+// Of the connections of trusted proxies.
+inline constexpr char kProxyProperty[] = "privatemail_proxy";
+
+using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+// The caller: that of the connection or, without the port, what a trusted proxy says.
+std::string AddressOf(const std::string& peer, const grpc::AuthContext& context,
+                      const Metadata& metadata);
+
 // State of one RPC: identity and rights of the caller, and data for logs and metrics.
 // Not thread-safe: used by one handler.
 class Call {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/status.h"
 #include "server/services/call.h"
 
 namespace privatemail::server {
@@ -12,6 +13,7 @@ uint64_t ConnectionProcessor::Identify(grpc::AuthContext* context) {
   // Also a 0: other calls read the properties without the lock, so that only the first may add one.
   if (const std::optional<uint64_t> known = ConnectionOf(*context)) return *known;
   const uint64_t number = connections_->InSlot(slot_);
+  if (connections_->IsForProxies(slot_)) context->AddProperty(kProxyProperty, "1");
   context->AddProperty(kConnectionProperty, absl::StrCat(number));
   return number;
 }
@@ -21,9 +23,13 @@ grpc::Status ConnectionProcessor::Process(const InputMetadata& metadata, grpc::A
                                           OutputMetadata* /*response*/) try {
   const uint64_t connection = Identify(context);
   const auto now = Connections::Clock::now();
-  if (connections_->IsUnauthenticated(connection)) {
+  const bool proxied = connections_->IsForProxies(slot_);
+  if (proxied || connections_->IsUnauthenticated(connection)) {
     const auto key = dispatcher_->Authenticate(metadata);
     if (key.ok()) connections_->Authenticate(connection, **key, now);
+    if (proxied && dispatcher_->Refuses(metadata, *context, key.status())) {
+      return ToGrpc(key.status());
+    }
   }
   connections_->BeginCall(connection, now);
   return grpc::Status::OK;

@@ -18,12 +18,13 @@ namespace privatemail::server {
 class ConnectionProcessor final : public grpc::AuthMetadataProcessor {
  public:
   // slot: of the listener whose connections it sees. The others must outlive it.
-  ConnectionProcessor(size_t slot, Connections* connections, const Dispatcher* dispatcher)
+  ConnectionProcessor(size_t slot, Connections* connections, Dispatcher* dispatcher)
       : slot_(slot), connections_(connections), dispatcher_(dispatcher) {}
 
   bool IsBlocking() const override { return false; }
 
-  // Accepts every call: the dispatcher refuses those without a key with the reason, and records it.
+  // Accepts every call, but those of proxies without a valid key: the dispatcher refuses others
+  // with the reason, after their message, whose size limits of the connection bound.
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context,
                        OutputMetadata* consumed, OutputMetadata* response) override;
 
@@ -33,7 +34,7 @@ class ConnectionProcessor final : public grpc::AuthMetadataProcessor {
 
   const size_t slot_;
   Connections* const connections_;
-  const Dispatcher* const dispatcher_;
+  Dispatcher* const dispatcher_;
   std::mutex mutex_;  // of the properties of the listener's connections
 };
 

@@ -30,7 +30,6 @@ constexpr size_t kMaxLoggedNameBytes = 64;
 constexpr size_t kMaxLoggedMessageBytes = 300;
 
 constexpr absl::string_view kScheme = "Bearer ";
-constexpr char kRealAddress[] = "x-real-ip";  // set by trusted proxies
 
 constexpr absl::Duration kShortestHonestWait = absl::Milliseconds(100);
 
@@ -48,14 +47,6 @@ bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
 std::string CertificateOf(const RpcContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
   return names.empty() ? "" : std::string(names[0].data(), names[0].size());
-}
-
-// Of the caller; through a proxy, without the port.
-std::string AddressOf(const Call::Dependencies& call) {
-  if (call.connection != Connections::kProxied) return call.context->peer();
-  const auto [first, last] = call.context->client_metadata().equal_range(kRealAddress);
-  if (first == last) return call.context->peer();
-  return std::string(first->second.data(), std::min(first->second.size(), kMaxLoggedNameBytes));
 }
 
 // Rounded up: a retry a moment too early would be refused again.
@@ -120,7 +111,7 @@ void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Exe
 }
 
 absl::StatusOr<std::shared_ptr<const AccessKey>> Dispatcher::Authenticate(
-    const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) const {
+    const Metadata& metadata) const {
   if (dependencies_.keys == nullptr) return AnyoneKey();
   const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) {
@@ -213,11 +204,6 @@ void Dispatcher::Finish(Call* call, const absl::Status& status) {
   call->SendStatus(ToGrpc(operates ? status : HideOperatorDetails(status)));
 }
 
-// A probe of the server's health: names no collection, changes nothing, comes every few seconds.
-bool Dispatcher::IsProbe(const Call& call) {
-  return IsOpen(call.dependencies_.rpc) && call.collection_.empty();
-}
-
 void Dispatcher::Record(const Call& call, const absl::Status& status) {
   AuditEntry entry;
   entry.time = absl::Now();
@@ -227,25 +213,45 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   if (call.key_ != nullptr) entry.key_id = call.key_->id;
   if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
   entry.certificate = CertificateOf(*call.dependencies_.context);
-  entry.peer = AddressOf(call.dependencies_);
+  const RpcContext& context = *call.dependencies_.context;
+  entry.peer = AddressOf(context.peer(), *context.auth_context(), context.client_metadata());
   entry.rows = call.rows_;
   entry.request_bytes = call.request_bytes_;
   entry.code = absl::StatusCodeToString(status.code());
   const absl::Duration elapsed = entry.time - call.start_;
   entry.milliseconds = absl::ToDoubleMilliseconds(elapsed);
-  dependencies_.metrics->CountCall(entry.rpc, status, absl::ToDoubleSeconds(elapsed));
-  // Lines about callers without a key are limited; probes are not audited, and logged at debug
-  // level.
-  const bool limited = call.key_ == nullptr && !IsProbe(call);
-  const LogLineQuota::Verdict verdict =
-      lines_.Take(/*has_key=*/!limited, LogLineQuota::Clock::now());
-  if (verdict.left_out > 0) LogSuppressedLines(dependencies_, verdict.left_out);
-  if (verdict.write) WriteLogLines(call, entry, status);
+  // A probe of the server's health: names no collection, changes nothing, comes every few seconds.
+  const bool probe = IsOpen(call.dependencies_.rpc) && call.collection_.empty();
+  Record(entry, /*has_key=*/call.key_ != nullptr, probe, status);
 }
 
-void Dispatcher::WriteLogLines(const Call& call, const AuditEntry& entry,
-                               const absl::Status& status) {
-  const bool probe = IsProbe(call);
+bool Dispatcher::Refuses(const Metadata& metadata, const grpc::AuthContext& context,
+                         const absl::Status& key) {
+  const auto path = metadata.find(":path");
+  if (key.ok() || path == metadata.end()) return false;
+  const absl::string_view text(path->second.data(), path->second.size());
+  const absl::string_view name = text.substr(text.rfind('/') + 1);
+  const auto rpc =
+      std::find_if(Rpcs().begin(), Rpcs().end(), [&](const Rpc& one) { return one.name == name; });
+  if (rpc == Rpcs().end() || IsOpen(*rpc)) return false;
+  AuditEntry entry;
+  entry.time = absl::Now();
+  entry.rpc = rpc->name;
+  entry.peer = AddressOf(/*peer=*/"", context, metadata);
+  entry.code = absl::StatusCodeToString(key.code());
+  Record(entry, /*has_key=*/false, /*probe=*/false, key);
+  return true;
+}
+
+void Dispatcher::Record(const AuditEntry& entry, bool has_key, bool probe,
+                        const absl::Status& status) {
+  dependencies_.metrics->CountCall(entry.rpc, status, entry.milliseconds / 1000);
+  // Lines about callers without a key are limited; probes are not audited, and logged at debug
+  // level.
+  const LogLineQuota::Verdict verdict =
+      lines_.Take(/*has_key=*/has_key || probe, LogLineQuota::Clock::now());
+  if (verdict.left_out > 0) LogSuppressedLines(dependencies_, verdict.left_out);
+  if (!verdict.write) return;
   // Messages of these statuses are hidden from the caller, so the log must hold them.
   const bool is_fault =
       IsOperatorOnlyError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);

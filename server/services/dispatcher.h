@@ -118,8 +118,11 @@ class Dispatcher {
   }
 
   // The key that a call's metadata shows. UNAUTHENTICATED: no valid one.
-  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(
-      const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) const;
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const Metadata& metadata) const;
+
+  // Whether a call is refused at its header, with the status of its key; records it then. Not: open
+  // RPCs, and those that gRPC itself refuses.
+  bool Refuses(const Metadata& metadata, const grpc::AuthContext& context, const absl::Status& key);
 
   // Applies to calls that start from now on.
   void SetLimits(const Limits& limits);
@@ -191,9 +194,8 @@ class Dispatcher {
   absl::Status EnterQueue(Call* call);
   absl::Status AwaitPlaceAndRun(Call* call, const Handler& handler);
   void Finish(Call* call, const absl::Status& status);
-  static bool IsProbe(const Call& call);
   void Record(const Call& call, const absl::Status& status);
-  void WriteLogLines(const Call& call, const AuditEntry& entry, const absl::Status& status);
+  void Record(const AuditEntry& entry, bool has_key, bool probe, const absl::Status& status);
   Limits CurrentLimits() const;
 
   const Dependencies dependencies_;

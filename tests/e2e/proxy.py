@@ -25,11 +25,12 @@ class Proxy:
         for name, to in (("server.crt", "server.crt"), ("server.key", "server.key"), ("server.crt", "daemon.crt")):
             shutil.copy(os.path.join(tls, name), os.path.join(prefix, "privatemail", to))
         self.port = free_port()
-        for name in ("nginx.conf", "privatemail.conf"):
+        inner = free_port()
+        for name in ("nginx.conf", "connections.conf", "privatemail.conf"):
             with open(os.path.join(configuration, name), encoding="utf-8") as file:
                 text = file.read()
             text = text.replace("listen 50051 ", f"listen 127.0.0.1:{self.port} ").replace(":50052", f":{daemon_port}")
-            text = text.replace("/tmp/", prefix + "/")
+            text = text.replace("/tmp/", prefix + "/").replace(":50053", f":{inner}")
             with open(os.path.join(prefix, name), "w", encoding="utf-8") as file:
                 file.write(text)
         # pylint: disable-next=consider-using-with

@@ -3,11 +3,12 @@
 usage: strangers.py [--proxy CONFIGURATION] PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
 
 Attacks (RFC 9113): `resets` begins calls and cancels them at once, `headers` never ends a header, `settings` sends
-nothing but settings, `slow` opens many connections that say little; with nginx and its CONFIGURATION before the
-daemon also `parts`, a header in empty parts, and `fields`, a header of nothing but references. Implemented here,
-because no gRPC client does any of it. Each runs for SECONDS (default 8). Fails if an honest call fails or takes much
-longer than without an attack, if the memory of daemon and nginx exceeds 1.5 GB, or if it is not back within 10 % of
-before a minute later. Without nginx, a request that is sent byte by byte must be ended, too.
+nothing but settings, `slow` opens many connections that say little, `holds` sends messages that do not end with a key
+that nobody made; with nginx and its CONFIGURATION before the daemon also `parts`, a header in empty parts, and
+`fields`, a header of nothing but references. Implemented here, because no gRPC client does any of it. Each runs for
+SECONDS (default 8). Fails if an honest call fails or takes much longer than without an attack, if the memory of
+daemon and nginx exceeds 1.5 GB, or if it is not back within 10 % of before a minute later. Without nginx, a request
+that is sent byte by byte must be ended, too.
 """
 
 import argparse
@@ -88,15 +89,23 @@ def fields(stream=1, **_):
         yield frame(CONTINUATION, 0, stream, b"\x82" * 16000)  # :method GET of the static table
 
 
-def slow():
+def holds(stream=1, **_):
+    """Calls with a key that nobody made, and messages that do not end."""
+    while True:
+        yield begin(stream, key=b"junk") + frame(DATA, 0, stream, b"\0" + (60 << 20).to_bytes(4, "big") + bytes(16_000))
+        stream += 2
+
+
+def slow(**_):
     yield frame(HEADERS, 0, 1, b"\0")
     while True:
         time.sleep(1)
         yield frame(CONTINUATION, 0, 1, b"")
 
 
-CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500, "parts": 28, "fields": 15}
-ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow}
+CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500, "parts": 28, "fields": 15,
+               "holds": 32}
+ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow, "holds": holds}
 # gRPC 1.51 does not survive them.
 PROXY_ATTACKS = {"parts": parts, "fields": fields}
 

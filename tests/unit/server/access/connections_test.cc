@@ -92,6 +92,7 @@ Connections::Options Options() {
   options.max_bytes = 1000;
   options.max_calls = 5;
   options.trusted_proxies = {std::string("\x0a\0\0\x09", 4)};
+  options.proxy_slots = 3;
   return options;
 }
 
@@ -368,16 +369,47 @@ TEST_F(ConnectionsTest, TrustedProxyIsNotLimited) {
   const Pair stranger;
   const uint64_t connection = Add(stranger);
   std::vector<std::unique_ptr<Pair>> pairs;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 4; ++i) {
     pairs.push_back(std::make_unique<Pair>());
-    ASSERT_EQ(Add(*pairs.back(), kProxy), Connections::kProxied);
+    const uint64_t proxied = AddWithKey(*pairs.back(), i == 3 ? kRevoked : "key", kProxy);
+    ASSERT_NE(proxied, 0u);
+    EXPECT_FALSE(connections_.IsUnauthenticated(proxied));
   }
-  EXPECT_FALSE(connections_.IsUnauthenticated(Connections::kProxied));
-  for (int call = 0; call < 60; ++call) connections_.BeginCall(Connections::kProxied, now_);
-  for (const auto& pair : pairs) pair->Send(2000);
-  for (int i = 0; i < 11; ++i) EndLater();
-  for (const auto& pair : pairs) EXPECT_FALSE(pair->IsEnded());
-  EXPECT_FALSE(connections_.IsUnauthenticated(connection)) << "others are limited";
+  const Pair waiting;
+  EXPECT_TRUE(connections_.IsUnauthenticated(Add(waiting, kProxy)));
+  for (int i = 0; i < 12; ++i) EndLater();
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(pairs[i]->IsEnded());
+  EXPECT_TRUE(pairs[3]->IsEnded()) << "its key is no longer valid";
+  EXPECT_TRUE(waiting.IsEnded()) << "no call came";
+  EXPECT_FALSE(connections_.IsUnauthenticated(connection)) << "no call came";
+}
+
+TEST_F(ConnectionsTest, ConnectionOfProxyBelongsToKeyOfLastCall) {
+  constexpr uint8_t kProxy = 9;
+  const Pair pair;
+  const uint64_t proxied = AddWithKey(pair, kRevoked, kProxy);
+  AccessKey key;
+  key.id = "key";
+  connections_.Authenticate(proxied, key, now_);
+  for (int i = 0; i < 12; ++i) EndLater();
+  EXPECT_FALSE(pair.IsEnded());
+  const Pair of_one_caller;
+  const uint64_t direct = AddWithKey(of_one_caller, kRevoked);
+  connections_.Authenticate(direct, key, now_);
+  for (int i = 0; i < 12; ++i) EndLater();
+  EXPECT_TRUE(of_one_caller.IsEnded());
+}
+
+TEST_F(ConnectionsTest, TooManyWaitingConnectionsOfProxyAreRefused) {
+  constexpr uint8_t kProxy = 9;
+  std::vector<std::unique_ptr<Pair>> pairs;
+  for (int i = 0; i < 3; ++i) {
+    pairs.push_back(std::make_unique<Pair>());
+    EXPECT_NE(Add(*pairs.back(), kProxy), 0u);
+  }
+  EXPECT_EQ(Add(*pairs.back(), kProxy), 0u);
+  const Pair stranger;
+  EXPECT_NE(Add(stranger), 0u);
 }
 
 }  // namespace

@@ -107,9 +107,9 @@ TEST(DaemonOptions, ConflictingTlsFlagsAreRefused) {
 
 TEST(DaemonOptions, TrustedProxiesAreAddresses) {
   DaemonOptions options = Minimal();
-  options.trusted_proxies = "10.0.0.1, ::1,";
+  options.trusted_proxies = "::ffff:10.0.0.1, ::1,";
   EXPECT_THAT(Validate(options), IsOk());
-  EXPECT_THAT(*ParseTrustedProxies(options.trusted_proxies),
+  EXPECT_THAT(*ParseIpAddresses("--trusted-proxies", options.trusted_proxies),
               ::testing::ElementsAre(std::string(15, '\0') + '\1', std::string("\x0a\0\0\1", 4)));
   for (const std::string wrong : {"10.0.0.0/8", "proxy", "10.0.0.1 10.0.0.2"}) {
     options.trusted_proxies = wrong;

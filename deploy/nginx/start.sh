@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Starts nginx in its container, and reloads it when a certificate has changed.
+# PRIVATEMAIL_DAEMON: address of the daemon, by default 127.0.0.1:50052.
+set -euo pipefail
+sed "s/127.0.0.1:50052/${PRIVATEMAIL_DAEMON:-127.0.0.1:50052}/" /etc/nginx/privatemail.conf >/tmp/privatemail.conf
+digest() { cat /etc/nginx/privatemail/* | sha256sum; }
+nginx -e stderr -g "daemon off;" &
+nginx=$!
+trap 'kill -QUIT $nginx; wait $nginx; exit' TERM INT QUIT
+used=$(digest)
+while sleep 30 & wait -n; do
+  kill -0 $nginx 2>/dev/null || { wait $nginx; exit; }
+  found=$(digest)
+  [ "$found" = "$used" ] || { kill -HUP $nginx; used=$found; }
+done
+wait $nginx
