@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs the packages, builds everything and runs every test. Ends with CTest's summary.
 # usage: test.sh [--full]
-#   --full  also the fuzzers (20 s each), the containers if a Docker engine answers, the tests with a browser,
-#           hostile load for half an hour, and the tests under the address, undefined-behaviour and thread sanitizers
+#   --full  also the fuzzers (20 s each), the Debian packages if you are root, the containers if a Docker engine answers,
+#           the tests with a browser, hostile load for half an hour, and the tests under the address,
+#           undefined-behaviour and thread sanitizers
 # Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "$*" in
   "") full="" parts=3 ;;
-  --full) full=1 parts=8 ;;
+  --full) full=1 parts=9 ;;
   *)
     echo "test: the only option is --full, but these were given: $*; usage: deploy/test.sh [--full]" >&2
     exit 2
@@ -35,6 +36,12 @@ else
   begin "fuzzers, about 2 min"
   build fuzz
   ctest --preset fuzz
+  if [ "$(id -u)" -eq 0 ]; then
+    begin "Debian packages, about 20 min"
+    deploy/packages-test.sh
+  else
+    begin "Debian packages: skipped, only root can install them"
+  fi
   if docker version >/dev/null 2>&1; then
     begin "containers, about 20 min"
     deploy/compose-test.sh

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # A Docker engine for compose-test.sh, which sources this file: a running one, or Debian's package, started here and
 # stopped by stop_engine. Needs the functions step and fail and the folder $work. Does not change the machine's
-# firewall: this engine neither forwards nor filters, and images are built in the host's network.
+# firewall: this engine neither forwards nor filters, and images are built in the host's network. packages-test.sh takes
+# install_packages and make_base from here.
 
 engine_pid=""
 
@@ -78,10 +79,17 @@ have_base() {
 }
 
 import_base() {
-  local release mirror root=$work/base
+  make_base "$work/base"
+  tar -C "$work/base" -c . | docker import - "$DEBIAN" >/dev/null
+  rm -rf "$work/base"
+}
+
+# Makes a Debian 12 with this machine's package sources.
+make_base() { # ROOT
+  local release mirror root=$1
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
   [ "$release" = bookworm ] ||
-    fail "debian:bookworm cannot be pulled, or apt does not work in it, and this machine is no Debian 12 to make one of"
+    fail "no Debian 12: this machine is none, and for containers debian:bookworm cannot be pulled, or apt does not work in it"
   command -v debootstrap >/dev/null || install_packages debootstrap
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' | head -1)
   eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
@@ -89,8 +97,6 @@ import_base() {
     debootstrap --variant=minbase bookworm "$root" "${mirror:?apt names no source for bookworm}" \
     >"$work/debootstrap.log" 2>&1 || { tail -5 "$work/debootstrap.log" >&2; fail "debootstrap"; }
   copy_apt_configuration "$root"
-  tar -C "$root" -c . | docker import - "$DEBIAN" >/dev/null
-  rm -rf "$work/base"
 }
 
 # Copies apt's sources, proxies and trusted keys. Not its hooks, which may call programs that the image lacks.

@@ -18,6 +18,8 @@ charges the ledger, which the command line shares.
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
+from privatemail import _tuned
+
 if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
     from privatemail._core import __version__
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
                                     PrivateMailError, PrivateMailWarning, ResourceExhausted, Unauthenticated,
                                     Unavailable)
+
+__path__[:0] = _tuned.folders()
 
 # By module. Imported at first use: privatemail.evaluation must not be in one process with the core that has a network
 # channel.

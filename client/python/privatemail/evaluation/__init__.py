@@ -15,3 +15,7 @@ client, and has no network channel.
     verdict       the best scheme, beside downloads that send nothing private
     report        HTML, SVG, JSON and CSV
 """
+
+from privatemail import _tuned
+
+__path__[:0] = _tuned.folders("evaluation")
