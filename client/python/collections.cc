@@ -288,9 +288,11 @@ py::list ListKeys(const Session& session) {
 
 py::dict Plan(const Session& session, const std::string& name, double epsilon, int64_t max_bytes,
               const std::optional<double>& fidelity, const std::optional<double>& recall) {
+  std::string fingerprint;
   const QueryPlan plan = Unlocked([&] {
     const v1::GetCollectionResponse collection =
         Check(session.transport().GetCollection(name, {.quality = true}));
+    fingerprint = ToHex(collection.fingerprint());
     PlanWish wish;
     wish.epsilon = epsilon;
     if (max_bytes > 0) wish.max_bytes = max_bytes;
@@ -303,6 +305,7 @@ py::dict Plan(const Session& session, const std::string& name, double epsilon, i
     return py::make_tuple(one.value, one.low, one.high);
   };
   py::dict dict;
+  dict["fingerprint"] = fingerprint;
   dict["partition"] = plan.cost.partition;
   dict["cells"] = plan.cells;
   dict["items"] = plan.items;

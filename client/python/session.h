@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,8 +32,10 @@ class Session {
   const Transport& transport() const;
   const QuerySettings& settings() const { return settings_; }
 
-  // The queries of a collection, with parameters and anchors that are still the server's.
-  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme);
+  // The queries of a collection, with parameters and anchors that are still the server's; cached
+  // unless dummies are given.
+  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme,
+                                           const std::optional<Anchors>& dummies);
 
  private:
   const pid_t process_;

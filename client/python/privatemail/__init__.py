@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
     from privatemail._core import __version__
     from privatemail._images import Extractor
-    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
+    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Matches, Plan, Spending
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -35,7 +35,7 @@ _MODULES = {
     "_client": ["Budget", "Client", "Collection", "connect"],
     "_core": ["__version__"],
     "_images": ["Extractor"],
-    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Plan", "Spending"],
+    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Spending"],
     "_server": ["Server"],
     "errors": [
         "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
@@ -47,9 +47,8 @@ _MODULES = {
 __all__ = [
     "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
     "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal",
-    "InvalidArgument",
-    "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
-    "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
+    "InvalidArgument", "Matches", "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning",
+    "ResourceExhausted", "Server", "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
 ]
 
 
