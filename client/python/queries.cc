@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "client/python/interruptible.h"
 #include "client/python/session.h"
 #include "client/python/status_error.h"
 #include "client/queries/filter_json.h"
@@ -55,19 +56,6 @@ void CheckColumns(const Targets& features, const v1::GetCollectionResponse& coll
                    features.shape(1))));
 }
 
-py::dict ToDict(const Guarantee& guarantee) {
-  py::dict dict;
-  dict["epsilon"] = guarantee.epsilon;
-  dict["delta"] = guarantee.delta;
-  dict["neighbours"] = guarantee.neighbours;
-  dict["radius"] = guarantee.radius;
-  dict["metric"] = guarantee.metric;
-  dict["proven"] = guarantee.proven;
-  dict["source"] = guarantee.source;
-  dict["gaussian_mu"] = guarantee.gaussian_mu;
-  return dict;
-}
-
 void AddMatches(const std::vector<QueryMatch>& matches, py::dict* dict) {
   py::list ids, labels, distances, payloads;
   for (const QueryMatch& match : matches) {
@@ -86,7 +74,7 @@ template <typename Outcome>
 py::dict ToDict(const Outcome& outcome) {
   py::dict dict;
   AddMatches(outcome.result.matches, &dict);
-  dict["guarantee"] = ToDict(outcome.prepared.state.guarantee);
+  dict["guarantee"] = GuaranteeToDict(outcome.prepared.state.guarantee);
   const Budget spent = outcome.ledger.spent(), left = outcome.ledger.left();
   dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
   dict["left"] = py::make_tuple(left.epsilon, left.delta);
@@ -141,7 +129,7 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const std
   options.filter = Check(FilterFromJson(filter));
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  const std::vector<SlotsOutcome> outcomes = Unlocked([&] {
+  const std::vector<SlotsOutcome> outcomes = Interruptible([&] {
     const auto queries = session.Slots(collection, kSchemeNames.at(scheme), dummies);
     CheckColumns(features, queries->collection());
     Check(queries->AllotClasses(k, classes, &targets));
@@ -164,7 +152,7 @@ py::tuple SearchCells(const Session& session, const std::string& collection,
   options.with_payloads = with_payloads;
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  const std::vector<CellsOutcome> outcomes = Unlocked([&] {
+  const std::vector<CellsOutcome> outcomes = Interruptible([&] {
     CellQueries queries = Check(CellQueries::Fetch(session.transport(), session.settings(),
                                                    collection, !items.has_value()));
     Check(CheckPlanned(absl::HexStringToBytes(planned_for), queries.collection()));
@@ -228,7 +216,7 @@ py::tuple Resend(const Session& session, const std::string& collection,
     }
     const std::vector<NamedTarget> targets = ToTargets(*features, labels);
     const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-    matches = Unlocked([&] {
+    matches = Interruptible([&] {
                 return Check(ResendCells(session.transport(), settings, last, targets.front(),
                                          k.value_or(kDefaultMatches), ToMatrix(own_anchors), warn));
               }).result.matches;
@@ -238,7 +226,7 @@ py::tuple Resend(const Session& session, const std::string& collection,
           absl::StrCat("label must be given, and no query: the last release was of the scheme ",
                        NameOf(last.scheme))));
     }
-    matches = Unlocked([&] {
+    matches = Interruptible([&] {
                 return Check(ResendSlots(session.transport(), settings, last, labels->front(), k));
               }).matches;
   }
@@ -251,7 +239,7 @@ py::list Rank(const Session& session, const std::string& collection, const Targe
               const std::optional<std::vector<int32_t>>& labels, int64_t k,
               const std::optional<Targets>& own_anchors) {
   const std::vector<NamedTarget> targets = ToTargets(features, labels);
-  const std::vector<RankedItems> all = Unlocked([&] {
+  const std::vector<RankedItems> all = Interruptible([&] {
     const CachedItems cached = Check(LoadCachedItems(session.settings().state_folder, collection));
     return Check(RankReceived(session.settings(), cached, targets, k, ToMatrix(own_anchors)));
   });
@@ -265,6 +253,19 @@ py::list Rank(const Session& session, const std::string& collection, const Targe
 }
 
 }  // namespace
+
+py::dict GuaranteeToDict(const Guarantee& guarantee) {
+  py::dict dict;
+  dict["epsilon"] = guarantee.epsilon;
+  dict["delta"] = guarantee.delta;
+  dict["neighbours"] = guarantee.neighbours;
+  dict["radius"] = guarantee.radius;
+  dict["metric"] = guarantee.metric;
+  dict["proven"] = guarantee.proven;
+  dict["source"] = guarantee.source;
+  dict["gaussian_mu"] = guarantee.gaussian_mu;
+  return dict;
+}
 
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
   session.def("search_slots", &SearchSlots)

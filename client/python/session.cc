@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "client/python/extractor.h"
+#include "client/python/interruptible.h"
 #include "client/python/status_error.h"
 #include "privatemail/state_folder.h"
 
@@ -68,6 +69,7 @@ void AddSession(py::module_& module) {
         options.key_file = key_file;
         options.deadline = absl::Seconds(deadline_seconds);
         options.max_memory = max_memory;
+        options.cancelled = [] { return Interrupted()(); };  // of the thread that calls
         return std::make_shared<Session>(options, state_folder);
       }),
       py::kw_only(), py::arg("server"), py::arg("ca_file"), py::arg("trust"),
@@ -87,6 +89,7 @@ PYBIND11_MODULE(_native, module) {
   RegisterStatusError(module);
   AddExtractor(module);
   AddSession(module);
+  AddNoise(module);
 }
 
 }  // namespace privatemail::client::python

@@ -1,6 +1,7 @@
 """Calls of the package beside plain searches: options, plans, replays, messages."""
 
 import dataclasses
+import os
 import unittest
 import warnings
 
@@ -138,6 +139,80 @@ class Replays(unittest.TestCase):
         for call in (other.explain, lambda: other.resend(label=1)):
             with self.assertRaisesRegex(pm.FailedPrecondition, "the last release was for the collection things"):
                 call()
+
+
+class Snapshots(unittest.TestCase):
+
+    def test_restored_collection_answers_with_the_former_budget(self):
+        path = os.path.join(service.folder.name, "things.snapshot")
+        saved = things.snapshot(path)
+        self.assertEqual((saved.items, saved.anchors, saved.bytes), (len(things), 100, os.path.getsize(path)))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with self.assertRaisesRegex(pm.AlreadyExists, "replace it with replace$"):
+            things.snapshot(path)
+        self.assertEqual(things.snapshot(path, replace=True), saved)
+        with self.assertRaisesRegex(pm.ResourceExhausted, r"at most 1000 bytes \(max_bytes\)"):
+            things.snapshot(path, replace=True, max_bytes=1000)
+        self.assertEqual(os.path.getsize(path), saved.bytes, "the failure did not keep the file")
+        with Service(items=1) as server:
+            copy = server.restore("copy", path)
+            self.assertEqual((len(copy), copy.info()["uuid"]), (saved.items, things.info()["uuid"]))
+            copy.budget.grant(epsilon=1, delta=1e-4)
+            self.assertEqual(copy.search(service.rows[3], label=3, **COST).labels.tolist(), [3] * 8)
+            with open(path, "r+b") as file:
+                file.seek(saved.bytes // 2)
+                file.write(b"damage")
+            with self.assertRaisesRegex(pm.DataLoss, "block"):
+                server.restore("damaged", path)
+            self.assertEqual(sorted(one.name for one in server.collections()), ["copy", "things"])
+        with self.assertRaises(pm.InvalidArgument):
+            service.server.restore("absent", path + ".absent")
+
+
+class Noise(unittest.TestCase):
+
+    def test_calibration_is_the_analytic_gaussian(self):
+        # Balle and Wang 2018 at epsilon 1, delta 1e-5: 3.7306
+        noise = pm.calibrate("gaussian", epsilon=1, delta=1e-5, sensitivity=2)
+        self.assertAlmostEqual(noise.stddev / 2, 3.7306, places=3)
+        self.assertAlmostEqual(noise.variance, noise.stddev**2)
+        self.assertTrue(noise.guarantee.proven)
+        self.assertAlmostEqual(pm.calibrate("laplace", epsilon=.5, sensitivity=1).stddev, 2 * 2**.5)
+        self.assertFalse(pm.calibrate("published-gaussian", epsilon=.5, delta=1e-5, sensitivity=1).guarantee.proven)
+        for field, arguments in (("delta", {"mechanism": "laplace", "delta": 1e-5, "sensitivity": 1}),
+                                 ("sensitivity", {"mechanism": "laplace"}), ("epsilon", {"epsilon": np.nan}),
+                                 ("delta", {"delta": np.nan}), ("dimension", {"dimension": 3}),
+                                 ("mechanism", {"mechanism": 5}), ("norm", {"norm": "x"})):
+            with self.assertRaisesRegex(pm.InvalidArgument, field):
+                pm.calibrate(**dict({"mechanism": "gaussian", "epsilon": 1}, **arguments))
+
+    def test_sensitivity_with_known_anchors_is_at_most_that_of_any(self):
+        anchors, labels = gallery(50, seed=2)
+        known = pm.sensitivity("known-anchors", anchor_labels=labels, anchors=anchors)
+        anywhere = pm.sensitivity("replace-target", anchor_labels=labels)
+        self.assertTrue(0 < known.l2 <= anywhere.l2 <= anywhere.l1)
+        self.assertEqual((known.rows, known.proven, known.lipschitz_to_l2), (60, True, None))
+        self.assertGreater(pm.sensitivity("lipschitz", anchor_labels=labels).lipschitz_to_l1, 0)
+        self.assertLess(pm.sensitivity("replace-target", anchor_labels=labels, changed=1).l2, anywhere.l2)
+        for text, arguments in (("anchors must be given", {"bound": "known-anchors"}), ("bound must be", {"bound": "no"}),
+                                ("anchors is of no use", {"anchors": anchors}),
+                                ("changed is of no use", {"bound": "lipschitz", "changed": 2}),
+                                ("alpha", {"alpha": -1.0})):
+            with self.assertRaisesRegex(pm.InvalidArgument, text):
+                pm.sensitivity(**dict({"bound": "replace-target", "anchor_labels": labels}, **arguments))
+        with self.assertRaisesRegex(TypeError, "no argument 'alfa'"):
+            pm.sensitivity("replace-target", anchor_labels=labels, alfa=1)
+
+    def test_audit_finds_most_of_what_is_claimed_and_no_more(self):
+        for mechanism in ("laplace", "cells"):
+            found, = pm.audit(mechanism, epsilon=1, releases=40_000)
+            self.assertTrue(.8 < found.epsilon_lower <= 1, found)
+            self.assertFalse(found.exceeded)
+            self.assertRegex(repr(found), rf"^Audit\({mechanism}.*: claims epsilon 1, delta 0; at least .*; proven; ")
+        with self.assertRaisesRegex(pm.InvalidArgument, "^releases must be"):
+            pm.audit("laplace", releases=0)
+        with self.assertRaisesRegex(pm.InvalidArgument, "^delta is of no use"):
+            pm.audit("laplace", delta=1e-5)
 
 
 class Messages(unittest.TestCase):

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
+from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
-from privatemail._results import (Estimate, Ingested, Matches, Plan, Spending, parse_payload, to_hits,
+from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload, to_hits,
                                   to_matches)
 from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
                                 of_status)
@@ -95,13 +96,23 @@ class Client(_NotCopied):
         """
         array = _arrays.rows("anchors", anchors, copy=True)
         given = _arrays.labels("anchor_labels", anchor_labels, len(array))
-        unknown = set(settings) - {"label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps"}
-        if unknown:
-            raise TypeError(f"create_collection() has no argument {sorted(unknown)[0]!r}")
+        check_settings("create_collection", settings)
         self._open().create_collection(name, array, given.tolist(), list(class_names), extractor, settings, list(cells),
                                        cell_code, publish_quality)
         return Collection(self, name)
 
+    def restore(self, name: str, path: Path, *, build: bool = True) -> "Collection":
+        """Creates the collection `name` from a file of Collection.snapshot, whole or not at all, and builds it.
+
+        It keeps its digest, so that clients' budgets stay valid, unless the server has a collection with it. Needs an
+        admin key. build: False: `build` of the collection is left to you.
+        """
+        with progress_bar("restore") as show:
+            items = self._open().restore(_arrays.text("name", name), os.fspath(path), show)
+        collection = Collection(self, name)
+        if build and items > 0:
+            collection.build(accept_misalignment=True)
+        return collection
 
     def create_key(self, name: str, *, scopes: Sequence[str] = ("search",), collections: Sequence[str] = (),
                    requests_per_second: float = 0.0, expires_at: int = 0) -> Tuple[Dict[str, Any], str]:
@@ -291,6 +302,17 @@ class Collection(_NotCopied):
         """Embeds the items, so that searches find them."""
         with progress_bar("build", 1.0) as show:
             self._session.build(self.name, show, accept_misalignment)
+
+    def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
+        """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.
+
+        THE FILE HOLDS EVERY VECTOR, LABEL AND PAYLOAD IN THE CLEAR. Searches and uploads continue meanwhile. replace:
+        an existing file; on failure it stays. max_bytes: of the file; 0: twice what the collection's counts suggest, at
+        most half of the free space. `restore` of a client or server reads it.
+        """
+        with progress_bar("snapshot") as show:
+            return Snapshot(**self._session.snapshot(self.name, os.fspath(path), bool(replace),
+                                                     _arrays.integer("max_bytes", max_bytes), show))
 
     def plan(self, *, epsilon: float, max_bytes: int = 0, fidelity: Optional[float] = None,
              recall: Optional[float] = None) -> Plan:

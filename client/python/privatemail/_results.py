@@ -76,6 +76,16 @@ class Ingested:
 
 
 @dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What a snapshot file holds. latest_version: of the collection's items. bytes: of the file."""
+
+    items: int
+    anchors: int
+    latest_version: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Estimate:
     """A mean over queries like the gallery's items, with its 95 % interval."""
 
