@@ -1,10 +1,10 @@
 #include "client/audit/audit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <mutex>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,23 +16,28 @@
 namespace privatemail::client::audit {
 namespace {
 
-constexpr int kParts = 16;  // of an attack's releases, one task each
+constexpr int kParts = 16;           // of an attack's releases, one task each
+constexpr int64_t kPollEvery = 100;  // releases of a task
 
-absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int64_t releases) {
-  std::mutex mutex;
-  absl::StatusOr<int64_t> sum = 0;
-  ParallelFor(kParts, [&](int part) {
-    const int64_t share = releases / kParts + (part < releases % kParts ? 1 : 0);
-    if (share == 0) return;
-    const absl::StatusOr<int64_t> hits = attack.count_hits(neighbour, share);
-    const std::lock_guard lock(mutex);
-    if (!hits.ok()) {
-      sum = hits.status();
-    } else if (sum.ok()) {
-      *sum += *hits;
+// Tasks of all cores; `observer` sees the releases that are done.
+absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int64_t releases,
+                                  const std::function<absl::Status(int64_t)>& observer) {
+  std::atomic<int64_t> sum = 0, done = 0;
+  const auto count = [&](int part, TaskGroup& group) -> absl::Status {
+    int64_t left = releases / kParts + (part < releases % kParts ? 1 : 0);
+    while (left > 0 && !group.stopped()) {
+      const int64_t some = std::min(left, kPollEvery);
+      PM_ASSIGN_OR_RETURN(const int64_t hits, attack.count_hits(neighbour, some));
+      sum += hits;
+      done += some;
+      left -= some;
     }
-  });
-  return sum;
+    return absl::OkStatus();
+  };
+  WorkObserver poll;
+  if (observer) poll = [&] { return observer(done); };
+  PM_RETURN_IF_ERROR(ParallelFor(kParts, count, poll));
+  return sum.load();
 }
 
 // With a claimed mu the rates are tested against the whole trade-off curve, which is stronger than
@@ -82,10 +87,21 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) 
   Result result{
       .mechanism = subject.mechanism, .claim = subject.claim, .confidence = options.confidence};
   const double risk = (1 - options.confidence) / static_cast<double>(subject.attacks.size());
+  double counts = 0;  // that are done, two an attack
   for (const Attack& attack : subject.attacks) {
     const int64_t releases = std::min(options.releases, attack.max_releases);
-    PM_ASSIGN_OR_RETURN(const int64_t one, CountHits(attack, Neighbour::kOne, releases));
-    PM_ASSIGN_OR_RETURN(const int64_t other, CountHits(attack, Neighbour::kOther, releases));
+    std::function<absl::Status(int64_t)> observer;
+    if (options.observer) {
+      observer = [&](int64_t done) {
+        const double of_this = static_cast<double>(done) / static_cast<double>(releases);
+        return options.observer((counts + of_this) / (2.0 * std::ssize(subject.attacks)));
+      };
+    }
+    PM_ASSIGN_OR_RETURN(const int64_t one, CountHits(attack, Neighbour::kOne, releases, observer));
+    ++counts;
+    PM_ASSIGN_OR_RETURN(const int64_t other,
+                        CountHits(attack, Neighbour::kOther, releases, observer));
+    ++counts;
     const Rates rates = ClopperPearsonRates({releases, one, other}, 1 - risk);
     const double epsilon = LowerBoundOnEpsilon(rates, subject.claim);
     if (result.best_attack.empty() || epsilon > result.epsilon_lower) {

@@ -60,6 +60,8 @@ struct Subject {
 struct Options {
   int64_t releases = 1'000'000;  // per neighbour and attack
   double confidence = .999999;   // of the whole result; attacks share the risk
+  // Polled ten times a second with the share that is done; an error ends the audit. May be null.
+  std::function<absl::Status(double share)> observer = nullptr;
 };
 
 struct Result {
@@ -73,7 +75,8 @@ struct Result {
   bool Exceeded() const { return !(epsilon_lower <= claim.epsilon); }
 };
 
-// INVALID_ARGUMENT: releases below 1 or confidence outside (0, 1). Otherwise a release's error.
+// INVALID_ARGUMENT: releases below 1 or confidence outside (0, 1). Otherwise the error of a
+// release or of the observer.
 absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options);
 
 // 1 if any result exceeds its claim, else 0.

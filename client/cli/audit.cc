@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <iostream>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "client/audit/anchored_attack.h"
-#include "client/audit/cell_attack.h"
-#include "client/audit/joint_attack.h"
-#include "client/audit/mechanism_attacks.h"
+#include "client/audit/subjects.h"
 #include "client/cli/command.h"
 #include "common/base/status_macros.h"
 
@@ -26,52 +22,6 @@ struct AuditOptions {
   std::optional<double> delta;
   audit::Options run;
 };
-
-constexpr char kCells[] = "cells";
-constexpr double kDefaultDelta = 1e-5;  // the default of mechanisms that take one
-
-absl::Status CheckDefaultDeltaIsTaken(const AuditOptions& options, bool takes_delta) {
-  if (options.delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("delta is of no use to ", options.mechanism, ": expected none"));
-}
-
-absl::StatusOr<audit::Subject> OneMechanism(const AuditOptions& options, double delta) {
-  if (options.mechanism == kCells) {
-    PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, /*takes_delta=*/false));
-    return audit::AttackCells(options.epsilon);
-  }
-  PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(CheckDefaultDeltaIsTaken(options, TraitsOf(kind).TakesDelta()));
-  return audit::AttackProductionMechanism(kind, options.epsilon, delta);
-}
-
-// Created one by one: some draw pilot releases.
-using CreateSubject = std::function<absl::StatusOr<audit::Subject>()>;
-
-absl::StatusOr<std::vector<CreateSubject>> Subjects(const AuditOptions& options) {
-  double delta = kDefaultDelta;
-  PM_RETURN_IF_ERROR(CopyNumber("delta", options.delta, &delta));
-  std::vector<CreateSubject> subjects;
-  if (!options.all) {
-    subjects.push_back([=] { return OneMechanism(options, delta); });
-    return subjects;
-  }
-  for (const MechanismTraits& traits : AllMechanisms()) {
-    subjects.push_back([=, kind = traits.kind] {
-      return audit::AttackProductionMechanism(kind, options.epsilon, delta);
-    });
-  }
-  for (const PrivacyCost& cost : audit::AuditedJointCosts(options.epsilon, delta)) {
-    subjects.push_back([cost] { return audit::AttackJointRelease(cost); });
-  }
-  for (const PrivacyCost& cost : audit::AuditedAnchoredCosts(options.epsilon, delta)) {
-    subjects.push_back([cost] { return audit::AttackAnchoredRelease(cost); });
-  }
-  subjects.push_back([=] { return audit::AttackCells(options.epsilon); });
-  subjects.push_back([=] { return audit::AttackCellRequest(options.epsilon); });
-  return subjects;
-}
 
 nlohmann::json AuditToJson(const audit::Result& result) {
   return {{"mechanism", result.mechanism},       {"claimed_epsilon", result.claim.epsilon},
@@ -112,11 +62,11 @@ absl::StatusOr<double> EstimateSeconds(const audit::Subject& subject,
 }
 
 // On standard error; silent for a short run.
-absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
+absl::Status PrintEstimate(const std::vector<audit::CreateSubject>& subjects,
                            const audit::Options& options) {
   if (options.releases < 100 * kProbeReleases) return absl::OkStatus();  // it ends soon
   double seconds = 0;
-  for (const CreateSubject& create : subjects) {
+  for (const audit::CreateSubject& create : subjects) {
     const auto start = std::chrono::steady_clock::now();
     PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
     const std::chrono::duration<double> creation = std::chrono::steady_clock::now() - start;
@@ -131,11 +81,13 @@ absl::Status PrintEstimate(const std::vector<CreateSubject>& subjects,
 
 // Text rows are printed one by one, JSON at the end.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::vector<CreateSubject> subjects, Subjects(options));
+  PM_ASSIGN_OR_RETURN(
+      const std::vector<audit::CreateSubject> subjects,
+      audit::Subjects(options.all ? "" : options.mechanism, options.epsilon, options.delta));
   if (options.all) PM_RETURN_IF_ERROR(PrintEstimate(subjects, options.run));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
-  for (const CreateSubject& create : subjects) {
+  for (const audit::CreateSubject& create : subjects) {
     PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
     if (!context.json && results.empty()) std::cout << HeadText() << std::flush;
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
@@ -170,7 +122,7 @@ void AddAuditCommand(CLI::App& app, Context& context) {
   command->add_option("--delta", options->delta,
                       absl::StrFormat("Claimed delta, for the Gaussian mechanisms and for several "
                                       "iterations (default %g)",
-                                      kDefaultDelta));
+                                      audit::kDefaultDelta));
   command->add_option("--releases", options->run.releases, "Releases of each neighbour, per attack")
       ->capture_default_str();
   command->add_option("--confidence", options->run.confidence, "Confidence of the lower bounds")

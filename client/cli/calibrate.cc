@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +6,6 @@
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -24,37 +20,6 @@ struct CalibrateOptions {
   std::optional<int64_t> dimension;
 };
 
-// The number of values with noise. It matters where the radius's norm differs from the noise's, and
-// in a box.
-absl::StatusOr<int64_t> ValueCount(const CalibrateOptions& options) {
-  const MechanismTraits& traits = TraitsOf(options.parameters.kind);
-  const bool on_input = traits.protects == MechanismTraits::Protects::kInput;
-  const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
-  if (options.dimension.has_value()) {
-    if (!on_input && !boxed) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("dimension is of no use to ", traits.name, ": expected none"));
-    }
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", *options.dimension, 1, int64_t{1} << 40));
-    return *options.dimension;
-  }
-  if (on_input) {
-    return absl::InvalidArgumentError(absl::StrCat("dimension must be given for ", traits.name,
-                                                   ": expected --dimension D, the "
-                                                   "number of coordinates of the input"));
-  }
-  return std::max<int64_t>(static_cast<int64_t>(options.parameters.box.lower.size()), 1);
-}
-
-// Rounded up.
-absl::StatusOr<double> VarianceOf(double stddev) {
-  const double variance = std::nextafter(stddev * stddev, std::numeric_limits<double>::infinity());
-  if (std::isnormal(variance)) return variance;
-  return absl::InvalidArgumentError(
-      absl::StrCat("the noise's variance must be a normal number, but the standard deviation ",
-                   FormatExact(stddev), " makes it ", variance));
-}
-
 absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
@@ -62,7 +27,7 @@ absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
   PM_RETURN_IF_ERROR(CopyNumber("sensitivity", options.sensitivity, &parameters.sensitivity));
   PM_RETURN_IF_ERROR(CopyNumber("radius", options.radius, &parameters.ball.radius));
   PM_RETURN_IF_ERROR(CopyNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
-  PM_ASSIGN_OR_RETURN(const int64_t values, ValueCount(options));
+  PM_ASSIGN_OR_RETURN(const int64_t values, ValueCount(parameters, options.dimension));
   PM_ASSIGN_OR_RETURN(const Calibration noise, client::Calibrate(parameters, values));
   PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
   const Guarantee& guarantee = noise.guarantee;

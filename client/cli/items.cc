@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
-#include "client/cli/filter_json.h"
+#include "client/queries/filter_json.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_text.h"
@@ -29,7 +29,7 @@ struct ItemsOptions {
   bool features = false;
 };
 
-nlohmann::json ToJson(const v1::Item& item, bool features) {
+nlohmann::json ItemToJson(const v1::Item& item, bool features) {
   nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
   // A hostile server may send anything.
   const bool is_json = !item.payload().empty() && CheckPayload(item.payload()).ok();
@@ -39,7 +39,7 @@ nlohmann::json ToJson(const v1::Item& item, bool features) {
   return json;
 }
 
-std::string ToText(const v1::Item& item, bool features) {
+std::string ItemToText(const v1::Item& item, bool features) {
   std::string text =
       absl::StrCat(Printable(item.id()), "  label ", item.label(), ", version ", item.version(),
                    item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
@@ -68,7 +68,7 @@ absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, 
                      RowList* rows) {
   for (const v1::Item& item : items) {
     PM_RETURN_IF_ERROR(rows->Reserve(RowMemory(item, features)));
-    rows->Add(ToJson(item, features), ToText(item, features));
+    rows->Add(ItemToJson(item, features), ItemToText(item, features));
   }
   return absl::OkStatus();
 }

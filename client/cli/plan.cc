@@ -46,19 +46,19 @@ struct MeasuredCollection {
   int64_t items() const { return static_cast<int64_t>(proto.cells_items()); }
 };
 
-nlohmann::json ToJson(const Estimate& estimate) {
+nlohmann::json EstimateJson(const Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
-nlohmann::json ToJson(const QueryPlan& plan) {
+nlohmann::json PlanJson(const QueryPlan& plan) {
   return {{"epsilon", plan.cost.epsilon},
           {"partition", plan.cost.partition},
           {"cells", plan.cells},
           {"ask", plan.cost.ask},
           {"focus", plan.cost.focus},
           {"items", plan.items},
-          {"fidelity", ToJson(plan.prediction.fidelity)},
-          {"recall", ToJson(plan.prediction.recall)},
+          {"fidelity", EstimateJson(plan.prediction.fidelity)},
+          {"recall", EstimateJson(plan.prediction.recall)},
           {"bytes", {{"down", plan.bytes_down}}}};
 }
 
@@ -69,7 +69,7 @@ nlohmann::json HeadJson(const MeasuredCollection& collection) {
           {"k", kQualityMatches},
           {"code", CodeName(collection.proto.parameters().cell_code())},
           {"measured_queries", collection.quality.queries},
-          {"spent", cli::ToJson(Budget{})}};
+          {"spent", ToJson(Budget{})}};
 }
 
 std::string MeasuredText(const MeasuredCollection& collection) {
@@ -102,7 +102,7 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
       wish.max_bytes = bytes;
       PM_ASSIGN_OR_RETURN(const QueryPlan plan, MakePlan(collection.parameters, collection.quality,
                                                          collection.items(), wish));
-      nlohmann::json cell = ToJson(plan);
+      nlohmann::json cell = PlanJson(plan);
       cell["max_bytes"] = bytes;
       result.json["table"].push_back(std::move(cell));
       absl::StrAppendFormat(&result.text, " %9.2f", plan.prediction.fidelity.value);
@@ -151,9 +151,9 @@ absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanO
   Result result{.json = HeadJson(collection),
                 .text = PlanText(collection, plan, options),
                 .exit_code = plan.fulfils ? 0 : kExitFailure};
-  result.json.update(ToJson(plan));
+  result.json.update(PlanJson(plan));
   result.json["bytes"]["assumed_id_bytes"] = options.wish.id_bytes;
-  result.json["guarantee"] = cli::ToJson(plan.guarantee);
+  result.json["guarantee"] = ToJson(plan.guarantee);
   result.json["fulfils"] = plan.fulfils;
   if (options.wish.fidelity && plan.prediction.fidelity.value < *options.wish.fidelity) {
     const double share = static_cast<double>(plan.items) / static_cast<double>(collection.items());

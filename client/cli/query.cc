@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
-#include "client/cli/filter_json.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
 #include "client/flags/names.h"
+#include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
 #include "common/base/status_macros.h"
 

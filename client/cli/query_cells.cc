@@ -24,18 +24,6 @@ CellQueryOptions OptionsOf(const CellsQuery& query) {
           .with_payloads = query.with_payloads};
 }
 
-// A plan holds for the anchors that it was computed from only.
-absl::Status CheckPlanned(const CellsQuery& query, const v1::GetCollectionResponse& collection) {
-  if (query.fingerprint.empty() || query.fingerprint == collection.fingerprint()) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat("--plan was made for the public parameters ",
-                                                    ToHex(query.fingerprint), ", but collection ",
-                                                    collection.name(),
-                                                    " has others now: plan again with "
-                                                    "`privatemail plan`; nothing was spent"));
-}
-
 nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
                            const std::vector<std::string>& warnings) {
   const v1::RetrieveCellsRequest& request = outcome.prepared.request;
@@ -157,7 +145,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   PM_ASSIGN_OR_RETURN(CellQueries queries,
                       CellQueries::Fetch(transport, SettingsOf(context), query.collection,
                                          /*with_quality=*/chooses_items));
-  PM_RETURN_IF_ERROR(CheckPlanned(query, queries.collection()));
+  PM_RETURN_IF_ERROR(CheckPlanned(query.fingerprint, queries.collection()));
   if (chooses_items) {
     PM_ASSIGN_OR_RETURN(options.items, queries.ItemsByQuality(options.cost));
   }

@@ -1,3 +1,5 @@
+#include "client/queries/replay.h"
+
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -10,10 +12,10 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/cli/filter_json.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_targets.h"
 #include "client/queries/cell_queries.h"
+#include "client/queries/filter_json.h"
 #include "client/queries/item_cache.h"
 #include "client/queries/last_release.h"
 #include "common/base/printable.h"
@@ -29,8 +31,6 @@
 
 namespace privatemail::client::cli {
 namespace {
-
-constexpr int64_t kDefaultMatches = 8;
 
 struct ResendOptions {
   std::string label;
@@ -144,30 +144,16 @@ bool HasTarget(const TargetOptions& target) {
          !target.own_anchors_file.empty();
 }
 
-absl::Status CheckPayloadMemory(const Context& context, const std::vector<QueryMatch>& matches) {
-  MemoryLimit limit("memory of the matches' payloads", LimitsOf(context).max_memory);
-  return ReservePayloads(matches, &limit);
-}
-
-// Repeated rows tell the server nothing new, so nothing is charged. The slot stays on this machine;
-// the answer is checked for every slot alike.
 absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& last,
                                    const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const int32_t label,
                       LabelFrom(LabelTexts({options.label}).front(), parameters));
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(label));
-  v1::RetrieveRequest request = last.request;
-  if (options.k.has_value()) {
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("k", *options.k, 1, kMaxNeighbors));
-    request.set_k(static_cast<uint32_t>(*options.k));
-  }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::RetrieveResponse response, transport.Retrieve(request));
-  const ExpectedAnswer expected{request.k(), request.with_payloads(), request.with_alignment()};
-  const std::vector<ClassPlaces> places = {{.slot = slot, .places = expected.k, .posterior = 1}};
-  PM_ASSIGN_OR_RETURN(const QueryResult result, ReadAnswer(parameters, places, expected, response));
-  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
+  // Repeated rows tell the server nothing new, so nothing is charged.
+  PM_ASSIGN_OR_RETURN(const QueryResult result,
+                      client::ResendSlots(transport, SettingsOf(context), last, label, options.k));
   std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
                                   Printable(parameters.ClassName(slot)), "\n");
   for (size_t i = 0; i < result.matches.size(); ++i) {
@@ -186,24 +172,6 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
                 .text = text};
 }
 
-// The point that items are compared with. Among coordinates: a place in the current embedding, of
-// the class of --label if given.
-absl::StatusOr<CellTarget> TargetOf(const Context& context,
-                                    const std::vector<v1::GetAnchorsResponse>& anchors,
-                                    const ResendOptions& options,
-                                    const PublicParameters& parameters,
-                                    const Eigen::RowVectorXf& features) {
-  std::optional<int32_t> label;
-  if (!options.label.empty()) {
-    PM_ASSIGN_OR_RETURN(label, LabelFrom(LabelTexts({options.label}).front(), parameters));
-  }
-  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
-  PM_ASSIGN_OR_RETURN(
-      const CellTargetFactory targets,
-      CellTargetFactory::Create(parameters, anchors, own_anchors, LimitsOf(context)));
-  return targets.Make(features, options.k.value_or(kDefaultMatches), label);
-}
-
 // The caller gives the target again: no saved file names it.
 absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& last,
                                    const ResendOptions& options) {
@@ -214,27 +182,23 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
         "--label cannot be used: the last release asked for cells; give its target, with --vectors "
         "and --row or with --image");
   }
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("k", options.k.value_or(kDefaultMatches), 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.target));
-  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadFeatures(options.target, parameters, std::move(rows)));
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("number of targets of --row or --image", std::ssize(targets), 1, 1));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  std::vector<v1::GetAnchorsResponse> anchors;  // codes need none
-  if (parameters.SendsCoordinates()) {
-    PM_ASSIGN_OR_RETURN(
-        anchors, FetchAnchors(transport, last.collection, Scheme::kCells, LimitsOf(context)));
+  NamedTarget& given = targets.front();
+  given.guessed = options.label.empty();
+  if (!given.guessed) {
+    PM_ASSIGN_OR_RETURN(given.target.label,
+                        LabelFrom(LabelTexts({options.label}).front(), parameters));
   }
-  PM_ASSIGN_OR_RETURN(const CellTarget target, TargetOf(context, anchors, options, parameters,
-                                                        targets.front().target.features));
-  PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, request));
-  PM_ASSIGN_OR_RETURN(const CellQueryResult result,
-                      ReadCellAnswer(parameters, request, target, response));
-  WarnIfNotCached(CacheItems(context.state_folder, last.collection, anchors, response, Warn), Warn);
-  PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
-  const bool guessed = options.label.empty();
+  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.target));
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const RankedItems ranked,
+                      client::ResendCells(transport, SettingsOf(context), last, given,
+                                          options.k.value_or(kDefaultMatches), own_anchors, Warn));
+  const auto& [target, result] = ranked;
   nlohmann::json answer = {
       {"collection", request.collection()},
       {"scheme", "cells"},
@@ -243,12 +207,12 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
       {"candidates", result.candidates},
       {"spent", ToJson(Budget{})},
       {"items_version", result.items_version}};
-  AddPlaceJson(target, guessed, &answer);
+  AddPlaceJson(target, given.guessed, &answer);
   return Result{
       .json = answer,
       .text = absl::StrCat(
           "collection ", Printable(request.collection()), "\n", MatchesText(result, parameters),
-          PlaceText(target, guessed, parameters), "  the nearest of ", result.candidates,
+          PlaceText(target, given.guessed, parameters), "  the nearest of ", result.candidates,
           " returned items; spent nothing: the bytes of the last release were sent again\n")};
 }
 
@@ -265,7 +229,6 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& optio
 }
 
 absl::Status Rank(const Context& context, const RankOptions& options) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const CachedItems cached,
                       LoadCachedItems(context.state_folder, options.name));
   PM_RETURN_IF_ERROR(CheckLabelsUsable(options.targets, cached.parameters, "`privatemail rank`"));
@@ -273,14 +236,11 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, cached.parameters, std::move(rows)));
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
-  PM_ASSIGN_OR_RETURN(
-      const CellTargetFactory places,
-      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors, LimitsOf(context)));
-  for (const NamedTarget& target : targets) {
-    PM_ASSIGN_OR_RETURN(const CellTarget place,
-                        places.Make(target.target.features, options.k, LabelOf(target)));
-    PM_ASSIGN_OR_RETURN(const CellQueryResult result, cached.items.FindNearest(place));
-    PM_RETURN_IF_ERROR(CheckPayloadMemory(context, result.matches));
+  PM_ASSIGN_OR_RETURN(const std::vector<RankedItems> ranked,
+                      RankReceived(SettingsOf(context), cached, targets, options.k, own_anchors));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const NamedTarget& target = targets[i];
+    const auto& [place, result] = ranked[i];
     nlohmann::json answer = {{"query", target.name},
                              {"matches", ToJson(result.matches)},
                              {"candidates", result.candidates},

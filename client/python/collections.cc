@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/planning/query_plan.h"
+#include "client/python/interruptible.h"
 #include "client/python/session.h"
 #include "client/python/status_error.h"
+#include "client/queries/snapshot_file.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
 #include "common/wire/codec.h"
@@ -70,6 +72,31 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
   return dict;
 }
 
+}  // namespace
+
+EmbeddingSettings SettingsOf(const py::dict& settings, const std::vector<int32_t>& labels) {
+  v1::EmbeddingSettings named;
+  ToProto(DefaultSettings(labels), &named);
+  if (settings.contains("label_graph")) {
+    named.set_label_graph(Named<v1::LabelGraph>("label_graph", "LABEL_GRAPH_",
+                                                settings["label_graph"].cast<std::string>()));
+  }
+  EmbeddingSettings embedding = Check(FromProto(named));
+  embedding.alpha = settings.contains("alpha") ? settings["alpha"].cast<double>()
+                                               : DefaultAlpha(embedding.label_graph, labels);
+  if (settings.contains("embedding_dim")) {
+    embedding.embedding_dim = settings["embedding_dim"].cast<int64_t>();
+  }
+  if (settings.contains("kernel_bandwidth")) {
+    embedding.kernel_bandwidth = settings["kernel_bandwidth"].cast<double>();
+  }
+  if (settings.contains("steps")) embedding.steps = settings["steps"].cast<int>();
+  Check(Validate(embedding));
+  return embedding;
+}
+
+namespace {
+
 py::dict Create(const Session& session, const std::string& name, const Rows& anchors,
                 const std::vector<int32_t>& labels, const std::vector<std::string>& class_names,
                 const std::string& extractor, const py::dict& settings,
@@ -83,29 +110,14 @@ py::dict Create(const Session& session, const std::string& name, const Rows& anc
   request.mutable_anchor_labels()->Assign(labels.begin(), labels.end());
   request.mutable_class_names()->Assign(class_names.begin(), class_names.end());
   request.set_extractor(extractor);
-  ToProto(DefaultSettings(labels), request.mutable_settings());
-  if (settings.contains("label_graph")) {
-    request.mutable_settings()->set_label_graph(Named<v1::LabelGraph>(
-        "label_graph", "LABEL_GRAPH_", settings["label_graph"].cast<std::string>()));
-  }
-  EmbeddingSettings embedding = Check(FromProto(request.settings()));
-  embedding.alpha = settings.contains("alpha") ? settings["alpha"].cast<double>()
-                                               : DefaultAlpha(embedding.label_graph, labels);
-  if (settings.contains("embedding_dim")) {
-    embedding.embedding_dim = settings["embedding_dim"].cast<int64_t>();
-  }
-  if (settings.contains("kernel_bandwidth")) {
-    embedding.kernel_bandwidth = settings["kernel_bandwidth"].cast<double>();
-  }
-  if (settings.contains("steps")) embedding.steps = settings["steps"].cast<int>();
-  Check(Validate(embedding));
-  ToProto(embedding, request.mutable_settings());
+  ToProto(SettingsOf(settings, labels), request.mutable_settings());
   request.mutable_cells()->Assign(cells.begin(), cells.end());
   if (!cells.empty())
     request.set_cell_code(Named<v1::CellCode>("cell_code", "CELL_CODE_", cell_code));
   request.set_publish_quality(publish_quality);
-  return ToDict(
-      Unlocked([&] { return Check(session.transport().CreateCollection(request)); }).collection());
+  return ToDict(Interruptible([&] {
+                  return Check(session.transport().CreateCollection(request));
+                }).collection());
 }
 
 // Reads the rows where the arrays hold them.
@@ -120,8 +132,8 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
                              .ids = ids,
                              .payloads = payloads};
   // A Python function takes the interpreter's lock itself.
-  const v1::UpsertItemsResponse response = Unlocked([&] {
-    return Check(UploadItems(session.transport(), name, items, {progress, warn}));
+  const v1::UpsertItemsResponse response = Interruptible([&] {
+    return Check(UploadItems(session.transport(), name, items, {progress, warn, Interrupted()}));
   });
   py::list rejected;
   for (const v1::RejectedItem& item : response.first_rejected()) {
@@ -141,7 +153,7 @@ void Build(const Session& session, const std::string& name,
   const auto show = [&](const v1::BuildEmbeddingResponse& message) {
     if (progress) progress(message.share());
   };
-  Unlocked(
+  Interruptible(
       [&] { return Check(session.transport().BuildEmbedding(name, show, accept_misalignment)); });
 }
 
@@ -153,7 +165,7 @@ py::dict ToDict(const Budget& budget) {
 }
 
 py::dict ShowBudget(const Session& session, const std::string& uuid) {
-  const LedgerEntry entry = Unlocked(
+  const LedgerEntry entry = Interruptible(
       [&] { return Check(Check(OpenLedger(session.settings().state_folder))->Show(uuid)); });
   py::dict dict;
   dict["granted"] = entry.granted.has_value() ? py::object(ToDict(*entry.granted)) : py::none();
@@ -171,7 +183,7 @@ void Grant(const Session& session, const std::string& uuid, double epsilon, doub
     throw StatusError(absl::InvalidArgumentError(
         absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
   }
-  Unlocked([&] {
+  RunInterruptibly([&] {
     const auto ledger = Check(OpenLedger(session.settings().state_folder));
     const Accounting how = accounting.empty()      ? Check(ledger->Show(uuid)).accounting
                            : accounting == "basic" ? Accounting::kBasic
@@ -181,7 +193,7 @@ void Grant(const Session& session, const std::string& uuid, double epsilon, doub
 }
 
 py::list History(const Session& session, const std::string& uuid) {
-  const std::vector<LedgerChange> changes = Unlocked(
+  const std::vector<LedgerChange> changes = Interruptible(
       [&] { return Check(Check(OpenLedger(session.settings().state_folder))->History(uuid)); });
   py::list rows;
   for (const LedgerChange& change : changes) {
@@ -220,7 +232,7 @@ py::list GetItems(const Session& session, const std::string& name,
   request.set_collection(name);
   request.mutable_ids()->Assign(ids.begin(), ids.end());
   const v1::GetItemsResponse response =
-      Unlocked([&] { return Check(session.transport().GetItems(request)); });
+      Interruptible([&] { return Check(session.transport().GetItems(request)); });
   py::list items;
   for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
   return items;
@@ -234,7 +246,7 @@ py::tuple ScrollItems(const Session& session, const std::string& name, const std
   request.set_cursor(cursor);
   request.set_limit(limit);
   const v1::ScrollItemsResponse response =
-      Unlocked([&] { return Check(session.transport().ScrollItems(request)); });
+      Interruptible([&] { return Check(session.transport().ScrollItems(request)); });
   py::list items;
   for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
   return py::make_tuple(items, response.next_cursor());
@@ -274,23 +286,51 @@ py::tuple CreateKey(const Session& session, const std::string& name,
   request.set_requests_per_second(requests_per_second);
   request.set_expires_at(expires_at);
   const v1::CreateKeyResponse response =
-      Unlocked([&] { return Check(session.transport().CreateKey(request)); });
+      Interruptible([&] { return Check(session.transport().CreateKey(request)); });
   return py::make_tuple(ToDict(response.key()), response.text());
 }
 
 py::list ListKeys(const Session& session) {
   const v1::ListKeysResponse response =
-      Unlocked([&] { return Check(session.transport().ListKeys()); });
+      Interruptible([&] { return Check(session.transport().ListKeys()); });
   py::list keys;
   for (const v1::Key& key : response.keys()) keys.append(ToDict(key));
   return keys;
 }
 
+py::dict Snapshot(const Session& session, const std::string& name, const std::string& path,
+                  bool replace, int64_t max_bytes,
+                  const std::function<void(int64_t, int64_t)>& progress) {
+  const SavedSnapshot saved = Interruptible([&] {
+    return Check(
+        SaveSnapshot(session.transport(), name, path,
+                     replace ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep,
+                     max_bytes, progress));
+  });
+  py::dict dict;
+  dict["items"] = saved.items;
+  dict["anchors"] = saved.anchors;
+  dict["latest_version"] = saved.latest_version;
+  dict["bytes"] = saved.bytes;
+  return dict;
+}
+
+// The number of items to build.
+uint64_t Restore(const Session& session, const std::string& name, const std::string& path,
+                 const std::function<void(int64_t, int64_t)>& progress) {
+  return Interruptible([&] {
+    return Check(RestoreSnapshot(session.transport(), name, path, nullptr, progress))
+        .collection.items();
+  });
+}
+
 py::dict Plan(const Session& session, const std::string& name, double epsilon, int64_t max_bytes,
               const std::optional<double>& fidelity, const std::optional<double>& recall) {
-  const QueryPlan plan = Unlocked([&] {
+  std::string fingerprint;
+  const QueryPlan plan = Interruptible([&] {
     const v1::GetCollectionResponse collection =
         Check(session.transport().GetCollection(name, {.quality = true}));
+    fingerprint = ToHex(collection.fingerprint());
     PlanWish wish;
     wish.epsilon = epsilon;
     if (max_bytes > 0) wish.max_bytes = max_bytes;
@@ -303,6 +343,7 @@ py::dict Plan(const Session& session, const std::string& name, double epsilon, i
     return py::make_tuple(one.value, one.low, one.high);
   };
   py::dict dict;
+  dict["fingerprint"] = fingerprint;
   dict["partition"] = plan.cost.partition;
   dict["cells"] = plan.cells;
   dict["items"] = plan.items;
@@ -319,36 +360,38 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
   session
       .def("get_collection",
            [](const Session& self, const std::string& name) {
-             return ToDict(Unlocked([&] { return Check(self.transport().GetCollection(name)); }));
+             return ToDict(
+                 Interruptible([&] { return Check(self.transport().GetCollection(name)); }));
            })
       .def("list_collections",
            [](const Session& self) {
              py::list list;
              const v1::ListCollectionsResponse response =
-                 Unlocked([&] { return Check(self.transport().ListCollections()); });
+                 Interruptible([&] { return Check(self.transport().ListCollections()); });
              for (const auto& collection : response.collections()) list.append(ToDict(collection));
              return list;
            })
       .def("create_collection", &Create)
       .def("delete_collection",
            [](const Session& self, const std::string& name) {
-             return Unlocked([&] { return Check(self.transport().DeleteCollection(name)); })
+             return Interruptible([&] { return Check(self.transport().DeleteCollection(name)); })
                  .deleted_items();
            })
       .def("upsert", &Upsert)
-      .def(
-          "delete_items",
-          [](const Session& self, const std::string& name, const std::vector<std::string>& ids) {
-            v1::DeleteItemsRequest request;
-            request.set_collection(name);
-            request.mutable_ids()->Assign(ids.begin(), ids.end());
-            return Unlocked([&] { return Check(self.transport().DeleteItems(request)); }).deleted();
-          })
+      .def("delete_items",
+           [](const Session& self, const std::string& name, const std::vector<std::string>& ids) {
+             v1::DeleteItemsRequest request;
+             request.set_collection(name);
+             request.mutable_ids()->Assign(ids.begin(), ids.end());
+             return Interruptible([&] { return Check(self.transport().DeleteItems(request)); })
+                 .deleted();
+           })
       .def("count_items",
            [](const Session& self, const std::string& name) {
              v1::CountItemsRequest request;
              request.set_collection(name);
-             return Unlocked([&] { return Check(self.transport().CountItems(request)); }).items();
+             return Interruptible([&] { return Check(self.transport().CountItems(request)); })
+                 .items();
            })
       .def("get_items", &GetItems)
       .def("scroll_items", &ScrollItems)
@@ -356,8 +399,11 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
       .def("list_keys", &ListKeys)
       .def("revoke_key",
            [](const Session& self, const std::string& id) {
-             return ToDict(Unlocked([&] { return Check(self.transport().RevokeKey(id)); }).key());
+             return ToDict(
+                 Interruptible([&] { return Check(self.transport().RevokeKey(id)); }).key());
            })
+      .def("snapshot", &Snapshot)
+      .def("restore", &Restore)
       .def("plan", &Plan)
       .def("build", &Build)
       .def("show_budget", &ShowBudget)

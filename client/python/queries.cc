@@ -1,13 +1,21 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "client/python/interruptible.h"
 #include "client/python/session.h"
 #include "client/python/status_error.h"
+#include "client/queries/filter_json.h"
+#include "client/queries/last_release.h"
+#include "client/queries/replay.h"
+#include "common/base/printable.h"
+#include "common/wire/codec.h"
 
 // Private searches. Targets are copied before they are checked: another thread could change the
 // array between the check of its length and the release.
@@ -34,6 +42,11 @@ std::vector<NamedTarget> ToTargets(const Targets& features,
   return targets;
 }
 
+std::optional<FloatMatrix> ToMatrix(const std::optional<Targets>& rows) {
+  if (!rows.has_value()) return std::nullopt;
+  return Eigen::Map<const FloatMatrix>(rows->data(), rows->shape(0), rows->shape(1));
+}
+
 // Names no value: the shape of a target is public, its numbers are not.
 void CheckColumns(const Targets& features, const v1::GetCollectionResponse& collection) {
   const int64_t expected = collection.parameters().feature_dim();
@@ -41,19 +54,6 @@ void CheckColumns(const Targets& features, const v1::GetCollectionResponse& coll
   throw StatusError(absl::InvalidArgumentError(
       absl::StrCat("queries must have ", expected, " columns, as the collection, but have ",
                    features.shape(1))));
-}
-
-py::dict ToDict(const Guarantee& guarantee) {
-  py::dict dict;
-  dict["epsilon"] = guarantee.epsilon;
-  dict["delta"] = guarantee.delta;
-  dict["neighbours"] = guarantee.neighbours;
-  dict["radius"] = guarantee.radius;
-  dict["metric"] = guarantee.metric;
-  dict["proven"] = guarantee.proven;
-  dict["source"] = guarantee.source;
-  dict["gaussian_mu"] = guarantee.gaussian_mu;
-  return dict;
 }
 
 void AddMatches(const std::vector<QueryMatch>& matches, py::dict* dict) {
@@ -74,7 +74,7 @@ template <typename Outcome>
 py::dict ToDict(const Outcome& outcome) {
   py::dict dict;
   AddMatches(outcome.result.matches, &dict);
-  dict["guarantee"] = ToDict(outcome.prepared.state.guarantee);
+  dict["guarantee"] = GuaranteeToDict(outcome.prepared.state.guarantee);
   const Budget spent = outcome.ledger.spent(), left = outcome.ledger.left();
   dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
   dict["left"] = py::make_tuple(left.epsilon, left.delta);
@@ -82,8 +82,8 @@ py::dict ToDict(const Outcome& outcome) {
   return dict;
 }
 
-// The answered queries, the first failure of the others or None, and the warnings. resend: the
-// command that sends the last release again.
+// The answered queries, the first failure of the others or None, and the warnings. resend: the call
+// that sends the last release again.
 template <typename Outcome>
 py::tuple ToTuple(const std::vector<Outcome>& outcomes, size_t queries, const std::string& resend,
                   const std::vector<std::string>& warnings) {
@@ -116,29 +116,35 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const std
                       int64_t k, double epsilon, const std::optional<double>& delta,
                       const std::string& mechanism, const std::optional<double>& radius,
                       int64_t private_iterations, int64_t classes, bool with_payloads,
-                      bool accept_misalignment) {
+                      bool accept_misalignment, const std::string& filter,
+                      const std::optional<Targets>& dummy_rows,
+                      const std::vector<int32_t>& dummy_labels) {
   std::vector<NamedTarget> targets = ToTargets(features, labels);
+  std::optional<Anchors> dummies;
+  if (const auto rows = ToMatrix(dummy_rows)) dummies = Anchors{*rows, dummy_labels};
   QueryOptions options;
   options.cost = CostOf(epsilon, delta, mechanism, radius, private_iterations);
   options.k = k;
   options.with_payloads = with_payloads;
+  options.filter = Check(FilterFromJson(filter));
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  const std::vector<SlotsOutcome> outcomes = Unlocked([&] {
-    const auto queries = session.Slots(collection, kSchemeNames.at(scheme));
+  const std::vector<SlotsOutcome> outcomes = Interruptible([&] {
+    const auto queries = session.Slots(collection, kSchemeNames.at(scheme), dummies);
     CheckColumns(features, queries->collection());
     Check(queries->AllotClasses(k, classes, &targets));
     if (!accept_misalignment) Check(queries->CheckAlignment());
     return Check(queries->Run(targets, options, classes, warn));
   });
-  return ToTuple(outcomes, targets.size(), "privatemail resend --label CLASS", warnings);
+  return ToTuple(outcomes, targets.size(), "resend(label=...)", warnings);
 }
 
 py::tuple SearchCells(const Session& session, const std::string& collection,
                       const Targets& features, const std::optional<std::vector<int32_t>>& labels,
                       int64_t k, double epsilon, int64_t partition, int64_t ask, int64_t focus,
                       const std::optional<int64_t>& items, bool with_payloads,
-                      bool accept_misalignment) {
+                      bool accept_misalignment, const std::optional<Targets>& own_anchors,
+                      const std::string& planned_for) {
   const std::vector<NamedTarget> targets = ToTargets(features, labels);
   CellQueryOptions options;
   options.cost = {.partition = partition, .ask = ask, .focus = focus, .epsilon = epsilon};
@@ -146,22 +152,127 @@ py::tuple SearchCells(const Session& session, const std::string& collection,
   options.with_payloads = with_payloads;
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  const std::vector<CellsOutcome> outcomes = Unlocked([&] {
+  const std::vector<CellsOutcome> outcomes = Interruptible([&] {
     CellQueries queries = Check(CellQueries::Fetch(session.transport(), session.settings(),
                                                    collection, !items.has_value()));
-    CheckColumns(features, queries.collection());
+    Check(CheckPlanned(absl::HexStringToBytes(planned_for), queries.collection()));
+    if (!own_anchors.has_value()) CheckColumns(features, queries.collection());
     options.items = items.has_value() ? *items : Check(queries.ItemsByQuality(options.cost));
-    Check(queries.CreateClient());
+    Check(queries.CreateClient(ToMatrix(own_anchors)));
     if (!accept_misalignment) Check(queries.client().targets().CheckAnchorsMatch());
     return Check(queries.Run(targets, options, warn));
   });
-  return ToTuple(outcomes, targets.size(), "privatemail resend --vectors FILE --row I", warnings);
+  return ToTuple(outcomes, targets.size(), "resend(query)", warnings);
+}
+
+// The last release, if it was for this collection.
+LastRelease LastOf(const Session& session, const std::string& collection) {
+  LastRelease last = Check(LoadLastRelease(session.settings().state_folder));
+  if (last.collection.name() == collection) return last;
+  throw StatusError(absl::FailedPreconditionError(
+      absl::StrCat("the last release was for the collection ", Printable(last.collection.name()),
+                   ", not for ", collection)));
+}
+
+py::dict Explain(const Session& session, const std::string& collection) {
+  const LastRelease last = LastOf(session, collection);
+  py::dict dict;
+  dict["collection"] = last.collection.name();
+  dict["fingerprint"] = ToHex(last.collection.fingerprint());
+  dict["scheme"] = NameOf(last.scheme);
+  if (last.scheme == Scheme::kCells) {
+    const v1::RetrieveCellsRequest& request = last.cells;
+    dict["partition"] = request.partition();
+    dict["cells"] = std::vector<uint32_t>(request.cells().begin(), request.cells().end());
+    dict["epsilon"] = request.epsilon();
+    dict["items"] = request.items();
+    dict["payloads"] = request.with_payloads();
+    dict["bytes"] = request.ByteSizeLong();
+    return dict;
+  }
+  const v1::RetrieveRequest& request = last.request;
+  const FloatMatrix release = Check(FromProto("release", request.release()));
+  dict["k"] = request.k();
+  dict["payloads"] = request.with_payloads();
+  dict["filter"] = request.has_filter() ? FilterToJson(request.filter()).dump() : "";
+  dict["iterations_after_noise"] = request.post_processing_steps();
+  dict["release"] = Targets({release.rows(), release.cols()}, release.data());
+  dict["bytes"] = request.ByteSizeLong();
+  return dict;
+}
+
+py::tuple Resend(const Session& session, const std::string& collection,
+                 const std::optional<Targets>& features,
+                 const std::optional<std::vector<int32_t>>& labels, std::optional<int64_t> k,
+                 const std::optional<Targets>& own_anchors) {
+  const LastRelease last = LastOf(session, collection);
+  const QuerySettings& settings = session.settings();
+  std::vector<std::string> warnings;
+  std::vector<QueryMatch> matches;
+  if (last.scheme == Scheme::kCells) {
+    if (!features.has_value()) {
+      throw StatusError(absl::InvalidArgumentError(
+          "query must be given again: the last release was for cells, and no file names it"));
+    }
+    const std::vector<NamedTarget> targets = ToTargets(*features, labels);
+    const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+    matches = Interruptible([&] {
+                return Check(ResendCells(session.transport(), settings, last, targets.front(),
+                                         k.value_or(kDefaultMatches), ToMatrix(own_anchors), warn));
+              }).result.matches;
+  } else {
+    if (features.has_value() || own_anchors.has_value() || !labels.has_value()) {
+      throw StatusError(absl::InvalidArgumentError(
+          absl::StrCat("label must be given, and no query: the last release was of the scheme ",
+                       NameOf(last.scheme))));
+    }
+    matches = Interruptible([&] {
+                return Check(ResendSlots(session.transport(), settings, last, labels->front(), k));
+              }).matches;
+  }
+  py::dict dict;
+  AddMatches(matches, &dict);
+  return py::make_tuple(dict, warnings);
+}
+
+py::list Rank(const Session& session, const std::string& collection, const Targets& features,
+              const std::optional<std::vector<int32_t>>& labels, int64_t k,
+              const std::optional<Targets>& own_anchors) {
+  const std::vector<NamedTarget> targets = ToTargets(features, labels);
+  const std::vector<RankedItems> all = Interruptible([&] {
+    const CachedItems cached = Check(LoadCachedItems(session.settings().state_folder, collection));
+    return Check(RankReceived(session.settings(), cached, targets, k, ToMatrix(own_anchors)));
+  });
+  py::list list;
+  for (const RankedItems& ranked : all) {
+    py::dict dict;
+    AddMatches(ranked.result.matches, &dict);
+    list.append(dict);
+  }
+  return list;
 }
 
 }  // namespace
 
+py::dict GuaranteeToDict(const Guarantee& guarantee) {
+  py::dict dict;
+  dict["epsilon"] = guarantee.epsilon;
+  dict["delta"] = guarantee.delta;
+  dict["neighbours"] = guarantee.neighbours;
+  dict["radius"] = guarantee.radius;
+  dict["metric"] = guarantee.metric;
+  dict["proven"] = guarantee.proven;
+  dict["source"] = guarantee.source;
+  dict["gaussian_mu"] = guarantee.gaussian_mu;
+  return dict;
+}
+
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
-  session.def("search_slots", &SearchSlots).def("search_cells", &SearchCells);
+  session.def("search_slots", &SearchSlots)
+      .def("search_cells", &SearchCells)
+      .def("explain", &Explain)
+      .def("resend", &Resend)
+      .def("rank", &Rank);
 }
 
 }  // namespace privatemail::client::python

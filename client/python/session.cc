@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "client/python/extractor.h"
+#include "client/python/interruptible.h"
 #include "client/python/status_error.h"
 #include "privatemail/state_folder.h"
 
@@ -31,15 +32,20 @@ const Transport& Session::transport() const {
   return *transport_;
 }
 
-std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection, Scheme scheme) {
+std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection, Scheme scheme,
+                                                  const std::optional<Anchors>& dummies) {
   const Transport& network = transport();
+  const auto create = [&] {
+    return std::make_shared<const SlotQueries>(
+        Check(SlotQueries::Create(network, settings_, collection, scheme, dummies)));
+  };
+  if (dummies.has_value()) return create();
   const v1::GetCollectionResponse current = Check(network.GetCollection(collection));
   const std::lock_guard<std::mutex> guard(mutex_);
   std::shared_ptr<const SlotQueries>& queries = slots_[{collection, scheme}];
   if (queries == nullptr ||
       queries->collection().SerializeAsString() != current.SerializeAsString()) {
-    queries = std::make_shared<const SlotQueries>(
-        Check(SlotQueries::Create(network, settings_, collection, scheme)));
+    queries = create();
   }
   return queries;
 }
@@ -63,6 +69,7 @@ void AddSession(py::module_& module) {
         options.key_file = key_file;
         options.deadline = absl::Seconds(deadline_seconds);
         options.max_memory = max_memory;
+        options.cancelled = [] { return Interrupted()(); };  // of the thread that calls
         return std::make_shared<Session>(options, state_folder);
       }),
       py::kw_only(), py::arg("server"), py::arg("ca_file"), py::arg("trust"),
@@ -82,6 +89,7 @@ PYBIND11_MODULE(_native, module) {
   RegisterStatusError(module);
   AddExtractor(module);
   AddSession(module);
+  AddNoise(module);
 }
 
 }  // namespace privatemail::client::python

@@ -5,14 +5,19 @@
 #include <pybind11/pybind11.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/queries/cell_queries.h"
 #include "client/queries/slot_queries.h"
+#include "common/embedding/smlq.h"
+#include "privatemail/guarantee.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client::python {
@@ -31,8 +36,10 @@ class Session {
   const Transport& transport() const;
   const QuerySettings& settings() const { return settings_; }
 
-  // The queries of a collection, with parameters and anchors that are still the server's.
-  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme);
+  // The queries of a collection, with parameters and anchors that are still the server's; cached
+  // unless dummies are given.
+  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme,
+                                           const std::optional<Anchors>& dummies);
 
  private:
   const pid_t process_;
@@ -42,8 +49,14 @@ class Session {
   std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
 };
 
+// A collection's settings from Python's, or the defaults for these labels of anchors.
+EmbeddingSettings SettingsOf(const pybind11::dict& settings, const std::vector<int32_t>& labels);
+
+pybind11::dict GuaranteeToDict(const Guarantee& guarantee);
+
 void AddCollections(pybind11::class_<Session, std::shared_ptr<Session>>& session);
 void AddQueries(pybind11::class_<Session, std::shared_ptr<Session>>& session);
+void AddNoise(pybind11::module_& module);
 
 }  // namespace privatemail::client::python
 

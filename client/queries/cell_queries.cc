@@ -93,6 +93,14 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
   });
 }
 
+absl::Status CheckPlanned(const std::string& fingerprint,
+                          const v1::GetCollectionResponse& collection) {
+  if (fingerprint.empty() || fingerprint == collection.fingerprint()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--plan was made for the public parameters ", ToHex(fingerprint), ", but collection ",
+      collection.name(), " has others now: plan again with `privatemail plan`; nothing was spent"));
+}
+
 std::optional<int32_t> LabelOf(const NamedTarget& target) {
   if (target.guessed) return std::nullopt;
   return target.target.label;

@@ -36,6 +36,11 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
     const Transport& transport, const v1::GetCollectionResponse& collection,
     const v1::RetrieveCellsRequest& request);
 
+// FAILED_PRECONDITION: a plan for the parameters of this fingerprint (empty: none) holds no more,
+// because the collection has others.
+absl::Status CheckPlanned(const std::string& fingerprint,
+                          const v1::GetCollectionResponse& collection);
+
 // The label given with a target, if any.
 std::optional<int32_t> LabelOf(const NamedTarget& target);
 

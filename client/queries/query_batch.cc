@@ -68,7 +68,7 @@ bool EndsBatch(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
          absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status) ||
-         absl::IsAborted(status);
+         absl::IsAborted(status) || absl::IsCancelled(status);
 }
 
 absl::Status CheckAffordable(const std::string& collection, const LedgerEntry& entry,

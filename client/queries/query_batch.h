@@ -80,7 +80,8 @@ inline constexpr char kBatchMemory[] = "memory of the answers of this batch";
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start);
 
-// Whether a failure would meet the next query as well: server, key, quota or collection.
+// Whether a failure would meet the next query as well: server, key, quota, collection, or a caller
+// who has gone.
 bool EndsBatch(const absl::Status& status);
 
 // Releases and sends each target in turn.

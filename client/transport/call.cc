@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
 
@@ -17,11 +18,13 @@ namespace {
 // Lower bound on the server's retry-after: 0 would make a busy loop.
 constexpr absl::Duration kMinWait = absl::Milliseconds(10);
 
+constexpr absl::Duration kPollEvery = absl::Milliseconds(50);  // of whether the caller has gone
+
 }  // namespace
 
 Call::Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-           int64_t max_memory, absl::Time deadline)
-    : max_memory_(max_memory) {
+           const ConnectionOptions& options, absl::Time deadline)
+    : max_memory_(options.max_memory), caller_has_gone_(options.cancelled) {
   if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
   stream_ = grpc::TemplatedGenericStub<google::protobuf::MessageLite, grpc::ByteBuffer>(channel)
                 .PrepareCall(&context_, method, &operations_);
@@ -39,9 +42,18 @@ Call::~Call() {
 }
 
 bool Call::Wait() {
+  using Queue = grpc::CompletionQueue;
   void* tag = nullptr;
   bool ok = false;
-  return operations_.Next(&tag, &ok) && ok;
+  if (!caller_has_gone_) return operations_.Next(&tag, &ok) && ok;
+  Queue::NextStatus next;
+  do {
+    if (const absl::Status status = CheckNotCancelled(caller_has_gone_); !status.ok()) {
+      Cancel(status);
+    }
+    next = operations_.AsyncNext(&tag, &ok, absl::ToChronoTime(absl::Now() + kPollEvery));
+  } while (next == Queue::TIMEOUT);
+  return next == Queue::GOT_EVENT && ok;
 }
 
 bool Call::Write(const google::protobuf::Message& message) {
@@ -83,7 +95,7 @@ bool Call::Read(google::protobuf::Message* message) {
 }
 
 void Call::Cancel(const absl::Status& status) {
-  cancelled_ = status;
+  if (cancelled_.ok()) cancelled_ = status;
   context_.TryCancel();
 }
 

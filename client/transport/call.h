@@ -16,6 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/cancellation.h"
+#include "privatemail/transport.h"
 
 namespace privatemail::client {
 
@@ -23,10 +25,10 @@ namespace privatemail::client {
 // is untrusted. Not thread-safe.
 class Call {
  public:
-  // method: "/privatemail.v1.RetrievalService/Retrieve". max_memory: bytes, of all messages that
-  // are read together; see ForgetMessages.
-  Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method, int64_t max_memory,
-       absl::Time deadline);
+  // method: "/privatemail.v1.RetrievalService/Retrieve". options.max_memory: of all messages that
+  // are read together; see ForgetMessages. options.cancelled ends the call.
+  Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+       const ConnectionOptions& options, absl::Time deadline);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -42,7 +44,7 @@ class Call {
   // The caller holds none of the messages that were read so far: their memory counts no more.
   void ForgetMessages() { memory_ = 0; }
 
-  // Ends the call; `status` is returned by Finish.
+  // Ends the call; the first `status` is returned by Finish.
   void Cancel(const absl::Status& status);
   // Whether the client ended the call, by Cancel or because of a message that Read refused.
   bool cancelled() const { return !cancelled_.ok(); }
@@ -63,6 +65,7 @@ class Call {
   absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
   const int64_t max_memory_;
+  const CancelledFunction caller_has_gone_;
   int64_t memory_ = 0;  // estimated, of the messages that the caller holds
   int64_t messages_ = 0;
   absl::Status cancelled_;  // why the client ended the call

@@ -18,6 +18,7 @@
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
+#include "common/base/cancellation.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -51,7 +52,7 @@ absl::Status CallWithDeadline(const ConnectionOptions& options, OnRateLimit on_r
     const auto [status, wait] = attempt(deadline);
     const bool repeat = on_rate_limit == OnRateLimit::kWait && absl::IsResourceExhausted(status);
     if (!repeat || !wait.has_value() || absl::Now() + *wait >= deadline) return status;
-    absl::SleepFor(*wait);
+    PM_RETURN_IF_ERROR(SleepUnlessCancelled(*wait, options.cancelled));
   }
 }
 
@@ -177,7 +178,7 @@ absl::StatusOr<Response> CallUnary(const ConnectionOptions& options,
                                    OnRateLimit on_rate_limit = OnRateLimit::kReturn) {
   Response response;
   const auto attempt = [&](absl::Time deadline) {
-    Call call(channel, method, options.max_memory, deadline);
+    Call call(channel, method, options, deadline);
     call.WriteLast(request);
     call.Read(&response);
     return Attempted{FinishCall(options, &call), call.retry_after()};
@@ -197,7 +198,7 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
   const auto attempt = [&](absl::Time deadline) {
     messages.clear();
     auto accept = make_accept();
-    Call call(channel, method, options.max_memory, deadline);
+    Call call(channel, method, options, deadline);
     call.WriteLast(request);
     for (Message message; call.Read(&message); messages.push_back(std::move(message))) {
       if (const absl::Status status = accept(message); !status.ok()) call.Cancel(status);
@@ -302,7 +303,7 @@ absl::StatusOr<v1::CountItemsResponse> Transport::CountItems(
 
 absl::StatusOr<v1::UpsertItemsResponse> Transport::UpsertItems(
     const std::function<bool(v1::UpsertItemsRequest*)>& next) const {
-  Call call(channel_, MethodOf<v1::CollectionsService>("UpsertItems"), options_.max_memory,
+  Call call(channel_, MethodOf<v1::CollectionsService>("UpsertItems"), options_,
             absl::InfiniteFuture());
   v1::UpsertItemsRequest request;
   uint64_t sent = 0;
@@ -329,7 +330,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> Transport::BuildEmbedding(
   v1::BuildEmbeddingRequest request;
   request.set_collection(name);
   request.set_accept_misalignment(accept_misalignment);
-  Call call(channel_, MethodOf<v1::CollectionsService>("BuildEmbedding"), options_.max_memory,
+  Call call(channel_, MethodOf<v1::CollectionsService>("BuildEmbedding"), options_,
             absl::InfiniteFuture());
   call.WriteLast(request);
   v1::BuildEmbeddingResponse response;
@@ -345,7 +346,7 @@ absl::Status Transport::SnapshotCollection(
     const std::string& name, const std::function<absl::Status(absl::string_view)>& take) const {
   v1::SnapshotCollectionRequest request;
   request.set_collection(name);
-  Call call(channel_, MethodOf<v1::CollectionsService>("SnapshotCollection"), options_.max_memory,
+  Call call(channel_, MethodOf<v1::CollectionsService>("SnapshotCollection"), options_,
             absl::InfiniteFuture());
   call.WriteLast(request);
   for (v1::SnapshotCollectionResponse response; call.Read(&response); call.ForgetMessages()) {
@@ -356,7 +357,7 @@ absl::Status Transport::SnapshotCollection(
 
 absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
     const std::string& name, const std::function<absl::StatusOr<bool>(std::string*)>& next) const {
-  Call call(channel_, MethodOf<v1::CollectionsService>("RestoreCollection"), options_.max_memory,
+  Call call(channel_, MethodOf<v1::CollectionsService>("RestoreCollection"), options_,
             absl::InfiniteFuture());
   v1::RestoreCollectionRequest request;
   request.set_collection(name);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail::client {
 namespace {
@@ -53,7 +53,7 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
     const absl::Duration pause = absl::Milliseconds(500) * (1 << attempt);
     observer.warn(absl::StrCat(response.status().message(), "; sending again in ",
                                absl::FormatDuration(pause)));
-    absl::SleepFor(pause);
+    PM_RETURN_IF_ERROR(SleepUnlessCancelled(pause, observer.cancelled));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/base/cancellation.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client {
@@ -24,6 +25,7 @@ struct ItemColumns {
 struct UploadObserver {
   std::function<void(int64_t)> progress;         // items sent so far; may be null
   std::function<void(const std::string&)> warn;  // of a broken stream
+  CancelledFunction cancelled = nullptr;         // between two streams
 };
 
 // Transport::UpsertItems in messages far below their limit. A stream that breaks off with

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 namespace privatemail {
 
@@ -15,6 +16,9 @@ inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
   if (!cancelled || !cancelled()) return absl::OkStatus();
   return absl::CancelledError("the caller no longer waits for an answer");
 }
+
+// Waits; CANCELLED, soon, if the caller has gone meanwhile.
+absl::Status SleepUnlessCancelled(absl::Duration duration, const CancelledFunction& cancelled);
 
 }  // namespace privatemail
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 import warnings
 
@@ -31,14 +30,6 @@ def tearDownModule():
     service.close()
 
 
-def wait_until_ready():
-    for _ in range(600):
-        if things.info()["cells_ready"]:
-            return
-        time.sleep(.1)
-    raise AssertionError("the cells are not ready")
-
-
 class Search(unittest.TestCase):
 
     def test_joint_and_anchored_find_the_class(self):
@@ -55,7 +46,7 @@ class Search(unittest.TestCase):
         self.assertEqual(len(hits), 8)
 
     def test_cells_find_the_item_itself(self):
-        wait_until_ready()
+        service.wait_until_ready(things)
         hits = things.search(service.rows[3], scheme="cells", epsilon=50, k=3)
         self.assertEqual(hits.ids[0], "3")
         self.assertEqual(hits.guarantee.delta, 0)
@@ -89,14 +80,6 @@ class Search(unittest.TestCase):
         self.assertEqual([one.labels[0] for one in hits], service.labels[:4].tolist())
         with self.assertRaises(AttributeError):
             things.aio.name  # pylint: disable=pointless-statement
-
-    def test_plan_is_kept_by_its_query(self):
-        wait_until_ready()
-        plan = things.plan(epsilon=8, recall=.9)
-        self.assertTrue(plan.fulfils)
-        self.assertLessEqual(plan.recall.low, plan.recall.value)
-        hits = things.search(service.rows[3], scheme="cells", epsilon=8, partition=plan.partition, items=plan.items)
-        self.assertEqual(len(hits), 8)
 
 
 class Administration(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 
 import numpy as np
 
@@ -29,6 +30,19 @@ class Service:
         self.things = self.server.create_collection("things", anchors, anchor_labels, cells=[8], publish_quality=True)
         self.things.ingest(self.rows, labels=self.labels, payloads=[{"row": row} for row in range(items)])
         self.things.build()
+
+    def wait_until_ready(self, collection):
+        """Until queries for its cells are answered, and their quality is measured if it is published."""
+        for _ in range(600):
+            try:
+                if collection.info()["cells_ready"] and collection.plan(epsilon=1):
+                    return
+            except pm.Unavailable:
+                pass
+            except pm.FailedPrecondition:  # it publishes none
+                return
+            time.sleep(.1)
+        raise AssertionError("the cells are not ready")
 
     def __enter__(self):
         return self.server

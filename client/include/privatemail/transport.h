@@ -41,6 +41,9 @@ struct ConnectionOptions {
   // Bytes that the messages of one answer may take when parsed, held against an upper estimate
   // before they are parsed. At least 1,000,000.
   int64_t max_memory = kMaxMemory;
+  // Whether the caller has gone, polled many times a second while a call waits: then it ends with
+  // CANCELLED. Empty: never.
+  std::function<bool()> cancelled = nullptr;
 };
 
 // Parts of a collection that GetCollection returns only if asked for.
@@ -59,6 +62,7 @@ struct CollectionDetails {
 //   changes                        never
 // Statuses are the server's, except:
 //   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
+//   CANCELLED          options.cancelled
 //   DEADLINE_EXCEEDED  no answer within options.deadline
 //   RESOURCE_EXHAUSTED also: the answer would take more than options.max_memory
 //   DATA_LOSS          the answer cannot be parsed, or has no message

@@ -1,6 +1,8 @@
 #include "client/privacy/mechanisms/make_mechanism.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -142,6 +145,34 @@ absl::StatusOr<double> ReleaseSensitivity(const MechanismParameters& p, int64_t 
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> ValueCount(const MechanismParameters& parameters,
+                                   const std::optional<int64_t>& dimension) {
+  const MechanismTraits& traits = TraitsOf(parameters.kind);
+  const bool on_input = traits.protects == MechanismTraits::Protects::kInput;
+  const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
+  if (dimension.has_value()) {
+    if (!on_input && !boxed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dimension is of no use to ", traits.name, ": expected none"));
+    }
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", *dimension, 1, int64_t{1} << 40));
+    return *dimension;
+  }
+  if (on_input) {
+    return absl::InvalidArgumentError(absl::StrCat("dimension must be given for ", traits.name,
+                                                   ": the number of coordinates of the input"));
+  }
+  return std::max<int64_t>(static_cast<int64_t>(parameters.box.lower.size()), 1);
+}
+
+absl::StatusOr<double> VarianceOf(double stddev) {
+  const double variance = std::nextafter(stddev * stddev, std::numeric_limits<double>::infinity());
+  if (std::isnormal(variance)) return variance;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the noise's variance must be a normal number, but the standard deviation ",
+                   FormatExact(stddev), " makes it ", variance));
+}
 
 absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values) {
   const MechanismTraits& traits = TraitsOf(parameters.kind);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "client/privacy/mechanisms/bounded_mechanism.h"
@@ -39,6 +40,15 @@ struct Calibration {
 // INVALID_ARGUMENT naming the parameter: not finite, out of range, missing, or set although the
 // kind does not use it.
 absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values);
+
+// The number of values with noise, for Calibrate: it matters where the radius's norm differs from
+// the noise's, and in a box. dimension: of the input, or of a box of equal sides.
+// INVALID_ARGUMENT: it is out of range, missing, or of no use to the kind.
+absl::StatusOr<int64_t> ValueCount(const MechanismParameters& parameters,
+                                   const std::optional<int64_t>& dimension);
+
+// Rounded up. INVALID_ARGUMENT: it is no normal number.
+absl::StatusOr<double> VarianceOf(double stddev);
 
 // The mechanism for matrices of the shape, on a grid: slightly more noise than Calibrate returns.
 // Errors as above; FAILED_PRECONDITION: no grid of 64-bit integers fits.

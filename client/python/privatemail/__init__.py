@@ -9,6 +9,7 @@
         birds.budget.grant(epsilon=1, delta=1e-4)
         hits = birds.search(q, k=8, epsilon=.1, delta=1e-5)
 
+    pm.calibrate("gaussian", epsilon=1, delta=1e-5, sensitivity=1)     # and pm.sensitivity, pm.audit
     pm.connect("search.example.org:50051", trust="...", key_file="...").collection("birds").search(q, ...)
 
 Arrays: a row is a feature vector. Everything private stays in this process; the C++ core samples the noise and
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
     from privatemail._core import __version__
     from privatemail._images import Extractor
-    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Plan, Spending
+    from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
+    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Matches, Plan, Snapshot, Spending
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -39,7 +41,8 @@ _MODULES = {
     "_client": ["Budget", "Client", "Collection", "connect"],
     "_core": ["__version__"],
     "_images": ["Extractor"],
-    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Plan", "Spending"],
+    "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
+    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot", "Spending"],
     "_server": ["Server"],
     "errors": [
         "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
@@ -49,11 +52,11 @@ _MODULES = {
 }
 
 __all__ = [
-    "Aborted", "AlreadyExists", "Budget", "BudgetExhausted", "Cancelled", "Client", "Collection", "DataLoss",
-    "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal",
-    "InvalidArgument",
-    "NotFound", "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Server",
-    "Spending", "Unauthenticated", "Unavailable", "__version__", "connect"
+    "Aborted", "AlreadyExists", "Audit", "Budget", "BudgetExhausted", "Calibration", "Cancelled", "Client",
+    "Collection", "DataLoss", "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee",
+    "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "PermissionDenied", "Plan",
+    "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity", "Server", "Snapshot", "Spending",
+    "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate", "connect", "sensitivity"
 ]
 
 

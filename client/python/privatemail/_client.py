@@ -6,13 +6,16 @@ import warnings
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
+from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
-from privatemail._results import Estimate, Ingested, Plan, Spending, parse_payload, to_hits
-from privatemail.errors import AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, of_status
+from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload, to_hits,
+                                  to_matches)
+from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
+                                of_status)
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -93,13 +96,23 @@ class Client(_NotCopied):
         """
         array = _arrays.rows("anchors", anchors, copy=True)
         given = _arrays.labels("anchor_labels", anchor_labels, len(array))
-        unknown = set(settings) - {"label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps"}
-        if unknown:
-            raise TypeError(f"create_collection() has no argument {sorted(unknown)[0]!r}")
+        check_settings("create_collection", settings)
         self._open().create_collection(name, array, given.tolist(), list(class_names), extractor, settings, list(cells),
                                        cell_code, publish_quality)
         return Collection(self, name)
 
+    def restore(self, name: str, path: Path, *, build: bool = True) -> "Collection":
+        """Creates the collection `name` from a file of Collection.snapshot, whole or not at all, and builds it.
+
+        It keeps its digest, so that clients' budgets stay valid, unless the server has a collection with it. Needs an
+        admin key. build: False: `build` of the collection is left to you.
+        """
+        with progress_bar("restore") as show:
+            items = self._open().restore(_arrays.text("name", name), os.fspath(path), show)
+        collection = Collection(self, name)
+        if build and items > 0:
+            collection.build(accept_misalignment=True)
+        return collection
 
     def create_key(self, name: str, *, scopes: Sequence[str] = ("search",), collections: Sequence[str] = (),
                    requests_per_second: float = 0.0, expires_at: int = 0) -> Tuple[Dict[str, Any], str]:
@@ -120,11 +133,51 @@ class Client(_NotCopied):
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, PrivateMailWarning, stacklevel=3)
+    warnings.warn(in_python(text), PrivateMailWarning, stacklevel=3)
 
 
 def _item(one: Dict[str, Any]) -> Dict[str, Any]:
     return dict(one, payload=parse_payload(one["payload"]))
+
+
+def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[List[int]]:
+    if label is None:
+        return None
+    every = np.broadcast_to(label, count) if np.ndim(label) == 0 else label
+    return [int(one) for one in _arrays.labels("label", every, count)]
+
+
+def _anchors_of(own_anchors: Optional[ArrayLike]) -> Optional[NDArray[np.float32]]:
+    return None if own_anchors is None else _arrays.rows("own_anchors", own_anchors, copy=True)
+
+
+def _json(field: str, given: Any) -> str:
+    try:
+        return "" if given is None else json.dumps(given)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArgument(f"{field} must be a dict that JSON can hold") from None
+
+
+_SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
+_CELLS_ONLY = ("partition", "ask", "focus", "items", "own_anchors")
+
+
+def _check_foreign(given: Dict[str, Any]) -> None:
+    """Refuses arguments of `search` that its scheme would ignore."""
+    scheme = given["scheme"]
+    if scheme not in ("joint", "anchored", "cells"):
+        raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
+    foreign = _SLOTS_ONLY if scheme == "cells" else _CELLS_ONLY
+    if scheme == "anchored":
+        foreign += ("private_iterations",)
+    if given["plan"] is not None:
+        foreign = ("scheme", "epsilon", *_CELLS_ONLY, *_SLOTS_ONLY)
+    defaults = Collection.search.__kwdefaults__
+    for name in foreign:
+        default, value = defaults[name], given[name]
+        if value is not None if default is None else value != default:
+            raise InvalidArgument(f"{name} is of no use with " +
+                                  ("a plan" if given["plan"] is not None else f'scheme="{scheme}"') + ": expected none")
 
 
 class Budget:
@@ -250,59 +303,89 @@ class Collection(_NotCopied):
         with progress_bar("build", 1.0) as show:
             self._session.build(self.name, show, accept_misalignment)
 
+    def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
+        """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.
+
+        THE FILE HOLDS EVERY VECTOR, LABEL AND PAYLOAD IN THE CLEAR. Searches and uploads continue meanwhile. replace:
+        an existing file; on failure it stays. max_bytes: of the file; 0: twice what the collection's counts suggest, at
+        most half of the free space. `restore` of a client or server reads it.
+        """
+        with progress_bar("snapshot") as show:
+            return Snapshot(**self._session.snapshot(self.name, os.fspath(path), bool(replace),
+                                                     _arrays.integer("max_bytes", max_bytes), show))
+
     def plan(self, *, epsilon: float, max_bytes: int = 0, fidelity: Optional[float] = None,
              recall: Optional[float] = None) -> Plan:
         """The cheapest query for cells that finds what is wished, as the server has measured; costs nothing.
 
         max_bytes: of an answer; 0: any. fidelity, recall: wished, in (0, 1); without either the most that can be found.
-        Pass the plan's `partition` and `items` to `search`. Estimates have 95 % intervals.
+        `search(queries, plan=plan)` makes it. Estimates have 95 % intervals.
         """
         plan = self._session.plan(self.name, float(epsilon), int(max_bytes), fidelity, recall)
-        return Plan(**dict(plan, epsilon=float(epsilon), fidelity=Estimate(*plan["fidelity"]),
+        return Plan(**dict(plan, collection=self.name, epsilon=float(epsilon), fidelity=Estimate(*plan["fidelity"]),
                            recall=Estimate(*plan["recall"])))
 
     def delete(self) -> int:
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
-    def search(self, queries: ArrayLike, *, epsilon: float, k: int = 8, delta: Optional[float] = None,
+    def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
                scheme: str = "joint", label: Optional[ArrayLike] = None, mechanism: str = "gaussian",
                radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
-               payloads: bool = True, accept_misalignment: bool = False, partition: int = 0, ask: int = 1,
-               focus: int = 1, items: Optional[int] = None) -> Any:
+               payloads: bool = True, accept_misalignment: bool = False, filter: Optional[Dict[str, Any]] = None,
+               dummies: Optional[ArrayLike] = None, dummy_labels: Optional[ArrayLike] = None, partition: int = 0,
+               ask: int = 1, focus: int = 1, items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None,
+               plan: Optional[Plan] = None) -> Any:
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
-        queries: d numbers, or n x d. epsilon, delta: of each query; cells take no delta. scheme: "joint", "anchored"
-        or "cells". label: the class of each query, an integer or n of them; by default ranked by the anchors on this
-        machine; not sent. mechanism, radius, private_iterations: see docs/schemes.md. classes: without a label, of
-        how many to read matches, by default as many as it takes. payloads: fetch those of every slot.
-        accept_misalignment: query although public data shows that little is found. Cells: partition, ask, focus, and
-        items, the number to receive, by default by the published quality.
+        queries: d numbers, or n x d. k: matches of each.
+        epsilon, delta: of each query; cells take no delta, a plan replaces epsilon.
+        scheme: "joint", "anchored" or "cells".
+        label: the class of each query, an integer or n of them; by default ranked by the anchors on this machine; not
+            sent. Cells: only where cell_code is none.
+        payloads: fetch those of every slot or item.
+        accept_misalignment: query although public data shows that little is found.
+        Joint and anchored only:
+        mechanism, radius, private_iterations: see docs/schemes.md.
+        classes: without a label, of how many to read matches, by default as many as it takes.
+        filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). THE SERVER
+            READS IT IN THE CLEAR and epsilon does not cover it: it must not depend on a query.
+        dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
+        Cells only:
+        partition, ask, focus: of the request. items: to receive, by default by the published quality.
+        own_anchors: the collection's anchors, in its order, by the model that made the queries (any number of
+            columns); where cell_code is none; not sent.
+        plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
         """
+        _check_foreign(locals())
+        if plan is not None:
+            if plan.collection != self.name:
+                raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
+            scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
+        if epsilon is None:
+            raise InvalidArgument("epsilon must be given")
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
         array, one = _arrays.targets(queries)
-        given = None
-        if label is not None:
-            given = _arrays.labels("label", np.broadcast_to(label, len(array)) if np.ndim(label) == 0 else label,
-                                   len(array)).tolist()
+        given = _labels_of(label, len(array))
         places, cost = _arrays.integer("k", k), _arrays.number("epsilon", epsilon)
         with_payloads, accept = bool(payloads), bool(accept_misalignment)
-        if scheme not in ("joint", "anchored", "cells"):
-            raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
         if scheme == "cells":
-            if delta is not None:
-                raise InvalidArgument("delta must not be given with cells, whose guarantee has none")
             answers, error, told = self._session.search_cells(
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
                 _arrays.integer("ask", ask), _arrays.integer("focus", focus),
-                None if items is None else _arrays.integer("items", items), with_payloads, accept)
+                None if items is None else _arrays.integer("items", items), with_payloads, accept,
+                _anchors_of(own_anchors), "" if plan is None else plan.fingerprint)
         else:
+            if (dummies is None) != (dummy_labels is None):
+                raise InvalidArgument("dummies must be given together with dummy_labels")
+            drawn = None if dummies is None else _arrays.rows("dummies", dummies, copy=True)
+            classes_drawn = [] if drawn is None else _arrays.labels("dummy_labels", dummy_labels, len(drawn)).tolist()
             answers, error, told = self._session.search_slots(
                 self.name, scheme, array, given, places, cost,
                 None if delta is None else _arrays.number("delta", delta),
                 _arrays.text("mechanism", mechanism), None if radius is None else _arrays.number("radius", radius),
                 _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
-                with_payloads, accept)
+                with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
         for warning in told:
             _warn(warning)
         hits = [None if answer is None else to_hits(answer) for answer in answers]
@@ -311,3 +394,40 @@ class Collection(_NotCopied):
             failure.hits = hits
             raise failure
         return hits[0] if one else hits
+
+    def explain(self) -> Dict[str, Any]:
+        """The last release of this state folder, as it was prepared for the server, as a dict; costs nothing.
+
+        Joint and anchored: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
+        Cells: the cells asked for. bytes: of the request. Delivery is not recorded.
+        """
+        sent = self._session.explain(self.name)
+        if "filter" in sent:
+            sent["filter"] = parse_payload(sent["filter"])
+        return sent
+
+    def resend(self, query: Optional[ArrayLike] = None, *, label: Optional[int] = None, k: Optional[int] = None,
+               own_anchors: Optional[ArrayLike] = None) -> Matches:
+        """Sends the last release again, byte for byte; costs nothing.
+
+        label: joint and anchored: the class whose matches are returned; not sent. query: cells: the target, d numbers,
+        since no file names it; own_anchors as in `search`. k: by default as before, for cells 8.
+        """
+        array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)
+        found, told = self._session.resend(self.name, array, _labels_of(label, 1),
+                                           None if k is None else _arrays.integer("k", k), _anchors_of(own_anchors))
+        for warning in told:
+            _warn(warning)
+        return to_matches(found)
+
+    def rank(self, queries: ArrayLike, k: int = 8, *, label: Optional[ArrayLike] = None,
+             own_anchors: Optional[ArrayLike] = None) -> Any:
+        """The k nearest of all items that searches for cells received so far: Matches; a list for several queries.
+
+        No network, no cost. The server sees whether a search follows: one that depends on this result tells it
+        something about the query. queries, label, own_anchors: as in `search`.
+        """
+        array, one = _arrays.targets(queries)
+        found = [to_matches(answer) for answer in self._session.rank(
+            self.name, array, _labels_of(label, len(array)), _arrays.integer("k", k), _anchors_of(own_anchors))]
+        return found[0] if one else found

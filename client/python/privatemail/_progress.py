@@ -11,8 +11,8 @@ def _notebook() -> bool:
 
 
 @contextlib.contextmanager
-def progress_bar(what: str, total: float) -> Iterator[Optional[Callable[[float], None]]]:
-    """Yields a function of what is done so far, or None."""
+def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[Callable[..., None]]]:
+    """Yields a function of what is done so far, and of the total if it was not known; or None."""
     if not (sys.stderr.isatty() or _notebook()):
         yield None
         return
@@ -22,7 +22,8 @@ def progress_bar(what: str, total: float) -> Iterator[Optional[Callable[[float],
         yield None
         return
     with tqdm(desc=what, total=total, delay=2) as bar:
-        def show(done: float) -> None:
+        def show(done: float, of: Optional[float] = total) -> None:
+            bar.total = of
             bar.update(done - bar.n)
 
         yield show

@@ -35,24 +35,33 @@ class Spending:
 
 
 @dataclasses.dataclass(frozen=True)
-class Hits:
-    """The answer to one query, nearest first.
+class Matches:
+    """Items near one query, nearest first.
 
     squared_distances: in the server's embedding; for cells between unit vectors. payloads: what ingest gave, None where
-    there is none. spent, left: of the collection's budget after this query. bytes_up: of the request.
+    there is none.
     """
 
     ids: List[str]
     labels: NDArray[np.int32]
     squared_distances: NDArray[np.float64]
     payloads: List[Any]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hits(Matches):
+    """The answer to one private query.
+
+    spent, left: of the collection's budget after this query. bytes_up: of the request.
+    """
+
     guarantee: Guarantee
     spent: Spending
     left: Spending
     bytes_up: int
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +76,16 @@ class Ingested:
 
 
 @dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What a snapshot file holds. latest_version: of the collection's items. bytes: of the file."""
+
+    items: int
+    anchors: int
+    latest_version: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Estimate:
     """A mean over queries like the gallery's items, with its 95 % interval."""
 
@@ -77,8 +96,14 @@ class Estimate:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Settings of a query for cells. fulfils: the wish; otherwise it is the best that there is."""
+    """Settings of a query for cells, for `search(plan=...)`.
 
+    fulfils: the wish; otherwise it is the best that there is. fingerprint: of the collection's parameters, in
+    hexadecimal; the plan holds for no others.
+    """
+
+    collection: str
+    fingerprint: str
     epsilon: float
     partition: int
     cells: int
@@ -97,9 +122,16 @@ def parse_payload(text: str) -> Any:
         return None
 
 
+def _columns(answer: Dict[str, Any]) -> Dict[str, Any]:
+    return {"ids": answer["ids"], "labels": np.array(answer["labels"], np.int32),
+            "squared_distances": np.array(answer["squared_distances"], np.float64),
+            "payloads": [parse_payload(text) for text in answer["payloads"]]}
+
+
+def to_matches(answer: Dict[str, Any]) -> Matches:
+    return Matches(**_columns(answer))
+
+
 def to_hits(answer: Dict[str, Any]) -> Hits:
-    return Hits(ids=answer["ids"], labels=np.array(answer["labels"], np.int32),
-                squared_distances=np.array(answer["squared_distances"], np.float64),
-                payloads=[parse_payload(text) for text in answer["payloads"]],
-                guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
+    return Hits(**_columns(answer), guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
                 left=Spending(*answer["left"]), bytes_up=answer["bytes_up"])

@@ -84,6 +84,10 @@ class Server:
         """As Client.create_collection."""
         return self.client.create_collection(*arguments, **options)
 
+    def restore(self, *arguments: Any, **options: Any) -> Collection:
+        """As Client.restore."""
+        return self.client.restore(*arguments, **options)
+
     def close(self) -> None:
         """Ends the daemon; removes a temporary folder."""
         self._client.close()

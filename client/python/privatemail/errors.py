@@ -101,8 +101,38 @@ _BY_CODE = {
 }
 
 
+# The core names flags and commands of the command line. Those whose names differ here:
+_ARGUMENTS = {"bandwidth": "kernel_bandwidth", "ca": "ca_file", "cert": "certificate", "cert-key": "certificate_key",
+              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path"}
+_CALLS = {"": "connect", "budget history": "budget.history", "budget set": "budget.grant",
+          "collection create": "create_collection", "key list": "keys", "query": "search"}
+_FLAG = r"--([a-z][a-z-]*)"
+_COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create|key list|build|ingest|plan|query|rank|"
+                      rf"resend))?(?: (?:NAME|\.\.\.|(?!--)[^\s`]+(?=`| --)))?((?: {_FLAG}(?: [^\s`-][^\s`]*)?)*)")
+
+
+def _argument(flag: str) -> str:
+    return _ARGUMENTS.get(flag, flag.replace("-", "_"))
+
+
+def _call(command: "re.Match[str]") -> str:
+    name = (command[1] or "").strip()
+    if not name and not command[2]:
+        return command[0]
+    arguments = [f"{_argument(flag)}={value or '...'}"
+                 for flag, value in re.findall(rf"{_FLAG}(?: ([^\s`-][^\s`]*))?", command[2])]
+    return f"{_CALLS.get(name, name)}({', '.join(arguments)})"
+
+
+def in_python(message: str) -> str:
+    """A message of the core with arguments and calls in place of flags and commands, but for the daemon's flags."""
+    return re.sub(rf"(?<!run with )(?<!keys \()(?<![\w./-]){_FLAG}", lambda flag: _argument(flag[1]),
+                  _COMMAND.sub(_call, message))
+
+
 def of_status(code: str, message: str) -> PrivateMailError:
     """The exception for a status of the core."""
+    message = in_python(message)
     if code == "RESOURCE_EXHAUSTED" and "budget" in message:
         return BudgetExhausted(message)
     return _BY_CODE.get(code, PrivateMailError)(message, code)

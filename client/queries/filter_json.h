@@ -1,6 +1,6 @@
 // Payload filters as JSON.
-#ifndef PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
-#define PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_FILTER_JSON_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_FILTER_JSON_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "privatemail/v1/retrieval.pb.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 
 // The form, for --help and messages.
 inline constexpr char kFilterForm[] =
@@ -23,6 +23,6 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
 
 nlohmann::json FilterToJson(const v1::PayloadFilter& filter);
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_FILTER_JSON_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_FILTER_JSON_H_

@@ -1,8 +1,9 @@
-#include "client/cli/filter_json.h"
+#include "client/queries/filter_json.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,7 @@
 #include "common/items/item_text.h"
 #include "common/wire/payload_filter_proto.h"
 
-namespace privatemail::client::cli {
+namespace privatemail::client {
 namespace {
 
 using nlohmann::json;
@@ -193,4 +194,4 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
   return filter;
 }
 
-}  // namespace privatemail::client::cli
+}  // namespace privatemail::client

@@ -1,0 +1,45 @@
+#include "client/python/interruptible.h"
+
+#include <pybind11/pybind11.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+
+namespace privatemail::client::python {
+namespace {
+
+namespace py = pybind11;
+
+constexpr std::chrono::milliseconds kPollEvery(50);
+
+thread_local const std::atomic<bool>* interrupted_call = nullptr;  // of this thread
+
+}  // namespace
+
+CancelledFunction Interrupted() {
+  return [call = interrupted_call] { return call != nullptr && *call; };
+}
+
+void RunInterruptibly(const std::function<void()>& run) {
+  std::atomic<bool> interrupted = false;
+  std::optional<py::error_already_set> raised;
+  std::future<void> done;
+  {
+    const py::gil_scoped_release release;
+    done = std::async(std::launch::async, [&] {
+      interrupted_call = &interrupted;
+      run();
+    });
+    while (done.wait_for(kPollEvery) != std::future_status::ready) {
+      const py::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() == 0) continue;
+      raised.emplace();
+      interrupted = true;
+    }
+  }
+  if (raised.has_value()) throw py::error_already_set(*raised);
+  done.get();
+}
+
+}  // namespace privatemail::client::python

@@ -1,0 +1,47 @@
+// Answers at no cost: the last release sent again, and items that were received before.
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_REPLAY_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_REPLAY_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/queries/item_cache.h"
+#include "client/queries/last_release.h"
+#include "client/queries/query_batch.h"
+#include "privatemail/cell_client.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client {
+
+inline constexpr int64_t kDefaultMatches = 8;
+
+// Sends a joint or anchored release again; k: by default as before. Returns the matches of the
+// class. INVALID_ARGUMENT: k, or no class of the collection. Otherwise as Transport::Retrieve.
+absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,
+                                        const LastRelease& last, int32_t label,
+                                        std::optional<int64_t> k);
+
+struct RankedItems {
+  CellTarget target;
+  CellQueryResult result;
+};
+
+// Sends a release for cells again. The caller gives the target again: no saved file names it.
+// own_anchors: see CellClient. Errors of CellTargetFactory and RetrieveCells.
+absl::StatusOr<RankedItems> ResendCells(const Transport& transport, const QuerySettings& settings,
+                                        const LastRelease& last, const NamedTarget& target,
+                                        int64_t k, const std::optional<FloatMatrix>& own_anchors,
+                                        const WarnFunction& warn);
+
+// The k nearest of the items received so far, for each target; no network. Errors of
+// CellTargetFactory; RESOURCE_EXHAUSTED: payloads beyond the limit on memory.
+absl::StatusOr<std::vector<RankedItems>> RankReceived(
+    const QuerySettings& settings, const CachedItems& cached,
+    const std::vector<NamedTarget>& targets, int64_t k,
+    const std::optional<FloatMatrix>& own_anchors);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_REPLAY_H_

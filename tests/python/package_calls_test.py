@@ -1,0 +1,254 @@
+"""Calls of the package beside plain searches: options, plans, replays, messages."""
+
+import dataclasses
+import os
+import unittest
+import warnings
+
+import numpy as np
+
+import privatemail as pm
+from service import CLASSES, DIM, Service, gallery
+
+COST = {"epsilon": .1, "delta": 1e-6}
+
+
+def setUpModule():
+    global service, things  # pylint: disable=global-statement
+    service = Service()
+    things = service.things
+    things.budget.grant(epsilon=1000, delta=.1)
+    service.wait_until_ready(things)
+
+
+def tearDownModule():
+    service.close()
+
+
+class Options(unittest.TestCase):
+
+    def test_filter_is_fulfilled_and_warned_of(self):
+        with self.assertWarnsRegex(pm.PrivateMailWarning, "the server reads filter in clear"):
+            hits = things.search(service.rows[7], label=7, k=5, filter={"and": [{"path": "row", "lt": 300}]}, **COST)
+        self.assertEqual(len(hits), 5)
+        self.assertTrue(all(one["row"] < 300 for one in hits.payloads))
+        self.assertEqual(things.explain()["filter"], {"and": [{"path": "row", "lt": 300}]})
+
+    def test_malformed_filter_costs_nothing(self):
+        before = things.budget.spent
+        for wrong in ({"path": "row"}, {"path": 3, "equals": 1}, "row < 3", {"and": []}, {"path": "row", "in": {1}}):
+            with self.assertRaises(pm.InvalidArgument) as caught:
+                things.search(service.rows[7], label=7, filter=wrong, **COST)
+            self.assertRegex(str(caught.exception), "^filter")
+        self.assertEqual(things.budget.spent, before)
+
+    def test_dummies_replace_the_anchors(self):
+        dummies, labels = gallery(40, seed=9)
+        hits = things.search(service.rows[4], label=4, k=3, dummies=dummies, dummy_labels=labels, **COST)
+        self.assertEqual(hits.labels.tolist(), [4] * 3)
+        # Used, not ignored: without a dummy of class 5 no release can be made.
+        for given in ({"dummies": dummies[labels != 5], "dummy_labels": labels[labels != 5]},
+                      {"dummies": dummies}, {"dummies": dummies[:, 1:], "dummy_labels": labels}):
+            with self.assertRaises(pm.InvalidArgument):
+                things.search(service.rows[4], label=4, **given, **COST)
+
+    def test_arguments_of_another_scheme_are_refused(self):
+        row, plan = service.rows[0], things.plan(epsilon=8, recall=.9)
+        for arguments in ({"scheme": "cells", "filter": {}}, {"scheme": "cells", "mechanism": "laplace"}, {"items": 5},
+                          {"scheme": "anchored", "private_iterations": 2}, {"own_anchors": service.rows[:100]},
+                          {"plan": plan}, {"plan": plan, "epsilon": None, "items": 9}):
+            with self.assertRaisesRegex(pm.InvalidArgument, "is of no use with .*: expected none"):
+                things.search(row, **dict({"epsilon": 1}, **arguments))
+        with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be given"):
+            things.search(row)
+
+    def test_own_anchors_place_queries_of_another_model(self):
+        rotation = np.linalg.qr(np.random.default_rng(3).standard_normal((DIM, DIM)))[0]
+        anchors, labels = gallery(100, seed=2)
+        points = service.server.create_collection("points", anchors, labels, cells=[8], cell_code="none")
+        self.addCleanup(points.delete)
+        points.ingest(service.rows, labels=service.labels)
+        points.build()
+        points.budget.grant(epsilon=1000)
+        service.wait_until_ready(points)
+        query = np.hstack([service.rows[6] @ rotation, [0, 0, 0]])  # 19 columns
+        own = np.hstack([anchors @ rotation, np.zeros((100, 3))])
+        options = {"scheme": "cells", "epsilon": 50, "items": 800, "own_anchors": own}
+        hits = points.search(query, label=6, k=5, **options)
+        self.assertEqual(hits.labels.tolist(), [6] * 5)
+        self.assertEqual(points.resend(query, label=6, k=5, own_anchors=own).ids, hits.ids)
+        self.assertEqual(points.rank(query, 5, label=6, own_anchors=own).ids, hits.ids)
+        with self.assertRaisesRegex(pm.InvalidArgument, "100 anchors|anchors.* 100"):
+            points.search(query, **dict(options, own_anchors=own[:50]))
+
+
+class Plans(unittest.TestCase):
+
+    def test_search_follows_its_plan(self):
+        plan = things.plan(epsilon=8, recall=.9)
+        before = things.budget.spent.epsilon
+        self.assertEqual(len(things.search(service.rows[3], plan=plan)), 8)
+        self.assertAlmostEqual(things.budget.spent.epsilon, before + 8)
+        sent = things.explain()
+        self.assertEqual((sent["items"], sent["partition"], sent["epsilon"]), (plan.items, plan.partition, 8))
+
+    def test_plan_of_other_parameters_is_refused(self):
+        plan = dataclasses.replace(things.plan(epsilon=8), fingerprint="ab" * 32)
+        before = things.budget.spent
+        with self.assertRaisesRegex(pm.FailedPrecondition, r"plan was made for .* plan again with `plan\(\)`"):
+            things.search(service.rows[3], plan=plan)
+        self.assertEqual(things.budget.spent, before)
+
+
+class Replays(unittest.TestCase):
+
+    def test_last_release_is_shown_and_sent_again_at_no_cost(self):
+        for scheme, rows in (("joint", CLASSES + 100), ("anchored", CLASSES + 100)):
+            hits = things.search(service.rows[5], label=5, scheme=scheme, k=4, **COST)
+            before = things.budget.spent
+            self.assertEqual(things.resend(label=5).ids, hits.ids)
+            self.assertEqual(things.resend(label=5, k=2).ids, hits.ids[:2])
+            self.assertEqual(things.resend(label=3).labels.tolist(), [3] * 4)
+            sent = things.explain()
+            self.assertEqual((sent["scheme"], sent["bytes"], sent["k"]), (scheme, hits.bytes_up, 4))
+            self.assertEqual(sent["release"].shape[0], rows)
+            self.assertEqual(things.budget.spent, before)
+        for wrong in ({}, {"label": 5, "query": service.rows[5]}):
+            with self.assertRaisesRegex(pm.InvalidArgument, "label must be given"):
+                things.resend(**wrong)
+        with self.assertRaisesRegex(pm.InvalidArgument, "label"):
+            things.resend(label=99)
+
+    def test_cells_are_sent_again_and_ranked_without_network(self):
+        hits = things.search(service.rows[3], scheme="cells", epsilon=50, items=400, k=3)
+        before = things.budget.spent
+        self.assertEqual(things.resend(service.rows[3], k=3).ids, hits.ids)
+        self.assertEqual(things.explain()["items"], 400)
+        with self.assertRaisesRegex(pm.InvalidArgument, "query must be given again"):
+            things.resend(label=3)
+        offline = pm.connect("127.0.0.1:1", insecure=True, state=service.state).collection("things")
+        self.assertEqual(offline.rank(service.rows[3], 3).ids, hits.ids)
+        self.assertEqual([len(one) for one in offline.rank(service.rows[:2], k=5)], [5, 5])
+        self.assertEqual(things.budget.spent, before)
+        with self.assertRaises(pm.NotFound):
+            service.server.collection("absent").rank(service.rows[3])
+
+    def test_last_release_of_another_collection_is_not_sent(self):
+        things.search(service.rows[5], label=5, **COST)
+        other = service.server.collection("other")
+        for call in (other.explain, lambda: other.resend(label=1)):
+            with self.assertRaisesRegex(pm.FailedPrecondition, "the last release was for the collection things"):
+                call()
+
+
+class Snapshots(unittest.TestCase):
+
+    def test_restored_collection_answers_with_the_former_budget(self):
+        path = os.path.join(service.folder.name, "things.snapshot")
+        saved = things.snapshot(path)
+        self.assertEqual((saved.items, saved.anchors, saved.bytes), (len(things), 100, os.path.getsize(path)))
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with self.assertRaisesRegex(pm.AlreadyExists, "replace it with replace$"):
+            things.snapshot(path)
+        self.assertEqual(things.snapshot(path, replace=True), saved)
+        with self.assertRaisesRegex(pm.ResourceExhausted, r"at most 1000 bytes \(max_bytes\)"):
+            things.snapshot(path, replace=True, max_bytes=1000)
+        self.assertEqual(os.path.getsize(path), saved.bytes, "the failure did not keep the file")
+        with Service(items=1) as server:
+            copy = server.restore("copy", path)
+            self.assertEqual((len(copy), copy.info()["uuid"]), (saved.items, things.info()["uuid"]))
+            copy.budget.grant(epsilon=1, delta=1e-4)
+            self.assertEqual(copy.search(service.rows[3], label=3, **COST).labels.tolist(), [3] * 8)
+            with open(path, "r+b") as file:
+                file.seek(saved.bytes // 2)
+                file.write(b"damage")
+            with self.assertRaisesRegex(pm.DataLoss, "block"):
+                server.restore("damaged", path)
+            self.assertEqual(sorted(one.name for one in server.collections()), ["copy", "things"])
+        with self.assertRaises(pm.InvalidArgument):
+            service.server.restore("absent", path + ".absent")
+
+
+class Noise(unittest.TestCase):
+
+    def test_calibration_is_the_analytic_gaussian(self):
+        # Balle and Wang 2018 at epsilon 1, delta 1e-5: 3.7306
+        noise = pm.calibrate("gaussian", epsilon=1, delta=1e-5, sensitivity=2)
+        self.assertAlmostEqual(noise.stddev / 2, 3.7306, places=3)
+        self.assertAlmostEqual(noise.variance, noise.stddev**2)
+        self.assertTrue(noise.guarantee.proven)
+        self.assertAlmostEqual(pm.calibrate("laplace", epsilon=.5, sensitivity=1).stddev, 2 * 2**.5)
+        self.assertFalse(pm.calibrate("published-gaussian", epsilon=.5, delta=1e-5, sensitivity=1).guarantee.proven)
+        for field, arguments in (("delta", {"mechanism": "laplace", "delta": 1e-5, "sensitivity": 1}),
+                                 ("sensitivity", {"mechanism": "laplace"}), ("epsilon", {"epsilon": np.nan}),
+                                 ("delta", {"delta": np.nan}), ("dimension", {"dimension": 3}),
+                                 ("mechanism", {"mechanism": 5}), ("norm", {"norm": "x"})):
+            with self.assertRaisesRegex(pm.InvalidArgument, field):
+                pm.calibrate(**dict({"mechanism": "gaussian", "epsilon": 1}, **arguments))
+
+    def test_sensitivity_with_known_anchors_is_at_most_that_of_any(self):
+        anchors, labels = gallery(50, seed=2)
+        known = pm.sensitivity("known-anchors", anchor_labels=labels, anchors=anchors)
+        anywhere = pm.sensitivity("replace-target", anchor_labels=labels)
+        self.assertTrue(0 < known.l2 <= anywhere.l2 <= anywhere.l1)
+        self.assertEqual((known.rows, known.proven, known.lipschitz_to_l2), (60, True, None))
+        self.assertGreater(pm.sensitivity("lipschitz", anchor_labels=labels).lipschitz_to_l1, 0)
+        self.assertLess(pm.sensitivity("replace-target", anchor_labels=labels, changed=1).l2, anywhere.l2)
+        for text, arguments in (("anchors must be given", {"bound": "known-anchors"}), ("bound must be", {"bound": "no"}),
+                                ("anchors is of no use", {"anchors": anchors}),
+                                ("changed is of no use", {"bound": "lipschitz", "changed": 2}),
+                                ("alpha", {"alpha": -1.0})):
+            with self.assertRaisesRegex(pm.InvalidArgument, text):
+                pm.sensitivity(**dict({"bound": "replace-target", "anchor_labels": labels}, **arguments))
+        with self.assertRaisesRegex(TypeError, "no argument 'alfa'"):
+            pm.sensitivity("replace-target", anchor_labels=labels, alfa=1)
+
+    def test_audit_finds_most_of_what_is_claimed_and_no_more(self):
+        for mechanism in ("laplace", "cells"):
+            found, = pm.audit(mechanism, epsilon=1, releases=40_000)
+            self.assertTrue(.8 < found.epsilon_lower <= 1, found)
+            self.assertFalse(found.exceeded)
+            self.assertRegex(repr(found), rf"^Audit\({mechanism}.*: claims epsilon 1, delta 0; at least .*; proven; ")
+        with self.assertRaisesRegex(pm.InvalidArgument, "^releases must be"):
+            pm.audit("laplace", releases=0)
+        with self.assertRaisesRegex(pm.InvalidArgument, "^delta is of no use"):
+            pm.audit("laplace", delta=1e-5)
+
+
+class Messages(unittest.TestCase):
+
+    def test_name_arguments_and_calls_in_place_of_flags_and_commands(self):
+        for message, expected in (
+            ("give --ca and --cert-key together", "give ca_file and certificate_key together"),
+            ("at most 5 bytes (--max-memory), but", "at most 5 bytes (max_memory), but"),
+            ("with: privatemail budget set a.b --epsilon E --delta D", "with: budget.grant(epsilon=E, delta=D)"),
+            ("; privatemail budget set ... --accounting basic adds", "; budget.grant(accounting=basic) adds"),
+            ("and grant with privatemail budget set at most the", "and grant with budget.grant() at most the"),
+            ("run `privatemail build a-b` first", "run `build()` first"),
+            ("(privatemail budget history NAME).", "(budget.history())."),
+            ("came: privatemail --key-file FILE sends one", "came: connect(key_file=FILE) sends one"),
+            ("`privatemail query a --scheme cells` fetches", "`search(scheme=cells)` fetches"),
+            ("`privatemail collection create --cells` creates", "`create_collection(cells=...)` creates"),
+            ("does it run with --insecure?", "does it run with --insecure?"),
+            ("state /a--b/c-d is privatemail's", "state /a--b/c-d is privatemail's")):
+            self.assertEqual(str(pm.errors.of_status("INVALID_ARGUMENT", message)), expected)
+
+    def test_of_the_core_reach_python_so(self):
+        service.server.create_collection("poor", *gallery(100, seed=2))
+        poor = service.server.collection("poor")
+        self.addCleanup(poor.delete)
+        for text, call in ((r"run `build\(\)`|run `ingest\(\)`", lambda: poor.search(service.rows[0], label=0, **COST)),
+                           ("give at most one of ca_file, trust and insecure",
+                            lambda: pm.connect("a:1", trust="0" * 64, insecure=True).collections()),
+                           ("max_memory must be", lambda: pm.connect("a:1", insecure=True, max_memory=1))):
+            with self.assertRaisesRegex(pm.PrivateMailError, text):
+                call()
+        poor.ingest(service.rows, labels=service.labels)
+        poor.build()
+        with self.assertRaisesRegex(pm.FailedPrecondition, r"set one with: budget.grant\(epsilon=E, delta=D\)$"):
+            poor.search(service.rows[0], label=0, **COST)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error")
+    unittest.main()
