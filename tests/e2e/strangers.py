@@ -124,7 +124,9 @@ class Attackers:
 
     def __init__(self, name, port):
         self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
-        self.connections, self.bytes = multiprocessing.Value("q"), multiprocessing.Value("q")
+        # Without a lock that other processes share: a thread that ends with its process would keep it.
+        self.connections, self.bytes = (multiprocessing.Value("q", lock=False) for _ in range(2))
+        self.lock = threading.Lock()
         self.stopped = multiprocessing.Event()
         self.process = multiprocessing.Process(target=self.run, daemon=True)
         self.process.start()
@@ -150,9 +152,8 @@ class Attackers:
             except OSError:
                 time.sleep(0.1)  # closed by the daemon
 
-    @staticmethod
-    def count(value, more):
-        with value.get_lock():
+    def count(self, value, more):
+        with self.lock:
             value.value += more
 
     def wait_for_begin(self):
