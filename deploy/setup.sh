@@ -29,6 +29,7 @@ case "$*" in
       python3-matplotlib python3-jinja2 python3-tqdm
       nginx-light libnginx-mod-stream
       mypy
+      mypy python3-nbclient python3-nbformat python3-ipykernel
       libopenmpi-dev openmpi-bin
     )
     if [ "$*" = --with-browser ]; then packages+=(chromium); fi

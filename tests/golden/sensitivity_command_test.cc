@@ -154,9 +154,10 @@ TEST_F(SensitivityCommand, PublishedLaplaceIntegerLabelsMatchGolden) {
 }
 
 TEST_F(SensitivityCommand, MissingOrUnusedOptionIsNamed) {
+  ASSERT_TRUE(WriteNpy(folder_ / "three.npy", FloatMatrix(FloatMatrix::Ones(3, 2))).ok());
   EXPECT_THAT(OneColumnAnswer("known-anchors", "").dump(),
               HasSubstr("--anchors must be given with bound known-anchors"));
-  EXPECT_THAT(OneColumnAnswer("replace-target", "--anchors a.npy").dump(),
+  EXPECT_THAT(OneColumnAnswer("replace-target", "--anchors " + folder_ / "three.npy").dump(),
               HasSubstr("--anchors is of no use to bound replace-target: expected none"));
   EXPECT_THAT(OneColumnAnswer("lipschitz", "--changed 1").dump(),
               HasSubstr("--changed is of no use to bound lipschitz: expected none"));
@@ -167,7 +168,6 @@ TEST_F(SensitivityCommand, MissingOrUnusedOptionIsNamed) {
   EXPECT_THAT(OneColumnAnswer("worst", "").dump(),
               HasSubstr("--bound must be one of known-anchors, replace-target, lipschitz, "
                         "published-gaussian, published-laplace, but is \\\"worst\\\""));
-  ASSERT_TRUE(WriteNpy(folder_ / "three.npy", FloatMatrix(FloatMatrix::Ones(3, 2))).ok());
   EXPECT_THAT(OneColumnAnswer("known-anchors", "--anchors " + folder_ / "three.npy").dump(),
               HasSubstr("--anchors must have a row for each of the 20 labels, but has 3"));
 }

@@ -194,7 +194,8 @@ class Noise(unittest.TestCase):
         self.assertEqual((known.rows, known.proven, known.lipschitz_to_l2), (60, True, None))
         self.assertGreater(pm.sensitivity("lipschitz", anchor_labels=labels).lipschitz_to_l1, 0)
         self.assertLess(pm.sensitivity("replace-target", anchor_labels=labels, changed=1).l2, anywhere.l2)
-        for text, arguments in (("anchors must be given", {"bound": "known-anchors"}), ("bound must be", {"bound": "no"}),
+        for text, arguments in (("anchors must be given", {"bound": "known-anchors"}),
+                                ("bound must be", {"bound": "no"}),
                                 ("anchors is of no use", {"anchors": anchors}),
                                 ("changed is of no use", {"bound": "lipschitz", "changed": 2}),
                                 ("alpha", {"alpha": -1.0})):

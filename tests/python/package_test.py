@@ -17,6 +17,7 @@ import privatemail as pm
 from service import DIM, Service
 
 COST = {"epsilon": .1, "delta": 1e-6}
+CALLS = int(os.environ.get("CALLS", "1000"))  # of the test for leaks
 
 
 def setUpModule():
@@ -274,17 +275,26 @@ class Memory(unittest.TestCase):
             with open("/proc/self/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
+        row = service.rows[0]
+        good = [things.info, things.explain, lambda: things.resend(label=0), lambda: things.rank(row)]
+        bad = [lambda: things.search(row[:3], **COST), lambda: things.search(row, label=99, **COST),
+               lambda: things.search(row, epsilon=1e9, delta=1e-6), lambda: things.search(row, filter={"a": 1}, **COST)]
+        service.wait_until_ready(things)
+        things.search(row, scheme="cells", epsilon=50, items=200)
+        things.search(row, label=0, **COST)
+
         def call():
-            for _ in range(1000):
-                things.info()
-                try:
-                    things.search(service.rows[0][:3], **COST)
-                except pm.InvalidArgument:
-                    pass
+            for _ in range(CALLS // 8):
+                for one in good:
+                    one()
+                for one in bad:
+                    with self.assertRaises(pm.PrivateMailError):
+                        one()
         call()
         before = resident()
         call()
-        self.assertLess(resident() - before, 2 << 20)
+        grown = resident() - before
+        self.assertLess(grown, 2 << 20, f"{CALLS} calls took {grown} bytes")
 
 
 class Images(unittest.TestCase):

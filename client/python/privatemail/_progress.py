@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import warnings
 from typing import Callable, Iterator, Optional
 
 
@@ -17,7 +18,9 @@ def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[
         yield None
         return
     try:
-        from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # without ipywidgets the bar is text
+            from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
     except ImportError:
         yield None
         return
