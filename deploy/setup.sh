@@ -28,7 +28,6 @@ case "$*" in
       python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
       python3-matplotlib python3-jinja2 python3-tqdm
       nginx-light libnginx-mod-stream
-      mypy
       mypy python3-nbclient python3-nbformat python3-ipykernel
       libopenmpi-dev openmpi-bin
     )
