@@ -62,10 +62,7 @@ if [ -z "$full" ]; then
   exec ctest --preset dev -LE '^browser$'
 fi
 begin "hostile load, 31 min"
-for proxy in "" "--proxy=deploy/nginx"; do
-  /usr/bin/python3 tests/e2e/one_key.py ${proxy:+"$proxy"} build/dev/server/privatemaild build/dev/client/privatemail \
-    proto 900 mixed
-done
+/usr/bin/python3 tests/e2e/one_key.py build/dev/server/privatemaild build/dev/client/privatemail proto 1800 mixed
 cmake --build --preset dev --target benchmarks
 begin "tests with a browser, about 10 min"
 exec ctest --preset dev

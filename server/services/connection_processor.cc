@@ -27,6 +27,8 @@ grpc::Status ConnectionProcessor::Process(const InputMetadata& metadata, grpc::A
   if (proxied || connections_->IsUnauthenticated(connection)) {
     const auto key = dispatcher_->Authenticate(metadata);
     if (key.ok()) connections_->Authenticate(connection, **key, now);
+    // The next call may have one.
+    if (proxied && !key.ok()) connections_->Authenticate(connection, AccessKey(), now);
     if (proxied && dispatcher_->Refuses(metadata, *context, key.status())) {
       return ToGrpc(key.status());
     }

@@ -309,7 +309,7 @@ def honest_calls(searchers):
 
 
 def p99(seconds):
-    return seconds[int(0.99 * (len(seconds) - 1))]
+    return seconds[int(0.99 * (len(seconds) - 1))] if seconds else math.inf
 
 
 def attacks_of(name, proxied):
@@ -344,8 +344,12 @@ def run(name, scene, service, seconds):
         time.sleep(0.1)
     failures, searched = honest_calls(searchers)
     attacked = True
+    for stranger in strangers:
+        stranger.stopped.set()
     for attacker in attackers:
-        print("  attack: " + attacker.tell().result())
+        attacker.tell()
+    for attacker in attackers:
+        print("  attack: " + attacker.result())
         attacked = attacked and attacker.process.returncode == 0
     for stranger in strangers:
         print(f"  strangers, {stranger.name}: {stranger.stop()}")
