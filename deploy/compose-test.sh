@@ -236,8 +236,9 @@ have_base
 build_images
 try_image_alone
 run_demo
-compose up -d privatemaild >>"$work/run.log" 2>&1 || fail "docker-compose up -d privatemaild"
+compose up -d proxy >>"$work/run.log" 2>&1 || fail "docker-compose up -d proxy"
 wait_until_healthy privatemaild
+wait_until_healthy proxy
 make_written
 before=$(stored)
 nothing_is_lost "started again"
