@@ -28,8 +28,9 @@ struct Attack {
   int64_t max_releases = kUnlimitedReleases;  // for slow releases
 };
 
-// The bytes of a source, which is asked for many at once: a call of OpenSSL's generator takes longer
-// than a release of one value. A forked child would share them, so only attacks without forks may.
+// The bytes of a source, which is asked for many at once: a call of OpenSSL's generator takes
+// longer than a release of one value. A forked child would share them, so only attacks without
+// forks may.
 class ReadAhead final : public BitSource {
  public:
   // The source must outlive it.

@@ -26,10 +26,10 @@ grpc::Status ConnectionProcessor::Process(const InputMetadata& metadata, grpc::A
   const bool proxied = connections_->IsForProxies(slot_);
   if (proxied || connections_->IsUnauthenticated(connection)) {
     const auto key = dispatcher_->Authenticate(metadata);
-    if (key.ok()) connections_->Authenticate(connection, **key, now);
-    // The next call may have one.
-    if (proxied && !key.ok()) connections_->Authenticate(connection, AccessKey(), now);
-    if (proxied && dispatcher_->Refuses(metadata, *context, key.status())) {
+    // The next call of a proxy's connection may have a key.
+    const AccessKey none;
+    if (proxied || key.ok()) connections_->Authenticate(connection, key.ok() ? **key : none, now);
+    if (proxied && dispatcher_->RefuseAtHeader(metadata, *context, key.status())) {
       return ToGrpc(key.status());
     }
   }

@@ -225,8 +225,8 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   Record(entry, /*has_key=*/call.key_ != nullptr, probe, status);
 }
 
-bool Dispatcher::Refuses(const Metadata& metadata, const grpc::AuthContext& context,
-                         const absl::Status& key) {
+bool Dispatcher::RefuseAtHeader(const Metadata& metadata, const grpc::AuthContext& context,
+                                const absl::Status& key) {
   const auto path = metadata.find(":path");
   if (key.ok() || path == metadata.end()) return false;
   const absl::string_view text(path->second.data(), path->second.size());

@@ -120,9 +120,10 @@ class Dispatcher {
   // The key that a call's metadata shows. UNAUTHENTICATED: no valid one.
   absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const Metadata& metadata) const;
 
-  // Whether a call is refused at its header, with the status of its key; records it then. Not: open
-  // RPCs, and those that gRPC itself refuses.
-  bool Refuses(const Metadata& metadata, const grpc::AuthContext& context, const absl::Status& key);
+  // For calls of proxies, before their message. If the status of the key is not OK, and the RPC is
+  // neither open nor unknown (gRPC refuses those), records a refusal and returns true.
+  bool RefuseAtHeader(const Metadata& metadata, const grpc::AuthContext& context,
+                      const absl::Status& key);
 
   // Applies to calls that start from now on.
   void SetLimits(const Limits& limits);
