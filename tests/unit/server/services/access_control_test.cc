@@ -1,8 +1,11 @@
 // Access control: every RPC with missing, wrong or insufficient credentials.
+#include <grpcpp/generic/generic_stub.h>
+
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/services/access_fixture.h"
 #include "tests/unit/server/services/daemon_state.h"
@@ -209,7 +212,30 @@ class ProxyTest : public AccessControlTest {
                 FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
     return CallsIn(AuditLogPath(daemon_->options())).back()["peer"];
   }
+  // Of a call whose message does not come.
+  static absl::Status BeginCall(const std::shared_ptr<grpc::Channel>& channel,
+                                absl::Duration deadline) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    grpc::CompletionQueue queue;
+    grpc::GenericStub stub(channel);
+    const auto call =
+        stub.PrepareCall(&context, "/privatemail.v1.RetrievalService/Retrieve", &queue);
+    void* tag = nullptr;
+    bool ok = false;
+    call->StartCall(nullptr);
+    queue.Next(&tag, &ok);
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    return FromGrpc(status);
+  }
 };
+
+TEST_F(ProxyTest, CallOfSomebodyElseIsRefusedAfterItsMessage) {
+  EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(1)),
+              FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
+}
 
 TEST_F(ProxyTest, CallerNamedBySomebodyElseIsIgnored) {
   EXPECT_THAT(AuditedCaller(Channel(Member())), ::testing::StartsWith("ipv4:127.0.0.1:"));
@@ -219,6 +245,11 @@ class TrustedProxyTest : public ProxyTest {
  protected:
   TrustedProxyTest() { options_.trusted_proxies = "127.0.0.1"; }
 };
+
+TEST_F(TrustedProxyTest, CallWithoutKeyIsRefusedAtItsHeader) {
+  EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(60)),
+              FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
+}
 
 TEST_F(TrustedProxyTest, NamesCallersAndIsNotLimited) {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
