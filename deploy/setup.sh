@@ -64,7 +64,7 @@ if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/
   "${as_root[@]}" mkdir -p /etc/postgresql-common
   echo "create_main_cluster = false" | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
 fi
-# Nor would port 80 be free.
+# Tests start their own nginx, too; the package would run one on port 80. Undone by: systemctl unmask nginx
 if [[ " ${missing[*]} " == *" nginx-light "* ]] && [ ! -e /etc/systemd/system/nginx.service ]; then
   "${as_root[@]}" mkdir -p /etc/systemd/system
   "${as_root[@]}" ln -s /dev/null /etc/systemd/system/nginx.service
