@@ -61,8 +61,10 @@ if [ -z "$full" ]; then
   begin "tests, about 9 min"
   exec ctest --preset dev -LE '^browser$'
 fi
-begin "hostile load, 31 min"
-/usr/bin/python3 tests/e2e/one_key.py build/dev/server/privatemaild build/dev/client/privatemail proto 1800 mixed
+begin "hostile load, 38 min"
+programs="build/dev/server/privatemaild build/dev/client/privatemail"
+/usr/bin/python3 tests/e2e/one_key.py $programs proto 1800 mixed
+/usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 300 mixed
 cmake --build --preset dev --target benchmarks
 begin "tests with a browser, about 10 min"
 exec ctest --preset dev

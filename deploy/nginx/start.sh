@@ -3,6 +3,8 @@
 # PRIVATEMAIL_DAEMON: address of the daemon, by default 127.0.0.1:50052.
 set -euo pipefail
 sed "s/127.0.0.1:50052/${PRIVATEMAIL_DAEMON:-127.0.0.1:50052}/" /etc/nginx/privatemail.conf >/tmp/privatemail.conf
+# By default glibc keeps the memory of large requests.
+export MALLOC_MMAP_THRESHOLD_=65536
 digest() { cat /etc/nginx/privatemail/* | sha256sum; }
 nginx -e stderr -g "daemon off;" &
 nginx=$!

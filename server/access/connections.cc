@@ -139,10 +139,7 @@ absl::StatusOr<size_t> Connections::Add(int socket, const sockaddr_storage& peer
   const auto count = of_address_.find(address);
   const bool many = count != of_address_.end() && count->second >= options_.max_per_address;
   const bool full = free.size() <= kRestingSlots;
-  if (proxied && full) {
-    return absl::ResourceExhaustedError(
-        "proxies have too many connections whose first call has not begun: they are closed");
-  }
+  if (proxied && full) return absl::UnavailableError("the slots of proxies are all taken");
   if (!proxied && (many || Fails(address, now))) {
     return absl::ResourceExhaustedError(
         absl::StrCat("address ", ToText(from),

@@ -58,7 +58,8 @@ class Connections {
     int64_t max_bytes = 1 << 20;   // received: a first message with a wrong key, and its refusal
     int64_t max_calls = 100;
     std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
-    size_t proxy_slots = 256;
+    // gRPC copies an entry for each slot whenever a connection begins: few are faster than many.
+    size_t proxy_slots = 64;
   };
   // An address is refused while its failures are kFailureBurst or more; at most twice as many are
   // counted. A connection that is ended counts 1, an authenticated one 50; an unauthenticated one
@@ -86,7 +87,8 @@ class Connections {
   // The slot of a new connection. Duplicates `socket`, which stays the caller's.
   // - If all slots are taken, the oldest connection of the address with the most ends.
   // - RESOURCE_EXHAUSTED: the address has too many unauthenticated connections, or too many of its
-  //   connections failed; proxies' slots are all taken.
+  //   connections failed.
+  // - UNAVAILABLE: the slots of proxies are all taken: one is free again within milliseconds.
   absl::StatusOr<size_t> Add(int socket, const sockaddr_storage& peer, Clock::time_point now);
 
   // Ends those beyond a limit; returns how many. Forgets those that their callers ended.

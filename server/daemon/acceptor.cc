@@ -32,6 +32,9 @@ using Clock = std::chrono::steady_clock;
 // Connections keeps a duplicate of each.
 constexpr int64_t kFilesPerConnection = 2;
 
+// Connections of proxies. Each waits for milliseconds.
+constexpr size_t kMostWaiting = 1024;
+
 rlim_t RequiredFiles(int64_t max_connections) {
   return static_cast<rlim_t>(kFilesPerConnection * max_connections + kReservedFiles);
 }
@@ -56,6 +59,15 @@ absl::Status RaiseOpenFileLimit(int64_t max_connections) {
   return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? absl::OkStatus()
                                                  : TooManyConnectionsError(max_connections);
 }
+
+// True: its caller has ended it.
+bool CloseIfEnded(int socket) {
+  pollfd ended = {socket, POLLRDHUP, 0};
+  if (::poll(&ended, 1, 0) <= 0) return false;
+  ::close(socket);
+  return true;
+}
+
 }  // namespace
 
 absl::Status CheckOpenFiles(int64_t max_connections) {
@@ -99,6 +111,7 @@ Acceptor::~Acceptor() {
     thread_.join();
   }
   if (stop_ >= 0) ::close(stop_);
+  for (const Accepted& one : waiting_) ::close(one.socket);
 }
 
 void Acceptor::Run() {
@@ -115,6 +128,7 @@ void Acceptor::Run() {
       // A flood of connections wakes this thread for each of them.
       const bool due = next_look.has_value() && Clock::now() - looked_at_ >= *next_look;
       if (due) EndExcessive();
+      AdmitWaiting();
       for (const pollfd& event : events) {
         if (event.revents != 0) Accept(event.fd);
       }
@@ -143,17 +157,45 @@ void Acceptor::Accept(int socket) {
                            "): more are closed"));
     return;
   }
+  const Accepted accepted = {connection, socket, peer};
+  if (!Admit(accepted)) Wait(accepted);
+}
+
+bool Acceptor::Admit(const Accepted& accepted) {
   absl::StatusOr<size_t> slot = 0;
-  if (connections_ != nullptr) slot = connections_->Add(connection, peer, Clock::now());
+  if (connections_ != nullptr)
+    slot = connections_->Add(accepted.socket, accepted.peer, Clock::now());
+  if (absl::IsUnavailable(slot.status())) return false;
   if (!slot.ok()) {
-    ::close(connection);
+    ::close(accepted.socket);
     OnRefused(slot.status().message());
-    return;
+    return true;
   }
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-  parameters.listener_fd = socket;
-  parameters.fd = connection;
+  parameters.listener_fd = accepted.listening;
+  parameters.fd = accepted.socket;
   listeners_[*slot]->HandleNewConnection(&parameters);
+  return true;
+}
+
+void Acceptor::Wait(const Accepted& accepted) {
+  if (waiting_.size() >= kMostWaiting) {
+    std::erase_if(waiting_, [](const Accepted& one) { return CloseIfEnded(one.socket); });
+  }
+  if (waiting_.size() >= kMostWaiting) {
+    ::close(accepted.socket);
+    OnRefused("proxies have too many connections whose first call has not begun: they are closed");
+    return;
+  }
+  waiting_.push_back(accepted);
+}
+
+void Acceptor::AdmitWaiting() {
+  while (!waiting_.empty()) {
+    const Accepted& first = waiting_.front();
+    if (!CloseIfEnded(first.socket) && !Admit(first)) return;
+    waiting_.pop_front();
+  }
 }
 
 void Acceptor::EndExcessive() {

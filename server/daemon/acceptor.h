@@ -3,9 +3,11 @@
 #define PRIVATEMAIL_SERVER_DAEMON_ACCEPTOR_H_
 
 #include <grpcpp/server_builder.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -52,8 +54,19 @@ class Acceptor {
   Acceptor(ListeningSockets sockets, int64_t max_connections, Listeners listeners,
            Connections* connections, std::function<void()> on_refused);
 
+  // An accepted connection, not yet gRPC's.
+  struct Accepted {
+    int socket = -1;
+    int listening = -1;
+    sockaddr_storage peer = {};
+  };
+
   void Run();
   void Accept(int socket);
+  // Hands it to gRPC or closes it. False: it must wait for a slot.
+  bool Admit(const Accepted& accepted);
+  void Wait(const Accepted& accepted);
+  void AdmitWaiting();
   void EndExcessive();
   void OnRefused(absl::string_view why);
 
@@ -62,6 +75,8 @@ class Acceptor {
   const Listeners listeners_;
   Connections* const connections_;
   const std::function<void()> on_refused_;
+  // Connections of proxies that wait for a slot: callers of a proxy would see a refusal.
+  std::deque<Accepted> waiting_;
   std::chrono::steady_clock::time_point looked_at_;  // the last EndExcessive
   std::chrono::steady_clock::time_point next_warning_;
   int stop_ = -1;  // eventfd that stops the thread

@@ -33,9 +33,10 @@ class Proxy:
             text = text.replace("/tmp/", prefix + "/").replace(":50053", f":{inner}")
             with open(os.path.join(prefix, name), "w", encoding="utf-8") as file:
                 file.write(text)
+        environment = dict(os.environ, MALLOC_MMAP_THRESHOLD_="65536")  # as start.sh
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(["nginx", "-p", prefix, "-c", os.path.join(prefix, "nginx.conf"), "-g",
-                                         "daemon off;"], stderr=subprocess.DEVNULL)
+                                         "daemon off;"], stderr=subprocess.DEVNULL, env=environment)
         until = time.time() + MOST_START_SECONDS
         while not os.path.exists(os.path.join(prefix, "nginx.pid")) or not self.accepts():
             if self.process.poll() is not None or time.time() > until:

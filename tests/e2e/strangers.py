@@ -125,10 +125,9 @@ class Attackers:
 
     def __init__(self, name, port):
         self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
-        # Without a lock that other processes share: a thread that ends with its process would keep it.
+        # Shares no lock with this process: a thread that ends with its own would keep it.
         self.connections, self.bytes = (multiprocessing.Value("q", lock=False) for _ in range(2))
         self.lock = threading.Lock()
-        self.stopped = multiprocessing.Event()
         self.process = multiprocessing.Process(target=self.run, daemon=True)
         self.process.start()
 
@@ -137,17 +136,16 @@ class Attackers:
         threads = [threading.Thread(target=self.send, daemon=True) for _ in range(CONNECTIONS[self.name])]
         for thread in threads:
             thread.start()
-        self.stopped.wait()  # a thread may wait for its peer
+        for thread in threads:
+            thread.join()
 
     def send(self):
         """Over one connection after another."""
-        while not self.stopped.is_set():
+        while True:
             try:
                 with connect(self.port) as connection:
                     self.count(self.connections, 1)
                     for piece in self.attack():
-                        if self.stopped.is_set():
-                            return
                         connection.sendall(piece)
                         self.count(self.bytes, len(piece))
             except OSError:
@@ -162,7 +160,7 @@ class Attackers:
             time.sleep(0.05)
 
     def stop(self):
-        self.stopped.set()
+        self.process.kill()
         self.process.join()
         return f"{self.connections.value} connections sent {self.bytes.value / 1e6:.0f} MB"
 

@@ -400,14 +400,19 @@ TEST_F(ConnectionsTest, ConnectionOfProxyBelongsToKeyOfLastCall) {
   EXPECT_TRUE(of_one_caller.IsEnded());
 }
 
-TEST_F(ConnectionsTest, TooManyWaitingConnectionsOfProxyAreRefused) {
+TEST_F(ConnectionsTest, ConnectionOfProxyWaitsForSlot) {
   constexpr uint8_t kProxy = 9;
   std::vector<std::unique_ptr<Pair>> pairs;
   for (int i = 0; i < 3; ++i) {
     pairs.push_back(std::make_unique<Pair>());
     EXPECT_NE(Add(*pairs.back(), kProxy), 0u);
   }
-  EXPECT_EQ(Add(*pairs.back(), kProxy), 0u);
+  const Pair waiting;
+  EXPECT_EQ(connections_.Add(waiting.server(), Address(kProxy), now_).status().code(),
+            absl::StatusCode::kUnavailable);
+  pairs.pop_back();
+  EndLater();
+  EXPECT_NE(Add(waiting, kProxy), 0u);
   const Pair stranger;
   EXPECT_NE(Add(stranger), 0u);
 }

@@ -7,6 +7,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/rpc/status.h"
+#include "server/access/connections.h"
+#include "tests/testing/http2_caller.h"
 #include "tests/unit/server/services/access_fixture.h"
 #include "tests/unit/server/services/daemon_state.h"
 
@@ -249,6 +251,17 @@ class TrustedProxyTest : public ProxyTest {
 TEST_F(TrustedProxyTest, CallWithoutKeyIsRefusedAtItsHeader) {
   EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(60)),
               FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
+}
+
+TEST_F(TrustedProxyTest, WaitsWhileItsSlotsAreTaken) {
+  std::vector<Http2Caller> silent;
+  for (size_t i = 0; i < server::Connections::Options().proxy_slots; ++i) {
+    silent.emplace_back(daemon_->address().port);
+  }
+  EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(1)),
+              FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
+  silent.pop_back();
+  EXPECT_EQ(AuditedCaller(Channel(Member())), "192.0.2.1");
 }
 
 TEST_F(TrustedProxyTest, NamesCallersAndIsNotLimited) {
