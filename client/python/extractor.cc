@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/python/status_error.h"
+#include "client/python/calls.h"
 #include "common/features/feature_extractor.h"
 #include "common/features/image_folder.h"
 

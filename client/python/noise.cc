@@ -10,9 +10,8 @@
 #include "client/audit/subjects.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "client/privacy/sensitivity/named_bounds.h"
-#include "client/python/interruptible.h"
+#include "client/python/calls.h"
 #include "client/python/session.h"
-#include "client/python/status_error.h"
 
 // Noise, its sensitivity and attacks on it: without a server, a target or a budget.
 

@@ -3,9 +3,8 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include "client/python/calls.h"
 #include "client/python/extractor.h"
-#include "client/python/interruptible.h"
-#include "client/python/status_error.h"
 #include "privatemail/state_folder.h"
 
 namespace privatemail::client::python {

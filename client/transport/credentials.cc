@@ -19,7 +19,6 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
-#include "common/rpc/validity.h"
 
 namespace privatemail::client {
 namespace {

@@ -2,10 +2,13 @@
 #ifndef PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
 #define PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
 
+#include <algorithm>
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 
@@ -18,7 +21,15 @@ inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
 }
 
 // Waits; CANCELLED, soon, if the caller has gone meanwhile.
-absl::Status SleepUnlessCancelled(absl::Duration duration, const CancelledFunction& cancelled);
+inline absl::Status SleepUnlessCancelled(absl::Duration duration,
+                                         const CancelledFunction& cancelled) {
+  const absl::Time end = absl::Now() + duration;
+  for (absl::Duration left = duration; left > absl::ZeroDuration(); left = end - absl::Now()) {
+    PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+    absl::SleepFor(std::min(left, absl::Milliseconds(50)));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace privatemail
 

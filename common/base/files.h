@@ -22,6 +22,11 @@ inline constexpr size_t kSmallFileBytes = size_t{16} << 20;
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
                                      size_t max_bytes = kSmallFileBytes);
 
+// The bytes of a regular, non-empty input file of any size; messages begin with its path.
+// - INVALID_ARGUMENT: no such file, or a folder, a device or empty
+// - PERMISSION_DENIED, DATA_LOSS: it cannot be opened, or ends early
+absl::StatusOr<std::string> ReadFileBytes(const std::string& path);
+
 // Writes a temporary file, syncs and renames it: `path` always holds the old or the new content,
 // with permissions no wider than `mode`.
 // - RESOURCE_EXHAUSTED: no space left; names the file

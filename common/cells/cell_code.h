@@ -22,10 +22,30 @@ enum class CellCode {
 };
 
 // Whether the code needs a codebook.
-bool IsProductCode(CellCode code);
+constexpr bool IsProductCode(CellCode code) {
+  return code >= CellCode::kPq8 && code <= CellCode::kPq64;
+}
 
 // Bytes of an encoded row of `dim` values.
-int64_t CodeBytes(CellCode code, int64_t dim);
+constexpr int64_t CodeBytes(CellCode code, int64_t dim) {
+  switch (code) {
+    case CellCode::kFloat16:
+      return 2 * dim;
+    case CellCode::kScalar8:
+      return dim + static_cast<int64_t>(sizeof(float));
+    case CellCode::kPq8:
+      return 8;
+    case CellCode::kPq16:
+      return 16;
+    case CellCode::kPq32:
+      return 32;
+    case CellCode::kPq64:
+      return 64;
+    case CellCode::kNone:
+      return static_cast<int64_t>(sizeof(float)) * dim;
+  }
+  __builtin_unreachable();
+}
 
 }  // namespace privatemail
 

@@ -4,9 +4,9 @@
 #include <opencv2/imgcodecs.hpp>
 #include <utility>
 
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/features/file_bytes.h"
 
 namespace privatemail {
 

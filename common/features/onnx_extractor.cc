@@ -8,11 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
-#include "common/features/file_bytes.h"
 #include "common/features/image_decoder.h"
 #include "privatemail/onnx/model_input.pb.h"
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/features/file_bytes.h"
 #include "common/features/vector_formats.h"
 
 namespace privatemail {

@@ -1,12 +1,16 @@
 #include "common/rpc/pem.h"
 
+#include <openssl/asn1.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
@@ -31,6 +35,20 @@ absl::StatusOr<std::string> Contents(BIO* bio) {
   const long size = BIO_get_mem_data(bio, &data);
   if (size <= 0) return absl::InternalError(OpenSslReason("write PEM"));
   return std::string(data, static_cast<size_t>(size));
+}
+
+absl::StatusOr<absl::Time> TimeOf(absl::string_view what, const ASN1_TIME* time) {
+  std::tm broken_down = {};
+  if (ASN1_TIME_to_tm(time, &broken_down) == 1) {
+    return absl::FromTM(broken_down, absl::UTCTimeZone());
+  }
+  ERR_clear_error();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " holds a damaged certificate: one of its dates cannot be read"));
+}
+
+std::string Text(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }
 
 }  // namespace
@@ -98,6 +116,23 @@ absl::StatusOr<std::string> ToPem(EVP_PKEY* key) {
     return absl::InternalError(OpenSslReason("write a private key"));
   }
   return Contents(text.get());
+}
+
+absl::Status Narrow(absl::string_view what, const X509* certificate, Validity* validity) {
+  PM_ASSIGN_OR_RETURN(const absl::Time from, TimeOf(what, X509_get0_notBefore(certificate)));
+  PM_ASSIGN_OR_RETURN(const absl::Time until, TimeOf(what, X509_get0_notAfter(certificate)));
+  validity->not_before = std::max(validity->not_before, from);
+  validity->not_after = std::min(validity->not_after, until);
+  return absl::OkStatus();
+}
+
+std::string DescribeInvalidity(absl::string_view what, const Validity& validity, absl::Time now,
+                               absl::string_view remedy) {
+  const bool early = now < validity.not_before;
+  return absl::StrCat(what, early ? " is not valid before " : " expired at ",
+                      Text(early ? validity.not_before : validity.not_after),
+                      ", and by this machine's clock it is ", Text(now),
+                      ": set the clock if it is wrong, otherwise ", remedy);
 }
 
 }  // namespace privatemail

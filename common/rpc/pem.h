@@ -1,4 +1,4 @@
-// Parsing and writing of certificates and private keys in PEM format.
+// Certificates and private keys: parsing and writing in PEM format, and when they are valid.
 #ifndef PRIVATEMAIL_COMMON_RPC_PEM_H_
 #define PRIVATEMAIL_COMMON_RPC_PEM_H_
 
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace privatemail {
 
@@ -42,6 +43,23 @@ absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::st
 // INTERNAL: OpenSSL failed.
 absl::StatusOr<std::string> ToPem(X509* certificate);
 absl::StatusOr<std::string> ToPem(EVP_PKEY* key);
+
+// When certificates are valid.
+struct Validity {
+  absl::Time not_before = absl::InfinitePast();
+  absl::Time not_after = absl::InfiniteFuture();
+
+  bool Holds(absl::Time time) const { return not_before <= time && time <= not_after; }
+};
+
+// Intersects *validity with that of a certificate. FAILED_PRECONDITION naming `what`: one of its
+// dates cannot be read.
+absl::Status Narrow(absl::string_view what, const X509* certificate, Validity* validity);
+
+// "WHAT is not valid before T (expired at T), and by this machine's clock it is NOW: set the clock
+// if it is wrong, otherwise REMEDY". Requires !validity.Holds(now).
+std::string DescribeInvalidity(absl::string_view what, const Validity& validity, absl::Time now,
+                               absl::string_view remedy);
 
 }  // namespace privatemail
 

@@ -17,7 +17,6 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
-#include "common/rpc/validity.h"
 #include "server/daemon/self_signed.h"
 
 namespace privatemail::server {

@@ -12,7 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/rpc/validity.h"
+#include "common/rpc/pem.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/fixtures.h"
 

@@ -1,15 +1,17 @@
-// Statuses as Python exceptions.
-#ifndef PRIVATEMAIL_CLIENT_PYTHON_STATUS_ERROR_H_
-#define PRIVATEMAIL_CLIENT_PYTHON_STATUS_ERROR_H_
+// Calls of C++ from Python: the interpreter's lock, statuses as exceptions, Ctrl-C.
+#ifndef PRIVATEMAIL_CLIENT_PYTHON_CALLS_H_
+#define PRIVATEMAIL_CLIENT_PYTHON_CALLS_H_
 
 #include <pybind11/pybind11.h>
 
 #include <exception>
-#include <string>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/cancellation.h"
 
 namespace privatemail::client::python {
 
@@ -43,6 +45,22 @@ auto Unlocked(Run run) {
 
 void RegisterStatusError(pybind11::module_& module);
 
+// Of the call that this thread runs: whether Ctrl-C was pressed since. For other threads, too.
+CancelledFunction Interrupted();
+
+// Runs `run` on a thread of its own, while this one, which alone receives signals, asks Python for
+// them several times a second. After one, `run` is still awaited, which sees it as Interrupted();
+// then the exception of its handler, KeyboardInterrupt, is thrown in place of a result.
+void RunInterruptibly(const std::function<void()>& run);
+
+// The same for a `run` with a result.
+template <typename Run>
+auto Interruptible(Run run) {
+  std::optional<decltype(run())> result;
+  RunInterruptibly([&] { result.emplace(run()); });
+  return *std::move(result);
+}
+
 }  // namespace privatemail::client::python
 
-#endif  // PRIVATEMAIL_CLIENT_PYTHON_STATUS_ERROR_H_
+#endif  // PRIVATEMAIL_CLIENT_PYTHON_CALLS_H_

@@ -1,10 +1,9 @@
-#include "client/python/interruptible.h"
-
-#include <pybind11/pybind11.h>
+#include "client/python/calls.h"
 
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <string>
 
 namespace privatemail::client::python {
 namespace {
@@ -16,6 +15,20 @@ constexpr std::chrono::milliseconds kPollEvery(50);
 thread_local const std::atomic<bool>* interrupted_call = nullptr;  // of this thread
 
 }  // namespace
+
+void RegisterStatusError(py::module_& /*module*/) {
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const StatusError& error) {
+      const absl::Status& status = error.status();
+      const py::object exception = py::module_::import("privatemail.errors")
+                                       .attr("of_status")(absl::StatusCodeToString(status.code()),
+                                                          std::string(status.message()));
+      PyErr_SetObject(py::type::of(exception).ptr(), exception.ptr());
+    }
+  });
+}
 
 CancelledFunction Interrupted() {
   return [call = interrupted_call] { return call != nullptr && *call; };
