@@ -8,9 +8,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "client/python/interruptible.h"
+#include "client/python/calls.h"
 #include "client/python/session.h"
-#include "client/python/status_error.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/last_release.h"
 #include "client/queries/replay.h"
@@ -79,6 +78,7 @@ py::dict ToDict(const Outcome& outcome) {
   dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
   dict["left"] = py::make_tuple(left.epsilon, left.delta);
   dict["bytes_up"] = outcome.prepared.request.ByteSizeLong();
+  dict["bytes_down"] = outcome.bytes_down();
   return dict;
 }
 

@@ -29,6 +29,7 @@ struct SlotsOutcome : Attempt {
   // Without a label: ClassRanker::ExpectedRecall. NaN: none.
   double class_recall = std::numeric_limits<double>::quiet_NaN();
 
+  size_t bytes_down() const { return response.ByteSizeLong(); }
   double server_ms() const { return response.server_seconds() * 1e3; }
   double network_ms() const { return std::max(0.0, round_trip_ms - server_ms()); }
 };

@@ -55,13 +55,14 @@ class Matches:
 class Hits(Matches):
     """The answer to one private query.
 
-    spent, left: of the collection's budget after this query. bytes_up: of the request.
+    spent, left: of the collection's budget after this query. bytes_up, bytes_down: of request and answer.
     """
 
     guarantee: Guarantee
     spent: Spending
     left: Spending
     bytes_up: int
+    bytes_down: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,4 +135,4 @@ def to_matches(answer: Dict[str, Any]) -> Matches:
 
 def to_hits(answer: Dict[str, Any]) -> Hits:
     return Hits(**_columns(answer), guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
-                left=Spending(*answer["left"]), bytes_up=answer["bytes_up"])
+                left=Spending(*answer["left"]), bytes_up=answer["bytes_up"], bytes_down=answer["bytes_down"])
