@@ -28,11 +28,12 @@ figure{margin:0}figure img{width:100%;border-radius:.4rem;display:block;border:.
 figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin:.5rem 0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
 </style></head><body><h1>Private queries</h1>
-<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. The server never saw the query or
+<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. Without a label the
+classes that fit the public anchors best take the place of the query's class. The server never saw the query or
 its features: it saw the rows plotted below, noise included, with the query among one dummy for every other class. What
 exactly is hidden stands beside each query.</p>
-<p>The private row can look better than the non-private one: its owner knows the query's class, which finds matches of that
-class, while a search without privacy has the picture alone. Within the class the private order is no better than chance.</p>
+<p>With a label the private row can look better than the non-private one: its owner knows the query's class, while a search
+without privacy has the picture alone. Within a class the private order is no better than chance.</p>
 )html";
 
 std::string Escape(const std::string& text) {

@@ -13,7 +13,7 @@ namespace privatemail::client::cli {
 
 struct ReportImage {
   std::string path;     // file to embed; empty: caption only
-  std::string caption;  // "amber-heron/007.png"
+  std::string caption;  // "lime/007.jpg"
   bool same_class = false;
 };
 

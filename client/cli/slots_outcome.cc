@@ -175,7 +175,7 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
   return absl::StrCat(images[i].same_class ? "= " : "  ", Printable(images[i].caption));
 }
 
-// "heron .61 (5 of 8), gull .22 (3 of 8)"
+// "lime .61 (5 of 8), pear .22 (3 of 8)"
 std::string ClassesText(const SlotsOutcome& outcome, const PublicParameters& parameters) {
   std::vector<std::string> classes;
   for (const ClassPlaces& one : outcome.prepared.state.places) {
