@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Searches photographs of fruit and vegetables in three ways, on a fresh machine: nothing hidden, the joint scheme without a
+# Searches photographs of fruit and vegetables in three ways on a fresh machine: nothing hidden, the joint scheme without a
 # label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second run starts in
 # seconds, with new data: stop a daemon on demo/data first.
 # usage: demo.sh
@@ -43,8 +43,8 @@ photos=deploy/demo/photos
 model=(--model deploy/demo/mobilenet_v2_imagenet_128px_features.onnx)
 kept=(--features-folder "$out/features")
 # The network expects RGB in 0..255. The collection stores that, so later commands need the file only.
-privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" --mean 0,0,0 --scale 1 "${kept[@]}" \
-  --cells 8 --publish-quality
+privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" "${kept[@]}" \
+  --mean 0,0,0 --scale 1 --cells 8 --publish-quality
 privatemail ingest fruit --images "$photos/gallery" "${model[@]}" "${kept[@]}"
 privatemail build fruit
 privatemail budget set fruit --epsilon 20 --delta 1e-4

@@ -42,7 +42,8 @@ std::optional<FolderFeatures> ReadFeatures(const ImageFolder& folder, const std:
   auto features = ReadVectors(file);
   const auto rows = static_cast<Eigen::Index>(folder.images.size());
   if (!features.ok() || features->rows() != rows) return std::nullopt;
-  FolderFeatures found{.features = *std::move(features)};
+  FolderFeatures found;
+  found.features = *std::move(features);
   for (const FolderImage& image : folder.images) {
     found.ids.push_back(image.id);
     found.labels.push_back(image.label);
