@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Searches photographs of fruit and vegetables in three ways on a fresh machine: nothing hidden, the joint scheme without a
-# label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second run starts in
-# seconds, with new data: stop a daemon on demo/data first.
+# Searches photographs of fruit and vegetables on a fresh machine in three ways: nothing hidden, the joint scheme
+# without a label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second
+# run starts in seconds, with new data: stop a daemon on demo/data first.
 # usage: demo.sh
 set -euo pipefail
 [ "$#" -eq 0 ] || { echo "demo: expected no arguments, got: $*" >&2; exit 2; }
@@ -57,31 +57,34 @@ done
 privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --epsilon .1 --delta 1e-5 \
   --compare-images "$photos/gallery" --report "$out/report.html" | tee "$out/joint.txt"
 for _ in $(seq 600); do
-  privatemail plan fruit --epsilon 4 --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
+  privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
   sleep .1
 done
 cat "$out/plan.txt"
 privatemail query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" | tee "$out/cells.txt"
 
 echo
-echo "demo: matches that show the kind of the photograph, of 8"
+echo "demo: of 8 matches, those of the photograph's kind"
 awk '
-  function report(name, a, b, c) { printf "%-28s %-16s %-30s %s\n", name, a, b, c }
-  FNR == 1 { scheme = FILENAME ~ /joint/ ? "joint" : "cells" }
-  $1 == "query" { n = split($2, path, "/"); kind = path[n - 1]; photo = kind "/" path[n]; photos[photo] }
-  $1 ~ /^[0-9]+$/ && / class / {  # rank, then one id, or two by --compare-images; "=" marks some
-    gsub(/ = /, " ")
-    if (scheme == "joint") clear[photo] += index($2, kind "/") == 1
-    private[scheme, photo] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
+  function show(what, clear, joint, cells) { printf "  %-26s %-15s %-34s %s\n", what, clear, joint, cells }
+  { scheme = FILENAME ~ /joint/ ? "joint" : "cells" }
+  $1 == "query" {
+    kind = $2; sub("/[^/]*$", "", kind); sub(".*/", "", kind)
+    if (scheme == "joint") kinds[++photos] = kind
   }
-  /bytes up/ { bytes[scheme] = $1 " up, " $4 " down" }
-  $1 == "spent" { hidden[scheme] = $2 " " $3 ($4 == "delta" ? " " $4 " " $5 : ""); gsub(/[,;]/, "", hidden[scheme]) }
+  $1 ~ /^[0-9]+$/ && / class / { # rank and id; with --compare-images two ids, "=" before some
+    gsub(" = ", " ")
+    if (scheme == "joint") found["clear", kind] += index($2, kind "/") == 1
+    found[scheme, kind] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
+  }
+  / bytes up, / { bytes[scheme] = $1 " up, " $4 " down" }
+  $1 == "spent" { spent[scheme] = $0; sub(" *spent ", "", spent[scheme]); sub(";.*", "", spent[scheme]) }
   END {
-    report("photograph", "nothing hidden", "joint, no label", "cells")
-    for (photo in photos) report(photo, clear[photo], private["joint", photo], private["cells", photo]) | "sort"
-    close("sort")
-    report("bytes", "5120 up", bytes["joint"], bytes["cells"])
-    report("hidden: photograph and kind", "nothing", hidden["joint"], hidden["cells"])
+    show("photograph of", "nothing hidden", "joint, no label", "cells")
+    for (i = 1; i <= photos; ++i)
+      show(kinds[i], found["clear", kinds[i]], found["joint", kinds[i]], found["cells", kinds[i]])
+    show("bytes of a query", "features: 5120", bytes["joint"], bytes["cells"])
+    show("photograph and kind hidden", "no", spent["joint"], spent["cells"])
   }' "$out/joint.txt" "$out/cells.txt"
 
 cat <<END
