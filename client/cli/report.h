@@ -19,7 +19,8 @@ struct ReportImage {
 
 struct ReportQuery {
   ReportImage query;
-  std::string class_name;
+  std::string title;  // "Query of class lime"
+  std::string mark;   // of matches with same_class: "same class", or "likely class" without a label
   std::vector<ReportImage> non_private_matches;
   std::vector<ReportImage> private_matches;
   std::vector<std::string> facts;  // lines of text: guarantee, bytes, times

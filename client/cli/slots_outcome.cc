@@ -86,8 +86,10 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
   const std::set<std::string> classes = ClassNames(outcome, client.parameters());
-  report.class_name = outcome.target.guessed ? absl::StrJoin(classes, " or ") + " (no label given)"
-                                             : outcome.class_name;
+  report.title = outcome.target.guessed
+                     ? "Query without a label; likely classes: " + absl::StrJoin(classes, ", ")
+                     : "Query of class " + outcome.class_name;
+  report.mark = outcome.target.guessed ? "likely class" : "same class";
   report.facts = Facts(outcome);
   if (gallery.has_value()) {
     report.non_private_matches = gallery->Nearest(outcome.target.target.features,
