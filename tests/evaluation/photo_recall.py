@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What searches without a label find among the photographs of deploy/demo, through the real programs.
+"""What searches find among the photographs of deploy/demo, through the real programs.
 
 usage: photo_recall.py BUILD_FOLDER [--releases N] [--least RECALL]
 
@@ -92,6 +92,8 @@ def main():
             sys.exit(f"recall@8 must be at least {options.least}, but is {recall:.4f}" if recall < options.least else 0)
         clear = photographs.scores(photographs.nearest)
         print(f"{'nothing hidden':24} recall@8 {clear[0]:.4f}, precision@8 {clear[1]:.3f}")
+        labels = [word for one in photographs.kinds for word in ("--label", one)]
+        photographs.measure("joint, label given", options.releases, *hidden, *labels)
         photographs.measure("anchored, no label", options.releases, *hidden, "--scheme", "anchored")
         for epsilon in (1, 4, 8):
             photographs.measure(f"cells, epsilon {epsilon}", options.releases, *photographs.plan(epsilon))
