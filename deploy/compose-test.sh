@@ -105,18 +105,18 @@ wait_until_healthy() {
   fail "$1 is not healthy after 120 s"
 }
 
-# Count and digest of the birds: items, vectors, labels and versions.
+# Count and digest of the fruit: items, vectors, labels and versions.
 stored() {
-  demo items list birds --limit 1000000 --features --json >"$work/items.json" || fail "items list"
-  echo "$(demo items count birds) $(sha256sum <"$work/items.json" | cut -c1-16)"
+  demo items list fruit --limit 1000000 --features --json >"$work/items.json" || fail "items list"
+  echo "$(demo items count fruit) $(sha256sum <"$work/items.json" | cut -c1-16)"
 }
 
 nothing_is_lost() {
   local now
   now=$(stored)
-  [ "$now" = "$before" ] || fail "$1: the birds were [$before] and are [$now]"
+  [ "$now" = "$before" ] || fail "$1: the fruit was [$before] and is [$now]"
   demo search >"$work/answer" || { cat "$work/answer" >&2; fail "$1: the search"; }
-  step "$1: birds as before [$now]; $(tail -1 "$work/answer")"
+  step "$1: fruit as before [$now]; $(tail -1 "$work/answer")"
 }
 
 # Uploads batch after batch until $work/writer/stop exists. It reports through files in $work/writer, because output

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a private image search beside a non-private one on a fresh machine: packages, build, daemon, painted
-# birds, ingest, three private queries, a plan and a report. Output goes to demo/; a second run starts in seconds, with new
-# data: stop a daemon on demo/data first.
+# Searches photographs of fruit and vegetables on a fresh machine in three ways: nothing hidden, the joint scheme
+# without a label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second
+# run starts in seconds, with new data: stop a daemon on demo/data first.
 # usage: demo.sh
 set -euo pipefail
 [ "$#" -eq 0 ] || { echo "demo: expected no arguments, got: $*" >&2; exit 2; }
@@ -18,9 +18,7 @@ echo
 rm -f "$log"
 bin=build/release
 out=demo
-mkdir -p "$out"
-
-deploy/paint-birds.sh "$bin/client/privatemail" "$out"
+mkdir -p "$out/features"
 
 # Each run starts with a new daemon and ledger, so the demo never runs out of budget.
 rm -rf "$out/data" "$out/state" "$out/daemon.out"
@@ -41,32 +39,60 @@ privatemail() {
   "$bin/client/privatemail" --server "$server" --trust "$trust" --key-file "$out/data/admin.key" --state "$out/state" "$@"
 }
 
-privatemail collection create birds --anchor-images "$out/anchors" --cells 8 --publish-quality
-privatemail ingest birds --images "$out/gallery"
-privatemail build birds
-privatemail budget set birds --epsilon 1 --delta 1e-4
+photos=deploy/demo/photos
+model=(--model deploy/demo/mobilenet_v2_imagenet_128px_features.onnx)
+kept=(--features-folder "$out/features")
+# The network expects RGB in 0..255. The collection stores that, so later commands need the file only.
+privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" "${kept[@]}" \
+  --mean 0,0,0 --scale 1 --cells 8 --publish-quality
+privatemail ingest fruit --images "$photos/gallery" "${model[@]}" "${kept[@]}"
+privatemail build fruit
+privatemail budget set fruit --epsilon 20 --delta 1e-4
 
-# Queries: one held-out picture of each of three species. The client knows the species, the server must not.
+# The middle of each third of the held-back photographs. No command below is told what they show.
 queries=()
-for name in $(ls "$out/held-back" | awk 'NR==4 || NR==11 || NR==19'); do
-  queries+=(--image "$out/held-back/$name/011.png" --label "$name")
+for photo in $(find "$photos/held-back" -name '*.jpg' | sort | awk 'NR==24 || NR==72 || NR==120'); do
+  queries+=(--image "$photo")
 done
-privatemail query birds "${queries[@]}" -k 8 --epsilon .1 --delta 1e-5 \
-  --compare-images "$out/gallery" --report "$out/report.html"
-
-echo "demo: what queries for cells find, which need no class and hide the picture among all"
+privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --epsilon .1 --delta 1e-5 \
+  --compare-images "$photos/gallery" --report "$out/report.html" | tee "$out/joint.txt"
 for _ in $(seq 600); do
-  privatemail plan birds >"$out/plan.txt" 2>"$out/plan.log" && break
+  privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
   sleep .1
 done
 cat "$out/plan.txt"
+privatemail query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" | tee "$out/cells.txt"
+
+echo
+echo "demo: of 8 matches, those of the photograph's kind"
+awk '
+  function show(what, clear, joint, cells) { printf "  %-26s %-15s %-34s %s\n", what, clear, joint, cells }
+  { scheme = FILENAME ~ /joint/ ? "joint" : "cells" }
+  $1 == "query" {
+    kind = $2; sub("/[^/]*$", "", kind); sub(".*/", "", kind)
+    if (scheme == "joint") kinds[++photos] = kind
+  }
+  $1 ~ /^[0-9]+$/ && / class / { # rank and id; with --compare-images two ids, "=" before some
+    gsub(" = ", " ")
+    if (scheme == "joint") found["clear", kind] += index($2, kind "/") == 1
+    found[scheme, kind] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
+  }
+  / bytes up, / { bytes[scheme] = $1 " up, " $4 " down" }
+  $1 == "spent" { spent[scheme] = $0; sub(" *spent ", "", spent[scheme]); sub(";.*", "", spent[scheme]) }
+  END {
+    show("photograph of", "nothing hidden", "joint, no label", "cells")
+    for (i = 1; i <= photos; ++i)
+      show(kinds[i], found["clear", kinds[i]], found["joint", kinds[i]], found["cells", kinds[i]])
+    show("bytes of a query", "features: 5120", bytes["joint"], bytes["cells"])
+    show("photograph and kind hidden", "no", spent["joint"], spent["cells"])
+  }' "$out/joint.txt" "$out/cells.txt"
 
 cat <<END
 
 demo: the daemon is stopped. To continue, start it again in this folder and query it:
   $bin/server/privatemaild --data-dir $out/data &
-  $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query birds \\
-    --image $out/held-back/${name}/012.png --label ${name} -k 8 --epsilon .1 --delta 1e-5
+  $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query fruit \\
+    --image $photos/held-back/lime/001.jpg ${model[*]} -k 8 --epsilon .1 --delta 1e-5
 Running deploy/demo.sh again deletes $out/data and $out/state.
 Both programs have --help; docs/guide.md continues where this demo ends.
 END

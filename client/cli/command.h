@@ -55,7 +55,6 @@ void AddKeyCommand(CLI::App& app, Context& context);
 void AddPlanCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddReplayCommands(CLI::App& app, Context& context);  // explain, resend and rank
-void AddSampleImagesCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSnapshotCommands(CLI::App& app, Context& context);  // snapshot and restore
 

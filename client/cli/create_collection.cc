@@ -148,6 +148,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
   AddExtractorOptions(create, &options->extractor);
+  AddFeaturesFolderOption(create, &options->extractor);
   constexpr int32_t kManyClasses[] = {0, 1, 2};
   EmbeddingSettings& s = options->settings = DefaultSettings(kManyClasses);
   AddEmbeddingOptions(create, &s);

@@ -6,28 +6,49 @@
 #include <tuple>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/flags/numbers.h"
-#include "client/samples/sample_images.h"
 #include "common/base/printable.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/features/file_bytes.h"
+#include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-absl::StatusOr<Result> PaintSamples(const Context&, const SampleImageOptions& options) {
-  ProgressBar bar("painting");
-  PM_RETURN_IF_ERROR(
-      WriteSampleImages(options, [&](int done, int total) { bar.Show(done, total); }));
-  return Result{.json = {{"out", options.out_dir},
-                         {"classes", options.classes},
-                         {"per_class", options.per_class}},
-                .text = absl::StrCat("painted ", options.classes, " species, ",
-                                     Counted(static_cast<uint64_t>(options.per_class), "picture"),
-                                     " each, in ", options.out_dir, "\n")};
+// The file of features that this extractor makes of these images, named by a digest of both; empty
+// if there shall be none, or an image cannot be read.
+std::string FeaturesFile(const ImageFolder& folder, const ExtractorOptions& options,
+                         const FeatureExtractor& extractor) {
+  if (options.features_folder.empty()) return "";
+  Sha256 digest;
+  digest.Add(extractor.identity());
+  for (const FolderImage& image : folder.images) {
+    const auto bytes = ReadFileBytes(image.path);
+    if (!bytes.ok()) return "";
+    digest.Add(Sha256::Of(*bytes));
+  }
+  return absl::StrCat(options.features_folder, "/", absl::BytesToHexString(digest.Digest()),
+                      ".npy");
+}
+
+// The features in a file of FeaturesFile; none if it is absent or damaged.
+std::optional<FolderFeatures> ReadFeatures(const ImageFolder& folder, const std::string& file) {
+  auto features = ReadVectors(file);
+  const auto rows = static_cast<Eigen::Index>(folder.images.size());
+  if (!features.ok() || features->rows() != rows) return std::nullopt;
+  FolderFeatures found;
+  found.features = *std::move(features);
+  for (const FolderImage& image : folder.images) {
+    found.ids.push_back(image.id);
+    found.labels.push_back(image.label);
+  }
+  return found;
 }
 
 }  // namespace
@@ -45,6 +66,13 @@ void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--layer", options->layer,
                       "Layer whose output is the features; the last if absent");
   command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
+}
+
+void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options) {
+  command->add_option(
+      "--features-folder", options->features_folder,
+      "Existing folder that keeps the features of a folder of images, in the clear, "
+      "so that they are not extracted again");
 }
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options) {
@@ -75,18 +103,24 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
 
 absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
                                                      const ExtractorOptions& options) {
+  for (const SkippedImage& skipped : folder.skipped) {
+    std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
+  }
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options));
+  const std::string file = FeaturesFile(folder, options, *extractor);
+  if (auto found = ReadFeatures(folder, file)) return *std::move(found);
   ProgressBar bar("features");
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   PM_ASSIGN_OR_RETURN(FolderFeatures features,
                       ExtractFolder(
                           folder, [&] { return CreateExtractor(options); }, threads,
                           [&](int64_t done, int64_t total) { bar.Show(done, total); }));
-  for (const SkippedImage& skipped : folder.skipped) {
-    std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
-  }
   for (const SkippedImage& rejected : features.rejected) {
     std::cerr << "rejected " << Printable(rejected.id) << ": " << Printable(rejected.reason)
               << "\n";
+  }
+  if (!file.empty() && features.rejected.empty()) {
+    PM_RETURN_IF_ERROR(WriteNpy(file, features.features));
   }
   return features;
 }
@@ -117,19 +151,6 @@ ReportImage LocalGallery::Picture(const std::string& id,
                                   [&](const FolderImage& i) { return i.id == id; });
   return {image == folder_.images.end() ? "" : image->path, id,
           classes.contains(id.substr(0, id.find('/')))};
-}
-
-void AddSampleImagesCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<SampleImageOptions>();
-  CLI::App* paint =
-      AddCommand(app, "sample-images", "Paint pictures of invented birds as sample data");
-  paint->add_option("--out", options->out_dir, "Folder to create")->required();
-  paint->add_option("--classes", options->classes, "Number of species")->capture_default_str();
-  paint->add_option("--per-class", options->per_class, "Pictures per species")
-      ->capture_default_str();
-  paint->add_option("--seed", options->seed, "Seed of the species")->capture_default_str();
-  paint->add_option("--size", options->size, "Side length in pixels")->capture_default_str();
-  SetRun(paint, context, options, &PaintSamples);
 }
 
 }  // namespace privatemail::client::cli

@@ -26,15 +26,18 @@ struct ExtractorOptions {
   std::optional<float> scale;
   std::optional<std::string> layer;
   bool bgr = false;
-  std::string collection;  // identity of its extractor; empty for a new collection
+  std::string features_folder;  // empty: features are not kept
+  std::string collection;       // identity of its extractor; empty for a new collection
 };
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options);
+// For commands that extract the features of whole folders.
+void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options);
 // FAILED_PRECONDITION: the collection's features come from a model, but no --model is given.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options);
 
-// Features of a whole folder on all cores, behind a progress bar. Rejected images are listed on
-// standard error.
+// Features of a whole folder on all cores, behind a progress bar, or from options.features_folder.
+// Rejected images are listed on standard error; features without theirs are not kept.
 absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
                                                      const ExtractorOptions& options);
 

@@ -274,6 +274,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                      "One JSON text a line, returned with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
   AddExtractorOptions(ingest, &options->extractor);
+  AddFeaturesFolderOption(ingest, &options->extractor);
   ingest->footer(absl::StrCat(
       "Row numbers as ids: a second file would replace the items of the first, so up to 1,000 "
       "rows are compared with stored items before anything is sent.\n"

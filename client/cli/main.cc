@@ -144,7 +144,6 @@ void AddCommands(CLI::App& app, Context& context) {
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);
   AddEvaluateCommands(app, context);
-  AddSampleImagesCommand(app, context);
   AddCompletionCommand(app, context);
 }
 

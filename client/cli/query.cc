@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
+#include "client/cli/images.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
@@ -27,7 +28,7 @@ constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-proce
 constexpr const char* kSlotFlags[] = {
     "--delta",          "--mechanism", "--radius",  "--private-iterations",
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
-    "--compare-images", "--report",    "--classes"};
+    "--compare-images", "--report",    "--classes", "--features-folder"};
 
 // Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
@@ -140,6 +141,7 @@ void AddReportOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option(
       "--compare-images", slots->compare_images,
       "The gallery's pictures on this machine, to show the matches of a search without privacy");
+  AddFeaturesFolderOption(query, &slots->targets.extractor);
   query->add_option("--report", slots->report_file, "Write an HTML report with pictures and plots");
 }
 

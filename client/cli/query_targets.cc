@@ -18,7 +18,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-// "0 heron, 1 robin, ... (24 in all)": the first classes, with names if there are any.
+// "0 lemon, 1 lime, ... (24 in all)": the first classes, with names if there are any.
 std::string SomeClasses(const PublicParameters& parameters) {
   constexpr size_t kMaxListed = 8;
   const size_t classes = parameters.slot_labels.size();

@@ -28,11 +28,12 @@ figure{margin:0}figure img{width:100%;border-radius:.4rem;display:block;border:.
 figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin:.5rem 0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
 </style></head><body><h1>Private queries</h1>
-<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. The server never saw the query or
+<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. Without a label,
+"likely class" marks matches of the classes that fit the query best by the public anchors. The server never saw the query or
 its features: it saw the rows plotted below, noise included, with the query among one dummy for every other class. What
 exactly is hidden stands beside each query.</p>
-<p>The private row can look better than the non-private one: its owner knows the query's class, which finds matches of that
-class, while a search without privacy has the picture alone. Within the class the private order is no better than chance.</p>
+<p>With a label the private row can look better than the non-private one: its owner knows the query's class, while a search
+without privacy has the picture alone. Within a class the private order is no better than chance.</p>
 )html";
 
 std::string Escape(const std::string& text) {
@@ -61,16 +62,16 @@ absl::StatusOr<std::string> Figure(const ReportImage& image, const std::string& 
                       Escape(image.caption), mark, "</figcaption></figure>");
 }
 
-absl::StatusOr<std::string> Row(const std::string& title, const std::vector<ReportImage>& images) {
+absl::StatusOr<std::string> Row(const std::string& title, const std::vector<ReportImage>& images,
+                                const std::string& mark) {
   std::string html = absl::StrCat("<h3>", title, "</h3><div class=\"row\">");
   for (size_t i = 0; i < images.size(); ++i) {
     const bool same = images[i].same_class;
-    PM_ASSIGN_OR_RETURN(
-        const std::string figure,
-        Figure(images[i], same ? "same" : "other",
-               absl::StrCat("match ", i + 1,
-                            same ? ", same class: " : ", another class: ", images[i].caption),
-               same ? " <span class=\"mark\">same class</span>" : ""));
+    PM_ASSIGN_OR_RETURN(const std::string figure,
+                        Figure(images[i], same ? "same" : "other",
+                               absl::StrCat("match ", i + 1, same ? ", " + mark : ", another class",
+                                            ": ", images[i].caption),
+                               same ? " <span class=\"mark\">" + mark + "</span>" : ""));
     html += figure;
   }
   return html + "</div>";
@@ -136,21 +137,19 @@ std::string Plots(const ReportQuery& query) {
 absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file) {
   std::string html = kHead;
   for (const ReportQuery& query : queries) {
-    absl::StrAppend(&html, "<h2>A query of class ", Escape(query.class_name), "</h2>");
-    PM_ASSIGN_OR_RETURN(
-        const std::string figure,
-        Figure(query.query, "query", absl::StrCat("the query, of class ", query.class_name), ""));
+    absl::StrAppend(&html, "<h2>", Escape(query.title), "</h2>");
+    PM_ASSIGN_OR_RETURN(const std::string figure, Figure(query.query, "query", query.title, ""));
     html += figure + "<ul>";
     for (const std::string& fact : query.facts)
       absl::StrAppend(&html, "<li>", Escape(fact), "</li>");
     html += "</ul>";
     if (!query.non_private_matches.empty()) {
-      PM_ASSIGN_OR_RETURN(const std::string row,
-                          Row("Non-private, on this machine", query.non_private_matches));
+      PM_ASSIGN_OR_RETURN(const std::string row, Row("Non-private, on this machine",
+                                                     query.non_private_matches, query.mark));
       html += row;
     }
     PM_ASSIGN_OR_RETURN(const std::string row,
-                        Row("Private, from the server", query.private_matches));
+                        Row("Private, from the server", query.private_matches, query.mark));
     html += row + Plots(query);
   }
   return file->Commit(html + "</body></html>\n");

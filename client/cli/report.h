@@ -13,13 +13,14 @@ namespace privatemail::client::cli {
 
 struct ReportImage {
   std::string path;     // file to embed; empty: caption only
-  std::string caption;  // "amber-heron/007.png"
+  std::string caption;  // "lime/007.jpg"
   bool same_class = false;
 };
 
 struct ReportQuery {
   ReportImage query;
-  std::string class_name;
+  std::string title;  // "Query of class lime"
+  std::string mark;   // of matches with same_class: "same class", or "likely class" without a label
   std::vector<ReportImage> non_private_matches;
   std::vector<ReportImage> private_matches;
   std::vector<std::string> facts;  // lines of text: guarantee, bytes, times

@@ -86,8 +86,10 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
   const std::set<std::string> classes = ClassNames(outcome, client.parameters());
-  report.class_name = outcome.target.guessed ? absl::StrJoin(classes, " or ") + " (no label given)"
-                                             : outcome.class_name;
+  report.title = outcome.target.guessed
+                     ? "Query without a label; likely classes: " + absl::StrJoin(classes, ", ")
+                     : "Query of class " + outcome.class_name;
+  report.mark = outcome.target.guessed ? "likely class" : "same class";
   report.facts = Facts(outcome);
   if (gallery.has_value()) {
     report.non_private_matches = gallery->Nearest(outcome.target.target.features,
@@ -175,7 +177,7 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
   return absl::StrCat(images[i].same_class ? "= " : "  ", Printable(images[i].caption));
 }
 
-// "heron .61 (5 of 8), gull .22 (3 of 8)"
+// "lime .61 (5 of 8), pear .22 (3 of 8)"
 std::string ClassesText(const SlotsOutcome& outcome, const PublicParameters& parameters) {
   std::vector<std::string> classes;
   for (const ClassPlaces& one : outcome.prepared.state.places) {

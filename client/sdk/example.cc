@@ -4,16 +4,16 @@
 
 #include <iostream>
 
-// usage: example FINGERPRINT KEY_FILE: a private query to collection "birds" on 127.0.0.1:50051.
-// Spends the command line's budget: privatemail budget set birds --epsilon 1 --delta 1e-4
+// usage: example FINGERPRINT KEY_FILE: a private query to collection "fruit" on 127.0.0.1:50051.
+// Spends the command line's budget: privatemail budget set fruit --epsilon 1 --delta 1e-4
 int main(int argc, char** argv) try {
   if (argc != 3) return std::cerr << "usage: example FINGERPRINT KEY_FILE\n", 2;
   using namespace privatemail::client;
   const Transport transport =
       Transport::Create({.trust_fingerprint = argv[1], .key_file = argv[2]}).value();
-  const auto birds = transport.GetCollection("birds").value();
-  const auto anchors = transport.GetAnchors("birds", birds.fingerprint()).value();
-  const JointClient client = JointClient::Create(birds, anchors).value();
+  const auto fruit = transport.GetCollection("fruit").value();
+  const auto anchors = transport.GetAnchors("fruit", fruit.fingerprint()).value();
+  const JointClient client = JointClient::Create(fruit, anchors).value();
   if (const auto aligned = client.CheckAlignment(); !aligned.ok()) {  // before anything is charged
     return std::cerr << aligned << "\n", 1;
   }

@@ -52,7 +52,7 @@ struct PublicParameters {
 
   // Whether cells return items' coordinates in the server's embedding instead of codes.
   bool SendsCoordinates() const { return cell_code == CellCode::kNone; }
-  // "heron", or the label "3" if classes have no names. slot < C.
+  // "lime", or the label "3" if classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
   // The slot of a label. NOT_FOUND: no class has it; the message names the range.
   absl::StatusOr<int64_t> SlotOf(int32_t label) const;

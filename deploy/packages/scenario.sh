@@ -30,11 +30,11 @@ for name, rows in ("anchors", 100), ("gallery", 300):
     np.save(name, (centres[labels] + .4 * rng.normal(size=(rows, 16))).astype("float32"))
     np.save(name + "-labels", labels)
 PY
-privatemail collection create birds --anchors anchors.npy --anchor-labels anchors-labels.npy
-privatemail ingest birds --vectors gallery.npy --labels gallery-labels.npy
-privatemail build birds
-privatemail budget set birds --epsilon 10 --delta 1e-4
-query=(query birds --vectors gallery.npy --row 1 --label 1 --epsilon 1 --delta 1e-5 --json)
+privatemail collection create fruit --anchors anchors.npy --anchor-labels anchors-labels.npy
+privatemail ingest fruit --vectors gallery.npy --labels gallery-labels.npy
+privatemail build fruit
+privatemail budget set fruit --epsilon 10 --delta 1e-4
+query=(query fruit --vectors gallery.npy --row 1 --label 1 --epsilon 1 --delta 1e-5 --json)
 privatemail "${query[@]}" | grep '"id":' >/dev/null || fail "a query by the command line"
 # The emulator leaves an exec to the real processor, so launcher and program run apart.
 "${older[@]}" -strace /usr/bin/privatemail --version 2>&1 | grep 'execve("/usr/libexec/privatemail",' >/dev/null ||
@@ -59,7 +59,7 @@ import numpy as np, privatemail as pm
 from privatemail import _native
 trust, key_file = os.environ["PRIVATEMAIL_TRUST"], os.environ["PRIVATEMAIL_KEY_FILE"]
 client = pm.connect("127.0.0.1:50051", trust=trust, key_file=key_file)
-hits = client.collection("birds").search(np.load("gallery.npy")[1], label=1, epsilon=1, delta=1e-5)
+hits = client.collection("fruit").search(np.load("gallery.npy")[1], label=1, epsilon=1, delta=1e-5)
 assert len(hits.ids) > 0
 assert pathlib.Path(_native.__file__).parent.name == sys.argv[1], _native.__file__
 PY

@@ -35,7 +35,7 @@ struct AuditEntry {
 // Appends one line of JSON per call and per event of the daemon to a file of mode 0600:
 //
 //   {"time":"2026-01-31T11:00:00.000Z","event":"start"}
-//   {"time":"2026-01-31T12:00:00.123Z","rpc":"Retrieve","collection":"birds","subject":"",
+//   {"time":"2026-01-31T12:00:00.123Z","rpc":"Retrieve","collection":"fruit","subject":"",
 //    "key":"1f0c66a1e1f2","key_name":"reader","certificate":"","peer":"ipv4:127.0.0.1:40100",
 //    "rows":80,"request_bytes":2168,"code":"OK","ms":0.512}
 //

@@ -28,7 +28,7 @@ struct Item {
 inline constexpr size_t kMaxItemIdBytes = 512;
 inline constexpr size_t kMaxCollectionNameBytes = 64;
 
-// NOT_FOUND: "collection birds does not exist". collection: its name or UUID.
+// NOT_FOUND: "collection fruit does not exist". collection: its name or UUID.
 absl::Status NoSuchCollection(absl::string_view collection);
 
 // ABORTED: a build would replace an embedding of later items, of this version.

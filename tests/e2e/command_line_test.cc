@@ -106,7 +106,6 @@ TEST_F(CommandLine, EmptyNumberIsRefused) {
                                                      {"key", "create"},
                                                      {"plan"},
                                                      {"query"},
-                                                     {"sample-images"},
                                                      {"sensitivity"}}) {
     for (const std::string& option : NumberOptions(Run(Join(command, {"--help"})).out)) {
       ExpectUsageError(

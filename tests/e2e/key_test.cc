@@ -47,12 +47,12 @@ TEST_F(Keys, DaemonPrintsNoKey) {
 
 TEST_F(Keys, CreatedKeyHasItsScopeUntilRevoked) {
   const std::string file = folder_ / "reader.key";
-  const json made = Admin({"key", "create", "reader", "--scope", "search", "--collection", "birds",
+  const json made = Admin({"key", "create", "reader", "--scope", "search", "--collection", "fruit",
                            "--rate", "50", "--out", file})
                         .json();
   EXPECT_EQ(made["name"], "reader");
   EXPECT_EQ(made["scopes"], json::array({"search"}));
-  EXPECT_EQ(made["collections"], json::array({"birds"}));
+  EXPECT_EQ(made["collections"], json::array({"fruit"}));
   EXPECT_EQ(made["requests_per_second"], 50);
   EXPECT_EQ(made["file"], file);
   EXPECT_EQ(made.count("key"), 0u);
@@ -63,7 +63,7 @@ TEST_F(Keys, CreatedKeyHasItsScopeUntilRevoked) {
   EXPECT_THAT(early.err, HasSubstr("warning: collection brids"));
   EXPECT_EQ(Admin({"key", "revoke", early.json()["id"]}).exit_code, 0);
   EXPECT_THAT(With(file, {"collection", "list"}).json(), IsEmpty());
-  EXPECT_EQ(With(file, {"collection", "info", "birds"}).json()["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(With(file, {"collection", "info", "fruit"}).json()["error"]["code"], "NOT_FOUND");
   EXPECT_EQ(With(file, {"collection", "info", "fish"}).json()["error"]["code"],
             "PERMISSION_DENIED");
   EXPECT_EQ(With(file, {"key", "list"}).json()["error"]["code"], "PERMISSION_DENIED");

@@ -5,7 +5,7 @@ usage: page_commands_test.py BIN_FOLDER... -- PAGE...
 
 All fenced blocks of a page that are marked `sh` run in order, in one bash with `set -e`, in an empty folder that is also
 HOME, with the folders of the built programs before the system's on the PATH. A block is skipped if the line above it is
-`<!-- not run: WHY -->`. Background processes of the blocks are killed at the end.
+`<!-- not run: WHY -->`. SOURCE is the folder of the source. Background processes of the blocks are killed at the end.
 """
 
 import os
@@ -57,7 +57,8 @@ def run_page(page, path):
             tempfile.TemporaryFile() as output:
         script.write(script_of(page, blocks))
         script.flush()
-        environment = {"PATH": os.pathsep.join([*path, "/usr/bin", "/bin"]), "HOME": home, "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.pathsep.join([*path, "/usr/bin", "/bin"]), "HOME": home, "LC_ALL": "C.UTF-8",
+                       "SOURCE": str(pathlib.Path(__file__).resolve().parents[2])}
         bash = subprocess.Popen(["/bin/bash", script.name], cwd=home, env=environment, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=output, start_new_session=True)
         try:

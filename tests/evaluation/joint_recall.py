@@ -9,8 +9,8 @@ With a label: draws N cases of 20 splits x class sizes (equal, 10 to 1, the most
 real programs. precision@8 is relative to what is possible: a class with fewer than 8 items counts what it has.
 --unlabelled: recall and precision against --classes, beside a search that hides nothing, at epsilon .01.
 
-Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components; photographs: what the collection's
---model makes of them. A script and not a test: part of the data does not belong to the project.
+Features: CIFAR-100 as given; Omniglot: blurred pixels, 64 principal components; photographs: those of deploy/demo by
+its model. A script and not a test: part of the data does not belong to the project.
 """
 import argparse
 import itertools
@@ -20,6 +20,7 @@ import time
 
 import numpy as np
 
+from photo_recall import DEMO, MODEL
 from service import Service
 
 K = 8
@@ -47,12 +48,12 @@ def omniglot(_, folder):
 PHOTO_PARTS = ("anchors", "gallery", "held-back")  # no other is too near a held-back one
 
 
-def photos(service, folder):
+def photos(service, _):
     """Through a collection, so that the features are those of `ingest --images --model`. In order of the parts."""
-    model = ["--model", folder + "/mobilenet_v2_imagenet_128px_features.onnx", "--mean", "0,0,0", "--scale", "1"]
-    service.call("collection", "create", "photos", "--anchor-images", folder + "/photos/anchors", *model)
+    model = [*MODEL, "--mean", "0,0,0", "--scale", "1"]
+    service.call("collection", "create", "photos", "--anchor-images", DEMO / "photos/anchors", *model)
     together = pathlib.Path(service.folder, "photos")  # the parts have files of the same names
-    for picture in pathlib.Path(folder, "photos").resolve().glob("*/*/*.jpg"):
+    for picture in DEMO.glob("photos/*/*/*.jpg"):
         part, label = picture.parts[-3:-1]
         (together / label).mkdir(parents=True, exist_ok=True)
         (together / label / f"{part}-{picture.name}").symlink_to(picture)

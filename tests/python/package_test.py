@@ -138,7 +138,7 @@ class Errors(unittest.TestCase):
                             ("empty", np.zeros((0, DIM))), ("differ in length", [[1, 2], [3]])):
             self.refused(pm.InvalidArgument, text, lambda query=query: things.search(query, **COST), "queries")
         self.refused(pm.InvalidArgument, "zero", lambda: things.search(0 * row, **COST))
-        self.refused(pm.InvalidArgument, "integers", lambda: things.search(row, label="bird", **COST), "label")
+        self.refused(pm.InvalidArgument, "integers", lambda: things.search(row, label="pear", **COST), "label")
         self.refused(pm.InvalidArgument, "10 classes", lambda: things.search(row, label=99, **COST), "label")
         self.refused(pm.InvalidArgument, "shape", lambda: things.search(row, label=[1, 2], **COST), "label")
         for epsilon in (0, -1, np.nan, np.inf):

@@ -3,14 +3,14 @@
     import numpy as np, privatemail as pm
 
     with pm.Server.local() as server:                 # a daemon of one's own, in a temporary folder
-        birds = server.create_collection("birds", anchors=A, anchor_labels=AL)
-        birds.ingest(V, labels=L, ids=names)
-        birds.build()
-        birds.budget.grant(epsilon=1, delta=1e-4)
-        hits = birds.search(q, k=8, epsilon=.1, delta=1e-5)
+        fruit = server.create_collection("fruit", anchors=A, anchor_labels=AL)
+        fruit.ingest(V, labels=L, ids=names)
+        fruit.build()
+        fruit.budget.grant(epsilon=1, delta=1e-4)
+        hits = fruit.search(q, k=8, epsilon=.1, delta=1e-5)
 
     pm.calibrate("gaussian", epsilon=1, delta=1e-5, sensitivity=1)     # and pm.sensitivity, pm.audit
-    pm.connect("search.example.org:50051", trust="...", key_file="...").collection("birds").search(q, ...)
+    pm.connect("search.example.org:50051", trust="...", key_file="...").collection("fruit").search(q, ...)
 
 Arrays: a row is a feature vector. Everything private stays in this process; the C++ core samples the noise and
 charges the ledger, which the command line shares.

@@ -6,7 +6,7 @@ from typing import Any, Awaitable, Callable
 
 
 class Aio:
-    """The calls of a client or collection as coroutines, on threads of their own: `await birds.aio.search(...)`.
+    """The calls of a client or collection as coroutines, on threads of their own: `await fruit.aio.search(...)`.
 
     Cancelling one neither stops it nor refunds its charge.
     """

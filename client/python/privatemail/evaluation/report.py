@@ -389,7 +389,7 @@ def _json(title: str, about: Facts, settings: Facts, verdict: Optional[Verdict],
       VERDICT: null, or {"sentence": "...", "columns": ["..."], "rows": [["..."]], "commands": ["..."]}
       FIGURE: {"id": "recall", "title": "...", "x": AXIS, "y": AXIS,
         "panels": [{"title": "...", "series": [{"name": "...", "mark": "line", "points": [POINT]}]}],
-        "words": ["..."], "class_names": [[3, "heron"]]}
+        "words": ["..."], "class_names": [[3, "lime"]]}
       AXIS: {"label": "epsilon", "logarithmic": true, "low": 1, "high": 10, "categories": ["..."]}
       POINT: {"x": 1, "y": 0.5, "low": 0.4, "high": 0.6, "group": 3}
 

@@ -12,7 +12,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-const PlannedQuery kQuery{.collection = "birds",
+const PlannedQuery kQuery{.collection = "fruit",
                           .fingerprint = std::string(31, '\xfe') + '\x01',
                           .cost = {.partition = 1, .ask = 2, .focus = 3, .epsilon = .1},
                           .items = 800,
@@ -31,7 +31,7 @@ class PlanFile : public ::testing::Test {
 
 TEST_F(PlanFile, RoundTrips) {
   ASSERT_OK_AND_ASSIGN(const PlannedQuery read, Read(PlanText(kQuery)));
-  EXPECT_EQ(read.collection, "birds");
+  EXPECT_EQ(read.collection, "fruit");
   EXPECT_EQ(read.fingerprint, kQuery.fingerprint);
   EXPECT_EQ(read.cost.partition, 1);
   EXPECT_EQ(read.cost.ask, 2);

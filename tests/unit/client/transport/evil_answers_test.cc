@@ -46,15 +46,15 @@ TEST_F(EvilAnswers, MessagesOfAStreamAddUp) {
   v1::GetAnchorsResponse chunk;
   chunk.mutable_features()->mutable_values()->Resize(50'000, 1);  // 200 kB
   server_.Answer("GetAnchors", std::vector<std::string>(4, chunk.SerializeAsString()));
-  ASSERT_OK_AND_ASSIGN(const auto four, Connect(1'000'000).GetAnchors("birds", "digest"));
+  ASSERT_OK_AND_ASSIGN(const auto four, Connect(1'000'000).GetAnchors("fruit", "digest"));
   EXPECT_EQ(four.size(), 4U);
   const int64_t before = server_.messages_sent();
   const std::string bytes = chunk.SerializeAsString();
   server_.Answer("GetAnchors", CannedAnswer{[&](int64_t) { return bytes; }});
-  EXPECT_THAT(Connect(1'000'000).GetAnchors("birds", "digest"), FailsWith(kExhausted, "memory"));
+  EXPECT_THAT(Connect(1'000'000).GetAnchors("fruit", "digest"), FailsWith(kExhausted, "memory"));
   EXPECT_LT(server_.messages_sent() - before, 1000);
   server_.Answer("GetAnchors", CannedAnswer{[](int64_t) { return ""; }});
-  EXPECT_THAT(Connect(1'000'000).GetAnchors("birds", "digest"), FailsWith(kExhausted, "memory"));
+  EXPECT_THAT(Connect(1'000'000).GetAnchors("fruit", "digest"), FailsWith(kExhausted, "memory"));
 }
 
 // Progress and snapshots keep no message.
@@ -63,7 +63,7 @@ TEST_F(EvilAnswers, MessagesThatAreNotKeptDoNotAddUp) {
   piece.set_data(std::string(100'000, 'x'));
   server_.Answer("SnapshotCollection", std::vector<std::string>(30, piece.SerializeAsString()));
   size_t bytes = 0;
-  EXPECT_THAT(Connect(1'000'000).SnapshotCollection("birds",
+  EXPECT_THAT(Connect(1'000'000).SnapshotCollection("fruit",
                                                     [&](absl::string_view part) {
                                                       bytes += part.size();
                                                       return absl::OkStatus();
@@ -97,10 +97,10 @@ TEST_F(EvilAnswers, AnswerWithoutMessageReturnsDataLoss) {
   }
   const Transport transport = Connect();
   EXPECT_THAT(transport.ListKeys(), none);
-  EXPECT_THAT(transport.BuildEmbedding("birds", [](const auto&) {}), none);
-  EXPECT_THAT(transport.GetAnchors("birds", "digest"), none);
+  EXPECT_THAT(transport.BuildEmbedding("fruit", [](const auto&) {}), none);
+  EXPECT_THAT(transport.GetAnchors("fruit", "digest"), none);
   EXPECT_THAT(transport.UpsertItems([](v1::UpsertItemsRequest*) { return false; }), none);
-  EXPECT_THAT(transport.SnapshotCollection("birds", [](auto) { return absl::OkStatus(); }), none);
+  EXPECT_THAT(transport.SnapshotCollection("fruit", [](auto) { return absl::OkStatus(); }), none);
 }
 
 // A refusal of the client's own must not make it wait and repeat the call.

@@ -89,7 +89,7 @@ class RateLimitingService final : public v1::RetrievalService::Service {
     return Answer(context, *request);
   }
 
-  std::string name = "birds";
+  std::string name = "fruit";
   int refusals = 0;
   std::string retry_after;  // empty: not said
   std::vector<std::string> calls;
@@ -221,7 +221,7 @@ TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
   using grpc::StatusCode;
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   v1::RetrieveRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   // Larger than gRPC's default retry buffer.
   request.mutable_release()->set_rows(1 << 20);
   for (int i = 0; i < 1 << 18; ++i) request.mutable_release()->add_values(static_cast<float>(i));
@@ -247,7 +247,7 @@ TEST_F(TransportTest, ChangesAreNotRetried) {
   for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
     recording_.ending = ending;
     recording_.deletions = 0;
-    EXPECT_THAT(transport.DeleteCollection("birds"),
+    EXPECT_THAT(transport.DeleteCollection("fruit"),
                 FailsWith(absl::StatusCode::kUnavailable, "server 127.0.0.1:"));
     EXPECT_EQ(recording_.deletions, 1);
   }
@@ -271,21 +271,21 @@ TEST_F(TransportTest, AcceptsGrpcTargets) {
 // Otherwise one collection's budget would pay for another.
 TEST_F(RateLimitTest, OtherCollectionReturnsDataLoss) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
-  EXPECT_THAT(transport.GetCollection("birds"), IsOk());
+  EXPECT_THAT(transport.GetCollection("fruit"), IsOk());
   limiting_.name = "fish";
-  EXPECT_THAT(transport.GetCollection("birds"),
+  EXPECT_THAT(transport.GetCollection("fruit"),
               FailsWith(absl::StatusCode::kDataLoss,
-                        "the server was asked for birds, but answered for fish"));
+                        "the server was asked for fruit, but answered for fish"));
 }
 
 TEST_F(RateLimitTest, RetriesAfterRequestedWait) {
   ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
   v1::RetrieveRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   const std::vector<std::function<absl::Status()>> calls = {
-      [&] { return transport.GetCollection("birds").status(); },
+      [&] { return transport.GetCollection("fruit").status(); },
       [&] {
-        const auto chunks = transport.GetAnchors("birds", "digest");
+        const auto chunks = transport.GetAnchors("fruit", "digest");
         EXPECT_EQ(chunks.ok() ? chunks->size() : 0, 1u) << "messages before a refusal are kept";
         return chunks.status();
       },

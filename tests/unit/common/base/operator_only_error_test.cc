@@ -22,7 +22,7 @@ TEST(OperatorOnlyError, HidingDetailsKeepsOnlyTheCode) {
 }
 
 TEST(OperatorOnlyError, UnmarkedStatusesAreUnchanged) {
-  const absl::Status error = absl::NotFoundError("collection birds does not exist");
+  const absl::Status error = absl::NotFoundError("collection fruit does not exist");
   EXPECT_FALSE(IsOperatorOnlyError(error));
   EXPECT_EQ(HideOperatorDetails(error), error);
   EXPECT_THAT(OperatorOnlyError(absl::OkStatus()), IsOk());

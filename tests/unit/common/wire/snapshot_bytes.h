@@ -43,7 +43,7 @@ inline v1::SnapshotCollection HeadOf(const Anchors& anchors, uint64_t items) {
   EmbeddingSettings settings;
   settings.kernel_bandwidth = 1;
   v1::SnapshotCollection head;
-  head.set_name("birds");
+  head.set_name("fruit");
   ToProto(*MakePublicParameters("00000000-0000-4000-8000-000000000000", settings, anchors, {},
                                 "vectors"),
           head.mutable_parameters());

@@ -81,9 +81,9 @@ TEST(Snapshot, UnknownVersionAndForeignFileAreDistinguished) {
 TEST(Snapshot, HandlerErrorStopsReading) {
   const std::string bytes = SnapshotOf(3);
   SnapshotHandlers handlers;
-  handlers.items = [](const v1::SnapshotItems&) { return absl::InvalidArgumentError("no bird"); };
+  handlers.items = [](const v1::SnapshotItems&) { return absl::InvalidArgumentError("no pear"); };
   EXPECT_THAT(ReadAll(bytes, 100, handlers),
-              FailsWith(kDataLoss, "block 3 (items) is invalid: no bird"));
+              FailsWith(kDataLoss, "block 3 (items) is invalid: no pear"));
   handlers.items = [](const v1::SnapshotItems&) { return absl::ResourceExhaustedError("full"); };
   EXPECT_THAT(ReadAll(bytes, 100, handlers),
               FailsWith(absl::StatusCode::kResourceExhausted, "full"));

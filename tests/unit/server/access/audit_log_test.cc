@@ -45,11 +45,11 @@ TEST(AuditLog, WritesOneJsonLinePerCall) {
   const TemporaryFolder folder;
   const auto log = AuditLog::Open(folder / "audit.jsonl", 0);
   ASSERT_THAT(log, IsOk());
-  ASSERT_THAT((*log)->Write(Entry("birds")), IsOk());
+  ASSERT_THAT((*log)->Write(Entry("fruit")), IsOk());
   const std::vector<std::string> lines = LinesOf(folder / "audit.jsonl");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0],
-            R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"birds",)"
+            R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"fruit",)"
             R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
             R"("certificate":"member",)"
             R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
@@ -100,7 +100,7 @@ TEST(AuditLog, ConcurrentLinesDoNotMix) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int j = 0; j < 200; ++j) ASSERT_THAT((*log)->Write(Entry("birds")), IsOk());
+      for (int j = 0; j < 200; ++j) ASSERT_THAT((*log)->Write(Entry("fruit")), IsOk());
       ASSERT_THAT((*log)->Reopen(), IsOk());
     });
   }
@@ -181,7 +181,7 @@ TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
   const auto log = AuditLog::Open(folder_ / "a", 2000);
   std::filesystem::create_directories(folder_ / "a.1/full");
   absl::Status status;
-  while (status.ok()) status = (*log)->Write(Entry("birds"));
+  while (status.ok()) status = (*log)->Write(Entry("fruit"));
   EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable,
                                 "audit log " + (folder_ / "a") +
                                     " has reached 2000 bytes "
@@ -189,16 +189,16 @@ TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
                                     (folder_ / "a.1")));
   const uintmax_t size = Size("a");
   EXPECT_LE(size, 2000u);
-  EXPECT_FALSE((*log)->Write(Entry("birds")).ok());
+  EXPECT_FALSE((*log)->Write(Entry("fruit")).ok());
   EXPECT_EQ(Size("a"), size);
   std::filesystem::remove_all(folder_ / "a.1");
-  EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+  EXPECT_THAT((*log)->Write(Entry("fruit")), IsOk());
   EXPECT_EQ(Size("a.1"), size);
 }
 
 TEST_F(AuditLogOfLimitedSize, DeviceIsNotRotated) {
   const auto log = AuditLog::Open("/dev/null", 1);
-  for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("birds")), IsOk());
+  for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("fruit")), IsOk());
 }
 
 TEST(AuditLog, PipeWithoutReaderDoesNotBlock) {

@@ -23,7 +23,7 @@ std::vector<AccessKey> SomeKeys() {
     KeyGrant grant;
     grant.name = "number " + std::to_string(i);
     grant.scopes = static_cast<Scopes>(1 + i);
-    if (i > 0) grant.collections = {"birds", "fish \"quoted\""};
+    if (i > 0) grant.collections = {"fruit", "fish \"quoted\""};
     grant.requests_per_second = i / 3.0;
     keys.push_back(CreateAccessKey(grant, 1000 + i)->key);
     keys.back().revoked_at = i == 2 ? 2000 : 0;
@@ -111,7 +111,7 @@ std::string WithChecksum(const std::string& body) {
 std::string FirstVersion() {
   const std::string digits(32, '5');
   return WithChecksum(
-      "privatemail keys 1\n{\"collections\":[\"birds\"],\"created_at\":1000,\"digest\":\"" +
+      "privatemail keys 1\n{\"collections\":[\"fruit\"],\"created_at\":1000,\"digest\":\"" +
       digits + digits + "\",\"id\":\"0123456789ab\",\"name\":\"n\"," +
       "\"requests_per_second\":0.5,\"revoked_at\":0,\"salt\":\"" + digits +
       "\",\"scopes\":[\"search\"]}\n");

@@ -63,14 +63,14 @@ TEST_F(KeyRingTest, FirstStartWritesAdminKey) {
 }
 
 TEST_F(KeyRingTest, KeyAuthenticatesAfterRestart) {
-  const auto made = ring_->Create(Grant("reader", kSearchScope, {"birds"}));
+  const auto made = ring_->Create(Grant("reader", kSearchScope, {"fruit"}));
   ASSERT_THAT(made, IsOk());
   for (int start = 0; start < 2; ++start) {
     const auto key = ring_->Authenticate(made->text);
     ASSERT_THAT(key, IsOk());
     EXPECT_TRUE((*key)->Has(kSearchScope));
     EXPECT_FALSE((*key)->Has(kWriteScope | kAdminScope));
-    EXPECT_TRUE((*key)->Covers("birds"));
+    EXPECT_TRUE((*key)->Covers("fruit"));
     EXPECT_FALSE((*key)->Covers("fish"));
     EXPECT_FALSE((*key)->Covers(""));
     EXPECT_FALSE((*key)->CoversAll());
@@ -117,7 +117,7 @@ TEST_F(KeyRingTest, RevokedKeyStaysRevokedAndListed) {
 
 TEST_F(KeyRingTest, LastOperatorKeyCannotBeRevoked) {
   const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
-  ASSERT_THAT(ring_->Create(Grant("of birds", kAdminScope, {"birds"})), IsOk());
+  ASSERT_THAT(ring_->Create(Grant("of fruit", kAdminScope, {"fruit"})), IsOk());
   EXPECT_THAT(ring_->Revoke(admin),
               FailsWith(absl::StatusCode::kFailedPrecondition, "is the last one"));
   ASSERT_THAT(ring_->Create(Grant("second", kAdminScope)), IsOk());

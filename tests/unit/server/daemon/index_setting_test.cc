@@ -33,7 +33,7 @@ class IndexSettingTest : public ServiceTest {
   std::string Index() const {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     v1::GetCollectionResponse response;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
     return response.index();
@@ -42,7 +42,7 @@ class IndexSettingTest : public ServiceTest {
 
 TEST_F(IndexSettingTest, ReloadAppliesToNextBuild) {
   grpc::ClientContext context;
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   request.mutable_settings()->set_embedding_dim(5);
   request.mutable_settings()->set_kernel_bandwidth(6);  // wide: builds are quick
   v1::CreateCollectionResponse created;
@@ -51,19 +51,19 @@ TEST_F(IndexSettingTest, ReloadAppliesToNextBuild) {
   const std::vector<Item> items = MakeItems(10'000, 1);
   std::vector<v1::UpsertItemsRequest> messages;
   for (size_t begin = 0; begin < items.size(); begin += 1000) {
-    messages.push_back(Message("birds", {items.begin() + begin, items.begin() + begin + 1000}));
+    messages.push_back(Message("fruit", {items.begin() + begin, items.begin() + begin + 1000}));
   }
   ASSERT_THAT(Upsert(messages, &totals), IsOk());
   EXPECT_EQ(Index(), "");
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
   EXPECT_EQ(Index(), "exact, scan");
   DaemonOptions updated = daemon_->options();
   updated.index = "ivf";
   updated.index_recall = .9;
   daemon_->Reload(updated);
   EXPECT_EQ(Index(), "exact, scan");
-  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being built"; }));
   EXPECT_THAT(Index(), StartsWith("IVF of 200 lists, "));
 }

@@ -36,20 +36,20 @@ class MonitoringTest : public ServiceTest {
 };
 
 TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
-  v1::GetCollectionResponse birds = MakeBirds(6, true);
-  EXPECT_THAT(Retrieve(birds, 2), IsOk());
-  EXPECT_THAT(Retrieve(birds, 2), IsOk());
-  birds.set_name("fish");
-  EXPECT_THAT(Retrieve(birds, 2), FailsWith(kNotFound));
+  v1::GetCollectionResponse fruit = MakeFruit(6, true);
+  EXPECT_THAT(Retrieve(fruit, 2), IsOk());
+  EXPECT_THAT(Retrieve(fruit, 2), IsOk());
+  fruit.set_name("fish");
+  EXPECT_THAT(Retrieve(fruit, 2), FailsWith(kNotFound));
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("HTTP/1.1 200"));
   for (const char* line :
        {R"(privatemail_requests_total{code="OK",rpc="Retrieve"} 2)",
         R"(privatemail_requests_total{code="NOT_FOUND",rpc="Retrieve"} 1)",
         R"(privatemail_request_seconds_count{rpc="Retrieve"} 3)",
-        R"(privatemail_collection_items{collection="birds"} 6)",
-        R"(privatemail_collection_embedded_items{collection="birds"} 6)",
-        R"(privatemail_collection_changes_since_embedding{collection="birds"} 0)",
+        R"(privatemail_collection_items{collection="fruit"} 6)",
+        R"(privatemail_collection_embedded_items{collection="fruit"} 6)",
+        R"(privatemail_collection_changes_since_embedding{collection="fruit"} 0)",
         "privatemail_read_only 0", "privatemail_collections 1", "privatemail_requests_in_flight 0",
         R"(privatemail_rejected_total{limit="rate"} 0)",
         R"(privatemail_access_refused_total{code="UNAUTHENTICATED"} 0)"}) {
@@ -63,7 +63,7 @@ TEST_F(MonitoringTest, MetricsCountCallsByRpcAndStatus) {
 
 TEST_F(MonitoringTest, MetricsCountSizeRejections) {
   EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   request.mutable_anchors()->set_rows(1'000'000'000);  // announced, not sent
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
@@ -76,7 +76,7 @@ TEST_F(MonitoringTest, MetricsCountSizeRejections) {
 
 // Metrics that the dashboard and the alert rules use.
 TEST_F(MonitoringTest, DashboardMetricsExist) {
-  MakeBirds(6, true);
+  MakeFruit(6, true);
   const std::string metrics = Metrics();
   for (const char* file : {"grafana/privatemail.json", "prometheus/alerts.yml"}) {
     const std::string text = Contents(absl::StrCat(PRIVATEMAIL_DEPLOY, "/", file));
@@ -93,7 +93,7 @@ TEST_F(MonitoringTest, DashboardMetricsExist) {
 
 TEST_F(MonitoringTest, MetricsNameAtMostHundredCollections) {
   for (int i = 0; i < 103; ++i) {
-    v1::CreateCollectionRequest request = Birds();
+    v1::CreateCollectionRequest request = Fruit();
     request.set_name(absl::StrCat("c", 1000 + i));
     grpc::ClientContext context;
     v1::CreateCollectionResponse response;
@@ -134,15 +134,15 @@ TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
   const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
   EXPECT_EQ(StatusOf(Check(channel, "")), HealthCheckResponse::SERVING);
   EXPECT_EQ(StatusOf(Check(channel, "privatemail.writes")), HealthCheckResponse::SERVING);
-  EXPECT_THAT(Check(channel, "privatemail.collection.birds"),
-              FailsWith(absl::StatusCode::kNotFound, "birds"));
+  EXPECT_THAT(Check(channel, "privatemail.collection.fruit"),
+              FailsWith(absl::StatusCode::kNotFound, "fruit"));
   EXPECT_THAT(Check(channel, "other"), FailsWith(absl::StatusCode::kNotFound, "'other'"));
-  MakeBirds(6, false);
-  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.birds")),
+  MakeFruit(6, false);
+  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.fruit")),
             HealthCheckResponse::NOT_SERVING);
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
-  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.birds")), HealthCheckResponse::SERVING);
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
+  EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.fruit")), HealthCheckResponse::SERVING);
 }
 
 // Without a key, a collection's health would tell strangers which collections exist.
@@ -156,11 +156,11 @@ TEST(Health, CollectionHealthNeedsKey) {
   const auto trusting = Trusting((*daemon)->identity()->certificate_pem);
   const auto anyone = Connect((*daemon)->address(), trusting);
   EXPECT_EQ(StatusOf(Check(anyone, "")), HealthCheckResponse::SERVING);
-  EXPECT_THAT(Check(anyone, "privatemail.collection.birds"),
+  EXPECT_THAT(Check(anyone, "privatemail.collection.fruit"),
               FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
   const auto admin = Connect((*daemon)->address(), WithKey(trusting, AdminKeyIn(folder.path())));
-  EXPECT_THAT(Check(admin, "privatemail.collection.birds"),
-              FailsWith(absl::StatusCode::kNotFound, "birds"));
+  EXPECT_THAT(Check(admin, "privatemail.collection.fruit"),
+              FailsWith(absl::StatusCode::kNotFound, "fruit"));
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ TEST_F(ReloadTest, AppliesLiveSettingsAndNamesOthers) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(v1::CollectionsService::NewStub(As("member", "first/server.crt"))
-                           ->CreateCollection(&context, ServiceTest::Birds(), &response)),
+                           ->CreateCollection(&context, ServiceTest::Fruit(), &response)),
               FailsWith(absl::StatusCode::kResourceExhausted, "limit of 0 (max_collections)"));
 }
 

@@ -48,10 +48,10 @@ class CatalogCells : public CatalogTest {
  protected:
   static NewCollection WithCells(std::vector<int64_t> cells = {3, 4},
                                  CellCode code = CellCode::kFloat16) {
-    NewCollection birds = Birds();
-    birds.cells = std::move(cells);
-    birds.cell_code = code;
-    return birds;
+    NewCollection fruit = Fruit();
+    fruit.cells = std::move(cells);
+    fruit.cell_code = code;
+    return fruit;
   }
 
   CollectionView Create(int items, CellCode code = CellCode::kFloat16) {
@@ -61,7 +61,7 @@ class CatalogCells : public CatalogTest {
     return *view;
   }
 
-  void Build() { EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()); }
+  void Build() { EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk()); }
 
   // Waits for a cell index of at least this items version.
   CollectionView Ready(uint64_t version) const {
@@ -79,7 +79,7 @@ class CatalogCells : public CatalogTest {
   CollectionView ReadyWhen(const std::function<bool(const CollectionView&)>& ready) const {
     CollectionView view;
     EXPECT_TRUE(WaitUntil([&] {
-      view = *catalog_->Find("birds");
+      view = *catalog_->Find("fruit");
       return view.cells != nullptr && ready(view);
     })) << view.cells_problem;
     return view;
@@ -115,7 +115,7 @@ class CatalogCells : public CatalogTest {
 TEST_F(CatalogCells, BuildAndRestartPrepareCells) {
   const CollectionView created = Create(5);
   EXPECT_THAT(created.published->parameters.cell_partitions, SizeIs(2));
-  EXPECT_EQ(catalog_->Find("birds")->cells, nullptr);
+  EXPECT_EQ(catalog_->Find("fruit")->cells, nullptr);
   Build();
   const std::string fingerprint = created.published->fingerprint;
   for (int restart = 0; restart < 2; ++restart) {
@@ -173,7 +173,7 @@ TEST_F(CatalogCells, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   Build();
   Ready(5);
   DeleteItems({"item-001", "none"});
-  const CollectionView view = *catalog_->Find("birds");
+  const CollectionView view = *catalog_->Find("fruit");
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
   Reopen();
   EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
@@ -204,12 +204,12 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   ReopenWith(&hooks);
   Create(5);
   Build();
-  EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("birds")->cells_problem.ok(); }));
-  EXPECT_THAT(catalog_->Find("birds")->cells_problem,
-              FailsWith(kUnavailable, "cells of collection birds could not be built"));
+  EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("fruit")->cells_problem.ok(); }));
+  EXPECT_THAT(catalog_->Find("fruit")->cells_problem,
+              FailsWith(kUnavailable, "cells of collection fruit could not be built"));
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
-  EXPECT_THAT(catalog_->Find("birds")->cells_problem, IsOk());
+  EXPECT_THAT(catalog_->Find("fruit")->cells_problem, IsOk());
   catalog_.reset();
 }
 
@@ -223,10 +223,10 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
     const std::string limit =
         absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
     EXPECT_TRUE(WaitUntil([&] {
-      const absl::Status problem = catalog_->Find("birds")->cells_problem;
+      const absl::Status problem = catalog_->Find("fruit")->cells_problem;
       return absl::StrContains(problem.message(), "memory of building it in bytes is at least ") &&
              absl::EndsWith(problem.message(), limit);
-    })) << catalog_->Find("birds")->cells_problem;
+    })) << catalog_->Find("fruit")->cells_problem;
   }
   catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
   Build();
@@ -238,9 +238,9 @@ TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
   Build();
   Ready(4);
   DeleteItems({"item-001"});
-  const auto view = catalog_->Find("birds");
+  const auto view = catalog_->Find("fruit");
   ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("item-001", 3, 9)}}), IsOk());
-  EXPECT_THAT(Answering(*catalog_->Find("birds")), Not(Contains("item-001")));
+  EXPECT_THAT(Answering(*catalog_->Find("fruit")), Not(Contains("item-001")));
   Build();
   EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
 }
@@ -252,7 +252,7 @@ TEST_F(CatalogCells, CoordinatesAreOfEmbeddedItems) {
   const auto put = [&](const std::string& id, int32_t label, unsigned seed) {
     Item item = MakeItem(id, label, seed);
     item.payload = "\"later\"";
-    EXPECT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{item}}), IsOk());
+    EXPECT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{item}}), IsOk());
   };
   hooks.read_gallery = [&] {
     switch (++galleries) {
@@ -296,7 +296,7 @@ TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
     ExpectCoordinatesOfTheEmbedding(view);
   }
   DeleteItems({"item-001"});
-  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("birds"), {{MakeItem("item-001", 3, 9)}}), IsOk());
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{MakeItem("item-001", 3, 9)}}), IsOk());
   Reopen();
   const CollectionView view = CoordinatesReady();
   EXPECT_EQ(view.cells->embedding_version(), 3u);
@@ -306,7 +306,7 @@ TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
 
 // Another daemon's deletion may be known only from its later embedding.
 TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
-  StoredCollection collection{.name = "birds", .parameters = {}, .anchors = SmallAnchors()};
+  StoredCollection collection{.name = "fruit", .parameters = {}, .anchors = SmallAnchors()};
   CellPartition halves{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
   collection.parameters = *MakePublicParameters("uuid", SmallSettings(), collection.anchors, {},
                                                 "vectors", {halves}, CellCode::kFloat16);
@@ -336,18 +336,18 @@ TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
 }
 
 TEST_F(CatalogCells, SnapshotKeepsPartitions) {
-  const CollectionView birds = Create(8);
-  const std::string bytes = SnapshotOf(*catalog_, birds);
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  const CollectionView fruit = Create(8);
+  const std::string bytes = SnapshotOf(*catalog_, fruit);
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(bytes));
   ASSERT_OK_AND_ASSIGN(const CollectionView back, Restore(catalog_.get(), contents));
-  EXPECT_EQ(back.published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(back.published->fingerprint, fruit.published->fingerprint);
   EXPECT_EQ(back.published->parameters.cell_partitions[1].cell_of_anchor,
-            birds.published->parameters.cell_partitions[1].cell_of_anchor);
+            fruit.published->parameters.cell_partitions[1].cell_of_anchor);
   Build();
   EXPECT_THAT(Answering(Ready(8)), SizeIs(8));
 
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   contents.collection.parameters.cell_partitions[0].cell_of_anchor.pop_back();
   EXPECT_THAT(Restore(catalog_.get(), contents),
               FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));

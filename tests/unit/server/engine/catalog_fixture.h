@@ -29,12 +29,12 @@ class CatalogTest : public ::testing::Test {
     Open(std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), hooks));
   }
 
-  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+  static NewCollection Fruit() { return {"fruit", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
 
-  CollectionView CreateBirds(int items, const std::string& name = "birds") {
-    NewCollection birds = Birds();
-    birds.name = name;
-    auto view = catalog_->Create(birds);
+  CollectionView CreateFruit(int items, const std::string& name = "fruit") {
+    NewCollection fruit = Fruit();
+    fruit.name = name;
+    auto view = catalog_->Create(fruit);
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
@@ -44,7 +44,7 @@ class CatalogTest : public ::testing::Test {
 
   // All ids that a search finds, ascending.
   std::vector<std::string> Findable() const {
-    const auto view = catalog_->Find("birds");
+    const auto view = catalog_->Find("fruit");
     RetrievalQuery query = SomeQuery();
     query.k = 100;
     query.hidden = view->hidden;
@@ -60,7 +60,7 @@ class CatalogTest : public ::testing::Test {
   }
 
   void DeleteItems(const std::vector<std::string>& ids) {
-    const auto view = catalog_->Find("birds");
+    const auto view = catalog_->Find("fruit");
     EXPECT_THAT(catalog_->DeleteItems(*view, ids), IsOk());
   }
 

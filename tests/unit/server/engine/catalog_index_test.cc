@@ -8,11 +8,11 @@ using ::testing::StartsWith;
 
 class CatalogIndexTest : public CatalogTest {
  protected:
-  std::string Index() const { return catalog_->Find("birds")->retriever->index_description(); }
+  std::string Index() const { return catalog_->Find("fruit")->retriever->index_description(); }
 
   // As many items as get an approximate index.
   void CreateAndBuild(const std::string& name) {
-    NewCollection collection = Birds();
+    NewCollection collection = Fruit();
     collection.name = name;
     collection.settings.embedding_dim = 5;
     collection.settings.kernel_bandwidth = 6;  // wide enough for a polynomial: builds are quick
@@ -29,12 +29,12 @@ class CatalogIndexTest : public CatalogTest {
 };
 
 TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
-  CreateAndBuild("birds");
+  CreateAndBuild("fruit");
   EXPECT_EQ(Index(), "exact, scan");
   const CatalogOptions ivf = {.index = {true, .9}};
   catalog_->SetOptions(ivf);
   EXPECT_EQ(Index(), "exact, scan");
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
   Reopen();
   EXPECT_EQ(Index(), "exact, scan");
@@ -45,7 +45,7 @@ TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
 
 TEST_F(CatalogIndexTest, DeletedCollectionDoesNotBlockQueue) {
   catalog_->SetOptions({.index = {true, .9}});
-  for (const char* name : {"fish", "birds"}) CreateAndBuild(name);
+  for (const char* name : {"fish", "fruit"}) CreateAndBuild(name);
   ASSERT_THAT(catalog_->Delete("fish"), IsOk());
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
   catalog_.reset();  // also while one is being made

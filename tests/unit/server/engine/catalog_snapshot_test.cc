@@ -50,16 +50,16 @@ class CatalogSnapshot : public CatalogTest {
 };
 
 TEST_F(CatalogSnapshot, RestoredCollectionAnswersAsOriginal) {
-  const CollectionView birds = CreateBirds(20);
-  Build("birds");
-  const auto before = Answer("birds");
-  const std::string bytes = Snapshot("birds");
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  const CollectionView fruit = CreateFruit(20);
+  Build("fruit");
+  const auto before = Answer("fruit");
+  const std::string bytes = Snapshot("fruit");
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   const auto view = RestoreAs(bytes, "eagles");
   ASSERT_THAT(view, IsOk());
   EXPECT_EQ(view->items, 20u);
   EXPECT_EQ(view->retriever, nullptr);
-  EXPECT_EQ(view->published->fingerprint, birds.published->fingerprint);
+  EXPECT_EQ(view->published->fingerprint, fruit.published->fingerprint);
   EXPECT_EQ(view->latest_version, 40u);  // no version that a client has seen comes again
   Build("eagles");
   EXPECT_EQ(Answer("eagles"), before);
@@ -68,49 +68,49 @@ TEST_F(CatalogSnapshot, RestoredCollectionAnswersAsOriginal) {
 }
 
 TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {
-  const CollectionView birds = CreateBirds(20);
-  Build("birds");
-  const std::string bytes = Snapshot("birds");
-  const auto before = Answer("birds");
+  const CollectionView fruit = CreateFruit(20);
+  Build("fruit");
+  const std::string bytes = Snapshot("fruit");
+  const auto before = Answer("fruit");
   const auto copy = RestoreAs(bytes, "copy");
   ASSERT_THAT(copy, IsOk());
-  EXPECT_NE(copy->published->fingerprint, birds.published->fingerprint);
+  EXPECT_NE(copy->published->fingerprint, fruit.published->fingerprint);
   EXPECT_NE(copy->published->parameters.collection_uuid,
-            birds.published->parameters.collection_uuid);
+            fruit.published->parameters.collection_uuid);
   EXPECT_EQ(copy->latest_version, 20u);
   Build("copy");
   EXPECT_THAT(Answer("copy"), SizeIs(before.size()));
-  EXPECT_EQ(LoadGallery(*catalog_, *copy).features, LoadGallery(*catalog_, birds).features);
-  EXPECT_EQ(Answer("birds"), before);
-  EXPECT_THAT(RestoreAs(bytes, "birds"), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_EQ(LoadGallery(*catalog_, *copy).features, LoadGallery(*catalog_, fruit).features);
+  EXPECT_EQ(Answer("fruit"), before);
+  EXPECT_THAT(RestoreAs(bytes, "fruit"), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
   EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
 }
 
 // Otherwise it would be saved under the shared UUID.
 TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
-  const CollectionView birds = CreateBirds(20);
-  const std::string bytes = Snapshot("birds");
+  const CollectionView fruit = CreateFruit(20);
+  const std::string bytes = Snapshot("fruit");
   absl::StatusOr<CollectionView> restored = absl::UnknownError("not yet");
-  EXPECT_THAT(catalog_->Build("birds",
+  EXPECT_THAT(catalog_->Build("fruit",
                               [&](int done, int steps) {
                                 if (done == steps) {
-                                  EXPECT_THAT(catalog_->Delete("birds"), IsOk());
-                                  restored = RestoreAs(bytes, "birds");
+                                  EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
+                                  restored = RestoreAs(bytes, "fruit");
                                 }
                                 return absl::OkStatus();
                               }),
               FailsWith(absl::StatusCode::kAborted, "was deleted"));
   ASSERT_THAT(restored, IsOk());
-  EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
-  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  EXPECT_EQ(restored->published->fingerprint, fruit.published->fingerprint);
+  EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
   Reopen();
-  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
+  EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
 }
 
 // Each batch replaces all items, so a consistent snapshot has features and version of one batch.
 TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
   constexpr int kItems = 200;
-  const CollectionView view = CreateBirds(kItems);
+  const CollectionView view = CreateFruit(kItems);
   std::atomic<bool> stop = false;
   std::atomic<int> batches = 0;
   std::thread writer([&] {
@@ -128,7 +128,7 @@ TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
   int distinct = 0;
   uint64_t last = 0;
   for (int i = 0; i < 40 || distinct < 3; ++i) {
-    const auto contents = Parse(Snapshot("birds"));
+    const auto contents = Parse(Snapshot("fruit"));
     ASSERT_THAT(contents, IsOk());
     ASSERT_THAT(contents->gallery.ids, SizeIs(kItems));
     for (const std::string& payload : contents->gallery.payloads) {
@@ -146,9 +146,9 @@ TEST_F(CatalogSnapshot, SnapshotIsConsistentDuringWrites) {
 }
 
 TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
-  CreateBirds(5);
-  auto contents = *Parse(Snapshot("birds"));
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  CreateFruit(5);
+  auto contents = *Parse(Snapshot("fruit"));
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   const auto restore = [&](const std::function<void(SnapshotContents*)>& spoil) {
     SnapshotContents spoilt = contents;
     spoil(&spoilt);
@@ -168,8 +168,8 @@ TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
 
 // Well-formed blocks with inconsistent content.
 TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
-  CreateBirds(3);
-  SnapshotContents contents = *Parse(Snapshot("birds"));
+  CreateFruit(3);
+  SnapshotContents contents = *Parse(Snapshot("fruit"));
   const auto parse = [&] { return Parse(BytesOf(contents)).status(); };
   contents.gallery.labels[1] = 4;
   EXPECT_THAT(parse(), FailsWith(kDataLoss,
@@ -182,7 +182,7 @@ TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
                                  "payload"));
   contents.gallery.payloads[2] = "";
   EXPECT_THAT(parse(), IsOk());
-  for (const char* uuid : {"", "birds", "00000000-0000-4000-8000-00000000000G"}) {
+  for (const char* uuid : {"", "fruit", "00000000-0000-4000-8000-00000000000G"}) {
     contents.collection.parameters.collection_uuid = uuid;
     EXPECT_THAT(parse(), FailsWith(kDataLoss,
                                    "block 1 (collection) is invalid: "
@@ -191,9 +191,9 @@ TEST_F(CatalogSnapshot, InvalidItemNamesItsBlock) {
 }
 
 TEST_F(CatalogSnapshot, AnnouncedSizesAreNotAllocated) {
-  const CollectionView view = CreateBirds(3);
+  const CollectionView view = CreateFruit(3);
   v1::SnapshotCollection head;
-  head.set_name("birds");
+  head.set_name("fruit");
   ToProto(view.published->parameters, head.mutable_parameters());
   head.set_items(uint64_t{1} << 61);
   std::string promised;

@@ -9,15 +9,15 @@ namespace {
 using ::testing::SizeIs;
 
 TEST_F(CatalogTest, ChecksNames) {
-  for (const std::string name : {"a", "Birds-2.v_1", "9"}) {
-    NewCollection collection = Birds();
+  for (const std::string name : {"a", "Fruit-2.v_1", "9"}) {
+    NewCollection collection = Fruit();
     collection.name = name;
     EXPECT_THAT(catalog_->Create(collection), IsOk()) << name;
   }
   for (const std::string& name :
        {std::string(), std::string("-a"), std::string(".a"), std::string("a b"), std::string("a/b"),
         std::string("a\n"), std::string(65, 'a'), std::string("\xc3\xa9")}) {
-    NewCollection collection = Birds();
+    NewCollection collection = Fruit();
     collection.name = name;
     EXPECT_THAT(catalog_->Create(collection),
                 FailsWith(absl::StatusCode::kInvalidArgument, "name must be 1 to 64"))
@@ -26,13 +26,13 @@ TEST_F(CatalogTest, ChecksNames) {
 }
 
 TEST_F(CatalogTest, InvalidCollectionIsNotCreated) {
-  NewCollection collection = Birds();
+  NewCollection collection = Fruit();
   collection.anchors.labels.pop_back();
   EXPECT_THAT(catalog_->Create(collection),
               FailsWith(absl::StatusCode::kInvalidArgument, "anchor_labels"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
-  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
-  EXPECT_THAT(catalog_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(catalog_->Create(Fruit()), IsOk());
+  EXPECT_THAT(catalog_->Create(Fruit()), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
 }
 
 TEST_F(CatalogTest, UnknownCollectionReturnsNotFound) {
@@ -43,21 +43,21 @@ TEST_F(CatalogTest, UnknownCollectionReturnsNotFound) {
 }
 
 TEST_F(CatalogTest, BuildWithoutItemsReturnsFailedPrecondition) {
-  ASSERT_THAT(catalog_->Create(Birds()), IsOk());
-  EXPECT_THAT(catalog_->Build("birds", nullptr),
+  ASSERT_THAT(catalog_->Create(Fruit()), IsOk());
+  EXPECT_THAT(catalog_->Build("fruit", nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "has no items"));
 }
 
 TEST_F(CatalogTest, RestartGivesSameAnswers) {
-  CreateBirds(8);
-  const auto built = catalog_->Build("birds", nullptr);
+  CreateFruit(8);
+  const auto built = catalog_->Build("fruit", nullptr);
   ASSERT_THAT(built, IsOk());
   const RetrievalQuery query = SomeQuery();
   const auto before = built->retriever->Retrieve(query);
   ASSERT_THAT(before, IsOk());
   const std::string fingerprint = built->published->fingerprint;
   Reopen();
-  const auto found = catalog_->Find("birds");
+  const auto found = catalog_->Find("fruit");
   ASSERT_THAT(found, IsOk());
   EXPECT_EQ(found->published->fingerprint, fingerprint);
   EXPECT_EQ(found->items, 8u);
@@ -75,12 +75,12 @@ TEST_F(CatalogTest, RestartGivesSameAnswers) {
 }
 
 TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
-  CreateBirds(20);
-  const int64_t empty = catalog_->Find("birds")->resident_memory();
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  const int64_t built = catalog_->Find("birds")->resident_memory();
+  CreateFruit(20);
+  const int64_t empty = catalog_->Find("fruit")->resident_memory();
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+  const int64_t built = catalog_->Find("fruit")->resident_memory();
   EXPECT_GT(built, empty);
-  NewCollection fish = Birds();
+  NewCollection fish = Fruit();
   fish.name = "fish";
   catalog_->SetOptions({.resident_memory = built + empty - 1});
   EXPECT_THAT(catalog_->Create(fish), FailsWith(absl::StatusCode::kResourceExhausted,
@@ -92,14 +92,14 @@ TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
   ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fish"), MakeItems(9, 1)), IsOk());
   EXPECT_THAT(catalog_->Build("fish", nullptr),
               FailsWith(absl::StatusCode::kResourceExhausted, "the embedding of collection fish"));
-  EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk()) << "replaces its own";
+  EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk()) << "replaces its own";
 }
 
 TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
-  const CollectionView birds = CreateBirds(20);
-  CreateBirds(20, "fish");
+  const CollectionView fruit = CreateFruit(20);
+  CreateFruit(20, "fish");
   int64_t limit =
-      1.5 * Retriever::MemoryFor(20, birds.published->parameters.settings.embedding_dim);
+      1.5 * Retriever::MemoryFor(20, fruit.published->parameters.settings.embedding_dim);
   for (const CollectionView& one : catalog_->List()) limit += one.resident_memory();
   catalog_->SetOptions({.resident_memory = limit});
   absl::Status other;
@@ -109,17 +109,17 @@ TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
     other.Update(catalog_->Build("fish", nullptr).status());
     return absl::OkStatus();
   };
-  ASSERT_THAT(catalog_->Build("birds", build_other), IsOk());
+  ASSERT_THAT(catalog_->Build("fruit", build_other), IsOk());
   EXPECT_THAT(other, FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
   EXPECT_EQ(catalog_->Find("fish")->retriever, nullptr);
-  ASSERT_THAT(catalog_->Delete("birds"), IsOk());
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   EXPECT_THAT(catalog_->Build("fish", nullptr), IsOk());
 }
 
 TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
-  CreateBirds(20);
-  CreateBirds(9, "fish");
-  for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  CreateFruit(20);
+  CreateFruit(9, "fish");
+  for (const char* name : {"fruit", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
   int64_t all = -1;
   for (const CollectionView& one : catalog_->List()) all += one.resident_memory();
   catalog_.reset();
@@ -127,21 +127,21 @@ TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
       catalog_, Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
                               {.resident_memory = all}));
   EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
-  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
-  EXPECT_THAT(catalog_->Find("birds")->embedding_problem,
+  EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
+  EXPECT_THAT(catalog_->Find("fruit")->embedding_problem,
               FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
   EXPECT_THAT(catalog_->problems(), ::testing::SizeIs(1));
   ASSERT_THAT(catalog_->Delete("fish"), IsOk());
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  EXPECT_THAT(catalog_->Find("birds")->embedding_problem, IsOk());
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+  EXPECT_THAT(catalog_->Find("fruit")->embedding_problem, IsOk());
   EXPECT_THAT(Findable(), ::testing::SizeIs(20));
 }
 
 // A build can replace an embedding, but not stored items.
 TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
-  const std::string uuid = CreateBirds(20).published->parameters.collection_uuid;
-  CreateBirds(9, "fish");
-  for (const char* name : {"birds", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
+  const std::string uuid = CreateFruit(20).published->parameters.collection_uuid;
+  CreateFruit(9, "fish");
+  for (const char* name : {"fruit", "fish"}) ASSERT_THAT(catalog_->Build(name, nullptr), IsOk());
   StoreHooks hooks;
   hooks.read_embedding = [&](const PublicParameters& parameters) {
     return parameters.collection_uuid == uuid ? absl::DataLossError("a page is damaged")
@@ -149,12 +149,12 @@ TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
   };
   ReopenWith(&hooks);
   ASSERT_THAT(catalog_->problems(), ::testing::SizeIs(1));
-  EXPECT_THAT(catalog_->problems()[0], ::testing::HasSubstr("collection birds is not built: its "
+  EXPECT_THAT(catalog_->problems()[0], ::testing::HasSubstr("collection fruit is not built: its "
                                                             "embedding cannot be read: a page"));
-  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
-  EXPECT_EQ(catalog_->Find("birds")->items, 20u);
+  EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
+  EXPECT_EQ(catalog_->Find("fruit")->items, 20u);
   EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   EXPECT_THAT(Findable(), ::testing::SizeIs(20));
   catalog_.reset();  // before the hooks
 }
@@ -162,27 +162,27 @@ TEST_F(CatalogTest, DamagedEmbeddingLeavesOnlyItsCollectionUnbuilt) {
 TEST_F(CatalogTest, SavedEmbeddingAnswersIfStoreFailsAfterwards) {
   StoreHooks hooks;
   ReopenWith(&hooks);
-  CreateBirds(6);
+  CreateFruit(6);
   int polls = 0;
   hooks.deleted_since = [&] {
     return polls++ == 0 ? absl::UnavailableError("not now") : absl::OkStatus();
   };
-  EXPECT_THAT(catalog_->Build("birds", nullptr),
+  EXPECT_THAT(catalog_->Build("fruit", nullptr),
               FailsWith(absl::StatusCode::kUnavailable, "not now"));
-  EXPECT_EQ(catalog_->Find("birds")->embedded_items(), 6u);
+  EXPECT_EQ(catalog_->Find("fruit")->embedded_items(), 6u);
   EXPECT_THAT(Findable(), ::testing::SizeIs(6));
   catalog_.reset();  // before the hooks
 }
 
 TEST_F(CatalogTest, WritesShowAfterNextBuildOnly) {
-  const CollectionView view = CreateBirds(4);
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  const CollectionView view = CreateFruit(4);
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   std::vector<Item> more = MakeItems(6, 1);
   more[0].label = 9;
   more[0].payload = "[1]";
   ASSERT_THAT(catalog_->Upsert(view, more), IsOk());
   for (int restart = 0; restart < 2; ++restart) {
-    const auto found = catalog_->Find("birds");
+    const auto found = catalog_->Find("fruit");
     ASSERT_THAT(found, IsOk());
     EXPECT_EQ(found->items, 6u);
     EXPECT_EQ(found->retriever->items(), 4);
@@ -190,7 +190,7 @@ TEST_F(CatalogTest, WritesShowAfterNextBuildOnly) {
     EXPECT_EQ(found->retriever->PayloadOf(0), "");
     Reopen();
   }
-  const auto rebuilt = catalog_->Build("birds", nullptr);
+  const auto rebuilt = catalog_->Build("fruit", nullptr);
   ASSERT_THAT(rebuilt, IsOk());
   EXPECT_EQ(rebuilt->retriever->version(), 2u);
   EXPECT_EQ(rebuilt->retriever->items(), 6);
@@ -198,9 +198,9 @@ TEST_F(CatalogTest, WritesShowAfterNextBuildOnly) {
 }
 
 TEST_F(CatalogTest, BuildReportsEachStepFromZero) {
-  CreateBirds(4);
+  CreateFruit(4);
   std::vector<int> seen;
-  ASSERT_THAT(catalog_->Build("birds",
+  ASSERT_THAT(catalog_->Build("fruit",
                               [&](int done, int steps) {
                                 EXPECT_EQ(steps, 3);
                                 seen.push_back(done);
@@ -211,28 +211,28 @@ TEST_F(CatalogTest, BuildReportsEachStepFromZero) {
 }
 
 TEST_F(CatalogTest, CancelledBuildLeavesFormerEmbedding) {
-  const CollectionView view = CreateBirds(4);
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  const CollectionView view = CreateFruit(4);
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   ASSERT_THAT(catalog_->Upsert(view, MakeItems(9, 1)), IsOk());
   for (int stop = 0; stop <= 3; ++stop) {
-    EXPECT_THAT(catalog_->Build("birds",
+    EXPECT_THAT(catalog_->Build("fruit",
                                 [&](int done, int) {
                                   return done == stop ? absl::CancelledError("stop")
                                                       : absl::OkStatus();
                                 }),
                 FailsWith(absl::StatusCode::kCancelled, "stop"));
-    EXPECT_EQ(catalog_->Find("birds")->retriever->items(), 4);
-    EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 1u);
+    EXPECT_EQ(catalog_->Find("fruit")->retriever->items(), 4);
+    EXPECT_EQ(catalog_->Find("fruit")->retriever->version(), 1u);
   }
-  EXPECT_EQ(catalog_->Build("birds", nullptr)->retriever->items(), 9);
+  EXPECT_EQ(catalog_->Build("fruit", nullptr)->retriever->items(), 9);
 }
 
 TEST_F(CatalogTest, SecondConcurrentBuildReturnsAborted) {
-  CreateBirds(4);
+  CreateFruit(4);
   absl::Status second;
-  ASSERT_THAT(catalog_->Build("birds",
+  ASSERT_THAT(catalog_->Build("fruit",
                               [&](int done, int) {
-                                if (done == 1) second = catalog_->Build("birds", nullptr).status();
+                                if (done == 1) second = catalog_->Build("fruit", nullptr).status();
                                 return absl::OkStatus();
                               }),
               IsOk());
@@ -241,53 +241,53 @@ TEST_F(CatalogTest, SecondConcurrentBuildReturnsAborted) {
 
 TEST_F(CatalogTest, DeletionDuringBuildReturnsAborted) {
   for (const int when : {0, 1, 3}) {
-    CreateBirds(4);
+    CreateFruit(4);
     int last = -1;
     EXPECT_THAT(
-        catalog_->Build("birds",
+        catalog_->Build("fruit",
                         [&](int done, int) {
                           last = done;
                           if (done == when) {
-                            EXPECT_THAT(catalog_->Delete("birds"), IsOk());
+                            EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
                           }
                           return absl::OkStatus();
                         }),
-        FailsWith(absl::StatusCode::kAborted, "birds was deleted while it was being built"));
+        FailsWith(absl::StatusCode::kAborted, "fruit was deleted while it was being built"));
     EXPECT_EQ(last, when) << "the work went on";
-    EXPECT_THAT(catalog_->Find("birds"), FailsWith(absl::StatusCode::kNotFound, ""));
+    EXPECT_THAT(catalog_->Find("fruit"), FailsWith(absl::StatusCode::kNotFound, ""));
   }
 }
 
 TEST_F(CatalogTest, RecreatedCollectionDoesNotGetOldBuild) {
-  const CollectionView old = CreateBirds(4);
-  EXPECT_THAT(catalog_->Build("birds",
+  const CollectionView old = CreateFruit(4);
+  EXPECT_THAT(catalog_->Build("fruit",
                               [&](int done, int) {
                                 if (done == 3) {
-                                  EXPECT_EQ(*catalog_->Delete("birds"), 4u);
-                                  EXPECT_THAT(catalog_->Create(Birds()), IsOk());
+                                  EXPECT_EQ(*catalog_->Delete("fruit"), 4u);
+                                  EXPECT_THAT(catalog_->Create(Fruit()), IsOk());
                                 }
                                 return absl::OkStatus();
                               }),
               FailsWith(absl::StatusCode::kAborted, ""));
-  const auto young = catalog_->Find("birds");
+  const auto young = catalog_->Find("fruit");
   ASSERT_THAT(young, IsOk());
   EXPECT_NE(young->published->fingerprint, old.published->fingerprint);
   EXPECT_EQ(young->retriever, nullptr);
   EXPECT_THAT(catalog_->Upsert(old, MakeItems(2, 1)),
-              FailsWith(absl::StatusCode::kNotFound, "birds"));
-  EXPECT_EQ(catalog_->Find("birds")->items, 0u);
+              FailsWith(absl::StatusCode::kNotFound, "fruit"));
+  EXPECT_EQ(catalog_->Find("fruit")->items, 0u);
 }
 
 TEST_F(CatalogTest, SearchesRunDuringBuildsAndWrites) {
-  const CollectionView view = CreateBirds(30);
-  ASSERT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  const CollectionView view = CreateFruit(30);
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   std::atomic<bool> done = false;
   std::vector<std::thread> searchers;
   searchers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     searchers.emplace_back([&] {
       while (!done) {
-        const auto found = catalog_->Find("birds");
+        const auto found = catalog_->Find("fruit");
         ASSERT_THAT(found, IsOk());
         const auto answer = found->retriever->Retrieve(SomeQuery());
         ASSERT_THAT(answer, IsOk());
@@ -298,17 +298,17 @@ TEST_F(CatalogTest, SearchesRunDuringBuildsAndWrites) {
   std::thread writer([&] {
     for (int i = 0; i < 20; ++i) EXPECT_THAT(catalog_->Upsert(view, MakeItems(30, i)), IsOk());
   });
-  for (int i = 0; i < 10; ++i) EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk());
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   writer.join();
   done = true;
   for (std::thread& searcher : searchers) searcher.join();
-  EXPECT_EQ(catalog_->Find("birds")->retriever->version(), 11u);
+  EXPECT_EQ(catalog_->Find("fruit")->retriever->version(), 11u);
 }
 
 // No table of classes by classes.
 TEST_F(CatalogTest, BuildMemoryIsLinearInClasses) {
   constexpr int kClasses = 3000;
-  NewCollection many = Birds();
+  NewCollection many = Fruit();
   many.anchors.features = FloatMatrix::Random(kClasses, many.anchors.features.cols());
   many.anchors.labels.clear();
   for (int32_t label = 0; label < kClasses; ++label) many.anchors.labels.push_back(label);
@@ -325,7 +325,7 @@ class WideCatalogTest : public CatalogTest {
   static constexpr int kItems = 5200;
 
   WideCatalogTest() {
-    NewCollection wide = Birds();
+    NewCollection wide = Fruit();
     wide.name = "wide";
     wide.anchors.features = FloatMatrix::Random(wide.anchors.features.rows(), kWide);
     wide.settings.steps = 1;

@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 
 // Five embedded items, whose coordinates are their numbers.
 struct Scene {
-  StoredCollection collection = SmallCollection("birds");
+  StoredCollection collection = SmallCollection("fruit");
   Embedding embedding = SomeEmbedding(5);
 
   Scene() {

@@ -51,11 +51,11 @@ std::optional<PayloadFilter> Below(int bound) {
 class CoreLoad : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto birds =
-        core_.catalog().Create({"birds", SmallSettings(), SmallAnchors(), {}, "vectors"});
-    ASSERT_THAT(birds, IsOk());
-    ASSERT_THAT(core_.catalog().Upsert(*birds, MakeItems(kBaseItems, 1)), IsOk());
-    ASSERT_THAT(core_.catalog().Build("birds", nullptr), IsOk());
+    const auto fruit =
+        core_.catalog().Create({"fruit", SmallSettings(), SmallAnchors(), {}, "vectors"});
+    ASSERT_THAT(fruit, IsOk());
+    ASSERT_THAT(core_.catalog().Upsert(*fruit, MakeItems(kBaseItems, 1)), IsOk());
+    ASSERT_THAT(core_.catalog().Build("fruit", nullptr), IsOk());
 
     core_.catalog().SetOptions({.index = {.approximate = true, .recall = .9}});
     EmbeddingSettings settings = SmallSettings();
@@ -100,7 +100,7 @@ class CoreLoad : public ::testing::Test {
   void ChangeKeys();
   void Reload();
 
-  absl::Status SearchBirds(int number, uint64_t* seen_version);
+  absl::Status SearchFruit(int number, uint64_t* seen_version);
   absl::Status SearchCrows();
   absl::Status CopyAndDelete();
 
@@ -114,8 +114,8 @@ class CoreLoad : public ::testing::Test {
   std::atomic<int64_t> revoked_ = 0;
 };
 
-absl::Status CoreLoad::SearchBirds(int number, uint64_t* seen_version) {
-  const auto view = core_.catalog().Find("birds");
+absl::Status CoreLoad::SearchFruit(int number, uint64_t* seen_version) {
+  const auto view = core_.catalog().Find("fruit");
   if (!view.ok()) return view.status();
   RetrievalQuery query{Matrix::Random(15, 2), number % 2 == 0 ? 3 : 0, 5, [] { return false; }};
   query.hidden = view->hidden;
@@ -150,7 +150,7 @@ void CoreLoad::Search(int number) {
   uint64_t seen_version = 0;
   for (int call = number; GoesOn(); ++call) {
     const absl::Status status = Persist(
-        key, [&] { return call % 5 == 4 ? SearchCrows() : SearchBirds(call, &seen_version); });
+        key, [&] { return call % 5 == 4 ? SearchCrows() : SearchFruit(call, &seen_version); });
     if (limited && absl::IsResourceExhausted(status)) continue;
     EXPECT_THAT(status, IsOk());
   }
@@ -168,15 +168,15 @@ void CoreLoad::Write(int number) {
     item.payload = absl::StrFormat(R"({"path%d":%d})", bits() % 20, bits() % 100);
     const bool deletes = bits() % 3 == 0;
     Expect(key, [&] {
-      const CollectionView birds = *catalog.Find("birds");
-      if (deletes) return catalog.DeleteItems(birds, {id}).status();
-      return catalog.Upsert(birds, {&item, 1}).status();
+      const CollectionView fruit = *catalog.Find("fruit");
+      if (deletes) return catalog.DeleteItems(fruit, {id}).status();
+      return catalog.Upsert(fruit, {&item, 1}).status();
     });
     stored.erase(id);
     if (!deletes) stored.emplace(id, item);
   }
   for (const auto& [id, item] : stored) {
-    const auto found = catalog.GetItems(*catalog.Find("birds"), {&id, 1});
+    const auto found = catalog.GetItems(*catalog.Find("fruit"), {&id, 1});
     ASSERT_THAT(found, IsOk());
     ASSERT_EQ(found->size(), 1u) << id;
     EXPECT_EQ((*found)[0].payload, item.payload);
@@ -189,10 +189,10 @@ void CoreLoad::Read() {
   Catalog& catalog = core_.catalog();
   while (GoesOn()) {
     Expect(key, [&] {
-      const CollectionView birds = *catalog.Find("birds");
-      const auto page = catalog.ScrollItems(birds, Below(40), "", 100);
-      EXPECT_THAT(catalog.CountChanges(birds), IsOk());
-      EXPECT_THAT(catalog.CountItems(birds, std::nullopt, nullptr), IsOk());
+      const CollectionView fruit = *catalog.Find("fruit");
+      const auto page = catalog.ScrollItems(fruit, Below(40), "", 100);
+      EXPECT_THAT(catalog.CountChanges(fruit), IsOk());
+      EXPECT_THAT(catalog.CountItems(fruit, std::nullopt, nullptr), IsOk());
       for (const CollectionView& view : catalog.List()) view.changes_since_embedding();
       return page.status();
     });
@@ -203,7 +203,7 @@ void CoreLoad::Build() {
   const std::string key = core_.MakeKey(kWriteScope).text;
   while (GoesOn()) {
     const absl::Status status =
-        Persist(key, [&] { return core_.catalog().Build("birds", nullptr).status(); });
+        Persist(key, [&] { return core_.catalog().Build("fruit", nullptr).status(); });
     builds_ += status.ok() ? 1 : 0;
     if (status.ok()) continue;
     // Of the rebuild scheduler.
@@ -229,8 +229,8 @@ void CoreLoad::BuildApproximate() {
 
 absl::Status CoreLoad::CopyAndDelete() {
   Catalog& catalog = core_.catalog();
-  const CollectionView birds = *catalog.Find("birds");
-  auto contents = Parse(SnapshotOf(catalog, birds));
+  const CollectionView fruit = *catalog.Find("fruit");
+  auto contents = Parse(SnapshotOf(catalog, fruit));
   if (!contents.ok()) return contents.status();
   contents->collection.name = "copy";
   const auto copy = Restore(&catalog, *contents);

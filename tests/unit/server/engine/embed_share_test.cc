@@ -31,7 +31,7 @@ class EmbedShareTest : public ::testing::Test {
         {first, first + share->rows()}, CountLabels(labels_), observer);
   }
 
-  StoredCollection collection_ = SmallCollection("birds");
+  StoredCollection collection_ = SmallCollection("fruit");
   std::vector<int32_t> labels_;
   Matrix rows_;
 };

@@ -64,7 +64,7 @@ Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const Embed
 }
 
 TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
-  const StoredCollection collection = SmallCollection("birds");
+  const StoredCollection collection = SmallCollection("fruit");
   const Gallery gallery = SmallGallery(20);
   const Dense dense =
       DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
@@ -80,7 +80,7 @@ TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
 }
 
 TEST(Embed, EqualDataGetEqualCoordinates) {
-  const StoredCollection collection = SmallCollection("birds");
+  const StoredCollection collection = SmallCollection("fruit");
   const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
   ASSERT_THAT(first, IsOk());
@@ -88,7 +88,7 @@ TEST(Embed, EqualDataGetEqualCoordinates) {
 }
 
 TEST(Embed, ReportsEachStepAndStopsOnError) {
-  const StoredCollection collection = SmallCollection("birds");
+  const StoredCollection collection = SmallCollection("fruit");
   std::vector<double> seen;
   const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
                              [&](double done, int steps) {
@@ -101,14 +101,14 @@ TEST(Embed, ReportsEachStepAndStopsOnError) {
 }
 
 TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
-  const StoredCollection collection = SmallCollection("birds");
+  const StoredCollection collection = SmallCollection("fruit");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
 }
 
 // With a weak label graph this many steps make all rows equal.
 TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
-  StoredCollection collection = SmallCollection("birds");
+  StoredCollection collection = SmallCollection("fruit");
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
@@ -117,7 +117,7 @@ TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
 // Large enough for the factored operator. The oracle iterates with the exact one, which is tested
 // against its definition.
 TEST(Embed, ApproximationStaysWithinTolerance) {
-  StoredCollection collection = SmallCollection("birds");
+  StoredCollection collection = SmallCollection("fruit");
   EmbeddingSettings& settings = collection.parameters.settings;
   settings.kernel_bandwidth = 6;
   const Gallery gallery = SmallGallery(4000);
@@ -138,7 +138,7 @@ TEST(Embed, ApproximationStaysWithinTolerance) {
 }
 
 TEST(Embed, RowsInFileGiveSameBits) {
-  StoredCollection collection = SmallCollection("birds");
+  StoredCollection collection = SmallCollection("fruit");
   collection.parameters.settings.kernel_bandwidth = 6;
   for (const int items : {20, 4000}) {
     const Gallery gallery = SmallGallery(items);

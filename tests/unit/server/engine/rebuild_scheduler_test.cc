@@ -14,7 +14,7 @@ constexpr absl::Duration kQuiet = absl::Milliseconds(100);
 class RebuildSchedulerTest : public CatalogTest {
  protected:
   RebuildSchedulerTest() {
-    NewCollection later = Birds();
+    NewCollection later = Fruit();
     later.name = "later";  // the scheduler takes collections in the order of their names
     EXPECT_THAT(catalog_->Create(later), IsOk());
     Change("later");
@@ -25,19 +25,19 @@ class RebuildSchedulerTest : public CatalogTest {
     return std::make_unique<RebuildScheduler>(
         catalog_.get(), RebuildOptions{share, quiet},
         RebuildScheduler::Hooks{[this](const CollectionView& view) {
-                                  return view.published->name == "birds" ? check_
+                                  return view.published->name == "fruit" ? check_
                                                                          : absl::OkStatus();
                                 },
                                 [](const std::string&, double) {},
                                 [this](const std::string& name, const absl::Status& status) {
-                                  if (name == "birds") ++(status.ok() ? succeeded_ : failed_);
+                                  if (name == "fruit") ++(status.ok() ? succeeded_ : failed_);
                                   if (name == "later") ++passes_;
                                 }});
   }
 
   void CreateBuilt(int items) {
-    CreateBirds(items);
-    EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk());
+    CreateFruit(items);
+    EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   }
 
   // Inserts or updates items.
@@ -45,7 +45,7 @@ class RebuildSchedulerTest : public CatalogTest {
     EXPECT_THAT(catalog_->Upsert(*catalog_->Find(name), MakeItems(items, ++seed_)), IsOk());
   }
 
-  // Waits until "later", changed now, is built: "birds" would have been built before, if at all.
+  // Waits until "later", changed now, is built: "fruit" would have been built before, if at all.
   void WaitForPass() {
     const int before = passes_;
     Change("later");
@@ -56,8 +56,8 @@ class RebuildSchedulerTest : public CatalogTest {
     return WaitUntil([&] { return count >= wanted; });
   }
 
-  uint64_t Version() const { return catalog_->Find("birds")->retriever->version(); }
-  uint64_t Changes() const { return catalog_->Find("birds")->changes_since_embedding(); }
+  uint64_t Version() const { return catalog_->Find("fruit")->retriever->version(); }
+  uint64_t Changes() const { return catalog_->Find("fruit")->changes_since_embedding(); }
 
   absl::Status check_;
   unsigned seed_ = 1;
@@ -69,7 +69,7 @@ class RebuildSchedulerTest : public CatalogTest {
 TEST_F(RebuildSchedulerTest, BuildsWhenChangesReachShare) {
   CreateBuilt(40);
   const auto builds = Start(.25);
-  Change("birds", 9);
+  Change("fruit", 9);
   WaitForPass();
   EXPECT_EQ(succeeded_, 0);
   EXPECT_EQ(Changes(), 9);
@@ -92,7 +92,7 @@ TEST_F(RebuildSchedulerTest, WaitsForQuietPeriod) {
     absl::Duration longest;
     for (int i = 0; i < 24; ++i) {  // for longer than the pause
       const absl::Time start = absl::Now();
-      Change("birds");
+      Change("fruit");
       absl::SleepFor(kPause / 16);  // the pace is what is tested
       longest = std::max(longest, absl::Now() - start);
     }
@@ -110,21 +110,21 @@ TEST_F(RebuildSchedulerTest, BuildsDespiteEndlessChanges) {
   CreateBuilt(40);
   const auto builds = Start(.1);
   for (int i = 0; i < 400 && succeeded_ == 0; ++i) {
-    Change("birds");
+    Change("fruit");
     absl::SleepFor(kQuiet / 2);  // the pace is what is tested
   }
   EXPECT_GE(succeeded_, 1);
 }
 
 TEST_F(RebuildSchedulerTest, NeverRunsFirstBuildNorWhenOff) {
-  CreateBirds(40);
+  CreateFruit(40);
   {
     const auto builds = Start(.01);
     WaitForPass();
   }
-  EXPECT_EQ(catalog_->Find("birds")->retriever, nullptr);
-  EXPECT_THAT(catalog_->Build("birds", nullptr), IsOk());
-  Change("birds");
+  EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
+  EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+  Change("fruit");
   const auto builds = Start(0);
   absl::SleepFor(3 * kQuiet);  // nothing shows that it is off
   EXPECT_EQ(Version(), 1);
@@ -136,7 +136,7 @@ TEST_F(RebuildSchedulerTest, RefusedBuildIsReportedOnce) {
   CreateBuilt(40);
   check_ = absl::ResourceExhaustedError("too large");
   const auto builds = Start(.1);
-  Change("birds");
+  Change("fruit");
   ASSERT_TRUE(Reaches(failed_, 1));
   WaitForPass();
   EXPECT_EQ(failed_, 1);
@@ -149,7 +149,7 @@ TEST_F(RebuildSchedulerTest, EmptyCollectionIsNotBuilt) {
   DeleteItems({"item-000", "item-001", "item-002"});
   WaitForPass();
   EXPECT_EQ(succeeded_ + failed_, 0);
-  EXPECT_EQ(catalog_->Find("birds")->embedded_items(), 0);
+  EXPECT_EQ(catalog_->Find("fruit")->embedded_items(), 0);
 }
 
 }  // namespace

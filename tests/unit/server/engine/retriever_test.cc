@@ -44,7 +44,7 @@ class RetrieverTest : public ::testing::Test {
 
   RetrievalQuery QueryOf(const Matrix& slots) const { return {ReleaseOf(slots), 0, 2, nullptr}; }
 
-  const StoredCollection collection_ = SmallCollection("birds");
+  const StoredCollection collection_ = SmallCollection("fruit");
   Embedding embedding_;
   Matrix slots_ = (Matrix(3, 2) << 2.1, 0, .1, 1, 1, .2).finished();
 };

@@ -25,17 +25,17 @@ class SharedCatalog : public ::testing::Test {
     return *std::move(catalog);
   }
 
-  static NewCollection Birds() { return {"birds", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+  static NewCollection Fruit() { return {"fruit", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
 
-  CollectionView CreateBirds(int items) {
-    auto view = one_->Create(Birds());
+  CollectionView CreateFruit(int items) {
+    auto view = one_->Create(Fruit());
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(one_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
   }
 
   // The other catalog's view; empty: unknown.
-  CollectionView Other() const { return other_->Find("birds").value_or(CollectionView{}); }
+  CollectionView Other() const { return other_->Find("fruit").value_or(CollectionView{}); }
   uint64_t OtherVersion() const {
     const CollectionView view = Other();
     return view.retriever == nullptr ? 0 : view.retriever->version();
@@ -48,11 +48,11 @@ class SharedCatalog : public ::testing::Test {
 };
 
 TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
-  const CollectionView view = CreateBirds(5);
+  const CollectionView view = CreateFruit(5);
   EXPECT_TRUE(WaitUntil([&] { return Other().items == 5; }));
   EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
   EXPECT_EQ(Other().published->anchors.features, view.published->anchors.features);
-  const auto built = one_->Build("birds", nullptr);
+  const auto built = one_->Build("fruit", nullptr);
   ASSERT_THAT(built, IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
@@ -65,15 +65,15 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
     EXPECT_EQ(own->slots[slot][0].squared_distance, others->slots[slot][0].squared_distance);
   }
   ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
-  ASSERT_THAT(other_->Build("birds", nullptr), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return one_->Find("birds")->retriever->version() == 2; }));
-  EXPECT_EQ(one_->Find("birds")->embedded_items(), 7u);
-  EXPECT_EQ(one_->Find("birds")->items, 7u);
+  ASSERT_THAT(other_->Build("fruit", nullptr), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return one_->Find("fruit")->retriever->version() == 2; }));
+  EXPECT_EQ(one_->Find("fruit")->embedded_items(), 7u);
+  EXPECT_EQ(one_->Find("fruit")->items, 7u);
 }
 
 TEST_F(SharedCatalog, AdoptsDeletions) {
-  const CollectionView view = CreateBirds(5);
-  ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
+  const CollectionView view = CreateFruit(5);
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const std::vector<std::string> first = {"item-002"};
   ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
@@ -83,48 +83,48 @@ TEST_F(SharedCatalog, AdoptsDeletions) {
   EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 3; }));
   EXPECT_TRUE(Other().hidden->hidden[2]);
   EXPECT_TRUE(Other().hidden->hidden[4]);
-  EXPECT_TRUE(WaitUntil([&] { return one_->Find("birds")->embedded_items() == 3; }));
-  EXPECT_EQ(OpenCatalog()->Find("birds")->embedded_items(), 3u) << "nor one that starts later";
+  EXPECT_TRUE(WaitUntil([&] { return one_->Find("fruit")->embedded_items() == 3; }));
+  EXPECT_EQ(OpenCatalog()->Find("fruit")->embedded_items(), 3u) << "nor one that starts later";
 }
 
 TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
-  CreateBirds(3);
+  CreateFruit(3);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
   const CollectionView former = Other();
-  ASSERT_THAT(one_->Delete("birds"), IsOk());
+  ASSERT_THAT(one_->Delete("fruit"), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Other().published == nullptr; }));
   EXPECT_THAT(other_->Upsert(former, MakeItems(1, 1)),
-              FailsWith(absl::StatusCode::kNotFound, "collection birds does not exist"));
-  const auto again = one_->Create(Birds());
+              FailsWith(absl::StatusCode::kNotFound, "collection fruit does not exist"));
+  const auto again = one_->Create(Fruit());
   ASSERT_THAT(again, IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
   EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
-  EXPECT_THAT(other_->Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  EXPECT_THAT(other_->Create(Fruit()), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
 }
 
 TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
-  const CollectionView view = CreateBirds(3);
+  const CollectionView view = CreateFruit(3);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
-  EXPECT_THAT(one_->Build("birds",
+  EXPECT_THAT(one_->Build("fruit",
                           [&](int done, int) {
                             if (done == 2) {
                               EXPECT_THAT(other_->Upsert(Other(), MakeItems(6, 1)), IsOk());
-                              EXPECT_THAT(other_->Build("birds", nullptr), IsOk());
+                              EXPECT_THAT(other_->Build("fruit", nullptr), IsOk());
                             }
                             return absl::OkStatus();
                           }),
               FailsWith(absl::StatusCode::kAborted, "an embedding of later items"));
   EXPECT_TRUE(WaitUntil([&] {
-    const CollectionView now = *one_->Find("birds");
+    const CollectionView now = *one_->Find("fruit");
     return now.retriever != nullptr && now.retriever->items() == 6;
   }));
 }
 
 TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
-  const CollectionView view = CreateBirds(5);
+  const CollectionView view = CreateFruit(5);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 5; }));
   const std::vector<std::string> ids = {"item-003"};
-  ASSERT_THAT(one_->Build("birds",
+  ASSERT_THAT(one_->Build("fruit",
                           [&](int done, int) {
                             if (done == 2) {
                               EXPECT_THAT(other_->DeleteItems(Other(), ids), IsOk());
@@ -132,29 +132,29 @@ TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
                             return absl::OkStatus();
                           }),
               IsOk());
-  EXPECT_TRUE(one_->Find("birds")->hidden->hidden[3]) << "when the build returns";
+  EXPECT_TRUE(one_->Find("fruit")->hidden->hidden[3]) << "when the build returns";
   EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 4; }));
 }
 
 TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
-  const CollectionView view = CreateBirds(40);
-  ASSERT_THAT(one_->Build("birds", nullptr), IsOk());
+  const CollectionView view = CreateFruit(40);
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const CollectionView others = Other();
-  const auto change = [](Catalog* catalog, const CollectionView& birds, int offset) {
+  const auto change = [](Catalog* catalog, const CollectionView& fruit, int offset) {
     for (int i = 0; i < 20; ++i) {
       const std::vector<std::string> ids = {
           absl::StrCat("item-0", i < 5 ? "0" : "", 2 * i + offset)};
-      EXPECT_THAT(catalog->DeleteItems(birds, ids), IsOk());
+      EXPECT_THAT(catalog->DeleteItems(fruit, ids), IsOk());
       if (i % 3 == 0) {
-        EXPECT_THAT(catalog->Upsert(birds, {{MakeItem(absl::StrCat("new", i), 3, 1)}}), IsOk());
+        EXPECT_THAT(catalog->Upsert(fruit, {{MakeItem(absl::StrCat("new", i), 3, 1)}}), IsOk());
       }
     }
   };
   std::thread first([&] { change(one_.get(), view, 0); });
   std::thread builder([&] {
     // May be overtaken.
-    for (int i = 0; i < 3; ++i) one_->Build("birds", nullptr).status().IgnoreError();
+    for (int i = 0; i < 3; ++i) one_->Build("fruit", nullptr).status().IgnoreError();
   });
   change(other_.get(), others, 1);
   first.join();
@@ -165,7 +165,7 @@ TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   const uint64_t findable = (*stored)->ids.size() - (*stored)->deleted.size();
   for (const Catalog* catalog : {one_.get(), other_.get()}) {
     EXPECT_TRUE(WaitUntil([&] {
-      const CollectionView now = *catalog->Find("birds");
+      const CollectionView now = *catalog->Find("fruit");
       return now.items == 7 && now.retriever->version() == (*stored)->version &&
              now.embedded_items() == findable;
     })) << (catalog == one_.get() ? "one" : "other");
@@ -181,16 +181,16 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
       Catalog::Open(*PostgresStore::Open(conninfo), directory_.path(),
                     [&](const absl::Status& status) { ++(status.ok() ? recoveries : failures); });
   ASSERT_THAT(catalog, IsOk());
-  const auto view = (*catalog)->Create(Birds());
+  const auto view = (*catalog)->Create(Fruit());
   ASSERT_THAT(view, IsOk());
   ASSERT_THAT((*catalog)->Upsert(*view, MakeItems(5, 1)), IsOk());
-  ASSERT_THAT((*catalog)->Build("birds", nullptr), IsOk());
+  ASSERT_THAT((*catalog)->Build("fruit", nullptr), IsOk());
   server.Kill();
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
-  EXPECT_THAT((*catalog)->Find("birds")->retriever->Retrieve(query), IsOk());
+  EXPECT_THAT((*catalog)->Find("fruit")->retriever->Retrieve(query), IsOk());
   EXPECT_THAT((*catalog)->Upsert(*view, MakeItems(6, 1)),
               FailsWith(absl::StatusCode::kUnavailable, "the store is unavailable"));
-  EXPECT_EQ((*catalog)->Find("birds")->items, 5u);
+  EXPECT_EQ((*catalog)->Find("fruit")->items, 5u);
   EXPECT_TRUE(WaitUntil([&] { return failures > 0; }));
   server.Start();
   {
@@ -198,27 +198,27 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
     ASSERT_THAT(elsewhere, IsOk());
     ASSERT_THAT((*elsewhere)->Upsert(view->published->parameters, MakeItems(8, 1)), IsOk());
   }
-  EXPECT_TRUE(WaitUntil([&] { return (*catalog)->Find("birds")->items == 8; }));
+  EXPECT_TRUE(WaitUntil([&] { return (*catalog)->Find("fruit")->items == 8; }));
   EXPECT_TRUE(WaitUntil([&] { return recoveries > 0; }));
 }
 
 // Deleted and restored during an outage of the other: UUID and embedding version are equal, but the
 // content differs.
 TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
-  const CollectionView birds = CreateBirds(5);
-  const SnapshotContents contents = *Parse(SnapshotOf(*one_, birds));
-  ASSERT_THAT(one_->Upsert(birds, MakeItems(8, 1)), IsOk());
+  const CollectionView fruit = CreateFruit(5);
+  const SnapshotContents contents = *Parse(SnapshotOf(*one_, fruit));
+  ASSERT_THAT(one_->Upsert(fruit, MakeItems(8, 1)), IsOk());
   const StepObserver observer;
-  ASSERT_THAT(one_->Build("birds", observer), IsOk());
+  ASSERT_THAT(one_->Build("fruit", observer), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   ASSERT_EQ(Other().retriever->items(), 8);
 
   PostgresServer::RefuseListeners(conninfo_);
-  ASSERT_THAT(one_->Delete("birds"), IsOk());
+  ASSERT_THAT(one_->Delete("fruit"), IsOk());
   const auto restored = Restore(one_.get(), contents);
   ASSERT_THAT(restored, IsOk());
-  EXPECT_EQ(restored->published->fingerprint, birds.published->fingerprint);
-  ASSERT_THAT(one_->Build("birds", observer), IsOk());
+  EXPECT_EQ(restored->published->fingerprint, fruit.published->fingerprint);
+  ASSERT_THAT(one_->Build("fruit", observer), IsOk());
   PostgresServer::AllowConnections(conninfo_);
   EXPECT_TRUE(
       WaitUntil([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));

@@ -51,7 +51,7 @@ class AccessControlTest : public AccessTest {
   // Sends an id of `bytes` bytes.
   absl::Status GetItems(const std::shared_ptr<grpc::Channel>& channel, size_t bytes) const {
     v1::GetItemsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.add_ids(std::string(bytes, 'x'));
     v1::GetItemsResponse items;
     grpc::ClientContext context;
@@ -99,7 +99,7 @@ TEST_F(AccessControlTest, OtherScopeReturnsPermissionDenied) {
       const std::string rpc = method->name();
       if ((RequirementOf(rpc).any_of & scope) != 0) continue;
       const std::string before = Everything();
-      EXPECT_THAT(Call(ChannelWith(key), *method, *RequestFor(*method, "birds")),
+      EXPECT_THAT(Call(ChannelWith(key), *method, *RequestFor(*method, "fruit")),
                   FailsWith(kPermissionDenied, absl::StrCat(" is not for ", rpc)));
       EXPECT_EQ(Everything(), before) << rpc << " was executed";
     }
@@ -116,10 +116,10 @@ TEST_F(AccessControlTest, OtherCollectionReturnsPermissionDenied) {
   for (const char* rpc :
        {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
         "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
-    const absl::Status there = Try(rpc, "birds", key.text());
+    const absl::Status there = Try(rpc, "fruit", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());
     EXPECT_EQ(there.code(), absent.code());
-    EXPECT_EQ(absl::StrReplaceAll(there.message(), {{"birds", "never"}}), absent.message());
+    EXPECT_EQ(absl::StrReplaceAll(there.message(), {{"fruit", "never"}}), absent.message());
   }
   v1::ListCollectionsResponse visible;
   grpc::ClientContext context;
@@ -139,10 +139,10 @@ TEST_F(AccessControlTest, UploadSwitchingCollectionReturnsPermissionDenied) {
   v1::UpsertItemsRequest message;
   message.set_collection("fish");
   EXPECT_TRUE(writer->Write(message));
-  message.set_collection("birds");
+  message.set_collection("fruit");
   writer->Write(message);
   writer->WritesDone();
-  EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(kPermissionDenied, "'birds'"));
+  EXPECT_THAT(FromGrpc(writer->Finish()), FailsWith(kPermissionDenied, "'fruit'"));
 }
 
 // Guards the other tests: an executed call would be visible.
@@ -153,7 +153,7 @@ TEST_F(AccessControlTest, EverythingReflectsEveryChange) {
     const std::string before = Everything();
     const std::string target = rpc == std::string("CreateCollection")    ? "new"
                                : rpc == std::string("RestoreCollection") ? "restored"
-                                                                         : "birds";
+                                                                         : "fruit";
     EXPECT_THAT(Try(rpc, target, admin_), IsOk()) << rpc;
     EXPECT_NE(Everything(), before) << rpc;
   }
@@ -187,7 +187,7 @@ TEST_F(AccessControlTest, UnauthorisedLargeMessageIsNotParsed) {
        {std::pair(nobody, absl::StatusCode::kUnauthenticated),
         std::pair(ChannelWith(searcher), absl::StatusCode::kPermissionDenied)}) {
     EXPECT_EQ(GetItems(channel, 1000).code(), code);
-    EXPECT_EQ(CollectionOfLastCall(), "birds");
+    EXPECT_EQ(CollectionOfLastCall(), "fruit");
     EXPECT_EQ(GetItems(channel, 70'000).code(), code);
     EXPECT_EQ(CollectionOfLastCall(), "");
   }
@@ -196,10 +196,10 @@ TEST_F(AccessControlTest, UnauthorisedLargeMessageIsNotParsed) {
 TEST_F(AccessControlTest, AuthorisedLargeMessageIsParsed) {
   const std::string fish = MakeKey(kWriteScope, {"fish"}).text();
   EXPECT_THAT(GetItems(ChannelWith(fish), 70'000),
-              FailsWith(absl::StatusCode::kPermissionDenied, "is not for collection 'birds'"));
-  EXPECT_EQ(CollectionOfLastCall(), "birds");
+              FailsWith(absl::StatusCode::kPermissionDenied, "is not for collection 'fruit'"));
+  EXPECT_EQ(CollectionOfLastCall(), "fruit");
   EXPECT_THAT(GetItems(ChannelWith(admin_), 70'000), IsOk());
-  EXPECT_EQ(CollectionOfLastCall(), "birds");
+  EXPECT_EQ(CollectionOfLastCall(), "fruit");
 }
 
 // AuditedCaller: of a call from loopback that names another caller.

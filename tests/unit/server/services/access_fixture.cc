@@ -22,10 +22,10 @@ void AccessTest::SetUp() {
   ASSERT_THAT(daemon, IsOk());
   daemon_ = *std::move(daemon);
   admin_ = AdminKeyIn(folder_ / "data");
-  ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
+  ASSERT_THAT(Try("CreateCollection", "fruit", admin_), IsOk());
   ASSERT_THAT(Try("CreateCollection", "fish", admin_), IsOk());
-  Put("birds", MakeItems(6, 1));
-  ASSERT_THAT(Try("BuildEmbedding", "birds", admin_), IsOk());
+  Put("fruit", MakeItems(6, 1));
+  ASSERT_THAT(Try("BuildEmbedding", "fruit", admin_), IsOk());
 }
 
 std::shared_ptr<grpc::Channel> AccessTest::Channel(const Credentials& credentials) const {
@@ -91,7 +91,7 @@ std::unique_ptr<Message> AccessTest::RequestFor(const MethodDescriptor& method,
   std::unique_ptr<Message> request(google::protobuf::MessageFactory::generated_factory()
                                        ->GetPrototype(method.input_type())
                                        ->New());
-  if (method.name() == "CreateCollection") request->CopyFrom(ServiceTest::Birds());
+  if (method.name() == "CreateCollection") request->CopyFrom(ServiceTest::Fruit());
   if (auto* upsert = dynamic_cast<v1::UpsertItemsRequest*>(request.get())) {
     // Changes those that are there, and adds one.
     for (const Item& item : MakeItems(7, 2)) *upsert->add_items() = ServiceTest::ItemMessage(item);
@@ -120,7 +120,7 @@ std::unique_ptr<Message> AccessTest::RequestFor(const MethodDescriptor& method,
 
 std::string AccessTest::TargetOf(const MethodDescriptor& method) {
   if (method.name() == "CreateCollection") return "new";
-  return method.name() == "RestoreCollection" ? "restored" : "birds";
+  return method.name() == "RestoreCollection" ? "restored" : "fruit";
 }
 
 std::string AccessTest::Everything() const {

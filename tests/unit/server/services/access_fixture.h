@@ -18,7 +18,7 @@
 
 namespace privatemail::testing {
 
-// Holds the collections birds (built) and fish.
+// Holds the collections fruit (built) and fish.
 class AccessTest : public ::testing::Test {
  protected:
   using Credentials = std::shared_ptr<grpc::ChannelCredentials>;

@@ -60,7 +60,7 @@ class CancelledCallsTest : public ServiceTest {
 
   static v1::CreateCollectionRequest WithManyCells(const std::string& name) {
     constexpr int kAnchors = 4000;
-    v1::CreateCollectionRequest create = Birds();
+    v1::CreateCollectionRequest create = Fruit();
     create.set_name(name);
     ToProto(FloatMatrix::Random(kAnchors, 64).eval(), create.mutable_anchors());
     create.clear_anchor_labels();
@@ -80,7 +80,7 @@ class CancelledCallsTest : public ServiceTest {
 
 TEST_F(CancelledCallsTest, SearchStopsEarly) {
   constexpr int kAnchors = 200;
-  v1::CreateCollectionRequest create = Birds();
+  v1::CreateCollectionRequest create = Fruit();
   create.mutable_settings()->set_steps(10'000);
   create.mutable_settings()->set_normalise(true);
   // After so many steps one dimension is left, in which only the classes differ.
@@ -96,11 +96,11 @@ TEST_F(CancelledCallsTest, SearchStopsEarly) {
     ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, create, &created)), IsOk());
   }
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", MakeItems(3, 1))}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", MakeItems(3, 1))}, &totals), IsOk());
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
   v1::RetrieveRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   request.set_fingerprint(progress.back().collection().fingerprint());
   request.set_k(1);
   request.set_post_processing_steps(10'000);
@@ -116,13 +116,13 @@ TEST_F(CancelledCallsTest, CreateStopsEarlyAndLeavesNothing) {
   ExpectEndsEarly([&](grpc::ClientContext* context) {
     v1::CreateCollectionResponse response;
     return FromGrpc(collections_->CreateCollection(
-        context, WithManyCells(absl::StrCat("birds", created++)), &response));
+        context, WithManyCells(absl::StrCat("fruit", created++)), &response));
   });
   grpc::ClientContext context;
   v1::ListCollectionsResponse list;
   ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
   ASSERT_EQ(list.collections_size(), 1);
-  EXPECT_EQ(list.collections(0).name(), "birds0");
+  EXPECT_EQ(list.collections(0).name(), "fruit0");
 }
 
 DaemonOptions LittleTimeToCreate() {
@@ -140,14 +140,14 @@ TEST_F(CreateLimitTest, LongCreationIsRefused) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(
-      FromGrpc(collections_->CreateCollection(&context, WithManyCells("birds"), &response)),
+      FromGrpc(collections_->CreateCollection(&context, WithManyCells("fruit"), &response)),
       FailsWith(absl::StatusCode::kResourceExhausted, "the limit of 0.02 s (max_create_seconds)"));
 }
 
 TEST_F(CancelledCallsTest, CountStopsEarly) {
   constexpr int kItems = 40'000;  // four parts
   constexpr int kItemsOfAMessage = 10'000;
-  MakeBirds(0, false);
+  MakeFruit(0, false);
   std::vector<v1::UpsertItemsRequest> messages;
   for (int first = 0; first < kItems; first += kItemsOfAMessage) {
     std::vector<Item> items;
@@ -155,13 +155,13 @@ TEST_F(CancelledCallsTest, CountStopsEarly) {
       items.push_back(MakeItem(absl::StrFormat("%06d", i), 3, 1));
       items.back().payload = R"({"name":"x"})";
     }
-    messages.push_back(Message("birds", items));
+    messages.push_back(Message("fruit", items));
   }
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(Upsert(messages, &totals), IsOk());
   // A filter that takes long to evaluate.
   v1::CountItemsRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   auto* any = request.mutable_filter()->mutable_any_of();
   for (int condition = 0; condition < 60; ++condition) {
     auto* in = any->add_filters()->mutable_in();
@@ -195,11 +195,11 @@ class CancelledQueuedCallsTest : public CancelledCallsTest {
 };
 
 TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
-  MakeBirds(3, false);
+  MakeFruit(3, false);
   grpc::ClientContext uploading;
   v1::UpsertItemsResponse totals;
   const auto upload = collections_->UpsertItems(&uploading, &totals);
-  ASSERT_TRUE(upload->Write(Message("birds", {MakeItem("item-000", 3, 1)})));
+  ASSERT_TRUE(upload->Write(Message("fruit", {MakeItem("item-000", 3, 1)})));
   // Until the upload holds the only ticket.
   while (List(absl::Milliseconds(200)).ok()) {
   }
@@ -207,7 +207,7 @@ TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
     v1::DeleteCollectionRequest request;
-    request.set_name("birds");
+    request.set_name("fruit");
     v1::DeleteCollectionResponse response;
     EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)),
                 FailsWith(kDeadlineExceeded, ""));
@@ -217,10 +217,10 @@ TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
   EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());
   grpc::ClientContext context;
   v1::GetCollectionRequest request;
-  request.set_collection("birds");
-  v1::GetCollectionResponse birds;
-  EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &birds)), IsOk());
-  EXPECT_EQ(birds.items(), 3u);
+  request.set_collection("fruit");
+  v1::GetCollectionResponse fruit;
+  EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &fruit)), IsOk());
+  EXPECT_EQ(fruit.items(), 3u);
   for (const nlohmann::json& call : Audited("DeleteCollection")) {
     EXPECT_EQ(call["code"], "CANCELLED");
   }

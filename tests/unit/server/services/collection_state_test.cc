@@ -17,7 +17,7 @@ class CollectionState : public ::testing::Test {
   CollectionView View() const {
     CollectionView view;
     view.published = std::make_shared<PublishedCollection>(
-        PublishedCollection{"birds", parameters_, Fingerprint(parameters_), anchors_});
+        PublishedCollection{"fruit", parameters_, Fingerprint(parameters_), anchors_});
     return view;
   }
   CollectionView Built() const {
@@ -35,11 +35,11 @@ class CollectionState : public ::testing::Test {
 TEST_F(CollectionState, EmptyCollectionNamesIngest) {
   EXPECT_THAT(CheckHasItems(View()),
               FailsWith(kFailedPrecondition,
-                        "collection birds has no items: run `privatemail ingest birds` first"));
+                        "collection fruit has no items: run `privatemail ingest fruit` first"));
 }
 
 TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
-  constexpr char kMessage[] = "collection birds is not built yet: run `privatemail build birds`";
+  constexpr char kMessage[] = "collection fruit is not built yet: run `privatemail build fruit`";
   EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kMessage));
   EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
 }
@@ -48,12 +48,12 @@ TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
   parameters_.cell_partitions.clear();
   EXPECT_THAT(RequireCells(Built()),
               FailsWith(kFailedPrecondition,
-                        "collection birds has no cells: `privatemail "
+                        "collection fruit has no cells: `privatemail "
                         "collection create --cells` creates one with cells"));
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
-  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection birds is being built"));
+  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection fruit is being built"));
 }
 
 TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {

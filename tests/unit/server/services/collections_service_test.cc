@@ -15,11 +15,11 @@ using ::testing::SizeIs;
 class CollectionsServiceTest : public ServiceTest {};
 
 TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
-  const v1::GetCollectionResponse created = MakeBirds(5, false);
+  const v1::GetCollectionResponse created = MakeFruit(5, false);
   EXPECT_THAT(created.fingerprint(), SizeIs(32));
   EXPECT_EQ(created.parameters().feature_dim(), 4u);
   EXPECT_EQ(created.parameters().anchor_count(), 12u);
-  v1::CreateCollectionRequest second = Birds();
+  v1::CreateCollectionRequest second = Fruit();
   second.set_name("Ants");
   ASSERT_THAT(Create(second), IsOk());
 
@@ -34,12 +34,12 @@ TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
   grpc::ClientContext context;
   v1::DeleteCollectionRequest request;
   v1::DeleteCollectionResponse response;
-  request.set_name("birds");
+  request.set_name("fruit");
   ASSERT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
   EXPECT_EQ(response.deleted_items(), 5u);
   grpc::ClientContext again;
   EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&again, request, &response)),
-              FailsWith(absl::StatusCode::kNotFound, "birds"));
+              FailsWith(absl::StatusCode::kNotFound, "fruit"));
 }
 
 TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
@@ -84,21 +84,21 @@ TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
                 },
                 "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"},
        }) {
-    v1::CreateCollectionRequest request = Birds();
+    v1::CreateCollectionRequest request = Fruit();
     bad.spoil(&request);
     EXPECT_THAT(Create(request), FailsWith(absl::StatusCode::kInvalidArgument, bad.field));
   }
-  ASSERT_THAT(Create(Birds()), IsOk());
-  EXPECT_THAT(Create(Birds()), FailsWith(absl::StatusCode::kAlreadyExists, "birds"));
+  ASSERT_THAT(Create(Fruit()), IsOk());
+  EXPECT_THAT(Create(Fruit()), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
 }
 
 TEST_F(CollectionsServiceTest, UpsertCountsOverWholeStream) {
-  MakeBirds(3, false);
+  MakeFruit(3, false);
   std::vector<Item> first = MakeItems(4, 1);  // three with other payloads, one new
   std::vector<Item> second = MakeItems(2, 1);
   second[0].features.resize(2);
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", first), Message("birds", second)}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", first), Message("fruit", second)}, &totals), IsOk());
   EXPECT_EQ(totals.inserted(), 1u);
   EXPECT_EQ(totals.updated(), 3u);
   EXPECT_EQ(totals.unchanged(), 1u);
@@ -110,12 +110,12 @@ TEST_F(CollectionsServiceTest, UpsertCountsOverWholeStream) {
 }
 
 TEST_F(CollectionsServiceTest, UpsertListsFirstHundredRejections) {
-  MakeBirds(1, false);
+  MakeFruit(1, false);
   std::vector<Item> items = MakeItems(150, 1);
   for (Item& item : items) item.label = 4;
   items[0].id.assign(1 << 20, 'x');
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
   EXPECT_EQ(totals.rejected(), 150u);
   ASSERT_EQ(totals.first_rejected_size(), 100);
   EXPECT_EQ(totals.first_rejected(99).position(), 99u);
@@ -123,11 +123,11 @@ TEST_F(CollectionsServiceTest, UpsertListsFirstHundredRejections) {
 }
 
 TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument) {
-  MakeBirds(1, false);
+  MakeFruit(1, false);
   v1::UpsertItemsResponse totals;
   const auto invalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(Upsert({Message("birds", {}), Message("fish", {})}, &totals),
-              FailsWith(invalid, "expected 'birds', got 'fish' in message 1"));
+  EXPECT_THAT(Upsert({Message("fruit", {}), Message("fish", {})}, &totals),
+              FailsWith(invalid, "expected 'fruit', got 'fish' in message 1"));
   EXPECT_THAT(Upsert({}, &totals), FailsWith(invalid, "collection must be named"));
   EXPECT_THAT(Upsert({Message("", {})}, &totals), FailsWith(invalid, "collection must be named"));
   EXPECT_THAT(Upsert({Message("fish", {})}, &totals),
@@ -135,9 +135,9 @@ TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument)
 }
 
 TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
-  MakeBirds(6, false);
+  MakeFruit(6, false);
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
   ASSERT_THAT(progress, SizeIs(5));
   for (uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(progress[i].steps_done(), i);
@@ -154,20 +154,20 @@ TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
 }
 
 TEST_F(CollectionsServiceTest, SettingsThatCollapseTheAnchorsAreRefusedAtCreation) {
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   request.mutable_settings()->set_steps(10000);
   EXPECT_THAT(Create(request), FailsWith(absl::StatusCode::kFailedPrecondition,
                                          "settings do not suit the anchors: alignment refused"));
   v1::UpsertItemsResponse totals;
-  EXPECT_THAT(Upsert({Message("birds", {MakeItem("a", 3, 1)})}, &totals),
-              FailsWith(absl::StatusCode::kNotFound, "birds does not exist"));
+  EXPECT_THAT(Upsert({Message("fruit", {MakeItem("a", 3, 1)})}, &totals),
+              FailsWith(absl::StatusCode::kNotFound, "fruit does not exist"));
 }
 
 // A collection whose build takes minutes unless it is stopped.
 class LongBuildTest : public CollectionsServiceTest {
  protected:
   LongBuildTest() {
-    v1::CreateCollectionRequest request = Birds();
+    v1::CreateCollectionRequest request = Fruit();
     request.mutable_settings()->set_steps(10000);
     request.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);  // never coincides
     request.mutable_settings()->set_start(v1::START_CLASSES);
@@ -175,8 +175,8 @@ class LongBuildTest : public CollectionsServiceTest {
     std::vector<Item> items;
     for (int i = 0; i < 1500; ++i) items.push_back(MakeItem(absl::StrCat(i), 3, i));
     v1::UpsertItemsResponse totals;
-    EXPECT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
-    build_.set_collection("birds");
+    EXPECT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
+    build_.set_collection("fruit");
     reader_ = collections_->BuildEmbedding(&context_, build_);
     v1::BuildEmbeddingResponse first;
     EXPECT_TRUE(reader_->Read(&first));

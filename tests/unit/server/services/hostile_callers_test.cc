@@ -59,7 +59,7 @@ TEST_F(HostileCallersTest, UnreadAnswersHoldNoThread) {
 }
 
 TEST_F(HostileCallersTest, UnreadAnswersReleaseTickets) {
-  MakeBirds(1, false);  // an empty answer would need no window
+  MakeFruit(1, false);  // an empty answer would need no window
   Http2Caller caller(daemon_->address().port);
   ASSERT_TRUE(caller.Greet());
   for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
@@ -81,7 +81,7 @@ class PatientServerTest : public HostileCallersTest {
 };
 
 TEST_F(PatientServerTest, UnreadAnswersEndWhenOthersWait) {
-  MakeBirds(1, false);
+  MakeFruit(1, false);
   Http2Caller caller(daemon_->address().port);
   ASSERT_TRUE(caller.Greet());
   for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));

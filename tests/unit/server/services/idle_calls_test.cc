@@ -35,22 +35,22 @@ class IdleCallsTest : public ServiceTest {
 };
 
 TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
-  const v1::GetCollectionResponse birds = MakeBirds(6, true);
+  const v1::GetCollectionResponse fruit = MakeFruit(6, true);
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 5; ++i) uploads.push_back(Begin());  // more than max_concurrent
-  ASSERT_TRUE(uploads[1]->writer->Write(Message("birds", MakeItems(1, 70))));
-  // Until they hold every ticket, or have timed out already (MakeBirds is the first upload).
+  ASSERT_TRUE(uploads[1]->writer->Write(Message("fruit", MakeItems(1, 70))));
+  // Until they hold every ticket, or have timed out already (MakeFruit is the first upload).
   EXPECT_TRUE(WaitUntil([&] {
     return Metric("privatemail_requests_in_flight") == 4 || Audited("UpsertItems").size() > 1;
   }));
-  EXPECT_THAT(Retrieve(birds, 4), IsOk()) << "waits for a ticket";
+  EXPECT_THAT(Retrieve(fruit, 4), IsOk()) << "waits for a ticket";
   for (const auto& upload : uploads) {
     EXPECT_THAT(FromGrpc(upload->writer->Finish()),
                 FailsWith(absl::StatusCode::kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
   }
   // Messages before the timeout are stored.
   v1::GetItemsRequest get;
-  get.set_collection("birds");
+  get.set_collection("fruit");
   get.add_ids("item-000");
   grpc::ClientContext context;
   v1::GetItemsResponse got;
@@ -63,7 +63,7 @@ TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
 // to a client that does not read. With BDP probing the window would grow to hold the whole answer.
 TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
   constexpr int kAnchors = 20'000;  // 5 MB in parts of 1 MB
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   ToProto(FloatMatrix::Random(kAnchors, 64).eval(), request.mutable_anchors());
   request.clear_anchor_labels();
   for (int i = 0; i < kAnchors; ++i) request.add_anchor_labels(i % 3);
@@ -79,7 +79,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
   const auto stub = v1::RetrievalService::NewStub(grpc::CreateCustomChannel(
       daemon_->address().ToString(), grpc::InsecureChannelCredentials(), arguments));
   v1::GetAnchorsRequest anchors;
-  anchors.set_collection("birds");
+  anchors.set_collection("fruit");
   anchors.set_fingerprint(created.collection().fingerprint());
   constexpr size_t kStreams = 4;  // every ticket
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
@@ -111,10 +111,10 @@ class SlowCallsTest : public IdleCallsTest {
 };
 
 TEST_F(SlowCallsTest, SlowUploadContinues) {
-  MakeBirds(1, false);
+  MakeFruit(1, false);
   const auto upload = Begin();
   for (unsigned i = 0; i < 6; ++i) {
-    ASSERT_TRUE(upload->writer->Write(Message("birds", MakeItems(1, i))));
+    ASSERT_TRUE(upload->writer->Write(Message("fruit", MakeItems(1, i))));
     absl::SleepFor(absl::Milliseconds(400));
   }
   upload->writer->WritesDone();

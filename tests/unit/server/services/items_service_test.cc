@@ -29,13 +29,13 @@ class ItemsServiceTest : public ServiceTest {
 
   absl::Status Delete(const std::vector<std::string>& ids, v1::DeleteItemsResponse* response) {
     v1::DeleteItemsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.mutable_ids()->Assign(ids.begin(), ids.end());
     return Call(&v1::CollectionsService::Stub::DeleteItems, request, response);
   }
   absl::Status Get(const std::vector<std::string>& ids, v1::GetItemsResponse* response) {
     v1::GetItemsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.mutable_ids()->Assign(ids.begin(), ids.end());
     return Call(&v1::CollectionsService::Stub::GetItems, request, response);
   }
@@ -48,11 +48,11 @@ class ItemsServiceTest : public ServiceTest {
   }
 
   // Ids of all matches of a search for everything, of each slot.
-  std::vector<std::vector<std::string>> Found(const v1::GetCollectionResponse& birds,
+  std::vector<std::vector<std::string>> Found(const v1::GetCollectionResponse& fruit,
                                               const v1::PayloadFilter* filter) {
     v1::RetrieveRequest request;
-    request.set_collection("birds");
-    request.set_fingerprint(birds.fingerprint());
+    request.set_collection("fruit");
+    request.set_fingerprint(fruit.fingerprint());
     request.set_k(50);
     request.set_with_payloads(true);
     ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
@@ -70,7 +70,7 @@ class ItemsServiceTest : public ServiceTest {
 };
 
 TEST_F(ItemsServiceTest, GetReturnsStoredFields) {
-  MakeBirds(4, false);
+  MakeFruit(4, false);
   v1::GetItemsResponse response;
   ASSERT_THAT(Get({"item-002", "none", "item-000"}, &response), IsOk());
   ASSERT_EQ(response.items_size(), 2);
@@ -82,12 +82,12 @@ TEST_F(ItemsServiceTest, GetReturnsStoredFields) {
 }
 
 TEST_F(ItemsServiceTest, DeletedItemIsNotFound) {
-  const v1::GetCollectionResponse birds = MakeBirds(8, true);
-  for (const auto& slot : Found(birds, nullptr)) EXPECT_THAT(slot, SizeIs(8));
+  const v1::GetCollectionResponse fruit = MakeFruit(8, true);
+  for (const auto& slot : Found(fruit, nullptr)) EXPECT_THAT(slot, SizeIs(8));
   v1::DeleteItemsResponse response;
   ASSERT_THAT(Delete({"item-001", "item-006", "none"}, &response), IsOk());
   EXPECT_EQ(response.deleted(), 2u);
-  for (const auto& slot : Found(birds, nullptr)) {
+  for (const auto& slot : Found(fruit, nullptr)) {
     EXPECT_THAT(slot, SizeIs(6));
     for (const std::string& id : slot) EXPECT_TRUE(id != "item-001" && id != "item-006") << id;
   }
@@ -96,7 +96,7 @@ TEST_F(ItemsServiceTest, DeletedItemIsNotFound) {
   EXPECT_THAT(left.items(), IsEmpty());
   grpc::ClientContext context;
   v1::GetCollectionRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   v1::GetCollectionResponse now;
   ASSERT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &now)), IsOk());
   EXPECT_EQ(now.items(), 6u);
@@ -104,16 +104,16 @@ TEST_F(ItemsServiceTest, DeletedItemIsNotFound) {
 }
 
 TEST_F(ItemsServiceTest, FilterAppliesToEverySlot) {
-  const v1::GetCollectionResponse birds = MakeBirds(8, true);
+  const v1::GetCollectionResponse fruit = MakeFruit(8, true);
   const v1::PayloadFilter filter = FileIs("item-005.png");
-  for (const auto& slot : Found(birds, &filter)) EXPECT_THAT(slot, ElementsAre("item-005"));
+  for (const auto& slot : Found(fruit, &filter)) EXPECT_THAT(slot, ElementsAre("item-005"));
 }
 
 // LimitsTest.MessageLimitShortensPages scrolls through several pages.
 TEST_F(ItemsServiceTest, ScrollAndCountApplyFilter) {
-  MakeBirds(7, false);
+  MakeFruit(7, false);
   v1::ScrollItemsRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   request.set_limit(3);
   *request.mutable_filter() = FileIs("item-004.png");
   v1::ScrollItemsResponse page;
@@ -122,7 +122,7 @@ TEST_F(ItemsServiceTest, ScrollAndCountApplyFilter) {
   EXPECT_EQ(page.items(0).id(), "item-004");
 
   v1::CountItemsRequest count;
-  count.set_collection("birds");
+  count.set_collection("fruit");
   v1::CountItemsResponse counted;
   ASSERT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted), IsOk());
   EXPECT_EQ(counted.items(), 7u);
@@ -132,7 +132,7 @@ TEST_F(ItemsServiceTest, ScrollAndCountApplyFilter) {
 }
 
 TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
-  const v1::GetCollectionResponse birds = MakeBirds(3, true);
+  const v1::GetCollectionResponse fruit = MakeFruit(3, true);
   const auto code = absl::StatusCode::kInvalidArgument;
   v1::DeleteItemsResponse deleted;
   EXPECT_THAT(Delete({}, &deleted),
@@ -144,7 +144,7 @@ TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
   EXPECT_THAT(Get(std::vector<std::string>(1001, "a"), &items), FailsWith(code, "but are 1001"));
   v1::ScrollItemsRequest scroll;
   v1::ScrollItemsResponse page;
-  scroll.set_collection("birds");
+  scroll.set_collection("fruit");
   for (const uint32_t limit : {0u, 1001u, 4294967295u}) {
     scroll.set_limit(limit);
     EXPECT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, scroll, &page),
@@ -156,7 +156,7 @@ TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
               FailsWith(code, "filter must be a condition"));
   v1::CountItemsRequest count;
   v1::CountItemsResponse counted;
-  count.set_collection("birds");
+  count.set_collection("fruit");
   count.mutable_filter()->mutable_range()->set_path("a");
   EXPECT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted),
               FailsWith(code, "filter.range must have a bound"));
@@ -169,16 +169,16 @@ TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
 }
 
 TEST_F(ItemsServiceTest, AuditLogHoldsOnlyCounts) {
-  Found(MakeBirds(6, true), nullptr);
+  Found(MakeFruit(6, true), nullptr);
   v1::GetItemsResponse got;
   ASSERT_THAT(Get({"item-001", "item-002", "none"}, &got), IsOk());
   v1::ScrollItemsRequest scroll;
-  scroll.set_collection("birds");
+  scroll.set_collection("fruit");
   scroll.set_limit(4);
   v1::ScrollItemsResponse page;
   ASSERT_THAT(Call(&v1::CollectionsService::Stub::ScrollItems, scroll, &page), IsOk());
   v1::CountItemsRequest count;
-  count.set_collection("birds");
+  count.set_collection("fruit");
   *count.mutable_filter() = FileIs("item-004.png");
   v1::CountItemsResponse counted;
   ASSERT_THAT(Call(&v1::CollectionsService::Stub::CountItems, count, &counted), IsOk());
@@ -192,7 +192,7 @@ TEST_F(ItemsServiceTest, AuditLogHoldsOnlyCounts) {
   for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
     entries.push_back(absl::StrCat(entry["rpc"].get<std::string>(), " ", entry["rows"].get<int>(),
                                    " ", entry["code"].get<std::string>()));
-    EXPECT_EQ(entry["collection"], entry["code"] == "OK" ? "birds" : "x\"\n");
+    EXPECT_EQ(entry["collection"], entry["code"] == "OK" ? "fruit" : "x\"\n");
     EXPECT_GT(entry["request_bytes"], 0);
     EXPECT_THAT(entry["peer"].get<std::string>(), HasSubstr("ipv4:127.0.0.1:"));
     EXPECT_EQ(entry.size(), 12u) << entry;

@@ -31,7 +31,7 @@ class KeyCallsTest : public AccessTest {
     // False: the call has ended.
     bool Send(const Item& item) {
       v1::UpsertItemsRequest message;
-      message.set_collection("birds");
+      message.set_collection("fruit");
       *message.add_items() = ServiceTest::ItemMessage(item);
       return writer->Write(message);
     }
@@ -93,13 +93,13 @@ TEST_F(KeyCallsTest, ExceededRateSendsRetryAfter) {
 }
 
 TEST_F(KeyCallsTest, MissingScopeIsNamed) {
-  const std::string key = MakeKey(kSearchScope, {"birds"}).text();
+  const std::string key = MakeKey(kSearchScope, {"fruit"}).text();
   const auto denied = absl::StatusCode::kPermissionDenied;
-  EXPECT_THAT(Try("BuildEmbedding", "birds", key),
+  EXPECT_THAT(Try("BuildEmbedding", "fruit", key),
               FailsWith(denied,
                         "is not for BuildEmbedding, which takes scope write or admin: it "
                         "has search"));
-  const std::string admin = MakeKey(kAdminScope, {"birds"}).text();
+  const std::string admin = MakeKey(kAdminScope, {"fruit"}).text();
   EXPECT_THAT(Try("ListKeys", "", admin),
               FailsWith(denied,
                         "is not for ListKeys, which takes scope admin for all collections: "
@@ -108,7 +108,7 @@ TEST_F(KeyCallsTest, MissingScopeIsNamed) {
 
 TEST_F(KeyCallsTest, RefusedCallIsAuditedWithCollection) {
   const v1::CreateKeyResponse key = MakeKey(kSearchScope, {}, .001);
-  Try("BuildEmbedding", "birds", key.text()).IgnoreError();
+  Try("BuildEmbedding", "fruit", key.text()).IgnoreError();
   Try("Retrieve", "fish", key.text()).IgnoreError();
   Try("GetCollection", std::string(1000, 'x'), "none").IgnoreError();
   std::vector<std::string> told;
@@ -122,7 +122,7 @@ TEST_F(KeyCallsTest, RefusedCallIsAuditedWithCollection) {
   }
   EXPECT_THAT(told,
               ::testing::ElementsAre(
-                  "BuildEmbedding birds PERMISSION_DENIED", "Retrieve fish RESOURCE_EXHAUSTED",
+                  "BuildEmbedding fruit PERMISSION_DENIED", "Retrieve fish RESOURCE_EXHAUSTED",
                   absl::StrCat("GetCollection ", std::string(64, 'x'), " UNAUTHENTICATED")));
 }
 
@@ -144,7 +144,7 @@ TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
 
 // Reserved tickets let operators revoke the keys that hold the others.
 TEST_F(KeyCallsTest, PartialAdminGetsNoReservedTicket) {
-  const std::string some = MakeKey(kAdminScope, {"birds", "fish"}).text();
+  const std::string some = MakeKey(kAdminScope, {"fruit", "fish"}).text();
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int key = 0; key < 4; ++key) {
     const std::string writer = MakeKey(kWriteScope, {}).text();
@@ -164,7 +164,7 @@ TEST_F(KeyCallsTest, PartialAdminGetsNoReservedTicket) {
 }
 
 TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {
-  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"birds"});
+  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"fruit"});
   EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),
               FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
 }
@@ -174,13 +174,13 @@ TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
   // More than flow control passes to a caller that does not read.
   std::vector<Item> large = MakeItems(400, 1);
   for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
-  Put("birds", large);
+  Put("fruit", large);
   {
-    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"birds"});
+    const v1::CreateKeyResponse key = MakeKey(kAdminScope, {"fruit"});
     const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
     grpc::ClientContext context;
     v1::SnapshotCollectionRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     const auto reader = stub->SnapshotCollection(&context, request);
     v1::SnapshotCollectionResponse piece;
     ASSERT_TRUE(reader->Read(&piece));
@@ -211,7 +211,7 @@ TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
 
 TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
   const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
-  v1::CreateCollectionRequest slow = ServiceTest::Birds();
+  v1::CreateCollectionRequest slow = ServiceTest::Fruit();
   slow.set_name("slow");
   slow.mutable_settings()->set_steps(10000);
   slow.mutable_settings()->set_normalise(true);
@@ -242,10 +242,10 @@ TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
 // The store uses UUIDs, which a restored collection may share; the key covers only the name.
 TEST_F(KeyCallsTest, ReplacedCollectionAbortsUpload) {
   const auto replace = [&] {
-    ASSERT_THAT(Try("DeleteCollection", "birds", admin_), IsOk());
-    ASSERT_THAT(Try("CreateCollection", "birds", admin_), IsOk());
+    ASSERT_THAT(Try("DeleteCollection", "fruit", admin_), IsOk());
+    ASSERT_THAT(Try("CreateCollection", "fruit", admin_), IsOk());
   };
-  EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"birds"}).text(), replace),
+  EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"fruit"}).text(), replace),
               FailsWith(absl::StatusCode::kAborted, "deleted and created again"));
 }
 
@@ -263,7 +263,7 @@ TEST_F(KeyCallsTest, ChangesByKindNeedWriteScope) {
   for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.set_with_changes(true);
     v1::GetCollectionResponse response;
     const auto stub = v1::RetrievalService::NewStub(ChannelWith(MakeKey(scope, {}).text()));

@@ -30,7 +30,7 @@ class LimitsTest : public ServiceTest {
 };
 
 TEST_F(LimitsTest, CreateNamesLimitAndValue) {
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   ToProto(FloatMatrix::Random(13, kDim).eval(), request.mutable_anchors());
   EXPECT_THAT(
       Create(request),
@@ -39,8 +39,8 @@ TEST_F(LimitsTest, CreateNamesLimitAndValue) {
   EXPECT_THAT(Create(request), FailsWith(kExhausted,
                                          "number of dimensions of the anchors is 5, more than the "
                                          "limit of 4 (max_dims)"));
-  EXPECT_THAT(Create(Birds()), IsOk());
-  request = Birds();
+  EXPECT_THAT(Create(Fruit()), IsOk());
+  request = Fruit();
   request.set_name("fish");
   EXPECT_THAT(Create(request), FailsWith(kExhausted,
                                          "with this one is 2, more than the limit of 1 "
@@ -48,13 +48,13 @@ TEST_F(LimitsTest, CreateNamesLimitAndValue) {
 }
 
 TEST_F(LimitsTest, UploadNamesLimitAndKeepsEarlierMessages) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   v1::UpsertItemsResponse totals;
   EXPECT_THAT(
-      Upsert({Message("birds", MakeItems(7, 1))}, &totals),
+      Upsert({Message("fruit", MakeItems(7, 1))}, &totals),
       FailsWith(kExhausted, "in one message is 7, more than the limit of 6 (max_batch_items)"));
   EXPECT_THAT(
-      Upsert({Message("birds", MakeItems(6, 1)), Message("birds", MakeItems(3, 50))}, &totals),
+      Upsert({Message("fruit", MakeItems(6, 1)), Message("fruit", MakeItems(3, 50))}, &totals),
       FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
   grpc::ClientContext context;
   v1::ListCollectionsResponse list;
@@ -63,24 +63,24 @@ TEST_F(LimitsTest, UploadNamesLimitAndKeepsEarlierMessages) {
 }
 
 TEST_F(LimitsTest, SearchNamesLimitAndValue) {
-  const v1::GetCollectionResponse birds = MakeBirds(6, true);
-  EXPECT_THAT(Retrieve(birds, 4), IsOk());
-  EXPECT_THAT(Retrieve(birds, 5),
+  const v1::GetCollectionResponse fruit = MakeFruit(6, true);
+  EXPECT_THAT(Retrieve(fruit, 4), IsOk());
+  EXPECT_THAT(Retrieve(fruit, 5),
               FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
 }
 
 TEST_F(LimitsTest, MessageLimitShortensPages) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> items = MakeItems(6, 1);
   for (Item& item : items) item.payload = absl::StrCat("\"", std::string(25'000, 'x'), "\"");
   v1::UpsertItemsResponse totals;
   ASSERT_THAT(
-      Upsert({Message("birds", {items[0], items[1]}), Message("birds", {items[2], items[3]}),
-              Message("birds", {items[4], items[5]})},
+      Upsert({Message("fruit", {items[0], items[1]}), Message("fruit", {items[2], items[3]}),
+              Message("fruit", {items[4], items[5]})},
              &totals),
       IsOk());
   v1::ScrollItemsRequest scroll;
-  scroll.set_collection("birds");
+  scroll.set_collection("fruit");
   scroll.set_limit(6);
   std::vector<std::string> ids;
   do {
@@ -94,7 +94,7 @@ TEST_F(LimitsTest, MessageLimitShortensPages) {
   EXPECT_THAT(ids, ::testing::ElementsAre("item-000", "item-001", "item-002", "item-003",
                                           "item-004", "item-005"));
   v1::GetItemsRequest get;
-  get.set_collection("birds");
+  get.set_collection("fruit");
   for (const std::string& id : ids) get.add_ids(id);
   grpc::ClientContext context;
   v1::GetItemsResponse got;
@@ -104,16 +104,16 @@ TEST_F(LimitsTest, MessageLimitShortensPages) {
 }
 
 TEST_F(LimitsTest, OversizedRequestNamesLimit) {
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(70'000, 'x'));
   const absl::Status status = Create(request);
   EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
   EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> large = MakeItems(1, 1);
   large[0].payload = absl::StrCat("\"", std::string(70'000, 'x'), "\"");
   v1::UpsertItemsResponse totals;
-  EXPECT_THAT(Upsert({Message("birds", MakeItems(2, 1)), Message("birds", large)}, &totals),
+  EXPECT_THAT(Upsert({Message("fruit", MakeItems(2, 1)), Message("fruit", large)}, &totals),
               FailsWith(kExhausted, " vs. 65536)"));
 }
 
@@ -133,10 +133,10 @@ TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
     grpc::ClientContext context;
     return FromGrpc(collections_->ListCollections(&context, {}, response));
   };
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(1024, 'x'));
   for (int i = 0; i < 55; ++i) {  // each of more than 1,024 + 150 bytes
-    request.set_name(absl::StrCat("birds", i));
+    request.set_name(absl::StrCat("fruit", i));
     ASSERT_THAT(Create(request), IsOk());
     if (i != 40) continue;
     v1::ListCollectionsResponse response;
@@ -151,28 +151,28 @@ TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
 }
 
 TEST_F(ResponseLimitsTest, OversizedSearchIsRefused) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> items = MakeItems(6, 1);  // each in three slots
   for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5000, 'x'), "\"");
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
-  const v1::GetCollectionResponse& birds = progress.back().collection();
-  EXPECT_THAT(Retrieve(birds, 6), IsOk());
-  EXPECT_THAT(Retrieve(birds, 6, /*with_payloads=*/true),
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
+  const v1::GetCollectionResponse& fruit = progress.back().collection();
+  EXPECT_THAT(Retrieve(fruit, 6), IsOk());
+  EXPECT_THAT(Retrieve(fruit, 6, /*with_payloads=*/true),
               FailsWith(kExhausted, "the response would exceed the limit of 65536 bytes"));
 }
 
 // The item fits into an upload, but not into a page beside the cursor.
 TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   Item item = MakeItem("item-000", 3, 1);
   item.payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", {item})}, &totals), IsOk());
   v1::ScrollItemsRequest scroll;
-  scroll.set_collection("birds");
+  scroll.set_collection("fruit");
   scroll.set_limit(1);
   grpc::ClientContext context;
   v1::ScrollItemsResponse page;
@@ -204,11 +204,11 @@ class QueueTest : public LimitsTest {
 };
 
 TEST_F(QueueTest, WaitingCallIsServedOrTimesOut) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
   const auto upload = collections_->UpsertItems(&context, &totals);
-  ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+  ASSERT_TRUE(upload->Write(Message("fruit", MakeItems(3, 1))));
   absl::Status status;
   // Until the upload holds the only ticket.
   for (int i = 0; i < 50 && status.ok(); ++i) status = List();
@@ -223,12 +223,12 @@ TEST_F(QueueTest, WaitingCallIsServedOrTimesOut) {
 }
 
 TEST_F(QueueTest, CancelledUploadReleasesTicket) {
-  ASSERT_THAT(Create(Birds()), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   {
     grpc::ClientContext context;
     v1::UpsertItemsResponse totals;
     const auto upload = collections_->UpsertItems(&context, &totals);
-    ASSERT_TRUE(upload->Write(Message("birds", MakeItems(3, 1))));
+    ASSERT_TRUE(upload->Write(Message("fruit", MakeItems(3, 1))));
     context.TryCancel();
     upload->Finish();
   }

@@ -22,17 +22,17 @@ class MemoryLimitsTest : public ServiceTest {
 };
 
 TEST_F(MemoryLimitsTest, SearchAndBuildNameLimit) {
-  const v1::GetCollectionResponse birds = MakeBirds(6, false);
-  EXPECT_THAT(Retrieve(birds, 400),
+  const v1::GetCollectionResponse fruit = MakeFruit(6, false);
+  EXPECT_THAT(Retrieve(fruit, 400),
               FailsWith(kExhausted, "more than the limit of 65536 (max_request_memory)"));
   std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress),
+  EXPECT_THAT(Build("fruit", &progress),
               FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
 }
 
 // A value of an anchor takes 4 bytes as received and 8 as double.
 TEST_F(MemoryLimitsTest, AnchorsNameLimit) {
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   ToProto(FloatMatrix::Random(12, 500).eval(), request.mutable_anchors());
   EXPECT_THAT(Create(request),
               FailsWith(kExhausted,
@@ -42,13 +42,13 @@ TEST_F(MemoryLimitsTest, AnchorsNameLimit) {
   request.mutable_anchors()->set_rows(100'000);
   request.mutable_anchors()->set_cols(65'536);
   EXPECT_THAT(Create(request), FailsWith(kExhausted, "in bytes is 78643200000, more than"));
-  EXPECT_THAT(Create(Birds()), IsOk());
+  EXPECT_THAT(Create(Fruit()), IsOk());
 }
 
 // 6000 empty ids take two bytes each on the wire and about a hundred in memory: 600 KB.
 TEST_F(MemoryLimitsTest, MessageIsRefusedBeforeParsing) {
   v1::GetItemsRequest request;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   for (int i = 0; i < 6000; ++i) request.add_ids("");
   grpc::ClientContext context;
   v1::GetItemsResponse items;
@@ -56,7 +56,7 @@ TEST_F(MemoryLimitsTest, MessageIsRefusedBeforeParsing) {
   EXPECT_THAT(status, FailsWith(kExhausted, "memory of the message in bytes is "));
   EXPECT_THAT(status, FailsWith(kExhausted, "the limit of 65536 (max_request_memory)"));
   v1::UpsertItemsResponse totals;
-  EXPECT_THAT(Upsert({Message("birds", std::vector<Item>(6000, Item{}))}, &totals),
+  EXPECT_THAT(Upsert({Message("fruit", std::vector<Item>(6000, Item{}))}, &totals),
               FailsWith(kExhausted, "message 0 of the stream: memory of the message in bytes is "));
 }
 
@@ -73,15 +73,15 @@ class ParsedMemoryTest : public ServiceTest {
 
 // An open upload holds the quota of its last message.
 TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
-  MakeBirds(3, false);
+  MakeFruit(3, false);
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
-  v1::UpsertItemsRequest large = Message("birds", {MakeItem("large", 3, 1)});
+  v1::UpsertItemsRequest large = Message("fruit", {MakeItem("large", 3, 1)});
   large.mutable_items(0)->set_payload(absl::StrCat("\"", std::string(200'000, 'x'), "\""));
   const auto writer = collections_->UpsertItems(&context, &totals);
   const auto count = [&] {
     v1::CountItemsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     v1::CountItemsResponse counted;
     grpc::ClientContext own;
     EXPECT_THAT(FromGrpc(collections_->CountItems(&own, request, &counted)), IsOk());
@@ -110,13 +110,13 @@ class SearchMemoryTest : public ServiceTest {
 };
 
 TEST_F(SearchMemoryTest, SearchBeyondLimitIsRefusedBeforeWork) {
-  const v1::GetCollectionResponse birds = MakeBirds(2000, true);
-  EXPECT_THAT(Retrieve(birds, 10), IsOk());
-  EXPECT_THAT(Retrieve(birds, 1000),
+  const v1::GetCollectionResponse fruit = MakeFruit(2000, true);
+  EXPECT_THAT(Retrieve(fruit, 10), IsOk());
+  EXPECT_THAT(Retrieve(fruit, 1000),
               FailsWith(kExhausted, "the limit of 100000 (max_search_memory)"));
-  EXPECT_THAT(Retrieve(birds, 1999),
+  EXPECT_THAT(Retrieve(fruit, 1999),
               FailsWith(kExhausted, "would exceed the limit of 65536 bytes (max_message_bytes)"));
-  EXPECT_THAT(Retrieve(birds, 10), IsOk()) << "quota was not released";
+  EXPECT_THAT(Retrieve(fruit, 10), IsOk()) << "quota was not released";
 }
 
 }  // namespace

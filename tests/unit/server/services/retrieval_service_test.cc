@@ -16,7 +16,7 @@ class RetrievalServiceTest : public ServiceTest {
  protected:
   v1::RetrieveRequest RequestFor(const v1::GetCollectionResponse& collection) {
     v1::RetrieveRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.set_fingerprint(collection.fingerprint());
     ToProto(Matrix(Matrix::Random(15, 2)), request.mutable_release());
     request.set_k(4);
@@ -31,17 +31,17 @@ class RetrievalServiceTest : public ServiceTest {
 
 // Another daemon of the same store may have announced a later embedding.
 TEST_F(RetrievalServiceTest, LaterEmbeddingVersionReturnsUnavailable) {
-  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));
   v1::RetrieveResponse response;
   request.set_embedding_version(1);
   EXPECT_THAT(Retrieve(request, &response), IsOk());
   request.set_embedding_version(2);
   EXPECT_THAT(Retrieve(request, &response),
               FailsWith(absl::StatusCode::kUnavailable,
-                        "embedding_version 2 of collection birds is not here yet: this daemon has "
+                        "embedding_version 2 of collection fruit is not here yet: this daemon has "
                         "version 1"));
   std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_THAT(Build("fruit", &progress), IsOk());
   EXPECT_THAT(Retrieve(request, &response), IsOk());
   EXPECT_EQ(response.embedding_version(), 2u);
   request.set_embedding_version(1);
@@ -50,16 +50,16 @@ TEST_F(RetrievalServiceTest, LaterEmbeddingVersionReturnsUnavailable) {
 }
 
 TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
-  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));
   v1::RetrieveResponse response;
   ASSERT_THAT(Retrieve(request, &response), IsOk());
   EXPECT_EQ(response.changes_since_embedding(), 0u);
   v1::UpsertItemsResponse totals;
   const std::vector<Item> more = {MakeItem("item-000", 3, 99), MakeItem("new", 3, 1),
                                   MakeItem("newer", 3, 2)};
-  ASSERT_THAT(Upsert({Message("birds", more)}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", more)}, &totals), IsOk());
   v1::DeleteItemsRequest deletion;
-  deletion.set_collection("birds");
+  deletion.set_collection("fruit");
   deletion.add_ids("item-005");
   v1::DeleteItemsResponse deleted;
   grpc::ClientContext deleting;
@@ -69,7 +69,7 @@ TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
 
   grpc::ClientContext context;
   v1::GetCollectionRequest get;
-  get.set_collection("birds");
+  get.set_collection("fruit");
   get.set_with_changes(true);
   v1::GetCollectionResponse collection;
   ASSERT_TRUE(retrieval_->GetCollection(&context, get, &collection).ok());
@@ -80,13 +80,13 @@ TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
 }
 
 TEST_F(RetrievalServiceTest, AnchorsOfBuiltCollectionHaveTheCoordinatesThatAnswersAlignTo) {
-  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));
   request.set_with_alignment(true);
   v1::RetrieveResponse response;
   ASSERT_THAT(Retrieve(request, &response), IsOk());
   grpc::ClientContext context;
   v1::GetAnchorsRequest fetch;
-  fetch.set_collection("birds");
+  fetch.set_collection("fruit");
   fetch.set_fingerprint(request.fingerprint());
   const auto reader = retrieval_->GetAnchors(&context, fetch);
   v1::GetAnchorsResponse chunk;
@@ -98,7 +98,7 @@ TEST_F(RetrievalServiceTest, AnchorsOfBuiltCollectionHaveTheCoordinatesThatAnswe
 }
 
 TEST_F(RetrievalServiceTest, ReturnsSlotsWithRequestedFields) {
-  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));
   v1::RetrieveResponse plain;
   ASSERT_THAT(Retrieve(request, &plain), IsOk());
   ASSERT_EQ(plain.slots_size(), 3);
@@ -134,7 +134,7 @@ TEST_F(RetrievalServiceTest, ReturnsSlotsWithRequestedFields) {
 }
 
 TEST_F(RetrievalServiceTest, InvalidRequestReturnsItsStatus) {
-  const v1::RetrieveRequest good = RequestFor(MakeBirds(6, true));
+  const v1::RetrieveRequest good = RequestFor(MakeFruit(6, true));
   struct Case {
     std::function<void(v1::RetrieveRequest*)> spoil;
     absl::StatusCode code;
@@ -186,15 +186,15 @@ TEST_F(RetrievalServiceTest, InvalidRequestReturnsItsStatus) {
 }
 
 TEST_F(RetrievalServiceTest, UnbuiltCollectionReturnsFailedPrecondition) {
-  const v1::RetrieveRequest request = RequestFor(MakeBirds(6, false));
+  const v1::RetrieveRequest request = RequestFor(MakeFruit(6, false));
   v1::RetrieveResponse response;
   EXPECT_THAT(Retrieve(request, &response),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build birds`"));
+              FailsWith(absl::StatusCode::kFailedPrecondition, "run `privatemail build fruit`"));
 }
 
 TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
   // 3,000 x 256 floats are 3 MiB and a bit less.
-  v1::CreateCollectionRequest request = Birds();
+  v1::CreateCollectionRequest request = Fruit();
   const FloatMatrix features = FloatMatrix::Random(3000, 256);
   ToProto(features, request.mutable_anchors());
   request.clear_anchor_labels();
@@ -205,7 +205,7 @@ TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
 
   grpc::ClientContext context;
   v1::GetAnchorsRequest fetch;
-  fetch.set_collection("birds");
+  fetch.set_collection("fruit");
   fetch.set_fingerprint(created.collection().fingerprint());
   const auto reader = retrieval_->GetAnchors(&context, fetch);
   v1::GetAnchorsResponse chunk;
@@ -228,10 +228,10 @@ TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
 }
 
 TEST_F(RetrievalServiceTest, AnchorsOfOtherFingerprintFail) {
-  MakeBirds(1, false);
+  MakeFruit(1, false);
   grpc::ClientContext context;
   v1::GetAnchorsRequest fetch;
-  fetch.set_collection("birds");
+  fetch.set_collection("fruit");
   const auto reader = retrieval_->GetAnchors(&context, fetch);
   v1::GetAnchorsResponse chunk;
   EXPECT_FALSE(reader->Read(&chunk));
@@ -240,23 +240,23 @@ TEST_F(RetrievalServiceTest, AnchorsOfOtherFingerprintFail) {
 }
 
 TEST_F(RetrievalServiceTest, GetCollectionCountsStoredAndEmbedded) {
-  MakeBirds(6, true);
+  MakeFruit(6, true);
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", MakeItems(9, 1))}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", MakeItems(9, 1))}, &totals), IsOk());
   grpc::ClientContext context;
   v1::GetCollectionRequest request;
   v1::GetCollectionResponse response;
-  request.set_collection("birds");
+  request.set_collection("fruit");
   ASSERT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
-  EXPECT_EQ(response.name(), "birds");
+  EXPECT_EQ(response.name(), "fruit");
   EXPECT_EQ(response.items(), 9u);
   EXPECT_EQ(response.embedded_items(), 6u);
 }
 
 // Clients of before this level would take the settings for damaged.
 TEST_F(RetrievalServiceTest, OlderClientIsToldToUpgrade) {
-  MakeBirds(6, true);
-  v1::CreateCollectionRequest create = Birds();
+  MakeFruit(6, true);
+  v1::CreateCollectionRequest create = Fruit();
   create.set_name("balanced");
   create.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);
   create.mutable_settings()->set_start(v1::START_CLASSES);
@@ -275,8 +275,8 @@ TEST_F(RetrievalServiceTest, OlderClientIsToldToUpgrade) {
                         "collection balanced has the label graph balanced or the start classes, "
                         "which this client does not know: upgrade the client"));
   EXPECT_THAT(get("balanced", 1), IsOk());
-  EXPECT_THAT(get("birds", 0), IsOk());
-  create = Birds();
+  EXPECT_THAT(get("fruit", 0), IsOk());
+  create = Fruit();
   create.set_name("measured");
   create.add_cells(2);
   create.set_cell_code(v1::CELL_CODE_SCALAR8);
@@ -294,7 +294,7 @@ TEST_F(RetrievalServiceTest, OlderClientIsToldToUpgrade) {
 
 TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
   ::testing::internal::CaptureStderr();
-  v1::RetrieveRequest request = RequestFor(MakeBirds(6, true));
+  v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));
   request.mutable_release()->set_values(0, 0.123456789F);
   request.set_with_payloads(true);
   v1::RetrieveResponse response;
@@ -304,7 +304,7 @@ TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
   daemon_->Drain(absl::Seconds(1));
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, ::testing::ContainsRegex(
-                       " INFO call rpc=Retrieve key=\"\" collection=birds code=OK ms="));
+                       " INFO call rpc=Retrieve key=\"\" collection=fruit code=OK ms="));
   EXPECT_THAT(log, ::testing::HasSubstr(R"(collection="x\" code=OK\nforged" code=NOT_FOUND)"));
   for (const char* secret : {"0.1234", "file", ".png", "item-"}) {
     EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));

@@ -21,8 +21,8 @@ class RetrieveCellsTest : public ServiceTest {
  protected:
   explicit RetrieveCellsTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
 
-  static v1::CreateCollectionRequest BirdsWithCells() {
-    v1::CreateCollectionRequest request = Birds();
+  static v1::CreateCollectionRequest FruitWithCells() {
+    v1::CreateCollectionRequest request = Fruit();
     request.add_cells(3);
     request.add_cells(5);
     request.set_cell_code(v1::CELL_CODE_SCALAR8);
@@ -32,7 +32,7 @@ class RetrieveCellsTest : public ServiceTest {
   v1::GetCollectionResponse Get() const {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     v1::GetCollectionResponse response;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
     return response;
@@ -43,14 +43,14 @@ class RetrieveCellsTest : public ServiceTest {
     std::vector<Item> items = MakeItems(kItems, 1);
     for (Item& item : items) item.payload = "{\"file\":\"" + more + item.id + ".png\"}";
     v1::UpsertItemsResponse totals;
-    ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+    ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
     std::vector<v1::BuildEmbeddingResponse> progress;
-    ASSERT_THAT(Build("birds", &progress), IsOk());
+    ASSERT_THAT(Build("fruit", &progress), IsOk());
   }
 
   // Built, with cells ready.
   v1::GetCollectionResponse MakeReady(const std::string& more = "") {
-    EXPECT_THAT(Create(BirdsWithCells()), IsOk());
+    EXPECT_THAT(Create(FruitWithCells()), IsOk());
     Fill(more);
     return WaitUntilReady();
   }
@@ -63,7 +63,7 @@ class RetrieveCellsTest : public ServiceTest {
 
   static v1::RetrieveCellsRequest RequestFor(const v1::GetCollectionResponse& collection) {
     v1::RetrieveCellsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.set_fingerprint(collection.fingerprint());
     request.set_partition(1);
     request.add_cells(1);
@@ -96,7 +96,7 @@ class RetrieveCellsTest : public ServiceTest {
   std::vector<v1::GetAnchorsResponse> AnchorsOf(const v1::GetCollectionResponse& collection) const {
     grpc::ClientContext context;
     v1::GetAnchorsRequest request;
-    request.set_collection("birds");
+    request.set_collection("fruit");
     request.set_fingerprint(collection.fingerprint());
     const auto reader = retrieval_->GetAnchors(&context, request);
     std::vector<v1::GetAnchorsResponse> chunks;
@@ -108,7 +108,7 @@ class RetrieveCellsTest : public ServiceTest {
 
   void Delete(const std::vector<std::string>& ids) const {
     v1::DeleteItemsRequest deletion;
-    deletion.set_collection("birds");
+    deletion.set_collection("fruit");
     for (const std::string& id : ids) deletion.add_ids(id);
     v1::DeleteItemsResponse deleted;
     grpc::ClientContext context;
@@ -187,7 +187,7 @@ TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
 }
 
 TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
-  ASSERT_THAT(Create(BirdsWithCells()), IsOk());
+  ASSERT_THAT(Create(FruitWithCells()), IsOk());
   EXPECT_EQ(Get().cells_status(), v1::CELLS_STATUS_NOT_BUILT);
   EXPECT_THAT(Ask(RequestFor(Get())).status,
               FailsWith(absl::StatusCode::kFailedPrecondition, "is not built yet"));
@@ -246,7 +246,7 @@ TEST_F(RetrieveCellsTest, SkipsMessagesWithoutItems) {
 
 // CELL_CODE_NONE: no byte of a feature vector leaves, and all coordinates are of one embedding.
 TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
-  v1::CreateCollectionRequest create = BirdsWithCells();
+  v1::CreateCollectionRequest create = FruitWithCells();
   create.set_cell_code(v1::CELL_CODE_NONE);
   ASSERT_THAT(Create(create), IsOk());
   for (const v1::GetAnchorsResponse& chunk : AnchorsOf(Get())) {
@@ -254,14 +254,14 @@ TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
     EXPECT_EQ(chunk.embedding_version(), 0u);
   }
   Fill("");
-  const v1::GetCollectionResponse birds = WaitUntilReady();
-  const std::vector<v1::GetAnchorsResponse> anchors = AnchorsOf(birds);
+  const v1::GetCollectionResponse fruit = WaitUntilReady();
+  const std::vector<v1::GetAnchorsResponse> anchors = AnchorsOf(fruit);
   ASSERT_THAT(anchors, SizeIs(1));
-  EXPECT_EQ(anchors[0].embedding_version(), birds.embedding_version());
+  EXPECT_EQ(anchors[0].embedding_version(), fruit.embedding_version());
 
   v1::RetrieveRequest search;
-  search.set_collection("birds");
-  search.set_fingerprint(birds.fingerprint());
+  search.set_collection("fruit");
+  search.set_fingerprint(fruit.fingerprint());
   ToProto(Matrix(Matrix::Random(15, 2)), search.mutable_release());
   search.set_k(1);
   search.set_with_alignment(true);
@@ -271,24 +271,24 @@ TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
   EXPECT_EQ(anchors[0].coordinates().SerializeAsString(),
             found.alignment().server_anchors().SerializeAsString());
 
-  v1::RetrieveCellsRequest request = RequestFor(birds);
+  v1::RetrieveCellsRequest request = RequestFor(fruit);
   request.set_items(2 * kItems);
   const Answer answer = Ask(request);
   ASSERT_THAT(answer.status, IsOk());
   EXPECT_THAT(answer.ids(), SizeIs(kItems));
   for (const v1::RetrieveCellsResponse& message : answer.messages) {
-    EXPECT_EQ(message.embedding_version(), birds.embedding_version());
+    EXPECT_EQ(message.embedding_version(), fruit.embedding_version());
     EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
     EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()))
         << "two floats an item";
   }
-  request.set_embedding_version(birds.embedding_version());
+  request.set_embedding_version(fruit.embedding_version());
   EXPECT_THAT(Ask(request).status, IsOk());
-  request.set_embedding_version(birds.embedding_version() + 1);
+  request.set_embedding_version(fruit.embedding_version() + 1);
   EXPECT_THAT(
       Ask(request).status,
       FailsWith(absl::StatusCode::kUnavailable,
-                "embedding_version 2 of collection birds is not here yet: this daemon sends "
+                "embedding_version 2 of collection fruit is not here yet: this daemon sends "
                 "coordinates of version 1; send it again"));
 }
 
@@ -296,7 +296,7 @@ TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
 TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
   constexpr int kRows = 700;
   constexpr int kWide = 16;
-  v1::CreateCollectionRequest request = BirdsWithCells();
+  v1::CreateCollectionRequest request = FruitWithCells();
   const FloatMatrix rows = FloatMatrix::Random(kRows, kWide);
   ToProto(rows, request.mutable_anchors());
   request.clear_anchor_labels();
@@ -311,9 +311,9 @@ TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
   request.set_cell_code(v1::CELL_CODE_PQ8);
   ASSERT_THAT(Create(request), IsOk());
   v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("birds", items)}, &totals), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
   std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("birds", &progress), IsOk());
+  ASSERT_THAT(Build("fruit", &progress), IsOk());
   const v1::GetCollectionResponse collection = WaitUntilReady();
   ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
   EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());

@@ -37,9 +37,9 @@ TEST(RpcTable, MatchesServiceDescriptors) {
 }
 
 TEST(CollectionToProto, ReportsCellsStatus) {
-  StoredCollection collection = SmallCollection("birds");
+  StoredCollection collection = SmallCollection("fruit");
   const auto published = std::make_shared<PublishedCollection>();
-  published->name = "birds";
+  published->name = "fruit";
   published->parameters = collection.parameters;
   published->anchors = collection.anchors;
   CollectionView view;

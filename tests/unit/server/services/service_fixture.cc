@@ -32,9 +32,9 @@ ServiceTest::ServiceTest(DaemonOptions options) {
   retrieval_ = v1::RetrievalService::NewStub(channel);
 }
 
-v1::CreateCollectionRequest ServiceTest::Birds() {
+v1::CreateCollectionRequest ServiceTest::Fruit() {
   v1::CreateCollectionRequest request;
-  request.set_name("birds");
+  request.set_name("fruit");
   ToProto(SmallSettings(), request.mutable_settings());
   const Anchors anchors = SmallAnchors();
   ToProto(anchors.features, request.mutable_anchors());
@@ -53,7 +53,7 @@ v1::Item ServiceTest::ItemMessage(const Item& item) {
 }
 
 std::string ServiceTest::SnapshotBytes(int items) {
-  SnapshotContents contents = {SmallCollection("birds"), GalleryOf(MakeItems(items, 1))};
+  SnapshotContents contents = {SmallCollection("fruit"), GalleryOf(MakeItems(items, 1))};
   contents.collection.items = static_cast<uint64_t>(items);
   return BytesOf(contents);
 }
@@ -82,12 +82,12 @@ double ServiceTest::Metric(const std::string& metric) const {
   return MetricAt(daemon_->http_address(), metric);
 }
 
-absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint32_t k,
+absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& fruit, uint32_t k,
                                    bool with_payloads) const {
   grpc::ClientContext context;
   v1::RetrieveRequest request;
-  request.set_collection(birds.name());
-  request.set_fingerprint(birds.fingerprint());
+  request.set_collection(fruit.name());
+  request.set_fingerprint(fruit.fingerprint());
   ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
   request.set_k(k);
   request.set_with_payloads(with_payloads);
@@ -95,10 +95,10 @@ absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& birds, uint3
   return FromGrpc(retrieval_->Retrieve(&context, request, &response));
 }
 
-v1::GetCollectionResponse ServiceTest::MakeBirds(int items, bool build) {
+v1::GetCollectionResponse ServiceTest::MakeFruit(int items, bool build) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse created;
-  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, Birds(), &created)), IsOk());
+  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, Fruit(), &created)), IsOk());
   v1::UpsertItemsResponse totals;
   std::vector<Item> batch = MakeItems(items, 1);
   for (Item& item : batch) item.payload = "{\"file\":\"" + item.id + ".png\"}";
@@ -107,13 +107,13 @@ v1::GetCollectionResponse ServiceTest::MakeBirds(int items, bool build) {
   auto first = batch.begin();
   do {
     const auto last = first + std::min(kOfMessage, batch.end() - first);
-    messages.push_back(Message("birds", {first, last}));
+    messages.push_back(Message("fruit", {first, last}));
     first = last;
   } while (first != batch.end());
   EXPECT_THAT(Upsert(messages, &totals), IsOk());
   if (!build) return created.collection();
   std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_THAT(Build("fruit", &progress), IsOk());
   return progress.back().collection();
 }
 

@@ -20,11 +20,11 @@ namespace privatemail::testing {
 // which makes the end take 2 s.
 class ServiceTest : public ::testing::Test {
  public:
-  static v1::CreateCollectionRequest Birds();
+  static v1::CreateCollectionRequest Fruit();
   static v1::Item ItemMessage(const Item& item);
   static v1::UpsertItemsRequest Message(const std::string& collection,
                                         const std::vector<Item>& items);
-  // A snapshot of a collection like Birds() with MakeItems(items, 1) and a new UUID.
+  // A snapshot of a collection like Fruit() with MakeItems(items, 1) and a new UUID.
   static std::string SnapshotBytes(int items);
 
  protected:
@@ -35,11 +35,11 @@ class ServiceTest : public ::testing::Test {
   // The audited calls of this RPC, in order.
   std::vector<nlohmann::json> Audited(const std::string& rpc) const;
   double Metric(const std::string& metric) const;
-  // Searches a collection like Birds() with a random release.
-  absl::Status Retrieve(const v1::GetCollectionResponse& birds, uint32_t k,
+  // Searches a collection like Fruit() with a random release.
+  absl::Status Retrieve(const v1::GetCollectionResponse& fruit, uint32_t k,
                         bool with_payloads = false) const;
-  // Creates `birds` with items and, if `build`, its embedding.
-  v1::GetCollectionResponse MakeBirds(int items, bool build);
+  // Creates `fruit` with items and, if `build`, its embedding.
+  v1::GetCollectionResponse MakeFruit(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
                       v1::UpsertItemsResponse* response);
   absl::Status Build(const std::string& collection,

@@ -82,29 +82,29 @@ class SnapshotServiceTest : public ServiceTest {
 };
 
 TEST_F(SnapshotServiceTest, RestoreKeepsFingerprintOfLostCollection) {
-  const v1::GetCollectionResponse birds = MakeBirds(300, true);
-  const auto bytes = Snapshot("birds");
+  const v1::GetCollectionResponse fruit = MakeFruit(300, true);
+  const auto bytes = Snapshot("fruit");
   ASSERT_THAT(bytes, IsOk());
   const auto copy = Restore("copy", *bytes);
   ASSERT_THAT(copy, IsOk());
   EXPECT_EQ(copy->name(), "copy");
   EXPECT_EQ(copy->items(), 300u);
   EXPECT_EQ(copy->embedding_version(), 0u);
-  EXPECT_NE(copy->fingerprint(), birds.fingerprint());
-  Delete("birds");
-  const auto again = Restore("birds", *bytes, 1000);
+  EXPECT_NE(copy->fingerprint(), fruit.fingerprint());
+  Delete("fruit");
+  const auto again = Restore("fruit", *bytes, 1000);
   ASSERT_THAT(again, IsOk());
-  EXPECT_EQ(again->fingerprint(), birds.fingerprint());
+  EXPECT_EQ(again->fingerprint(), fruit.fingerprint());
   std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("birds", &progress), IsOk());
+  EXPECT_THAT(Build("fruit", &progress), IsOk());
   EXPECT_EQ(Collections(), 2);
 }
 
 TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
-  MakeBirds(3, false);
+  MakeFruit(3, false);
   EXPECT_THAT(Snapshot("none"), FailsWith(absl::StatusCode::kNotFound, "collection none"));
-  EXPECT_THAT(Restore("birds", SnapshotBytes(3)),
-              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+  EXPECT_THAT(Restore("fruit", SnapshotBytes(3)),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection fruit exists already"));
   EXPECT_THAT(Restore("no name", SnapshotBytes(3)),
               FailsWith(absl::StatusCode::kInvalidArgument, "name must be"));
   EXPECT_THAT(Send({}), FailsWith(absl::StatusCode::kInvalidArgument, "collection must be named"));
@@ -129,7 +129,7 @@ TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
 }
 
 TEST_F(SnapshotServiceTest, InvalidExtractorReturnsDataLoss) {
-  SnapshotContents contents = {SmallCollection("birds"), Gallery()};
+  SnapshotContents contents = {SmallCollection("fruit"), Gallery()};
   contents.collection.parameters.extractor = std::string(1025, 'x');
   EXPECT_THAT(Restore("new", BytesOf(contents)),
               FailsWith(kDataLoss, "extractor must have at most 1024 bytes, but has 1025"));
@@ -154,8 +154,8 @@ TEST_F(SnapshotServiceTest, CancelledRestoreStoresNothing) {
 }
 
 TEST_F(SnapshotServiceTest, AuditLogHoldsOnlyCounts) {
-  MakeBirds(3, false);
-  const auto bytes = Snapshot("birds");
+  MakeFruit(3, false);
+  const auto bytes = Snapshot("fruit");
   ASSERT_THAT(Restore("copy", *bytes), IsOk());
   int seen = 0;
   for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
@@ -163,7 +163,7 @@ TEST_F(SnapshotServiceTest, AuditLogHoldsOnlyCounts) {
     if (entry["rpc"] != "SnapshotCollection" && entry["rpc"] != "RestoreCollection") continue;
     ++seen;
     EXPECT_EQ(entry["rows"], 3);
-    EXPECT_EQ(entry["collection"], entry["rpc"] == "RestoreCollection" ? "copy" : "birds");
+    EXPECT_EQ(entry["collection"], entry["rpc"] == "RestoreCollection" ? "copy" : "fruit");
     EXPECT_THAT(line, Not(HasSubstr("item-00")));
     EXPECT_THAT(line, Not(HasSubstr(".png")));
   }
@@ -240,14 +240,14 @@ TEST_F(SnapshotBytesTest, BytesAreLimited) {
                         "number of bytes of all snapshots under way is 3709, more than the limit "
                         "of 3000 (max_snapshot_bytes)"));
   EXPECT_EQ(Collections(), 0);
-  MakeBirds(100, false);
-  EXPECT_THAT(Snapshot("birds"),
+  MakeFruit(100, false);
+  EXPECT_THAT(Snapshot("fruit"),
               FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
 }
 
 TEST_F(SnapshotBytesTest, OversizedFeaturesFailBeforeWriting) {
-  MakeBirds(200, false);
-  EXPECT_THAT(Snapshot("birds"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
+  MakeFruit(200, false);
+  EXPECT_THAT(Snapshot("fruit"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
       << "200 items of 4 dimensions and 4 bytes";
 }
 
@@ -284,17 +284,17 @@ TEST_F(SnapshotBytesTest, RunningRestoresShareBytes) {
 TEST_F(SnapshotLimitsTest, SmallMessageLimitAllowsLargeItem) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse created;
-  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, Birds(), &created)), IsOk());
+  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, Fruit(), &created)), IsOk());
   std::vector<Item> items = MakeItems(5, 1);
   for (Item& item : items) {
     item.payload = "\"" + std::string(60000, 'x') + "\"";
     v1::UpsertItemsResponse totals;
-    ASSERT_THAT(Upsert({Message("birds", {item})}, &totals), IsOk());
+    ASSERT_THAT(Upsert({Message("fruit", {item})}, &totals), IsOk());
   }
-  const auto bytes = Snapshot("birds");
+  const auto bytes = Snapshot("fruit");
   ASSERT_THAT(bytes, IsOk());
-  Delete("birds");
-  EXPECT_THAT(Restore("birds", *bytes), IsOk());
+  Delete("fruit");
+  EXPECT_THAT(Restore("fruit", *bytes), IsOk());
 }
 
 }  // namespace

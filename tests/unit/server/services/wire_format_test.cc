@@ -21,7 +21,7 @@ class WireFormatTest : public ServiceTest {
   }
 
   static std::string Upload(const std::string& id) {
-    return Message("birds", {MakeItem(id, 3, 1)}).SerializeAsString();
+    return Message("fruit", {MakeItem(id, 3, 1)}).SerializeAsString();
   }
 };
 
@@ -31,7 +31,7 @@ constexpr char kRetrieve[] = "/privatemail.v1.RetrievalService/Retrieve";
 
 // gRPC itself would end a stream with an unparsable message as if it were complete.
 TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
-  MakeBirds(3, false);
+  MakeFruit(3, false);
   std::string not_utf8 = Upload("x-y");
   not_utf8[not_utf8.find("x-y") + 1] = '\xff';
   for (const std::string& bad : {not_utf8, std::string("\xff\xff\xff"), Upload("cut").substr(1)}) {
@@ -54,7 +54,7 @@ TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
 }
 
 TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
-  MakeBirds(3, true);
+  MakeFruit(3, true);
   for (const google::protobuf::MethodDescriptor* method : AllMethods()) {
     const std::string path = PathOf(*method);
     EXPECT_THAT(
@@ -72,9 +72,9 @@ TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
 
 // Deeper than protobuf parses.
 TEST_F(WireFormatTest, TooDeepFilterReturnsInvalidArgument) {
-  MakeBirds(3, true);
+  MakeFruit(3, true);
   v1::RetrieveRequest deep;
-  deep.set_collection("birds");
+  deep.set_collection("fruit");
   v1::PayloadFilter* filter = deep.mutable_filter();
   for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
   EXPECT_THAT(Send(kRetrieve, {deep.SerializeAsString()}),
@@ -92,7 +92,7 @@ TEST(SlotEncoder, MatchesProtobuf) {
   embedding.labels = labels;
   embedding.coordinates = Matrix::Random(6, 2);
   embedding.anchor_coordinates = Matrix::Random(12, 2);
-  const StoredCollection collection = SmallCollection("birds");
+  const StoredCollection collection = SmallCollection("fruit");
   const Retriever retriever(collection.parameters, collection.anchors.labels, embedding);
   RetrievalAnswer answer;
   answer.slots = {{{0, 0.0}, {1, 1.5}, {2, 1e-300}}, {}, {{3, 2}, {4, 3}, {5, 1e300}, {0, -0.0}}};

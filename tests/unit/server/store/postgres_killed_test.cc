@@ -50,14 +50,14 @@ TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
   constexpr int kRounds = 3;
   PostgresServer server;
   const auto store = OpenStore(server.NewDatabase(), {kWriters, absl::Seconds(10)});
-  const StoredCollection birds = SmallCollection("birds");
-  ASSERT_THAT(store->Create(birds), IsOk());
+  const StoredCollection fruit = SmallCollection("fruit");
+  ASSERT_THAT(store->Create(fruit), IsOk());
   Results results;
   std::vector<std::string> written[kWriters];
   std::vector<std::thread> writers;
   for (int writer = 0; writer < kWriters; ++writer) {
     writers.emplace_back([&, writer] {
-      written[writer] = WriteUntilDone(&results, *store, writer, birds.parameters);
+      written[writer] = WriteUntilDone(&results, *store, writer, fruit.parameters);
     });
   }
   for (int round = 0; round < kRounds; ++round) {
@@ -70,7 +70,7 @@ TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
   results.done = true;
   for (std::thread& writer : writers) writer.join();
 
-  const auto gallery = store->LoadGallery(birds.parameters);
+  const auto gallery = store->LoadGallery(fruit.parameters);
   ASSERT_THAT(gallery, IsOk());
   for (const std::vector<std::string>& ids : written) {
     for (const std::string& id : ids) {
@@ -86,18 +86,18 @@ TEST(PostgresServerKilled, StoreRecoversWithoutLosingAcknowledgedWrites) {
 TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   PostgresServer server;
   const auto store = OpenStore(server.NewDatabase());
-  const StoredCollection birds = SmallCollection("birds");
-  ASSERT_THAT(store->Create(birds), IsOk());
+  const StoredCollection fruit = SmallCollection("fruit");
+  ASSERT_THAT(store->Create(fruit), IsOk());
   std::vector<std::thread> callers;  // leave several idle sessions behind
   for (int i = 0; i < 6; ++i) {
-    callers.emplace_back([&] { EXPECT_THAT(store->LoadGallery(birds.parameters), IsOk()); });
+    callers.emplace_back([&] { EXPECT_THAT(store->LoadGallery(fruit.parameters), IsOk()); });
   }
   for (std::thread& caller : callers) caller.join();
   server.Kill();
   EXPECT_THAT(store->ListStates(), FailsWith(absl::StatusCode::kUnavailable,
                                              "the store is unavailable: database test1"));
   server.Start();
-  EXPECT_THAT(store->Upsert(birds.parameters, MakeItems(3, 1)), IsOk());
+  EXPECT_THAT(store->Upsert(fruit.parameters, MakeItems(3, 1)), IsOk());
 }
 
 TEST(PostgresServerKilled, WatchResumesAfterRestart) {
@@ -129,7 +129,7 @@ TEST(PostgresServerKilled, WatchResumesAfterRestart) {
         << "the same reason is reported once";
   }
   const int after = counter.calls();
-  ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("birds")), IsOk());
+  ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("fruit")), IsOk());
   EXPECT_TRUE(counter.WaitForMoreThan(after));
 }
 

@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 class TwoDaemons : public ::testing::Test {
  protected:
   const std::string conninfo_ = SharedPostgres().NewDatabase();
-  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fruit_ = SmallCollection("fruit");
   const std::unique_ptr<Store> one_ = OpenStore(conninfo_);
   const std::unique_ptr<Store> other_ = OpenStore(conninfo_);
 };
@@ -38,25 +38,25 @@ TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
 }
 
 TEST_F(TwoDaemons, FeaturesOfWrongLengthReturnDataLoss) {
-  ASSERT_THAT(one_->Create(birds_), IsOk());
-  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(2, 1)), IsOk());
   PostgresServer::Ask(
       conninfo_,
       "UPDATE privatemail.items SET features = 'short' WHERE id = 'item-001' RETURNING 1");
-  const absl::Status read = other_->LoadGallery(birds_.parameters).status();
+  const absl::Status read = other_->LoadGallery(fruit_.parameters).status();
   EXPECT_THAT(read, FailsWith(absl::StatusCode::kDataLoss,
                               "the store's database is damaged (features of item item-001"));
   EXPECT_TRUE(IsOperatorOnlyError(read));
 }
 
 TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
-  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 6; ++writer) {
     writers.emplace_back([&, writer] {
       Store& store = writer % 2 == 0 ? *one_ : *other_;
       for (int i = 0; i < 20; ++i) {
-        EXPECT_THAT(store.Upsert(birds_.parameters,
+        EXPECT_THAT(store.Upsert(fruit_.parameters,
                                  std::vector<Item>{MakeItem(absl::StrCat(writer, "-", i), 3, 1),
                                                    MakeItem("shared", 3, writer * 100 + i)}),
                     IsOk());
@@ -64,7 +64,7 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  const auto page = one_->ScrollItems(birds_.parameters, {}, "", 1000);
+  const auto page = one_->ScrollItems(fruit_.parameters, {}, "", 1000);
   ASSERT_THAT(page, IsOk());
   EXPECT_THAT(page->items, SizeIs(121));
   std::vector<uint64_t> versions;
@@ -79,11 +79,11 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
 TEST_F(TwoDaemons, RangesEqualGalleryParts) {
   constexpr int kItems = 5003;
   const auto store = OpenStore(conninfo_);
-  ASSERT_THAT(store->Create(birds_), IsOk());
+  ASSERT_THAT(store->Create(fruit_), IsOk());
   std::vector<Item> items = MakeItems(kItems, 1);
   for (int i = 0; i < kItems; ++i) items[i].id = absl::StrFormat("%06d", i);
-  ASSERT_THAT(store->Upsert(birds_.parameters, items), IsOk());
-  const StoredCollection now = *store->LoadCollection(birds_.parameters.collection_uuid);
+  ASSERT_THAT(store->Upsert(fruit_.parameters, items), IsOk());
+  const StoredCollection now = *store->LoadCollection(fruit_.parameters.collection_uuid);
   for (const auto& [first, count] : std::vector<std::pair<int, int>>{
            {0, 0}, {0, 1}, {0, 5000}, {0, kItems}, {1, 5001}, {3, 5000}, {5002, 1}, {kItems, 0}}) {
     Gallery range;
@@ -107,7 +107,7 @@ TEST_F(TwoDaemons, RangesEqualGalleryParts) {
     }
   }
   const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
-  ASSERT_THAT(store->DeleteItems(birds_.parameters, {"000001"}), IsOk());
+  ASSERT_THAT(store->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
   EXPECT_THAT(
       store->ReadRange(now, 0, 1, ignore),
       FailsWith(absl::StatusCode::kAborted, "expected version 5003 of them, found version 5004"));
@@ -115,12 +115,12 @@ TEST_F(TwoDaemons, RangesEqualGalleryParts) {
 
 TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
   const auto store = OpenStore(conninfo_);
-  ASSERT_THAT(store->Create(birds_), IsOk());
-  ASSERT_THAT(store->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  ASSERT_THAT(store->Create(fruit_), IsOk());
+  ASSERT_THAT(store->Upsert(fruit_.parameters, MakeItems(10, 1)), IsOk());
   const auto read = [&](const char* count, int64_t first, int64_t items) {
     PostgresServer::Ask(conninfo_,
                         absl::StrCat("UPDATE privatemail.collections SET items = ", count));
-    return store->ReadRange(*store->LoadCollection(birds_.parameters.collection_uuid), first, items,
+    return store->ReadRange(*store->LoadCollection(fruit_.parameters.collection_uuid), first, items,
                             [](int64_t, Gallery) { return absl::OkStatus(); });
   };
   EXPECT_THAT(read("10", 5, 5), IsOk());
@@ -130,8 +130,8 @@ TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
 }
 
 TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
-  ASSERT_THAT(one_->Create(birds_), IsOk());
-  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(10, 1)), IsOk());
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(10, 1)), IsOk());
   Embedding large = SomeEmbedding(1);
   large.items_version = 10;
   large.ids.clear();
@@ -141,18 +141,18 @@ TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
   large.coordinates = Matrix::Random(static_cast<Eigen::Index>(large.ids.size()), 2);
   std::atomic<bool> saved = false;
   std::thread saver([&] {
-    EXPECT_THAT(one_->SaveEmbedding(birds_.parameters, large), IsOk());
+    EXPECT_THAT(one_->SaveEmbedding(fruit_.parameters, large), IsOk());
     saved = true;
   });
   int meanwhile = 0;
   for (int i = 0; !saved; ++i) {
-    EXPECT_THAT(other_->Upsert(birds_.parameters, {{MakeItem(absl::StrCat("x", i), 3, 1)}}),
+    EXPECT_THAT(other_->Upsert(fruit_.parameters, {{MakeItem(absl::StrCat("x", i), 3, 1)}}),
                 IsOk());
     if (!saved) ++meanwhile;
   }
   saver.join();
   EXPECT_GE(meanwhile, 2) << "one may have come before the other began";
-  const auto loaded = other_->LoadEmbedding(birds_.parameters);
+  const auto loaded = other_->LoadEmbedding(fruit_.parameters);
   ASSERT_THAT(loaded, IsOk());
   EXPECT_EQ((*loaded)->ids, large.ids);
   EXPECT_EQ((*loaded)->coordinates, large.coordinates);
@@ -164,11 +164,11 @@ TEST_F(TwoDaemons, WatchReportsEveryKindOfChange) {
   ASSERT_TRUE(counter.WaitForMoreThan(0)) << "once at first";
   const std::vector<std::string> ids = {"item-000"};
   const std::vector<std::function<absl::Status()>> changes = {
-      [&] { return one_->Create(birds_); },
-      [&] { return one_->Upsert(birds_.parameters, MakeItems(3, 1)).status(); },
-      [&] { return one_->DeleteItems(birds_.parameters, ids).status(); },
-      [&] { return one_->SaveEmbedding(birds_.parameters, SomeEmbedding(2)).status(); },
-      [&] { return one_->Delete(birds_.parameters.collection_uuid).status(); }};
+      [&] { return one_->Create(fruit_); },
+      [&] { return one_->Upsert(fruit_.parameters, MakeItems(3, 1)).status(); },
+      [&] { return one_->DeleteItems(fruit_.parameters, ids).status(); },
+      [&] { return one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(2)).status(); },
+      [&] { return one_->Delete(fruit_.parameters.collection_uuid).status(); }};
   for (size_t i = 0; i < changes.size(); ++i) {
     const int before = counter.calls();
     ASSERT_THAT(changes[i](), IsOk());
@@ -177,7 +177,7 @@ TEST_F(TwoDaemons, WatchReportsEveryKindOfChange) {
 }
 
 TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
-  ASSERT_THAT(one_->Create(birds_), IsOk());
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
   std::atomic<uint64_t> seen = 0;
   Counter counter;
   const auto watch = other_->Watch(
@@ -190,13 +190,13 @@ TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
   const int before = counter.calls();
   // The watch cannot reconnect before the commit, so it gets no notification.
   PostgresServer::RefuseListeners(conninfo_);
-  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(1, 1)), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(1, 1)), IsOk());
   EXPECT_EQ(counter.calls(), before);
   PostgresServer::AllowConnections(conninfo_);
   ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
   EXPECT_EQ(seen, 1u);
   const int after = counter.calls();
-  ASSERT_THAT(one_->Upsert(birds_.parameters, MakeItems(2, 1)), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(2, 1)), IsOk());
   EXPECT_TRUE(counter.WaitForMoreThan(after)) << "it does not listen any more";
 }
 

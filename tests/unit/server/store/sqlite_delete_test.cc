@@ -24,16 +24,16 @@ class SqliteDelete : public ::testing::Test {
     gallery.labels.assign(kMany, 3);
     gallery.payloads.assign(kMany, "{}");
     for (int i = 0; i < kMany; ++i) gallery.ids.push_back(absl::StrFormat("%06d", i));
-    ASSERT_THAT(Import(store_.get(), birds_, gallery), IsOk());
+    ASSERT_THAT(Import(store_.get(), fruit_, gallery), IsOk());
     Embedding embedding = SomeEmbedding(1);
     embedding.items_version = kMany;
     embedding.ids = gallery.ids;
     embedding.labels = gallery.labels;
     embedding.payloads = gallery.payloads;
     embedding.coordinates = Matrix::Random(kMany, 2);
-    ASSERT_THAT(store_->SaveEmbedding(birds_.parameters, embedding), IsOk());
+    ASSERT_THAT(store_->SaveEmbedding(fruit_.parameters, embedding), IsOk());
     const std::vector<std::string> some(gallery.ids.begin(), gallery.ids.begin() + 3000);
-    ASSERT_THAT(store_->DeleteItems(birds_.parameters, some), IsOk());
+    ASSERT_THAT(store_->DeleteItems(fruit_.parameters, some), IsOk());
     ASSERT_THAT(store_->Create(fish_), IsOk());
     ASSERT_THAT(store_->Upsert(fish_.parameters, MakeItems(7, 1)), IsOk());
     ASSERT_THAT(store_->SaveEmbedding(fish_.parameters, SomeEmbedding(7)), IsOk());
@@ -53,7 +53,7 @@ class SqliteDelete : public ::testing::Test {
 
   static constexpr uint64_t kLeft = kMany - 3000;
   const TemporaryFolder directory_;
-  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fruit_ = SmallCollection("fruit");
   const StoredCollection fish_ = SmallCollection("fish");
   std::unique_ptr<SqliteStore> store_;
 };
@@ -61,7 +61,7 @@ class SqliteDelete : public ::testing::Test {
 TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   std::atomic<bool> ended = false;
   std::thread deleter([&] {
-    const auto deleted = store_->Delete(birds_.parameters.collection_uuid);
+    const auto deleted = store_->Delete(fruit_.parameters.collection_uuid);
     ended = true;
     ASSERT_THAT(deleted, IsOk());
     EXPECT_EQ(*deleted, kLeft);
@@ -75,7 +75,7 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
     EXPECT_GE(rows, 0);
     if (rows <= 0) continue;
     left.insert(rows);
-    EXPECT_THAT(store_->LoadCollection(birds_.parameters.collection_uuid),
+    EXPECT_THAT(store_->LoadCollection(fruit_.parameters.collection_uuid),
                 FailsWith(kNotFound, ""));
   }
   deleter.join();
@@ -84,14 +84,14 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   EXPECT_EQ(CountOrphanRows(directory_.path()), 0);
   EXPECT_EQ(store_->ListStates()->size(), 1u);
   ExpectFishWhole(store_.get());
-  EXPECT_THAT(store_->Delete(birds_.parameters.collection_uuid), FailsWith(kNotFound, ""));
+  EXPECT_THAT(store_->Delete(fruit_.parameters.collection_uuid), FailsWith(kNotFound, ""));
 }
 
 TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
-  ASSERT_THAT(store_->Delete(birds_.parameters.collection_uuid), IsOk());
-  ASSERT_THAT(Import(store_.get(), birds_, GalleryOf(MakeItems(5, 1))), IsOk());
-  EXPECT_EQ(store_->LoadGallery(birds_.parameters)->ids.size(), 5u);
-  EXPECT_EQ(*store_->LoadEmbedding(birds_.parameters), std::nullopt);
+  ASSERT_THAT(store_->Delete(fruit_.parameters.collection_uuid), IsOk());
+  ASSERT_THAT(Import(store_.get(), fruit_, GalleryOf(MakeItems(5, 1))), IsOk());
+  EXPECT_EQ(store_->LoadGallery(fruit_.parameters)->ids.size(), 5u);
+  EXPECT_EQ(*store_->LoadEmbedding(fruit_.parameters), std::nullopt);
 }
 
 // A deletion may end after any table.
@@ -104,7 +104,7 @@ TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
     {
       const auto file = sqlite::Database::Open(folder / "data/privatemail.sqlite");
       ASSERT_THAT(file, IsOk());
-      ASSERT_THAT((*file)->Execute("DELETE FROM collections WHERE name = 'birds'"), IsOk());
+      ASSERT_THAT((*file)->Execute("DELETE FROM collections WHERE name = 'fruit'"), IsOk());
       for (const std::string table : {"items", "deletions", "embedded_items", "embeddings"}) {
         if (table == kept) continue;
         ASSERT_THAT((*file)->Execute("DELETE FROM " + table +

@@ -26,10 +26,10 @@ class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(running_.path()));
-    ASSERT_THAT(store->Create(birds_), IsOk());
-    ASSERT_THAT(store->Upsert(birds_.parameters, absl::MakeConstSpan(items_).first(200)), IsOk());
-    ASSERT_THAT(store->SaveEmbedding(birds_.parameters, SomeEmbedding(200)), IsOk());
-    ASSERT_THAT(store->Upsert(birds_.parameters, items_), IsOk());
+    ASSERT_THAT(store->Create(fruit_), IsOk());
+    ASSERT_THAT(store->Upsert(fruit_.parameters, absl::MakeConstSpan(items_).first(200)), IsOk());
+    ASSERT_THAT(store->SaveEmbedding(fruit_.parameters, SomeEmbedding(200)), IsOk());
+    ASSERT_THAT(store->Upsert(fruit_.parameters, items_), IsOk());
     for (const char* suffix : {"", "-wal", "-shm", "-mark"}) {
       const std::string name = std::string("privatemail.sqlite") + suffix;
       std::filesystem::copy_file(running_ / name, folder_ / name);
@@ -53,13 +53,13 @@ class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
     ASSERT_OK_AND_ASSIGN(const auto collections, store->LoadCollections());
     ASSERT_THAT(collections, SizeIs(1));
     EXPECT_EQ(collections[0].items, items_.size());
-    ASSERT_OK_AND_ASSIGN(const Gallery gallery, store->LoadGallery(birds_.parameters));
+    ASSERT_OK_AND_ASSIGN(const Gallery gallery, store->LoadGallery(fruit_.parameters));
     EXPECT_EQ(gallery.ids.size(), items_.size());
     EXPECT_EQ(gallery.payloads.back(), items_.back().payload);
-    ASSERT_OK_AND_ASSIGN(const auto items, store->GetItems(birds_.parameters, {"item-299"}));
+    ASSERT_OK_AND_ASSIGN(const auto items, store->GetItems(fruit_.parameters, {"item-299"}));
     ASSERT_THAT(items, SizeIs(1));
     EXPECT_EQ(items[0].features, items_.back().features);
-    ASSERT_OK_AND_ASSIGN(const auto embedding, store->LoadEmbedding(birds_.parameters));
+    ASSERT_OK_AND_ASSIGN(const auto embedding, store->LoadEmbedding(fruit_.parameters));
     ASSERT_TRUE(embedding.has_value());
     EXPECT_EQ(embedding->ids.size(), 200u);
   }
@@ -68,20 +68,20 @@ class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
     const auto refused = FailsWith(
         kExhausted,
         "the store is read-only until there is space: no space left for database file " + file_);
-    const PublicParameters& birds = birds_.parameters;
-    EXPECT_THAT(store->Upsert(birds, MakeItems(1, 7)), refused);
-    EXPECT_TRUE(IsOperatorOnlyError(store->Upsert(birds, MakeItems(1, 7)).status()));
-    EXPECT_THAT(store->DeleteItems(birds, {"item-001"}), refused);
-    EXPECT_THAT(store->SaveEmbedding(birds, SomeEmbedding(3)), refused);
+    const PublicParameters& fruit = fruit_.parameters;
+    EXPECT_THAT(store->Upsert(fruit, MakeItems(1, 7)), refused);
+    EXPECT_TRUE(IsOperatorOnlyError(store->Upsert(fruit, MakeItems(1, 7)).status()));
+    EXPECT_THAT(store->DeleteItems(fruit, {"item-001"}), refused);
+    EXPECT_THAT(store->SaveEmbedding(fruit, SomeEmbedding(3)), refused);
     EXPECT_THAT(store->Create(SmallCollection("fish")), refused);
     EXPECT_THAT(Import(store, SmallCollection("fish"), GalleryOf(MakeItems(2, 1))), refused);
-    EXPECT_THAT(store->Delete(birds.collection_uuid), refused);
+    EXPECT_THAT(store->Delete(fruit.collection_uuid), refused);
   }
 
   const TemporaryFolder running_;
   const TemporaryFolder folder_;
   const std::string file_ = folder_ / "privatemail.sqlite";
-  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fruit_ = SmallCollection("fruit");
   const std::vector<Item> items_ = LargeItems();
 };
 
@@ -104,7 +104,7 @@ TEST_P(FullDiskAtStart, StoreIsReadOnlyUntilThereIsSpace) {
   EXPECT_FALSE(store->read_only());
   EXPECT_THAT(store->TryWritable(), IsOk());
   ExpectAllIsRead(store.get());
-  EXPECT_THAT(store->DeleteItems(birds_.parameters, {"item-001"}), IsOk());
+  EXPECT_THAT(store->DeleteItems(fruit_.parameters, {"item-001"}), IsOk());
   store.reset();
   ASSERT_OK_AND_ASSIGN(store, SqliteStore::Open(folder_.path()));
   EXPECT_EQ((*store->LoadCollections())[0].items, items_.size() - 1);

@@ -95,11 +95,11 @@ class SqliteMigration : public ::testing::Test {
   }
 
   const TemporaryFolder directory_;
-  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fruit_ = SmallCollection("fruit");
 };
 
 TEST_F(SqliteMigration, Version1FileKeepsDataAndGetsVersions) {
-  Run(absl::StrCat(kVersion1, Insert(4, birds_, 4), InsertItem(4, "new", 3, ""),
+  Run(absl::StrCat(kVersion1, Insert(4, fruit_, 4), InsertItem(4, "new", 3, ""),
                    InsertItem(4, "same", 5, ""), InsertItem(4, "relabelled", 9, ""),
                    InsertItem(4, "described", 3, "[1]"), InsertEmbedding(4),
                    InsertEmbedded(4, 0, "described", 3), InsertEmbedded(4, 1, "relabelled", 3),
@@ -110,49 +110,49 @@ TEST_F(SqliteMigration, Version1FileKeepsDataAndGetsVersions) {
   ASSERT_THAT(collections, IsOk());
   EXPECT_EQ(collections->front().items, 4u);
   EXPECT_EQ(collections->front().latest_version, 4u);
-  EXPECT_EQ(Fingerprint(collections->front().parameters), Fingerprint(birds_.parameters));
+  EXPECT_EQ(Fingerprint(collections->front().parameters), Fingerprint(fruit_.parameters));
 
-  const auto gallery = (*store)->LoadGallery(birds_.parameters);
+  const auto gallery = (*store)->LoadGallery(fruit_.parameters);
   ASSERT_THAT(gallery, IsOk());
   EXPECT_THAT(gallery->ids, ElementsAre("described", "new", "relabelled", "same"));
   EXPECT_THAT(gallery->payloads, ElementsAre("[1]", "", "", ""));
   EXPECT_EQ(gallery->features, FloatMatrix::Ones(4, kDim));
-  const auto embedding = (*store)->LoadEmbedding(birds_.parameters);
+  const auto embedding = (*store)->LoadEmbedding(fruit_.parameters);
   ASSERT_THAT(embedding, IsOk());
   EXPECT_EQ((*embedding)->version, 7u);
   EXPECT_EQ((*embedding)->objective, -2.5);
   EXPECT_THAT((*embedding)->ids, ElementsAre("described", "relabelled", "same"));
   EXPECT_THAT((*embedding)->deleted, IsEmpty());
-  EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 2, 0}));
+  EXPECT_EQ(*(*store)->CountChanges(fruit_.parameters), (ChangesSinceEmbedding{1, 2, 0}));
 }
 
 TEST_F(SqliteMigration, MigratedFileContinuesVersions) {
   const StoredCollection fish = SmallCollection("fish");
-  Run(absl::StrCat(kVersion1, Insert(1, birds_, 2), Insert(2, fish, 1), InsertItem(1, "a", 3, ""),
+  Run(absl::StrCat(kVersion1, Insert(1, fruit_, 2), Insert(2, fish, 1), InsertItem(1, "a", 3, ""),
                    InsertItem(2, "f", 3, ""), InsertItem(1, "b", 5, ""), InsertEmbedding(1),
                    InsertEmbedded(1, 0, "a", 3), InsertEmbedded(1, 1, "b", 5)));
   auto store = SqliteStore::Open(directory_.path());
   ASSERT_THAT(store, IsOk());
-  EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), ChangesSinceEmbedding{});
+  EXPECT_EQ(*(*store)->CountChanges(fruit_.parameters), ChangesSinceEmbedding{});
   EXPECT_EQ(*(*store)->CountChanges(fish.parameters), (ChangesSinceEmbedding{1, 0, 0}));
   const std::vector<std::string> a = {"a"};
-  EXPECT_EQ((*store)->DeleteItems(birds_.parameters, a)->latest_version, 3u);
-  EXPECT_EQ((*store)->Upsert(birds_.parameters, MakeItems(1, 1))->latest_version, 4u);
-  EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
+  EXPECT_EQ((*store)->DeleteItems(fruit_.parameters, a)->latest_version, 3u);
+  EXPECT_EQ((*store)->Upsert(fruit_.parameters, MakeItems(1, 1))->latest_version, 4u);
+  EXPECT_EQ(*(*store)->CountChanges(fruit_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
   store->reset();
   store = SqliteStore::Open(directory_.path());
   ASSERT_THAT(store, IsOk());
-  EXPECT_EQ(*(*store)->CountChanges(birds_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
+  EXPECT_EQ(*(*store)->CountChanges(fruit_.parameters), (ChangesSinceEmbedding{1, 0, 1}));
 }
 
 TEST_F(SqliteMigration, FailedMigrationLeavesFileUnchanged) {
   // A table of the next version exists already.
-  Run(absl::StrCat(kVersion1, Insert(1, birds_, 0), "CREATE TABLE deletions (x INTEGER);"));
+  Run(absl::StrCat(kVersion1, Insert(1, fruit_, 0), "CREATE TABLE deletions (x INTEGER);"));
   EXPECT_FALSE(SqliteStore::Open(directory_.path()).ok());
   Run("DROP TABLE deletions; SELECT items FROM collections;");
   const auto store = SqliteStore::Open(directory_.path());
   ASSERT_THAT(store, IsOk());
-  EXPECT_EQ((*store)->LoadCollections()->front().name, "birds");
+  EXPECT_EQ((*store)->LoadCollections()->front().name, "fruit");
 }
 
 }  // namespace

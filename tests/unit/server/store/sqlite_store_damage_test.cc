@@ -62,7 +62,7 @@ absl::StatusOr<std::string> ReadAll(const std::string& directory) {
 class StoreDamage : public ::testing::Test {
  protected:
   StoreDamage() {
-    const StoredCollection collection = SmallCollection("birds");
+    const StoredCollection collection = SmallCollection("fruit");
     const auto store = SqliteStore::Open(directory_.path());
     EXPECT_THAT((*store)->Create(collection), IsOk());
     EXPECT_THAT((*store)->Upsert(collection.parameters, MakeItems(200, 1)), IsOk());

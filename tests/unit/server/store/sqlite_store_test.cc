@@ -58,7 +58,7 @@ class SqliteFile : public ::testing::Test {
   }
 
   const TemporaryFolder directory_;
-  const StoredCollection collection_ = SmallCollection("birds");
+  const StoredCollection collection_ = SmallCollection("fruit");
   std::unique_ptr<SqliteStore> store_;
 };
 

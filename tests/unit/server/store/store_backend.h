@@ -28,7 +28,7 @@ PostgresServer& SharedPostgres();
 // "sqlite" or "postgres".
 std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind);
 
-// One collection, "birds", in a store of the parameter's kind.
+// One collection, "fruit", in a store of the parameter's kind.
 class StoreConformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
@@ -44,7 +44,7 @@ class StoreConformance : public ::testing::TestWithParam<std::string> {
   std::vector<Item> ScrollAll(const std::optional<PayloadFilter>& filter, int64_t limit);
 
   const std::unique_ptr<StoreBackend> backend_ = MakeBackend(GetParam());
-  const StoredCollection collection_ = SmallCollection("birds");
+  const StoredCollection collection_ = SmallCollection("fruit");
   std::unique_ptr<Store> store_;
 };
 

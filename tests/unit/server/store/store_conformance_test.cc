@@ -150,7 +150,7 @@ TEST_P(StoreConformance, ReopeningKeepsEverythingBitForBit) {
   ASSERT_THAT(collections, IsOk());
   ASSERT_THAT(*collections, SizeIs(1));
   const StoredCollection& loaded = collections->front();
-  EXPECT_EQ(loaded.name, "birds");
+  EXPECT_EQ(loaded.name, "fruit");
   EXPECT_EQ(loaded.items, 7u);
   EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(collection_.parameters));
   EXPECT_EQ(loaded.anchors.features, collection_.anchors.features);
@@ -230,8 +230,8 @@ TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
 }
 
 TEST_P(StoreConformance, TakenNameReturnsAlreadyExists) {
-  EXPECT_THAT(store_->Create(SmallCollection("birds")),
-              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+  EXPECT_THAT(store_->Create(SmallCollection("fruit")),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection fruit exists already"));
 }
 
 TEST_P(StoreConformance, ConcurrentWritersAreCounted) {

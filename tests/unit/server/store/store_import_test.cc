@@ -171,8 +171,8 @@ TEST_P(StoreImport, GalleryPartsHaveNoGap) {
 
 TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
   const Gallery gallery = GalleryOf(MakeItems(3, 7));
-  EXPECT_THAT(Import(store_.get(), SmallCollection("birds"), gallery),
-              FailsWith(absl::StatusCode::kAlreadyExists, "collection birds exists already"));
+  EXPECT_THAT(Import(store_.get(), SmallCollection("fruit"), gallery),
+              FailsWith(absl::StatusCode::kAlreadyExists, "collection fruit exists already"));
   StoredCollection copy = collection_;
   copy.name = "fish";
   EXPECT_THAT(Import(store_.get(), copy, gallery),

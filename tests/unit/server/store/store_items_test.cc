@@ -246,7 +246,7 @@ TEST_P(StoreItems, ListsAllStates) {
                 Field(&CollectionState::uuid, other.parameters.collection_uuid),
                 Field(&CollectionState::items, 0u), Field(&CollectionState::latest_version, 0u),
                 Field(&CollectionState::embedding_version, 0u)),
-          AllOf(Field(&CollectionState::name, "birds"), Field(&CollectionState::items, 2u),
+          AllOf(Field(&CollectionState::name, "fruit"), Field(&CollectionState::items, 2u),
                 Field(&CollectionState::latest_version, 4u),
                 Field(&CollectionState::embedding_version, 1u))));
   const auto loaded = store_->LoadCollection(other.parameters.collection_uuid);

@@ -28,9 +28,9 @@ namespace {
 
 // The expected content of a store.
 struct Model {
-  bool birds = false;
+  bool fruit = false;
   bool fish = false;
-  std::map<std::string, Item> items = {};  // of birds
+  std::map<std::string, Item> items = {};  // of fruit
   std::optional<Embedding> embedding = {};
 };
 
@@ -53,27 +53,27 @@ std::string TextOf(const std::optional<Embedding>& embedding) {
 
 std::string TextOf(const Model& model) {
   std::string text;
-  if (model.birds) absl::StrAppend(&text, "birds ", model.items.size(), "\n");
+  if (model.fruit) absl::StrAppend(&text, "fruit ", model.items.size(), "\n");
   if (model.fish) absl::StrAppend(&text, "fish 0\n");
-  if (!model.birds) return text;
+  if (!model.fruit) return text;
   for (const auto& [id, item] : model.items) text += TextOf(item);
   return text + TextOf(model.embedding);
 }
 
 // An error if something cannot be read.
-absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& birds) {
+absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& fruit) {
   std::string text;
   PM_ASSIGN_OR_RETURN(const std::vector<StoredCollection> all, store->LoadCollections());
   bool there = false;
   for (const StoredCollection& collection : all) {
     absl::StrAppend(&text, collection.name, " ", collection.items, "\n");
-    there = there || collection.name == "birds";
+    there = there || collection.name == "fruit";
   }
   if (!there) return text;
-  PM_ASSIGN_OR_RETURN(const Gallery gallery, store->LoadGallery(birds));
-  PM_ASSIGN_OR_RETURN(const std::vector<Item> items, store->GetItems(birds, gallery.ids));
+  PM_ASSIGN_OR_RETURN(const Gallery gallery, store->LoadGallery(fruit));
+  PM_ASSIGN_OR_RETURN(const std::vector<Item> items, store->GetItems(fruit, gallery.ids));
   for (const Item& item : items) text += TextOf(item);
-  PM_ASSIGN_OR_RETURN(const std::optional<Embedding> embedding, store->LoadEmbedding(birds));
+  PM_ASSIGN_OR_RETURN(const std::optional<Embedding> embedding, store->LoadEmbedding(fruit));
   return text + TextOf(embedding);
 }
 
@@ -81,8 +81,8 @@ absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& b
 class Story {
  public:
   Story() {
-    Add([this](SqliteStore* store) { return store->Create(birds_); },
-        [](Model* model) { model->birds = true; });
+    Add([this](SqliteStore* store) { return store->Create(fruit_); },
+        [](Model* model) { model->fruit = true; });
     Upsert(MakeItems(6, 1));
     Upsert(Large(MakeItems(9, 50)));  // six updates, three insertions, over many pages
     Delete({"item-001", "item-004", "item-007", "not there"});
@@ -100,18 +100,18 @@ class Story {
     Upsert(MakeItems(12, 130));
     Add([this](SqliteStore* store) { return store->Create(fish_); },
         [](Model* model) { model->fish = true; });
-    Add([this](SqliteStore* store) { return store->Delete(birds().collection_uuid).status(); },
+    Add([this](SqliteStore* store) { return store->Delete(fruit().collection_uuid).status(); },
         [](Model* model) { *model = {.fish = true}; });
     const std::vector<Item> snapshot = Large(MakeItems(9, 170));
-    Add([this, snapshot](SqliteStore* store) { return Import(store, birds_, GalleryOf(snapshot)); },
+    Add([this, snapshot](SqliteStore* store) { return Import(store, fruit_, GalleryOf(snapshot)); },
         [snapshot](Model* model) {
-          model->birds = true;
+          model->fruit = true;
           for (const Item& item : snapshot) model->items[item.id] = item;
         });
   }
 
   size_t steps() const { return steps_.size(); }
-  const PublicParameters& birds() const { return birds_.parameters; }
+  const PublicParameters& fruit() const { return fruit_.parameters; }
 
   // Reports each completed step. Reopens the store in the middle, which checkpoints its log.
   void Live(ProcessRun& life, const std::string& folder) const {
@@ -138,7 +138,7 @@ class Story {
     auto store = SqliteStore::Open(folder);
     life.status_code = static_cast<int>(store.status().code());
     if (!store.ok()) return;
-    const auto text = TextOf(store->get(), birds());
+    const auto text = TextOf(store->get(), fruit());
     life.status_code = static_cast<int>(text.status().code());
     if (!text.ok() || CountOrphanRows(folder) != 0) return;
     for (size_t i = 0; i < texts_.size(); ++i) {
@@ -158,14 +158,14 @@ class Story {
   }
 
   void Upsert(const std::vector<Item>& items) {
-    Add([this, items](SqliteStore* store) { return store->Upsert(birds(), items).status(); },
+    Add([this, items](SqliteStore* store) { return store->Upsert(fruit(), items).status(); },
         [items](Model* model) {
           for (const Item& item : items) model->items[item.id] = item;
         });
   }
 
   void Delete(const std::vector<std::string>& ids) {
-    Add([this, ids](SqliteStore* store) { return store->DeleteItems(birds(), ids).status(); },
+    Add([this, ids](SqliteStore* store) { return store->DeleteItems(fruit(), ids).status(); },
         [ids](Model* model) {
           for (const std::string& id : ids) model->items.erase(id);
         });
@@ -173,7 +173,7 @@ class Story {
 
   void SaveEmbedding(int items) {
     const Embedding made = SomeEmbedding(items);
-    Add([this, made](SqliteStore* store) { return store->SaveEmbedding(birds(), made).status(); },
+    Add([this, made](SqliteStore* store) { return store->SaveEmbedding(fruit(), made).status(); },
         [made](Model* model) {
           const uint64_t version = model->embedding ? model->embedding->version + 1 : 1;
           model->embedding = made;
@@ -186,7 +186,7 @@ class Story {
     return items;
   }
 
-  const StoredCollection birds_ = SmallCollection("birds");
+  const StoredCollection fruit_ = SmallCollection("fruit");
   const StoredCollection fish_ = SmallCollection("fish");
   Model model_;
   std::vector<std::function<absl::Status(SqliteStore*)>> steps_;
