@@ -53,9 +53,9 @@ std::string TextOf(const std::optional<Embedding>& embedding) {
 
 std::string TextOf(const Model& model) {
   std::string text;
-  if (model.fruit) absl::StrAppend(&text, "fruit ", model.items.size(), "\n");
   if (model.fish) absl::StrAppend(&text, "fish 0\n");
   if (!model.fruit) return text;
+  absl::StrAppend(&text, "fruit ", model.items.size(), "\n");
   for (const auto& [id, item] : model.items) text += TextOf(item);
   return text + TextOf(model.embedding);
 }
