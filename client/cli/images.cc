@@ -14,7 +14,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/features/file_bytes.h"
+#include "common/base/files.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
 
