@@ -3,7 +3,9 @@
 #include <civetweb.h>
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <array>
+#include <future>
 #include <optional>
 #include <vector>
 
@@ -24,7 +26,7 @@ constexpr char kOpenPath[] = "/open";
 constexpr char kHeaders[] =
     "Cache-Control: no-store\r\n"
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n"
@@ -100,8 +102,9 @@ PageResponse LocalServer::Open(absl::string_view token, std::string* cookie) {
   *cookie =
       absl::StrCat("Set-Cookie: ", cookie_, "; Path=", folder_, "; HttpOnly; SameSite=Strict\r\n");
   return {200, "text/html; charset=utf-8",
-          absl::StrCat("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=", folder_,
-                       "\"><title>PrivateMail</title>\n")};
+          absl::StrCat("<!doctype html><link rel=\"icon\" href=\"data:,\"><meta "
+                       "http-equiv=\"refresh\" content=\"0;url=",
+                       folder_, "\"><title>PrivateMail</title>\n")};
 }
 
 PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie) {
@@ -137,8 +140,10 @@ PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie
   }
   std::optional<std::string> body = ReadBody(connection, length);
   if (!body.has_value()) return Refuse(400, "the request ended early");
-  return handler_({std::string(method), std::string(below), OptionsOf(Text(info.query_string)),
-                   *std::move(body)});
+  const PageRequest request = {std::string(method), std::string(below),
+                               OptionsOf(Text(info.query_string)), *std::move(body)};
+  // The stacks of civetweb's threads have 100 KB, which TLS and decompositions exceed.
+  return std::async(std::launch::async, [&] { return handler_(request); }).get();
 }
 
 int LocalServer::Serve(mg_connection* connection) {

@@ -116,8 +116,8 @@ nlohmann::json PointsJson(const Matrix& points) {
 
 // What the server can make of a joint release, its rows on its own anchors, beside releases of two
 // public targets.
-absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
-                                        const PrivacyCost& cost) {
+absl::StatusOr<Result> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
+                                const PrivacyCost& cost) {
   const PublicParameters& parameters = client.parameters();
   const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
   PM_ASSIGN_OR_RETURN(const FloatMatrix server,
@@ -142,14 +142,14 @@ absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const Joint
     PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
     PM_RETURN_IF_ERROR(add(rows, slot));
   }
-  return nlohmann::json{{"slots", slots},
-                        {"anchors", PointsJson(anchors * plane)},
-                        {"releases", std::move(releases)}};
+  return Result{.json = {{"slots", slots},
+                         {"anchors", PointsJson(anchors * plane)},
+                         {"releases", std::move(releases)}}};
 }
 
 // The requested cells, beside those for two public targets.
-absl::StatusOr<nlohmann::json> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
-                                         const CellCost& cost, int64_t cells) {
+absl::StatusOr<Result> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
+                                 const CellCost& cost, int64_t cells) {
   PM_ASSIGN_OR_RETURN(
       const std::vector<int64_t> own,
       scheme.NearestCells(outcome.target.target.features, cost.partition, /*count=*/1));
@@ -162,12 +162,12 @@ absl::StatusOr<nlohmann::json> CellsSeen(const CellsOutcome& outcome, const Cell
     PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
     releases.push_back({{"own", cell}, {"cells", chosen}});
   }
-  return nlohmann::json{{"cells", cells}, {"releases", std::move(releases)}};
+  return Result{.json = {{"cells", cells}, {"releases", std::move(releases)}}};
 }
 
 // An answer without a picture of what was seen is still an answer.
-nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
-  return seen.ok() ? *seen : nlohmann::json();
+nlohmann::json OrNull(const absl::StatusOr<Result>& seen) {
+  return seen.ok() ? seen->json : nlohmann::json();
 }
 
 std::string TypeOf(const std::string& path) {
@@ -236,9 +236,9 @@ Page::Answer Page::Collections() const {
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport_.ListCollections());
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
-  return nlohmann::json{{"server", context_.connection.server},
-                        {"first", options_.collection},
-                        {"collections", std::move(list)}};
+  return Result{.json = {{"server", context_.connection.server},
+                         {"first", options_.collection},
+                         {"collections", std::move(list)}}};
 }
 
 Page::Answer Page::Open(const std::string& name) {
@@ -267,6 +267,7 @@ Page::Answer Page::Open(const std::string& name) {
   json["joint_bytes"] = {
       {"up", (slots + parameters.anchor_count) * values},
       {"down", slots * kDefaultMatches * kMatchBytes + parameters.anchor_count * values}};
+  json["joint_delta"] = kPageDelta;
   json["pictures"] = !pictures_.empty();
   const std::lock_guard lock(mutex_);
   opened_ = opened;
@@ -279,7 +280,7 @@ Page::Answer Page::Open(const std::string& name) {
                  return std::make_shared<const LocalGallery>(std::move(gallery));
                }).share();
   }
-  return json;
+  return Result{.json = std::move(json)};
 }
 
 Page::Answer Page::Budget() const {
@@ -295,7 +296,7 @@ Page::Answer Page::Budget() const {
     report.json["queries_left"].push_back({{"cells", ReleasesLeft(entry, {epsilon, 0})},
                                            {"joint", ReleasesLeft(entry, {epsilon, kPageDelta})}});
   }
-  return report.json;
+  return report;
 }
 
 Page::Answer Page::Pick(const PageRequest& request) {
@@ -317,9 +318,9 @@ Page::Answer Page::Pick(const PageRequest& request) {
   target.features_ms = MillisecondsSince(start);
   const std::lock_guard lock(mutex_);
   picked_ = {picked_.number + 1, opened, std::move(target)};
-  return nlohmann::json{{"target", picked_.number},
-                        {"features", parameters.feature_dim},
-                        {"milliseconds", picked_.target.features_ms}};
+  return Result{.json = {{"target", picked_.number},
+                         {"features", parameters.feature_dim},
+                         {"milliseconds", picked_.target.features_ms}}};
 }
 
 Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const {
@@ -350,7 +351,7 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
   json["sentence"] = Sentence(outcome.prepared.state.guarantee);
   json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
   json["seen"] = OrNull(CellsSeen(outcome, queries.client().scheme(), plan.cost, plan.cells));
-  return json;
+  return Result{.json = std::move(json)};
 }
 
 Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
@@ -380,7 +381,7 @@ Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
   json["sentence"] = Sentence(outcome.prepared.state.guarantee);
   json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
   json["seen"] = OrNull(RowsSeen(outcome, client, cost));
-  return json;
+  return Result{.json = std::move(json)};
 }
 
 Page::Answer Page::Ask(const PageRequest& request) {
@@ -411,7 +412,7 @@ Page::Answer Page::Nearest() const {
     computed = gallery_;
     target = picked_.target;
   }
-  if (!computed.valid() || target.target.features.size() == 0) return nlohmann::json();
+  if (!computed.valid() || target.target.features.size() == 0) return Result{};
   const Gallery& gallery = computed.get();
   PM_RETURN_IF_ERROR(gallery.status());
   nlohmann::json list = nlohmann::json::array();
@@ -419,7 +420,7 @@ Page::Answer Page::Nearest() const {
        (*gallery)->Nearest(target.target.features, kDefaultMatches, {})) {
     list.push_back({{"id", image.caption}, {"picture", pictures_.contains(image.caption)}});
   }
-  return list;
+  return Result{.json = std::move(list)};
 }
 
 // Only listed ids have a path, so no id leads anywhere else.
@@ -447,10 +448,7 @@ PageResponse Page::Respond(const PageRequest& request) {
       if (request.path == "api/collection") return Open(name);
       if (request.path == "api/budget") return Budget();
       if (request.path == "api/nearest") return Nearest();
-      if (request.path == "api/details") {
-        PM_ASSIGN_OR_RETURN(const Result info, CollectionInfo(context_, name));
-        return info.json;
-      }
+      if (request.path == "api/details") return CollectionInfo(context_, name);
     }
     return absl::NotFoundError("there is no such page");
   };
@@ -458,7 +456,7 @@ PageResponse Page::Respond(const PageRequest& request) {
   try {
     const Answer found = answer();
     if (!found.ok()) return ErrorResponse(found.status());
-    return {200, "application/json", Line(*found)};
+    return {200, "application/json", Line(found->json)};
   } catch (const nlohmann::json::exception&) {
     return ErrorResponse(absl::InvalidArgumentError("the request is malformed"));
   } catch (const std::exception& error) {

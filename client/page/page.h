@@ -59,7 +59,7 @@ class Page {
     NamedTarget target;
   };
   using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
-  using Answer = absl::StatusOr<nlohmann::json>;
+  using Answer = absl::StatusOr<Result>;
 
   Page(const Context& context, PageOptions options, Transport transport)
       : context_(context), options_(std::move(options)), transport_(std::move(transport)) {}

@@ -53,11 +53,11 @@ export function rowPanels(seen) {
     const values = all.map((point) => point[axis]);
     return [Math.min(...values), Math.max(...values)];
   };
-  const [low, high] = [range(0), range(1)];
-  const unit = 280 / Math.max(high[0] - low[0], high[1] - low[1], 1e-300);
+  const x = range(0), y = range(1);
+  const unit = 280 / Math.max(x[1] - x[0], y[1] - y[0], 1e-300);
   const dot = (point, r, name) => shape("circle", {
-    cx: 160 + unit * (point[0] - (low[0] + high[0]) / 2),
-    cy: 150 - unit * (point[1] - (low[1] + high[1]) / 2), r, class: name});
+    cx: 160 + unit * (point[0] - (x[0] + x[1]) / 2), cy: 150 - unit * (point[1] - (y[0] + y[1]) / 2), r,
+    class: name});
   return seen.releases.map((release, i) => {
     const whose = i === 0 ? `your picture, read as ${release.name}` : `an anchor of ${release.name}`;
     const caption = `The noisy rows for ${whose}: its row is ringed, which only this page can do.`;

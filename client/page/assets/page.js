@@ -1,7 +1,8 @@
 import {cellPanels, drawCurve, element, rowPanels} from "./draw.js";
 
 const at = (id) => document.getElementById(id);
-const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en");
+const number = (value, digits = 3) => String(Number(value.toPrecision(digits)));
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const bytes = (count) => `${count.toLocaleString("en")} bytes`;
 
 let collection = null;  // as opened
@@ -55,7 +56,7 @@ function show() {
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} items, about ${bytes(size.down)}.`;
   } else {
     const {up, down} = collection.joint_bytes;
-    at("expect").textContent = `What it finds is not published. Delta is 0.00001. About ${bytes(up)} up and `
+    at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} up and `
       + `${bytes(down)} down.`;
   }
   if (budget === null) return;
@@ -65,7 +66,7 @@ function show() {
   at("gauge").value = Math.min(granted, budget.spent.epsilon);
   at("budget").textContent = budget.granted === null
     ? `No budget is set: run privatemail budget set ${collection.name} --epsilon E --delta D`
-    : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${budget.releases} releases; `
+    : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
       + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
       + (left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
                        : `${left} such ${left === 1 ? "query is" : "queries are"} left.`);
@@ -155,8 +156,8 @@ function card(item, text) {
 
 function showAnswer(answer) {
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
-    `${match.id} · class ${match.class} · squared distance ${number(match.squared_distance)}`
-    + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
+    (match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
+    + ` · squared distance ${number(match.squared_distance, 2)}` + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
   at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
@@ -165,8 +166,8 @@ function showAnswer(answer) {
   at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
   const {seen, sent} = answer;
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
-    ? "One noisy row for each class (dots) and for each anchor (specks), on the server's own anchors (circles). The "
-      + "server does not know which dot holds a picture. Would you?"
+    ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
+      + "its own anchors (circles). It cannot tell which dot holds a picture: the other targets' rows look like yours."
     : "The number of a cell. Another target often gives the same one.";
   at("releases").replaceChildren(...(seen === null ? [] : seen.slots ? rowPanels(seen) : cellPanels(seen)));
   at("bytes-title").textContent = `The request: ${bytes(sent.bytes)}`;
