@@ -168,7 +168,9 @@ function showAnswer(answer) {
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
     ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
       + "its own anchors (circles). It cannot tell which dot holds a picture: the other targets' rows look like yours."
-    : "The number of a cell. Another target often gives the same one.";
+    : "The number of a cell, drawn at random in favour of the target's. Another target often gives the same one.";
+  at("saw-text").textContent += " The releases to compare with were drawn afresh for public targets and stayed here: "
+    + "they are neither sent nor saved, and cost nothing.";
   at("releases").replaceChildren(...(seen === null ? [] : seen.slots ? rowPanels(seen) : cellPanels(seen)));
   at("bytes-title").textContent = `The request: ${bytes(sent.bytes)}`;
   at("bytes").textContent = sent.hex.match(/.{1,32}/g).map((line) => line.match(/../g).join(" ")).join("\n")
