@@ -57,8 +57,6 @@ class LocalServer {
   const std::string& origin() const { return origin_; }  // "http://127.0.0.1:PORT"
   // The address that opens the page once. Private: never in a process list, a log or a page.
   std::string EntryAddress() const { return origin_ + "/open?token=" + token_; }
-  // Whether the address was used.
-  bool opened() const { return opened_; }
 
  private:
   struct Stop {

@@ -452,8 +452,8 @@ PageResponse Page::Respond(const PageRequest& request) {
     }
     return absl::NotFoundError("there is no such page");
   };
-  if (request.path == "picture" && !post) return Picture(OptionOf(request, "id"));
   try {
+    if (request.path == "picture" && !post) return Picture(OptionOf(request, "id"));
     const Answer found = answer();
     if (!found.ok()) return ErrorResponse(found.status());
     return {200, "application/json", Line(found->json)};
