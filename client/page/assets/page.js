@@ -167,7 +167,7 @@ function showAnswer(answer) {
   const {seen, sent} = answer;
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
     ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
-      + "its own anchors (circles). It cannot tell which dot holds a picture: the other targets' rows look like yours."
+      + "its own anchors (circles). The guarantee above bounds how well it can tell which dot holds a picture."
     : "The number of a cell, drawn at random in favour of the target's. Another target often gives the same one.";
   at("saw-text").textContent += " The releases to compare with were drawn afresh for public targets and stayed here: "
     + "they are neither sent nor saved, and cost nothing.";
