@@ -3,7 +3,7 @@
 # Runs as root or with sudo. Installs nothing if all packages are there.
 # usage: setup.sh [--build-only | --with-browser]
 #   --build-only    only the packages of the release preset: no tests, no fuzzers, no compiler cache
-#   --with-browser  also Chromium (0.4 GB), for the one test that opens an evaluation report in a browser
+#   --with-browser  also Chromium (0.4 GB), for the tests in a browser
 set -euo pipefail
 
 packages=(

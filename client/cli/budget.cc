@@ -1,3 +1,5 @@
+#include "client/cli/budget.h"
+
 #include <limits>
 #include <map>
 
@@ -33,7 +35,9 @@ Accounting CheaperAccounting(const LedgerEntry& entry) {
              : Accounting::kBasic;
 }
 
-nlohmann::json ChangeJson(const LedgerChange& change) {
+}  // namespace
+
+nlohmann::json ToJson(const LedgerChange& change) {
   const bool grant = change.kind == LedgerChange::Kind::kGrant;
   nlohmann::json json = {{"at", change.made_at},
                          {"kind", grant ? "grant" : "charge"},
@@ -50,6 +54,8 @@ nlohmann::json ChangeJson(const LedgerChange& change) {
   }
   return json;
 }
+
+namespace {
 
 std::string BudgetLine(const char* what, const Budget& budget, const std::string& remark) {
   return absl::StrCat("  ", absl::StrFormat("%-8s", what), "epsilon ", budget.epsilon, " delta ",
@@ -84,7 +90,10 @@ std::string ToText(const std::string& name, const std::string& uuid, const Ledge
   return text;
 }
 
-absl::StatusOr<Result> Report(const std::string& name, const std::string& uuid, Ledger& ledger) {
+}  // namespace
+
+absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& uuid,
+                                    Ledger& ledger) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
   nlohmann::json granted;
   if (entry.granted.has_value()) granted = ToJson(*entry.granted);
@@ -103,6 +112,8 @@ absl::StatusOr<Result> Report(const std::string& name, const std::string& uuid, 
                 .text = ToText(name, uuid, entry)};
 }
 
+namespace {
+
 // Budgets belong to the UUID of a collection, not to a name or address.
 absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -113,7 +124,7 @@ absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& na
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
-  return Report(options.name, uuid, *ledger);
+  return BudgetReport(options.name, uuid, *ledger);
 }
 
 absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {
@@ -132,7 +143,7 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
     Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
                       " is spent already, so every release is refused until more is granted"));
   }
-  return Report(options.name, uuid, *ledger);
+  return BudgetReport(options.name, uuid, *ledger);
 }
 
 absl::StatusOr<Result> History(const Context& context, const BudgetOptions& options) {
@@ -142,7 +153,7 @@ absl::StatusOr<Result> History(const Context& context, const BudgetOptions& opti
   nlohmann::json rows = nlohmann::json::array();
   std::string text = absl::StrCat(options.name, " (", Printable(uuid), "), oldest first\n");
   for (const LedgerChange& change : changes) {
-    rows.push_back(ChangeJson(change));
+    rows.push_back(ToJson(change));
     const bool grant = change.kind == LedgerChange::Kind::kGrant;
     absl::StrAppend(&text, "  ", change.made_at, grant ? "  granted " : "  spent   ", "epsilon ",
                     change.epsilon, " delta ", change.delta);

@@ -77,7 +77,9 @@ void AddAlignment(const Context& context, const Transport& transport,
   }
 }
 
-absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
+}  // namespace
+
+absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       transport.GetCollection(name, {.changes = true}));
@@ -90,6 +92,8 @@ absl::StatusOr<Result> Info(const Context& context, const std::string& name) {
   AddAlignment(context, transport, c, &result);
   return result;
 }
+
+namespace {
 
 struct DeleteOptions {
   std::string name;
@@ -267,7 +271,7 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
     command->add_option("NAME", *name, "The collection")->required();
     SetRun(command, context, name, run);
   };
-  add(*collection, "info", "Public parameters and counts", &Info);
+  add(*collection, "info", "Public parameters and counts", &CollectionInfo);
   auto deletion = std::make_shared<DeleteOptions>();
   CLI::App* remove = AddCommand(*collection, "delete",
                                 "Delete a collection and its items, after you type its name");

@@ -28,6 +28,9 @@ std::string CodeName(v1::CellCode code);
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 std::string CollectionToText(const v1::GetCollectionResponse& collection);
 
+// `collection info`: public parameters, counts, expected alignment and its warnings.
+absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string& name);
+
 // Builds the embedding behind a progress bar. Arguments and statuses as Transport::BuildEmbedding.
 absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
                                                              const std::string& name,

@@ -52,6 +52,7 @@ void AddCollectionCommands(CLI::App& app, Context& context);  // collection, bui
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddItemsCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);
+void AddPageCommand(CLI::App& app, Context& context);
 void AddPlanCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddReplayCommands(CLI::App& app, Context& context);  // explain, resend and rank

@@ -140,6 +140,7 @@ void AddCommands(CLI::App& app, Context& context) {
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);
   AddReplayCommands(app, context);
+  AddPageCommand(app, context);
   AddCalibrateCommand(app, context);
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);

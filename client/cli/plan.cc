@@ -1,5 +1,7 @@
 // `privatemail plan`: plans a query for cells from the quality that the server has measured; spends
 // nothing.
+#include "client/cli/plan.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +52,8 @@ nlohmann::json EstimateJson(const Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
+}  // namespace
+
 nlohmann::json PlanJson(const QueryPlan& plan) {
   return {{"epsilon", plan.cost.epsilon},
           {"partition", plan.cost.partition},
@@ -61,6 +65,8 @@ nlohmann::json PlanJson(const QueryPlan& plan) {
           {"recall", EstimateJson(plan.prediction.recall)},
           {"bytes", {{"down", plan.bytes_down}}}};
 }
+
+namespace {
 
 nlohmann::json HeadJson(const MeasuredCollection& collection) {
   return {{"collection", collection.proto.name()},

@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
-#include "client/queries/cell_queries.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -23,6 +22,8 @@ CellQueryOptions OptionsOf(const CellsQuery& query) {
           .k = query.k,
           .with_payloads = query.with_payloads};
 }
+
+}  // namespace
 
 nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
                            const std::vector<std::string>& warnings) {
@@ -52,6 +53,8 @@ nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client
   }
   return json;
 }
+
+namespace {
 
 std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
   const PublicParameters& parameters = client.parameters();

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
+#include "client/queries/cell_queries.h"
 #include "privatemail/cell_client.h"
 #include "privatemail/transport.h"
 
@@ -53,6 +54,9 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query);
 void AddPlaceJson(const CellTarget& target, bool guessed, nlohmann::json* answer);
 std::string PlaceText(const CellTarget& target, bool guessed, const PublicParameters& parameters,
                       const std::optional<ExpectedAlignment>& alignment = std::nullopt);
+
+nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
+                           const std::vector<std::string>& warnings);
 
 // Matches as `query`, `resend` and `rank` print them.
 std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters);

@@ -63,10 +63,10 @@ class BuiltInExtractor final : public FeatureExtractor {
     FillLabTables();
   }
 
-  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
-    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
-    return CatchOpenCv(image_path, "cannot be described",
-                       [&] { return Describe(image_path, image); });
+  absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
+                                                  std::string bytes) override {
+    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(name, std::move(bytes)));
+    return CatchOpenCv(name, "cannot be described", [&] { return Describe(name, image); });
   }
 
   int dim() const override { return kDim; }

@@ -30,7 +30,10 @@ class FeatureExtractor {
   // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
   // - INVALID_ARGUMENT: no such file, a folder, an empty file, not an image, or features that are
   //   not finite or all zero
-  virtual absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) = 0;
+  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path);
+  // Of the bytes of an image file; messages begin with `name`.
+  virtual absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
+                                                          std::string bytes) = 0;
 
   virtual int dim() const = 0;
 

@@ -7,11 +7,16 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/features/feature_extractor.h"
 
 namespace privatemail {
 
-absl::StatusOr<cv::Mat> DecodeImage(const std::string& path) {
-  PM_ASSIGN_OR_RETURN(std::string bytes, ReadFileBytes(path));
+absl::StatusOr<Eigen::RowVectorXf> FeatureExtractor::Extract(const std::string& image_path) {
+  PM_ASSIGN_OR_RETURN(std::string bytes, ReadFileBytes(image_path));
+  return ExtractBytes(image_path, std::move(bytes));
+}
+
+absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, std::string bytes) {
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected an image of less than 2 GiB, got ", bytes.size(), " bytes"));

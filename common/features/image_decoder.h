@@ -14,8 +14,9 @@
 
 namespace privatemail {
 
-// The image as 8-bit BGR. Errors: FeatureExtractor::Extract.
-absl::StatusOr<cv::Mat> DecodeImage(const std::string& path);
+// The image of a file's bytes as 8-bit BGR. Errors: FeatureExtractor::Extract; messages begin with
+// `path`.
+absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, std::string bytes);
 
 // Returns `feature`. INVALID_ARGUMENT naming the path: it is not finite or all zero.
 absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,

@@ -77,10 +77,11 @@ class OnnxExtractor final : public FeatureExtractor {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path) override {
-    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(image_path));
-    PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(image_path, image));
-    return ValidateFeature(image_path, std::move(feature));
+  absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
+                                                  std::string bytes) override {
+    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(name, std::move(bytes)));
+    PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(name, image));
+    return ValidateFeature(name, std::move(feature));
   }
 
   int dim() const override { return dim_; }

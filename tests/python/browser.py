@@ -110,3 +110,30 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, f"{expression}: {answer}"
         return answer["result"].get("value")
+
+    def wait_for(self, expression):
+        """Until it is true in the page."""
+        until = time.monotonic() + SECONDS
+        while not self.value_of(expression):
+            assert time.monotonic() < until, f"{expression}: {self.value_of('document.body.innerText')}"
+            time.sleep(.05)
+
+    def choose_file(self, selector, path):
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
+    def click(self, selector):
+        """With the mouse, in the middle of the element."""
+        x, y = json.loads(self.value_of(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.scrollIntoView({{block: "center"}});
+            const box = element.getBoundingClientRect();
+            return JSON.stringify([box.left + box.width / 2, box.top + box.height / 2]); }})()"""))
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key, code, text=""):
+        """A key, by its name and Windows key code."""
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, text=text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)

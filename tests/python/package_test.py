@@ -9,6 +9,8 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.error
+import urllib.request
 import warnings
 
 import numpy as np
@@ -58,6 +60,18 @@ class Search(unittest.TestCase):
         things.search(service.rows[:3], label=0, **COST)
         self.assertAlmostEqual(things.budget.spent.epsilon, before.epsilon + .3)
         self.assertEqual([one["kind"] for one in things.budget.history()[-3:]], ["charge"] * 3)
+
+    def test_page_opens_once(self):
+        with pm.page(things) as page:
+            self.assertIn(page.address, page._repr_html_())
+            with urllib.request.urlopen(page.address) as opened:
+                self.assertIn("HttpOnly; SameSite=Strict", opened.headers["Set-Cookie"])
+            with self.assertRaisesRegex(urllib.error.HTTPError, "403"):
+                urllib.request.urlopen(page.address)
+        with self.assertRaises(urllib.error.URLError):
+            urllib.request.urlopen(page.address)
+        with self.assertRaisesRegex(pm.Unavailable, "--pictures|no such|nowhere"):
+            pm.page(things, pictures="/nowhere")
 
     def test_changes_of_the_collection_are_seen(self):
         with Service(items=500) as server:

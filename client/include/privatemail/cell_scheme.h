@@ -58,6 +58,11 @@ class CellScheme {
   absl::StatusOr<CellRelease> Release(const Eigen::RowVectorXf& features, const CellCost& cost,
                                       Ledger& ledger, BitSource& bits) const;
 
+  // Cells requested for a target in the middle of a cell, to compare others with. No charge: the
+  // cells' centroids are public, so nobody learns anything about any target. Errors of Release.
+  absl::StatusOr<std::vector<int64_t>> ReleaseOfCell(int64_t cell, const CellCost& cost,
+                                                     BitSource& bits) const;
+
  private:
   CellScheme(PublicParameters parameters, std::vector<Matrix> centroids)
       : parameters_(std::move(parameters)), centroids_(std::move(centroids)) {}

@@ -183,6 +183,10 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
                                         Ledger& ledger, BitSource& bits) const override;
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
+  // The same of JointScheme::ReleaseOfDummy, which no request carries.
+  absl::StatusOr<Matrix> CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
+                                            BitSource& bits) const;
+
  private:
   using SlotSchemeClientBase::SlotSchemeClientBase;
 };

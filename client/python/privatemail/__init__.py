@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
     from privatemail._core import __version__
     from privatemail._images import Extractor
+    from privatemail._page import Page, page
     from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
     from privatemail._results import Estimate, Guarantee, Hits, Ingested, Matches, Plan, Snapshot, Spending
     from privatemail._server import Server
@@ -41,6 +42,7 @@ _MODULES = {
     "_client": ["Budget", "Client", "Collection", "connect"],
     "_core": ["__version__"],
     "_images": ["Extractor"],
+    "_page": ["Page", "page"],
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
     "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot", "Spending"],
     "_server": ["Server"],
@@ -54,9 +56,9 @@ _MODULES = {
 __all__ = [
     "Aborted", "AlreadyExists", "Audit", "Budget", "BudgetExhausted", "Calibration", "Cancelled", "Client",
     "Collection", "DataLoss", "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee",
-    "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "PermissionDenied", "Plan",
+    "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page", "PermissionDenied", "Plan",
     "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity", "Server", "Snapshot", "Spending",
-    "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate", "connect", "sensitivity"
+    "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
 ]
 
 

@@ -46,16 +46,21 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
     """
+    given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate, "--cert-key": certificate_key,
+             "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
+    flags = [word for flag, value in given.items() if value for word in (flag, str(value))]
     return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
                                 certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
-                                deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)))
+                                deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)),
+                  flags + ["--insecure"] * insecure)
 
 
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
-    def __init__(self, session: _core.Session) -> None:
+    def __init__(self, session: _core.Session, flags: List[str]) -> None:
         self._session: Optional[_core.Session] = session
+        self._flags = flags  # the same connection for `privatemail`
 
     @property
     def state(self) -> str:

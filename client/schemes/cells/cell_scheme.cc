@@ -10,6 +10,17 @@
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
+namespace {
+
+// point: 1 x d.
+std::vector<int64_t> NearestTo(const Matrix& point, const Matrix& centroids, int64_t count) {
+  std::vector<int64_t> cells;
+  const auto nearest = NearestRows(point, centroids, count);
+  for (const Neighbor& one : nearest.front()) cells.push_back(one.row);
+  return cells;
+}
+
+}  // namespace
 
 absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<FloatMatrix>& own_anchors) {
@@ -34,11 +45,7 @@ absl::StatusOr<std::vector<int64_t>> CellScheme::NearestCells(const Eigen::RowVe
   PM_RETURN_IF_ERROR(CheckColumns("query", centroids.cols(), features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("count", count, 1, centroids.rows()));
-  const std::vector<Neighbor> nearest = NearestRows(unit, centroids, count).front();
-  std::vector<int64_t> cells;
-  cells.reserve(nearest.size());
-  for (const Neighbor& one : nearest) cells.push_back(one.row);
-  return cells;
+  return NearestTo(unit, centroids, count);
 }
 
 absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme,
@@ -65,6 +72,20 @@ absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& featur
   absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);
   if (!chosen.ok()) return ChargedWithoutRelease(chosen.status());
   return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};
+}
+
+absl::StatusOr<std::vector<int64_t>> CellScheme::ReleaseOfCell(int64_t cell, const CellCost& cost,
+                                                               BitSource& bits) const {
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("partition", cost.partition, 0, std::ssize(centroids_) - 1));
+  const Matrix& centroids = centroids_[static_cast<size_t>(cost.partition)];
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("cell", cell, 0, centroids.rows() - 1));
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
+                      CellMechanism::Create({.cells = centroids.rows(),
+                                             .ask = cost.ask,
+                                             .focus = cost.focus,
+                                             .epsilon = cost.epsilon}));
+  return mechanism.Choose(NearestTo(centroids.row(cell), centroids, cost.focus), bits);
 }
 
 }  // namespace privatemail::client

@@ -152,6 +152,12 @@ absl::StatusOr<Matrix> JointClient::Coordinates(const v1::RetrieveRequest& reque
   return PostProcess(sent.cast<double>(), scheme().label_graph(), parameters().settings);
 }
 
+absl::StatusOr<Matrix> JointClient::CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
+                                                       BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, scheme().ReleaseOfDummy(slot, cost, bits));
+  return PostProcess(rows.cast<double>(), scheme().label_graph(), parameters().settings);
+}
+
 absl::StatusOr<QueryResult> SlotSchemeClient::Finish(const QueryState& state,
                                                      const v1::RetrieveResponse& response) const {
   return ReadAnswer(parameters(), state.places, state.expected, response);

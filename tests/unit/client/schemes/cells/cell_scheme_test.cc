@@ -47,6 +47,19 @@ TEST(CellScheme, NoCellsOrForeignAnchorsReturnError) {
               FailsWith(absl::StatusCode::kDataLoss, "anchors have the digest"));
 }
 
+TEST(CellScheme, ReleaseOfCellPrefersTheCell) {
+  const CellScheme scheme = SomeScheme();
+  SecureBits bits;
+  for (int64_t cell = 0; cell < 5; ++cell) {
+    const CellCost almost_certain{.partition = 1, .epsilon = 700};
+    EXPECT_EQ(*scheme.ReleaseOfCell(cell, almost_certain, bits), std::vector<int64_t>{cell});
+  }
+  EXPECT_THAT(scheme.ReleaseOfCell(5, {.partition = 1, .epsilon = 1}, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cell"));
+  EXPECT_THAT(scheme.ReleaseOfCell(0, {.partition = 2, .epsilon = 1}, bits),
+              FailsWith(absl::StatusCode::kInvalidArgument, "partition"));
+}
+
 // Oracle: distances to the mean anchors.
 TEST(CellScheme, NearestCellsOrdersByCentroidDistance) {
   const CellScheme scheme = SomeScheme();

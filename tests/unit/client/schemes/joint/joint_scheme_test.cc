@@ -65,6 +65,22 @@ TEST(JointRelease, RepeatedReleasesDifferAndAreCharged) {
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 2);
 }
 
+TEST(JointRelease, ReleaseOfDummyHasFreshNoise) {
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  SecureBits bits;
+  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
+  ASSERT_OK_AND_ASSIGN(const FloatMatrix one, scheme.ReleaseOfDummy(kClasses - 1, cost, bits));
+  ASSERT_OK_AND_ASSIGN(const FloatMatrix two, scheme.ReleaseOfDummy(kClasses - 1, cost, bits));
+  EXPECT_EQ(one.rows(), kClasses + kAnchors);
+  EXPECT_TRUE(one.allFinite());
+  EXPECT_NE(one, two);
+  for (const int64_t slot : {-1, kClasses}) {
+    EXPECT_THAT(scheme.ReleaseOfDummy(slot, cost, bits),
+                FailsWith(absl::StatusCode::kInvalidArgument, "slot"));
+  }
+}
+
 TEST(JointRelease, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,

@@ -1,0 +1,119 @@
+// `privatemail page`: a web page on this machine.
+#include "client/page/page.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/page/local_server.h"
+#include "client/queries/private_file.h"
+#include "common/base/status_macros.h"
+#include "privatemail/state_folder.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+struct PageCommandOptions {
+  PageOptions page;
+  bool no_browser = false;
+};
+
+// A file instead of an argument: process lists show arguments to every user.
+absl::StatusOr<std::string> WriteRedirect(const Context& context, const LocalServer& server) {
+  PM_RETURN_IF_ERROR(CreateStateFolder(context.state_folder));
+  const std::string path =
+      std::filesystem::absolute(absl::StrCat(context.state_folder, "/page-", ::getpid(), ".html"));
+  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--state", path));
+  PM_RETURN_IF_ERROR(file.Commit(absl::StrCat(
+      "<!doctype html><meta name=\"referrer\" content=\"no-referrer\"><meta http-equiv=\"refresh\" "
+      "content=\"0;url=",
+      server.EntryAddress(), "\"><title>PrivateMail</title>\n")));
+  return path;
+}
+
+void StartBrowser(const std::string& file) {
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0);
+  }
+  std::string program = "xdg-open", argument = file;
+  char* arguments[] = {program.data(), argument.data(), nullptr};
+  pid_t child = 0;
+  if (::posix_spawnp(&child, program.c_str(), &actions, &attributes, arguments, environ) != 0) {
+    Warn("no browser can be started (xdg-open): open the file in one");
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+}
+
+absl::Status RunPage(const Context& context, const PageCommandOptions& options) {
+  // Before the first thread: all of them leave these signals to sigwait.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+
+  PM_ASSIGN_OR_RETURN(const auto page, Page::Create(context, options.page));
+  std::string redirect;
+  std::mutex mutex;  // guards redirect
+  const auto remove_redirect = [&] {
+    const std::lock_guard lock(mutex);
+    if (!redirect.empty()) ::unlink(redirect.c_str());
+    redirect.clear();
+  };
+  PM_ASSIGN_OR_RETURN(const auto server, LocalServer::Start([&](const PageRequest& request) {
+                        remove_redirect();  // its token was used
+                        return page->Respond(request);
+                      }));
+  PM_ASSIGN_OR_RETURN(const std::string file, WriteRedirect(context, *server));
+  {
+    const std::lock_guard lock(mutex);
+    redirect = file;
+  }
+  Print({.json = {{"address", server->origin()}, {"file", file}},
+         .text = absl::StrCat("the page is at ", server->origin(),
+                              ", for the browser that opens\n  ", file, "\nend it with Ctrl-C\n")},
+        context.json);
+  if (!options.no_browser) StartBrowser(file);
+  int signal = 0;
+  ::sigwait(&ends, &signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends at once
+  remove_redirect();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddPageCommand(CLI::App& app, Context& context) {
+  auto options = std::make_shared<PageCommandOptions>();
+  CLI::App* page = AddCommand(
+      app, "page",
+      "Serve a web page on this machine, for you alone, and open it: pick a picture, see what a "
+      "query finds and costs, ask, and see what the server saw");
+  page->add_option("--collection", options->page.collection,
+                   "The collection to begin with; the first of the server if absent");
+  page->add_option(
+      "--pictures", options->page.pictures,
+      "The gallery's pictures on this machine, to show matches, and what a search that "
+      "hides nothing finds");
+  page->add_flag("--no-browser", options->no_browser, "Only name the file that opens the page");
+  AddExtractorOptions(page, &options->page.extractor);
+  SetRun(page, context, options, &RunPage);
+}
+
+}  // namespace privatemail::client::cli

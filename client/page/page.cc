@@ -1,0 +1,467 @@
+#include "client/page/page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/budget.h"
+#include "client/cli/collection.h"
+#include "client/cli/plan.h"
+#include "client/cli/query_cells.h"
+#include "client/cli/slots_outcome.h"
+#include "client/page/assets.h"
+#include "client/planning/query_plan.h"
+#include "client/privacy/sampling/exact_sampling.h"
+#include "client/queries/cell_queries.h"
+#include "client/queries/replay.h"
+#include "client/queries/slot_queries.h"
+#include "client/schemes/published_collection.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/features/vector_file.h"
+#include "common/numerics/decompositions.h"
+#include "common/wire/codec.h"
+#include "common/wire/parameters_proto.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kEpsilons[] = {.1, .15, .25, .35, .5, .7, 1, 1.4, 2, 2.8, 4, 5.6, 8};
+constexpr size_t kShownBytes = 256;  // of a request
+
+PageResponse ErrorResponse(const absl::Status& status) {
+  const std::string code = absl::StatusCodeToString(status.code());
+  const int http = absl::IsInvalidArgument(status) ? 400
+                   : absl::IsNotFound(status)      ? 404
+                   : absl::IsAlreadyExists(status) ? 409
+                   : absl::IsUnavailable(status)   ? 503
+                   : absl::IsInternal(status)      ? 500
+                                                   : 422;
+  return {http, "application/json",
+          Line({{"error", {{"code", code}, {"message", std::string(status.message())}}}})};
+}
+
+// How many releases of this cost the budget still pays for; null: by Gaussian accounting that
+// depends on the noise.
+nlohmann::json ReleasesLeft(const LedgerEntry& entry, const client::Budget& each) {
+  if (!entry.granted.has_value()) return 0;
+  if (entry.accounting == Accounting::kGaussian) return nullptr;
+  constexpr double kRounding = 1e-9;  // three times .1 fit into .3
+  double count = entry.left().epsilon / each.epsilon;
+  if (each.delta > 0) count = std::min(count, entry.left().delta / each.delta);
+  return static_cast<int64_t>(std::floor(count * (1 + kRounding)));
+}
+
+// Up to two numbers below n, other than own and each other.
+absl::StatusOr<std::vector<int64_t>> TwoOthers(int64_t own, int64_t n) {
+  SecureBits bits;
+  const auto others = static_cast<uint64_t>(n - 1);
+  PM_ASSIGN_OR_RETURN(std::vector<uint64_t> drawn,
+                      SampleUniform({others, std::max<uint64_t>(others, 2) - 1}, bits));
+  if (drawn[1] >= drawn[0]) ++drawn[1];
+  if (others < 2) drawn.pop_back();
+  std::vector<int64_t> result;
+  for (const uint64_t one : drawn) result.push_back((own + 1 + static_cast<int64_t>(one)) % n);
+  return result;
+}
+
+// Features and plan are for the collection as it was opened.
+absl::Status CheckUnchanged(const v1::GetCollectionResponse& opened,
+                            const v1::GetCollectionResponse& now) {
+  if (opened.fingerprint() == now.fingerprint()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", now.name(), " has changed: open it again; nothing was spent"));
+}
+
+std::string Sentence(const Guarantee& guarantee) {
+  return absl::StrFormat(
+      "Hidden: %s. Whatever the server sees is at most e^%g = %.3g times as likely with your "
+      "target as with another%s (%s: %s).",
+      guarantee.neighbours, guarantee.epsilon, std::exp(guarantee.epsilon),
+      guarantee.delta > 0 ? absl::StrFormat(", up to a probability of %g", guarantee.delta) : "",
+      guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
+}
+
+nlohmann::json SentJson(const std::string& request) {
+  return {{"bytes", request.size()},
+          {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
+}
+
+// The two directions in which points differ most: k x 2.
+Matrix PlaneOf(const Matrix& points) {
+  const Matrix centred = points.rowwise() - points.colwise().mean();
+  const SymmetricEigendecomposition found = DecomposeSymmetric(centred.transpose() * centred);
+  return found.eigenvectors.rightCols(std::min<Eigen::Index>(2, points.cols())).rowwise().reverse();
+}
+
+nlohmann::json PointsJson(const Matrix& points) {
+  nlohmann::json json = nlohmann::json::array();
+  for (Eigen::Index i = 0; i < points.rows(); ++i) {
+    json.push_back({points(i, 0), points.cols() > 1 ? points(i, 1) : 0});
+  }
+  return json;
+}
+
+// What the server can make of a joint release, its rows on its own anchors, beside releases of two
+// public targets.
+absl::StatusOr<Result> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
+                                const PrivacyCost& cost) {
+  const PublicParameters& parameters = client.parameters();
+  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+  PM_ASSIGN_OR_RETURN(const FloatMatrix server,
+                      FromProto("server_anchors", outcome.response.alignment().server_anchors()));
+  const Matrix anchors = server.cast<double>();
+  const Matrix plane = PlaneOf(anchors);
+  nlohmann::json releases = nlohmann::json::array();
+  const auto add = [&](const Matrix& rows, int64_t slot) {
+    PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(rows.bottomRows(anchors.rows()),
+                                                            anchors, /*with_scale=*/true));
+    releases.push_back({{"own", slot},
+                        {"name", parameters.ClassName(slot)},
+                        {"points", PointsJson(map.Apply(rows) * plane)}});
+    return absl::OkStatus();
+  };
+  const int64_t own = outcome.prepared.state.places.front().slot;
+  PM_ASSIGN_OR_RETURN(const Matrix sent, client.Coordinates(outcome.prepared.request));
+  PM_RETURN_IF_ERROR(add(sent, own));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own, slots));
+  for (const int64_t slot : others) {
+    SecureBits bits;
+    PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
+    PM_RETURN_IF_ERROR(add(rows, slot));
+  }
+  return Result{.json = {{"slots", slots},
+                         {"anchors", PointsJson(anchors * plane)},
+                         {"releases", std::move(releases)}}};
+}
+
+// The requested cells, beside those for two public targets.
+absl::StatusOr<Result> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
+                                 const CellCost& cost, int64_t cells) {
+  PM_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> own,
+      scheme.NearestCells(outcome.target.target.features, cost.partition, /*count=*/1));
+  const auto& asked = outcome.prepared.request.cells();
+  nlohmann::json releases = {
+      {{"own", own[0]}, {"cells", std::vector<int64_t>(asked.begin(), asked.end())}}};
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own[0], cells));
+  for (const int64_t cell : others) {
+    SecureBits bits;
+    PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
+    releases.push_back({{"own", cell}, {"cells", chosen}});
+  }
+  return Result{.json = {{"cells", cells}, {"releases", std::move(releases)}}};
+}
+
+// An answer without a picture of what was seen is still an answer.
+nlohmann::json OrNull(const absl::StatusOr<Result>& seen) {
+  return seen.ok() ? seen->json : nlohmann::json();
+}
+
+std::string TypeOf(const std::string& path) {
+  const std::string end = absl::AsciiStrToLower(fs::path(path).extension().string());
+  if (end == ".png" || end == ".webp" || end == ".bmp") return "image/" + end.substr(1);
+  return end == ".tif" || end == ".tiff" ? "image/tiff" : "image/jpeg";
+}
+
+bool IsVectorFile(const std::string& name) {
+  const std::string end = absl::AsciiStrToLower(fs::path(name).extension().string());
+  return end == ".npy" || end == ".fvecs" || end == ".csv";
+}
+
+std::string OptionOf(const PageRequest& request, const std::string& name) {
+  const auto found = request.options.find(name);
+  return found == request.options.end() ? "" : found->second;
+}
+
+absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const std::string& name,
+                                             int64_t dim) {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ParseVectors(name, request.body));
+  int64_t row = 0;
+  if (!absl::SimpleAtoi(OptionOf(request, "row"), &row)) {
+    return absl::InvalidArgumentError("row must be a number");
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("row", row, 0, rows.rows() - 1));
+  PM_RETURN_IF_ERROR(CheckColumns(name, dim, rows.cols()));
+  const Eigen::RowVectorXf features = rows.row(row);
+  PM_RETURN_IF_ERROR(CheckUnitScalable(name, features.data(), features.size()));
+  return features;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
+  PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
+  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
+  const std::string& folder = page->options_.pictures;
+  if (folder.empty()) return page;
+  PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
+  std::error_code error;
+  const std::string below = fs::canonical(folder, error).string() + "/";
+  for (const FolderImage& image : listed.images) {
+    const std::string path = fs::canonical(image.path, error).string();
+    // A link may lead out of the folder.
+    if (!error && path.starts_with(below)) page->pictures_[image.id] = path;
+  }
+  return page;
+}
+
+absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::opened() const {
+  const std::lock_guard lock(mutex_);
+  if (opened_ == nullptr) return absl::FailedPreconditionError("no collection is open");
+  return opened_;
+}
+
+void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches) const {
+  for (nlohmann::json& match : *matches) {
+    const auto slot = parameters.SlotOf(match["label"].get<int32_t>());
+    match["class"] = slot.ok() ? parameters.ClassName(*slot) : "";
+    match["picture"] = pictures_.contains(match["id"].get<std::string>());
+  }
+}
+
+Page::Answer Page::Collections() const {
+  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport_.ListCollections());
+  nlohmann::json list = nlohmann::json::array();
+  for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
+  return Result{.json = {{"server", context_.connection.server},
+                         {"first", options_.collection},
+                         {"collections", std::move(list)}}};
+}
+
+Page::Answer Page::Open(const std::string& name) {
+  auto opened = std::make_shared<Opened>();
+  PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
+  PM_ASSIGN_OR_RETURN(opened->parameters, ReadBuiltCollection(opened->proto));
+  opened->quality = QualityOf(opened->proto);
+  const PublicParameters& parameters = opened->parameters;
+  nlohmann::json plans = nlohmann::json::array();
+  for (const double epsilon : kEpsilons) {
+    nlohmann::json row = {{"epsilon", epsilon}, {"cells", nullptr}};
+    if (opened->quality.ok()) {
+      const auto plan =
+          MakePlan(parameters, *opened->quality, static_cast<int64_t>(opened->proto.cells_items()),
+                   {.epsilon = epsilon});
+      if (plan.ok()) row["cells"] = PlanJson(*plan);
+    }
+    plans.push_back(std::move(row));
+  }
+  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+  const int64_t values = sizeof(float) * parameters.settings.embedding_dim;
+  constexpr int64_t kMatchBytes = 44;  // an id of 24 bytes, label, distance and their tags
+  nlohmann::json json = ToJson(opened->proto);
+  json["plans"] = std::move(plans);
+  json["no_cells"] = std::string(opened->quality.status().message());
+  json["joint_bytes"] = {
+      {"up", (slots + parameters.anchor_count) * values},
+      {"down", slots * kDefaultMatches * kMatchBytes + parameters.anchor_count * values}};
+  json["joint_delta"] = kPageDelta;
+  json["pictures"] = !pictures_.empty();
+  const std::lock_guard lock(mutex_);
+  opened_ = opened;
+  // Another model than before gives other features.
+  if (!pictures_.empty() && (!gallery_.valid() || gallery_extractor_ != parameters.extractor)) {
+    ExtractorOptions extractor = options_.extractor;
+    extractor.collection = gallery_extractor_ = parameters.extractor;
+    gallery_ = std::async(std::launch::async, [folder = options_.pictures, extractor]() -> Gallery {
+                 PM_ASSIGN_OR_RETURN(LocalGallery gallery, LocalGallery::Create(folder, extractor));
+                 return std::make_shared<const LocalGallery>(std::move(gallery));
+               }).share();
+  }
+  return Result{.json = std::move(json)};
+}
+
+Page::Answer Page::Budget() const {
+  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context_.state_folder));
+  const std::string& uuid = opened->parameters.collection_uuid;
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto.name(), uuid, *ledger));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
+  PM_ASSIGN_OR_RETURN(const auto changes, ledger->History(uuid));
+  report.json["history"] = nlohmann::json::array();
+  for (const LedgerChange& change : changes) report.json["history"].push_back(ToJson(change));
+  for (const double epsilon : kEpsilons) {
+    report.json["queries_left"].push_back({{"cells", ReleasesLeft(entry, {epsilon, 0})},
+                                           {"joint", ReleasesLeft(entry, {epsilon, kPageDelta})}});
+  }
+  return report;
+}
+
+Page::Answer Page::Pick(const PageRequest& request) {
+  const std::lock_guard working(work_);
+  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
+  const PublicParameters& parameters = opened->parameters;
+  const std::string name = OptionOf(request, "name");
+  NamedTarget target{.name = name, .guessed = true};
+  const auto start = std::chrono::steady_clock::now();
+  if (IsVectorFile(name)) {
+    PM_ASSIGN_OR_RETURN(target.target.features, RowOfFile(request, name, parameters.feature_dim));
+  } else {
+    ExtractorOptions settings = options_.extractor;
+    settings.collection = parameters.extractor;
+    PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
+    PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
+    PM_ASSIGN_OR_RETURN(target.target.features, extractor->ExtractBytes(name, request.body));
+  }
+  target.features_ms = MillisecondsSince(start);
+  const std::lock_guard lock(mutex_);
+  picked_ = {picked_.number + 1, opened, std::move(target)};
+  return Result{.json = {{"target", picked_.number},
+                         {"features", parameters.feature_dim},
+                         {"milliseconds", picked_.target.features_ms}}};
+}
+
+Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const {
+  const Opened& opened = *picked.collection;
+  PM_RETURN_IF_ERROR(opened.quality.status());
+  PM_ASSIGN_OR_RETURN(
+      const QueryPlan plan,
+      MakePlan(opened.parameters, *opened.quality, static_cast<int64_t>(opened.proto.cells_items()),
+               {.epsilon = epsilon}));
+  PM_ASSIGN_OR_RETURN(CellQueries queries,
+                      CellQueries::Fetch(transport_, SettingsOf(context_), opened.proto.name(),
+                                         /*with_quality=*/false));
+  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
+  PM_RETURN_IF_ERROR(queries.CreateClient());
+  PM_RETURN_IF_ERROR(queries.client().targets().CheckAnchorsMatch());
+  std::vector<std::string> warnings;
+  PM_ASSIGN_OR_RETURN(const std::vector<CellsOutcome> outcomes,
+                      queries.Run({picked.target},
+                                  {.cost = plan.cost,
+                                   .items = plan.items,
+                                   .k = kDefaultMatches,
+                                   .with_payloads = with_payloads},
+                                  RecordAndWarn(&warnings)));
+  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --image FILE"));
+  const CellsOutcome& outcome = outcomes.front();
+  nlohmann::json json = OutcomeJson(outcome, queries.client(), warnings);
+  AddNames(opened.parameters, &json["matches"]);
+  json["sentence"] = Sentence(outcome.prepared.state.guarantee);
+  json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
+  json["seen"] = OrNull(CellsSeen(outcome, queries.client().scheme(), plan.cost, plan.cells));
+  return Result{.json = std::move(json)};
+}
+
+Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
+                            bool with_payloads) const {
+  const Opened& opened = *picked.collection;
+  PM_ASSIGN_OR_RETURN(
+      const SlotQueries queries,
+      SlotQueries::Create(transport_, SettingsOf(context_), opened.proto.name(), Scheme::kJoint));
+  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
+  std::vector<NamedTarget> targets = {picked.target};
+  PM_RETURN_IF_ERROR(queries.AllotClasses(kDefaultMatches, /*classes=*/0, &targets));
+  PM_RETURN_IF_ERROR(queries.CheckAlignment());
+  std::vector<std::string> warnings;
+  PM_ASSIGN_OR_RETURN(const std::vector<SlotsOutcome> outcomes,
+                      queries.Run(targets,
+                                  {.cost = cost,
+                                   .k = kDefaultMatches,
+                                   .with_payloads = with_payloads,
+                                   .with_alignment = true},
+                                  /*classes=*/0, RecordAndWarn(&warnings)));
+  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --label CLASS"));
+  const SlotsOutcome& outcome = outcomes.front();
+  const auto& client = dynamic_cast<const JointClient&>(queries.client());
+  nlohmann::json json = OutcomeJson(outcome, client.parameters(), Scheme::kJoint, warnings,
+                                    ToReport(outcome, client, std::nullopt));
+  AddNames(client.parameters(), &json["matches"]);
+  json["sentence"] = Sentence(outcome.prepared.state.guarantee);
+  json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
+  json["seen"] = OrNull(RowsSeen(outcome, client, cost));
+  return Result{.json = std::move(json)};
+}
+
+Page::Answer Page::Ask(const PageRequest& request) {
+  const std::unique_lock working(work_, std::try_to_lock);
+  if (!working.owns_lock()) return absl::AlreadyExistsError("a query runs already: wait for it");
+  PickedTarget picked;
+  {
+    const std::lock_guard lock(mutex_);
+    picked = picked_;
+  }
+  const nlohmann::json asked = nlohmann::json::parse(request.body);
+  if (picked.number == 0 || asked.at("target").get<int64_t>() != picked.number) {
+    return absl::InvalidArgumentError("pick the picture or row again; nothing was spent");
+  }
+  const auto epsilon = asked.at("epsilon").get<double>();
+  const bool with_payloads = asked.at("payloads").get<bool>();
+  const auto scheme = asked.at("scheme").get<std::string>();
+  if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
+  if (scheme != "joint") return absl::InvalidArgumentError("scheme must be cells or joint");
+  return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
+}
+
+Page::Answer Page::Nearest() const {
+  std::shared_future<Gallery> computed;
+  NamedTarget target;
+  {
+    const std::lock_guard lock(mutex_);
+    computed = gallery_;
+    target = picked_.target;
+  }
+  if (!computed.valid() || target.target.features.size() == 0) return Result{};
+  const Gallery& gallery = computed.get();
+  PM_RETURN_IF_ERROR(gallery.status());
+  nlohmann::json list = nlohmann::json::array();
+  for (const ReportImage& image :
+       (*gallery)->Nearest(target.target.features, kDefaultMatches, {})) {
+    list.push_back({{"id", image.caption}, {"picture", pictures_.contains(image.caption)}});
+  }
+  return Result{.json = std::move(list)};
+}
+
+// Only listed ids have a path, so no id leads anywhere else.
+PageResponse Page::Picture(const std::string& id) const {
+  const auto found = pictures_.find(id);
+  if (found == pictures_.end()) {
+    return ErrorResponse(absl::NotFoundError("there is no such picture"));
+  }
+  std::ifstream file(found->second, std::ios::binary);
+  return {200, TypeOf(found->second), std::string(std::istreambuf_iterator<char>(file), {})};
+}
+
+PageResponse Page::Respond(const PageRequest& request) {
+  const bool post = request.method == "POST";
+  if (const auto asset = kPageAssets.find(request.path); asset != kPageAssets.end() && !post) {
+    return {200, asset->second.type, asset->second.text};
+  }
+  const auto answer = [&]() -> Answer {
+    const std::string name = OptionOf(request, "name");
+    if (post) {
+      if (request.path == "api/target") return Pick(request);
+      if (request.path == "api/ask") return Ask(request);
+    } else {
+      if (request.path == "api/collections") return Collections();
+      if (request.path == "api/collection") return Open(name);
+      if (request.path == "api/budget") return Budget();
+      if (request.path == "api/nearest") return Nearest();
+      if (request.path == "api/details") return CollectionInfo(context_, name);
+    }
+    return absl::NotFoundError("there is no such page");
+  };
+  try {
+    if (request.path == "picture" && !post) return Picture(OptionOf(request, "id"));
+    const Answer found = answer();
+    if (!found.ok()) return ErrorResponse(found.status());
+    return {200, "application/json", Line(found->json)};
+  } catch (const nlohmann::json::exception&) {
+    return ErrorResponse(absl::InvalidArgumentError("the request is malformed"));
+  } catch (const std::exception& error) {
+    return ErrorResponse(absl::InternalError(absl::StrCat("unexpected: ", error.what())));
+  }
+}
+
+}  // namespace privatemail::client::cli

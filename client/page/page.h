@@ -1,0 +1,93 @@
+// The local web page: JSON endpoints over the client's queries, budget and plans, and its files.
+#ifndef PRIVATEMAIL_CLIENT_PAGE_PAGE_H_
+#define PRIVATEMAIL_CLIENT_PAGE_PAGE_H_
+
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/command.h"
+#include "client/cli/images.h"
+#include "client/page/local_server.h"
+#include "client/queries/query_batch.h"
+#include "common/cells/cell_quality.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client::cli {
+
+inline constexpr double kPageDelta = 1e-5;  // of a joint query
+
+struct PageOptions {
+  std::string collection;  // opened first; empty: the first of the server
+  std::string pictures;    // folder "class/file" of the gallery's pictures; empty: none
+  ExtractorOptions extractor;
+};
+
+// One user's page. Held by the client; sees targets. Thread-safe; one query at a time.
+//
+// Privacy: the calls to the server are those of `privatemail query`.
+// - A picked target stays in this process; nothing is sent until Ask. Plans are computed from what
+//   was fetched when the collection was opened.
+// - Releases for comparison have public targets (dummies, centroids of cells) and are drawn once
+//   the answer is there. They are neither sent nor saved, and cost nothing: they tell nothing about
+//   the target even if someone saw them.
+// - Pictures come from the folder alone. A picture fetched from a payload's address would tell its
+//   host the class.
+class Page {
+ public:
+  // Errors of Transport::Create and ListImageFolder.
+  static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
+
+  PageResponse Respond(const PageRequest& request);
+
+ private:
+  struct Opened {
+    v1::GetCollectionResponse proto;
+    PublicParameters parameters;
+    absl::StatusOr<CellQuality> quality;  // or why queries for cells are not offered
+  };
+  struct PickedTarget {
+    int64_t number = 0;
+    std::shared_ptr<const Opened> collection;
+    NamedTarget target;
+  };
+  using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
+  using Answer = absl::StatusOr<Result>;
+
+  Page(const Context& context, PageOptions options, Transport transport)
+      : context_(context), options_(std::move(options)), transport_(std::move(transport)) {}
+
+  Answer Collections() const;
+  Answer Open(const std::string& name);
+  Answer Budget() const;
+  Answer Pick(const PageRequest& request);
+  Answer Ask(const PageRequest& request);
+  Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
+  Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
+  Answer Nearest() const;
+  PageResponse Picture(const std::string& id) const;
+  absl::StatusOr<std::shared_ptr<const Opened>> opened() const;
+  void AddNames(const PublicParameters& parameters, nlohmann::json* matches) const;
+
+  const Context& context_;
+  const PageOptions options_;
+  const Transport transport_;
+  std::map<std::string, std::string> pictures_;  // canonical paths by id
+  std::mutex work_;                              // held while features are computed or a query runs
+  mutable std::mutex mutex_;                     // guards the following
+  std::shared_ptr<const Opened> opened_;
+  PickedTarget picked_;
+  std::string gallery_extractor_;
+  std::shared_future<Gallery> gallery_;
+};
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_PAGE_PAGE_H_

@@ -1,0 +1,65 @@
+"""The local web page of `privatemail page`."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import weakref
+from typing import Any, Optional
+
+from privatemail._client import Collection, Path
+from privatemail._server import _end
+from privatemail.errors import FailedPrecondition, Unavailable
+
+
+class Page:
+    """A running page, which a notebook shows as a link. See `page`.
+
+    address: opens the page once; the browser that opened it keeps it. Private.
+    """
+
+    def __init__(self, process: "subprocess.Popen[str]", address: str) -> None:
+        self.address = address
+        self._end = weakref.finalize(self, _end, os.getpid(), process, None)  # also when Python ends
+
+    def _repr_html_(self) -> str:
+        return f'<a href="{self.address}" target="_blank" rel="noopener noreferrer">Open the page (works once)</a>'
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._end()
+
+    def __enter__(self) -> "Page":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def page(collection: Collection, *, pictures: Path = "", model: Path = "", program: Optional[Path] = None) -> Page:
+    """Serves the web page of `privatemail page` on this machine, with the collection's connection and budget.
+
+    pictures: folder class/file of the gallery's pictures. model: ONNX file of a collection of pictures. program: by
+    default $PRIVATEMAIL, or privatemail on the PATH.
+    """
+    program = program or os.environ.get("PRIVATEMAIL") or shutil.which("privatemail")
+    if not program:
+        raise FailedPrecondition("program must be given: privatemail is not on the PATH")
+    command = [program, *collection._client._flags, "--json", "page", "--no-browser", "--collection", collection.name]
+    for flag, value in (("--pictures", pictures), ("--model", model)):
+        command += [flag, str(value)] if value else []
+    # A connection is what its arguments say.
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("PRIVATEMAIL_TRUST", "PRIVATEMAIL_KEY_FILE")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    assert process.stdout is not None
+    told = json.loads(process.stdout.readline() or "{}")
+    if "file" not in told:
+        _end(os.getpid(), process, None)
+        raise Unavailable(f"the page did not start: {told.get('error', {}).get('message', 'it printed nothing')}")
+    # The address is in no output: only the file of mode 0600 holds it.
+    with open(told["file"], encoding="ascii") as file:
+        found = re.search(r'url=([^"]+)"', file.read())
+    assert found is not None
+    return Page(process, found[1])

@@ -1,0 +1,275 @@
+"""`privatemail page` in a browser: whole queries by mouse and by keyboard, and everything that it refuses."""
+
+import http.server
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import zlib
+
+import numpy as np
+
+from browser import Browser, find_browser
+
+COLOURS = {"blue": (20, 40, 220), "green": (30, 180, 40), "grey": (120, 120, 120), "red": (220, 30, 20),
+           "violet": (150, 30, 190), "yellow": (230, 220, 30)}
+CLASSES, DIM = 10, 16
+
+
+def png(colour, shade):
+    """32 x 32 pixels, darker by `shade` to the right."""
+    line = b"\0" + b"".join(bytes(max(0, part - shade * x // 8) for part in colour) for x in range(32))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(line * 32)),
+              (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + name + data
+                                            + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks)
+
+
+def write_pictures(folder, shades):
+    for name, colour in COLOURS.items():
+        (folder / name).mkdir(parents=True)
+        for shade in shades:
+            (folder / name / f"{shade:02}.png").write_bytes(png(colour, shade))
+
+
+def vectors(rows, seed):
+    centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
+    labels = np.arange(rows) % CLASSES
+    return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
+
+
+class Service:
+    """A daemon with a collection of pictures, "colours", and one of vectors with cells, "things"."""
+
+    def __init__(self, folder):
+        self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
+                                        "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
+        told = []
+        while not any(line.startswith("listening on ") for line in told):
+            told.append(self.daemon.stdout.readline())
+            assert told[-1], told
+        address, trust = (next(line.split()[-1] for line in told if line.startswith(word))
+                          for word in ("listening on ", "trust this server"))
+        self.command = [os.environ["PRIVATEMAIL"], "--server", address, "--trust", trust, "--key-file",
+                        folder / "data/admin.key", "--state", folder / "state", "--json"]
+        write_pictures(folder / "anchors", range(1, 30, 4))
+        write_pictures(folder / "gallery", range(2, 30, 2))
+        os.symlink("/etc/hostname", folder / "gallery/red/99.png")
+        for name, rows in (("anchors", vectors(100, 2)), ("gallery", vectors(1200, 1))):
+            np.save(folder / f"{name}.npy", rows[0])
+            np.save(folder / f"{name}_labels.npy", rows[1])
+        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors")
+        self.run("ingest", "colours", "--images", folder / "gallery", accept=(0, 3))
+        self.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
+                 folder / "anchors_labels.npy", "--cells", "8", "--publish-quality")
+        self.run("ingest", "things", "--vectors", folder / "gallery.npy", "--labels", folder / "gallery_labels.npy")
+        for name in ("colours", "things"):
+            self.run("build", name)
+            self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
+        until = time.monotonic() + 60
+        while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
+            assert time.monotonic() < until, "the quality of the cells is not measured"
+            time.sleep(.1)
+
+    def run(self, *arguments, accept=(0,)):
+        done = subprocess.run([*self.command, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+        assert done.returncode in accept, (arguments, done)
+        return json.loads(done.stdout)
+
+    def charges(self, name):
+        return [one["epsilon"] for one in self.run("budget", "history", name)["changes"] if one["kind"] == "charge"]
+
+    def stop(self):
+        self.daemon.kill()
+        self.daemon.wait()
+        self.daemon.stdout.close()
+
+
+class OtherOrigin(http.server.BaseHTTPRequestHandler):
+    """A page of another port of 127.0.0.1."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>other</title>")
+
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipIf(find_browser() is None, "no browser is installed")
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="privatemail_page_")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.service = Service(self.folder)
+        self.addCleanup(self.service.stop)
+        self.browser = Browser(find_browser()).__enter__()
+        self.addCleanup(self.browser.__exit__)
+
+    def open_page(self, collection):
+        page = subprocess.Popen([*self.service.command, "page", "--collection", collection, "--pictures",
+                                 self.folder / "gallery", "--no-browser"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(page.stdout.close)
+        self.addCleanup(page.wait)
+        self.addCleanup(page.kill)
+        told = json.loads(page.stdout.readline())
+        self.address = told["address"]
+        self.assertEqual(os.stat(told["file"]).st_mode & 0o777, 0o600)
+        self.browser.open(pathlib.Path(told["file"]).as_uri())
+        self.browser.wait_for("document.getElementById('budget')?.textContent")
+        self.assertFalse(os.path.exists(told["file"]), "the redirect file is left")
+
+    def text(self, selector):
+        return self.browser.value_of(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def count(self, selector):
+        return self.browser.value_of(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+    def pick(self, path):
+        self.browser.choose_file("#file", path)
+        self.browser.wait_for("!document.getElementById('ask').disabled")
+
+    def problem(self):
+        self.browser.wait_for("!document.getElementById('problem').hidden")
+        return self.text("#problem")
+
+    def check_quiet(self):
+        for event in self.browser.events:
+            method, said = event["method"], json.dumps(event["params"])[:500]
+            self.assertNotIn(method, ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"), said)
+            if method == "Network.requestWillBeSent":
+                url = event["params"]["request"]["url"]
+                self.assertTrue(url.startswith((self.address, "file:", "blob:", "data:")), url)
+
+    def test_picture_by_mouse(self):
+        self.open_page("colours")
+        self.assertEqual(self.count("input[name=scheme]:disabled"), 1)  # it has no cells
+        (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
+        self.pick(self.folder / "red.png")
+        self.assertEqual(self.service.charges("colours"), [])
+        self.browser.click("#ask")
+        self.browser.wait_for("!document.getElementById('answer').hidden")
+        self.browser.wait_for("document.querySelectorAll('#nearest img').length == 8")
+        self.browser.wait_for("[...document.images].every(image => image.complete && image.naturalWidth)")
+        self.assertEqual(self.count("#matches img"), 8)
+        self.assertGreaterEqual(self.text("#matches").count("red/"), 4)
+        self.assertEqual(self.text("#nearest").count("red/"), 8)
+        self.assertIn("e^2 = 7.39 times", self.text("#sentence"))
+        self.assertIn("Epsilon 2 of 5 is spent, in 1 release;", self.text("#budget"))
+        self.assertIn("1 such query is left", self.text("#budget"))
+        # Releases to compare with are neither charged nor saved.
+        self.assertEqual((self.count(".sent circle.ring"), self.count(".compared circle.ring")), (1, 2))
+        self.assertEqual(self.service.charges("colours"), [2])
+        self.assertEqual(self.text("#bytes-title"), f"The request: {self.service.run('explain')['bytes']} bytes")
+        self.check_quiet()
+        # A link out of the folder is no picture of it.
+        status = "fetch('picture?id=' + encodeURIComponent({})).then(answer => {{ window.status_ = answer.status }})"
+        for name, wanted in (("red/02.png", 200), ("red/99.png", 404), ("../anchors/red/01.png", 404)):
+            self.browser.value_of("window.status_ = null; " + status.format(json.dumps(name)) + "; 0")
+            self.browser.wait_for("window.status_ !== null")
+            self.assertEqual(self.browser.value_of("window.status_"), wanted, name)
+
+    def test_vectors_by_keyboard_until_the_budget_is_exhausted(self):
+        self.open_page("things")
+        rows, _ = vectors(1200, 1)
+        np.save(self.folder / "queries.npy", rows[:5])
+        self.pick(self.folder / "queries.npy")
+        self.browser.value_of("document.activeElement.blur(); 0")
+        at = []
+        while "ask" not in at:
+            self.browser.press("Tab", 9)
+            at.append(self.browser.value_of("document.activeElement.id || document.activeElement.value"))
+            self.assertLess(len(at), 20, at)
+            if at[-1] == "row":
+                self.browser.press("ArrowUp", 38)
+                self.browser.press("Enter", 13, "\r")
+                self.browser.wait_for("document.getElementById('picked').textContent.includes('row 1')")
+            if at[-1] == "epsilon":
+                before = self.text("#expect")
+                self.browser.press("ArrowRight", 39)
+                self.assertEqual(self.text("#epsilon-value"), "2.8")
+                self.assertNotEqual(self.text("#expect"), before)
+                self.browser.wait_for("!document.getElementById('ask').disabled")
+        self.assertEqual(at, ["collection", "file", "row", "cells", "epsilon", "payloads", "ask"])
+        self.browser.press(" ", 32, " ")
+        self.browser.wait_for("!document.getElementById('answer').hidden")
+        self.assertEqual(self.browser.value_of("document.activeElement.id"), "answer-title")
+        self.assertEqual(self.count("#matches li"), 8)
+        self.assertEqual((self.count(".sent .asked"), self.count(".compared .asked")), (1, 2))
+        self.browser.wait_for("document.getElementById('budget').textContent.includes('0 such queries are left')")
+        self.check_quiet()
+        self.browser.click("#ask")
+        self.assertIn("RESOURCE_EXHAUSTED", self.problem())
+        self.assertEqual(self.service.charges("things"), [2.8])
+
+    def test_other_tokens_hosts_and_origins_are_refused(self):
+        self.open_page("things")
+        inside = self.browser.value_of("location.href")
+        for url, said in ((f"{self.address}/open?token={'0' * 64}", "the token is wrong"),
+                          (inside.replace("127.0.0.1", "localhost"), "the header Host"),
+                          (self.address, "open the page by the file")):
+            self.browser.open(url)
+            self.assertIn(said, self.text("body"))
+        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), OtherOrigin)
+        self.addCleanup(other.server_close)
+        self.addCleanup(other.shutdown)
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        # The browser sends the cookie: for cookies all ports are one site.
+        self.browser.open(f"http://127.0.0.1:{other.server_port}/")
+        self.browser.value_of(f"""window.done = false; Promise.allSettled([
+            fetch("{inside}api/target?name=x.csv&row=0",
+                  {{method: "POST", mode: "no-cors", credentials: "include", body: "1"}}),
+            fetch("{inside}api/collections", {{mode: "no-cors", credentials: "include"}})])
+            .then(() => {{ window.done = true; }}); 0""")
+        self.browser.wait_for("window.done")
+        asked = {event["params"]["requestId"] for event in self.browser.events
+                 if event["method"] == "Network.requestWillBeSent" and "/api/" in event["params"]["request"]["url"]}
+        of = {name: [event["params"] for event in self.browser.events if event["method"] == f"Network.{name}ExtraInfo"
+                     and event["params"]["requestId"] in asked] for name in ("requestWillBeSent", "responseReceived")}
+        self.assertEqual([len(one["associatedCookies"]) for one in of["requestWillBeSent"]], [1, 1])
+        self.assertEqual([one["statusCode"] for one in of["responseReceived"]], [403, 403])
+        # Without the cookie nothing is served, whatever the address.
+        self.browser.call("Network.clearBrowserCookies")
+        self.browser.open(inside)
+        self.assertIn("open the page by the file", self.text("body"))
+
+    def test_no_picture_and_a_dead_server(self):
+        self.open_page("colours")
+        (self.folder / "no.png").write_text("no picture")
+        self.browser.choose_file("#file", self.folder / "no.png")
+        self.assertIn("expected an image", self.problem())
+        self.assertTrue(self.browser.value_of("document.getElementById('ask').disabled"))
+        self.pick(self.folder / "anchors/blue/01.png")
+        self.assertTrue(self.browser.value_of("document.getElementById('problem').hidden"))
+        self.service.daemon.kill()
+        self.service.daemon.wait()
+        self.browser.click("#ask")
+        self.assertIn("UNAVAILABLE", self.problem())
+        self.browser.wait_for("!document.getElementById('ask').disabled")
+        self.assertIn("Epsilon 0 of 5 is spent", self.text("#budget"))
+        self.assertTrue(self.browser.value_of("document.getElementById('answer').hidden"))
+
+    def test_layout(self):
+        self.open_page("things")
+        colours = set()
+        for width, scheme in ((1280, "light"), (390, "dark"), (320, "light")):
+            self.browser.resize(width, 900)
+            self.browser.prefer(scheme)
+            self.browser.wait_for(f"innerWidth == {width}")
+            self.assertLessEqual(self.browser.value_of("document.documentElement.scrollWidth"), width)
+            colours.add(self.browser.value_of("getComputedStyle(document.body).backgroundColor"))
+        self.assertEqual(len(colours), 2)
+        unnamed = self.browser.value_of("""[...document.querySelectorAll("input, select, button")].filter(one =>
+            !one.labels?.length && !one.textContent).map(one => one.id).join()""")
+        self.assertEqual(unnamed, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
