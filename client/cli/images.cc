@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/flags/numbers.h"
+#include "common/base/files.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/base/files.h"
 #include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
 
