@@ -1,5 +1,4 @@
 // `privatemail page`: a web page on this machine.
-#include "client/page/page.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -12,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/page_endpoints.h"
 #include "client/page/local_server.h"
 #include "client/queries/private_file.h"
 #include "common/base/status_macros.h"

@@ -34,6 +34,7 @@ constexpr int64_t kFilesPerConnection = 2;
 
 // Connections of proxies. Each waits for milliseconds.
 constexpr size_t kMostWaiting = 1024;
+constexpr int kAdmitMilliseconds = 20;
 
 rlim_t RequiredFiles(int64_t max_connections) {
   return static_cast<rlim_t>(kFilesPerConnection * max_connections + kReservedFiles);
@@ -121,7 +122,8 @@ void Acceptor::Run() {
   while (true) {
     std::optional<std::chrono::milliseconds> next_look;
     if (connections_ != nullptr) next_look = connections_->NextLook();
-    const int wait = next_look.has_value() ? static_cast<int>(next_look->count()) : -1;
+    int wait = next_look.has_value() ? static_cast<int>(next_look->count()) : -1;
+    if (!waiting_.empty()) wait = kAdmitMilliseconds;              // other threads free slots
     if (::poll(events.data(), events.size(), wait) < 0) continue;  // interrupted
     if (events.back().revents != 0) return;
     try {
@@ -163,8 +165,9 @@ void Acceptor::Accept(int socket) {
 
 bool Acceptor::Admit(const Accepted& accepted) {
   absl::StatusOr<size_t> slot = 0;
-  if (connections_ != nullptr)
+  if (connections_ != nullptr) {
     slot = connections_->Add(accepted.socket, accepted.peer, Clock::now());
+  }
   if (absl::IsUnavailable(slot.status())) return false;
   if (!slot.ok()) {
     ::close(accepted.socket);

@@ -1,6 +1,6 @@
 // The local web page: JSON endpoints over the client's queries, budget and plans, and its files.
-#ifndef PRIVATEMAIL_CLIENT_PAGE_PAGE_H_
-#define PRIVATEMAIL_CLIENT_PAGE_PAGE_H_
+#ifndef PRIVATEMAIL_CLIENT_CLI_PAGE_ENDPOINTS_H_
+#define PRIVATEMAIL_CLIENT_CLI_PAGE_ENDPOINTS_H_
 
 #include <cstdint>
 #include <future>
@@ -90,4 +90,4 @@ class Page {
 
 }  // namespace privatemail::client::cli
 
-#endif  // PRIVATEMAIL_CLIENT_PAGE_PAGE_H_
+#endif  // PRIVATEMAIL_CLIENT_CLI_PAGE_ENDPOINTS_H_

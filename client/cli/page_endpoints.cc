@@ -1,10 +1,8 @@
-#include "client/page/page.h"
+#include "client/cli/page_endpoints.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,17 +18,16 @@
 #include "client/cli/query_cells.h"
 #include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
+#include "client/page/server_view.h"
 #include "client/planning/query_plan.h"
-#include "client/privacy/sampling/exact_sampling.h"
 #include "client/queries/cell_queries.h"
 #include "client/queries/replay.h"
 #include "client/queries/slot_queries.h"
 #include "client/schemes/published_collection.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/numerics/decompositions.h"
-#include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
@@ -64,19 +61,6 @@ nlohmann::json ReleasesLeft(const LedgerEntry& entry, const client::Budget& each
   return static_cast<int64_t>(std::floor(count * (1 + kRounding)));
 }
 
-// Up to two numbers below n, other than own and each other.
-absl::StatusOr<std::vector<int64_t>> TwoOthers(int64_t own, int64_t n) {
-  SecureBits bits;
-  const auto others = static_cast<uint64_t>(n - 1);
-  PM_ASSIGN_OR_RETURN(std::vector<uint64_t> drawn,
-                      SampleUniform({others, std::max<uint64_t>(others, 2) - 1}, bits));
-  if (drawn[1] >= drawn[0]) ++drawn[1];
-  if (others < 2) drawn.pop_back();
-  std::vector<int64_t> result;
-  for (const uint64_t one : drawn) result.push_back((own + 1 + static_cast<int64_t>(one)) % n);
-  return result;
-}
-
 // Features and plan are for the collection as it was opened.
 absl::Status CheckUnchanged(const v1::GetCollectionResponse& opened,
                             const v1::GetCollectionResponse& now) {
@@ -99,75 +83,9 @@ nlohmann::json SentJson(const std::string& request) {
           {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
 }
 
-// The two directions in which points differ most: k x 2.
-Matrix PlaneOf(const Matrix& points) {
-  const Matrix centred = points.rowwise() - points.colwise().mean();
-  const SymmetricEigendecomposition found = DecomposeSymmetric(centred.transpose() * centred);
-  return found.eigenvectors.rightCols(std::min<Eigen::Index>(2, points.cols())).rowwise().reverse();
-}
-
-nlohmann::json PointsJson(const Matrix& points) {
-  nlohmann::json json = nlohmann::json::array();
-  for (Eigen::Index i = 0; i < points.rows(); ++i) {
-    json.push_back({points(i, 0), points.cols() > 1 ? points(i, 1) : 0});
-  }
-  return json;
-}
-
-// What the server can make of a joint release, its rows on its own anchors, beside releases of two
-// public targets.
-absl::StatusOr<Result> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
-                                const PrivacyCost& cost) {
-  const PublicParameters& parameters = client.parameters();
-  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
-  PM_ASSIGN_OR_RETURN(const FloatMatrix server,
-                      FromProto("server_anchors", outcome.response.alignment().server_anchors()));
-  const Matrix anchors = server.cast<double>();
-  const Matrix plane = PlaneOf(anchors);
-  nlohmann::json releases = nlohmann::json::array();
-  const auto add = [&](const Matrix& rows, int64_t slot) {
-    PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(rows.bottomRows(anchors.rows()),
-                                                            anchors, /*with_scale=*/true));
-    releases.push_back({{"own", slot},
-                        {"name", parameters.ClassName(slot)},
-                        {"points", PointsJson(map.Apply(rows) * plane)}});
-    return absl::OkStatus();
-  };
-  const int64_t own = outcome.prepared.state.places.front().slot;
-  PM_ASSIGN_OR_RETURN(const Matrix sent, client.Coordinates(outcome.prepared.request));
-  PM_RETURN_IF_ERROR(add(sent, own));
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own, slots));
-  for (const int64_t slot : others) {
-    SecureBits bits;
-    PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
-    PM_RETURN_IF_ERROR(add(rows, slot));
-  }
-  return Result{.json = {{"slots", slots},
-                         {"anchors", PointsJson(anchors * plane)},
-                         {"releases", std::move(releases)}}};
-}
-
-// The requested cells, beside those for two public targets.
-absl::StatusOr<Result> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
-                                 const CellCost& cost, int64_t cells) {
-  PM_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> own,
-      scheme.NearestCells(outcome.target.target.features, cost.partition, /*count=*/1));
-  const auto& asked = outcome.prepared.request.cells();
-  nlohmann::json releases = {
-      {{"own", own[0]}, {"cells", std::vector<int64_t>(asked.begin(), asked.end())}}};
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own[0], cells));
-  for (const int64_t cell : others) {
-    SecureBits bits;
-    PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
-    releases.push_back({{"own", cell}, {"cells", chosen}});
-  }
-  return Result{.json = {{"cells", cells}, {"releases", std::move(releases)}}};
-}
-
 // An answer without a picture of what was seen is still an answer.
-nlohmann::json OrNull(const absl::StatusOr<Result>& seen) {
-  return seen.ok() ? seen->json : nlohmann::json();
+nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
+  return seen.ok() ? *seen : nlohmann::json();
 }
 
 std::string TypeOf(const std::string& path) {
@@ -429,8 +347,9 @@ PageResponse Page::Picture(const std::string& id) const {
   if (found == pictures_.end()) {
     return ErrorResponse(absl::NotFoundError("there is no such picture"));
   }
-  std::ifstream file(found->second, std::ios::binary);
-  return {200, TypeOf(found->second), std::string(std::istreambuf_iterator<char>(file), {})};
+  absl::StatusOr<std::string> bytes = ReadFileBytes(found->second);
+  if (!bytes.ok()) return ErrorResponse(bytes.status());
+  return {200, TypeOf(found->second), *std::move(bytes)};
 }
 
 PageResponse Page::Respond(const PageRequest& request) {

@@ -1,0 +1,94 @@
+#include "client/page/server_view.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "client/privacy/sampling/exact_sampling.h"
+#include "common/base/status_macros.h"
+#include "common/numerics/decompositions.h"
+#include "common/wire/codec.h"
+
+namespace privatemail::client {
+namespace {
+
+// Up to two numbers below n, other than own and each other.
+absl::StatusOr<std::vector<int64_t>> TwoOthers(int64_t own, int64_t n) {
+  SecureBits bits;
+  const auto others = static_cast<uint64_t>(n - 1);
+  PM_ASSIGN_OR_RETURN(std::vector<uint64_t> drawn,
+                      SampleUniform({others, std::max<uint64_t>(others, 2) - 1}, bits));
+  if (drawn[1] >= drawn[0]) ++drawn[1];
+  if (others < 2) drawn.pop_back();
+  std::vector<int64_t> result;
+  for (const uint64_t one : drawn) result.push_back((own + 1 + static_cast<int64_t>(one)) % n);
+  return result;
+}
+
+// The two directions in which points differ most: k x 2.
+Matrix PlaneOf(const Matrix& points) {
+  const Matrix centred = points.rowwise() - points.colwise().mean();
+  const SymmetricEigendecomposition found = DecomposeSymmetric(centred.transpose() * centred);
+  return found.eigenvectors.rightCols(std::min<Eigen::Index>(2, points.cols())).rowwise().reverse();
+}
+
+nlohmann::json PointsJson(const Matrix& points) {
+  nlohmann::json json = nlohmann::json::array();
+  for (Eigen::Index i = 0; i < points.rows(); ++i) {
+    json.push_back({points(i, 0), points.cols() > 1 ? points(i, 1) : 0});
+  }
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
+                                        const PrivacyCost& cost) {
+  const PublicParameters& parameters = client.parameters();
+  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+  PM_ASSIGN_OR_RETURN(const FloatMatrix server,
+                      FromProto("server_anchors", outcome.response.alignment().server_anchors()));
+  const Matrix anchors = server.cast<double>();
+  const Matrix plane = PlaneOf(anchors);
+  nlohmann::json releases = nlohmann::json::array();
+  const auto add = [&](const Matrix& rows, int64_t slot) {
+    PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(rows.bottomRows(anchors.rows()),
+                                                            anchors, /*with_scale=*/true));
+    releases.push_back({{"own", slot},
+                        {"name", parameters.ClassName(slot)},
+                        {"points", PointsJson(map.Apply(rows) * plane)}});
+    return absl::OkStatus();
+  };
+  const int64_t own = outcome.prepared.state.places.front().slot;
+  PM_ASSIGN_OR_RETURN(const Matrix sent, client.Coordinates(outcome.prepared.request));
+  PM_RETURN_IF_ERROR(add(sent, own));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own, slots));
+  for (const int64_t slot : others) {
+    SecureBits bits;
+    PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
+    PM_RETURN_IF_ERROR(add(rows, slot));
+  }
+  return nlohmann::json{{"slots", slots},
+                        {"anchors", PointsJson(anchors * plane)},
+                        {"releases", std::move(releases)}};
+}
+
+absl::StatusOr<nlohmann::json> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
+                                         const CellCost& cost, int64_t cells) {
+  PM_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> own,
+      scheme.NearestCells(outcome.target.target.features, cost.partition, /*count=*/1));
+  const auto& asked = outcome.prepared.request.cells();
+  nlohmann::json releases = {
+      {{"own", own[0]}, {"cells", std::vector<int64_t>(asked.begin(), asked.end())}}};
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own[0], cells));
+  for (const int64_t cell : others) {
+    SecureBits bits;
+    PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
+    releases.push_back({{"own", cell}, {"cells", chosen}});
+  }
+  return nlohmann::json{{"cells", cells}, {"releases", std::move(releases)}};
+}
+
+}  // namespace privatemail::client
