@@ -3,6 +3,8 @@
 # PRIVATEMAIL_DAEMON: address of the daemon, by default 127.0.0.1:50052.
 set -euo pipefail
 sed "s/127.0.0.1:50052/${PRIVATEMAIL_DAEMON:-127.0.0.1:50052}/" /etc/nginx/privatemail.conf >/tmp/privatemail.conf
+# nginx does not start with an address of a protocol that the kernel lacks.
+sed "$([ -e /proc/net/if_inet6 ] || echo '/listen \[::\]/d')" /etc/nginx/connections.conf >/tmp/connections.conf
 # By default glibc keeps the memory of large requests.
 export MALLOC_MMAP_THRESHOLD_=65536
 digest() { cat /etc/nginx/privatemail/* | sha256sum; }

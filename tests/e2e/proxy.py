@@ -1,6 +1,7 @@
 """nginx with the configuration of deploy/nginx before a daemon."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -30,6 +31,7 @@ class Proxy:
             with open(os.path.join(configuration, name), encoding="utf-8") as file:
                 text = file.read()
             text = text.replace("listen 50051 ", f"listen 127.0.0.1:{self.port} ").replace(":50052", f":{daemon_port}")
+            text = re.sub(r"\n *listen \[::\].*", "", text)
             text = text.replace("/tmp/", prefix + "/").replace(":50053", f":{inner}")
             with open(os.path.join(prefix, name), "w", encoding="utf-8") as file:
                 file.write(text)
