@@ -123,15 +123,26 @@ class Browser:
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
-    def click(self, selector):
-        """With the mouse, in the middle of the element."""
-        x, y = json.loads(self.value_of(f"""(() => {{
+    def middle(self, selector):
+        """Where the mouse is on an element, which is scrolled into view."""
+        return json.loads(self.value_of(f"""(() => {{
             const element = document.querySelector({json.dumps(selector)});
             element.scrollIntoView({{block: "center"}});
             const box = element.getBoundingClientRect();
             return JSON.stringify([box.left + box.width / 2, box.top + box.height / 2]); }})()"""))
+
+    def click(self, selector):
+        """With the mouse."""
+        x, y = self.middle(selector)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def drop(self, selector, path):
+        """A file, with the mouse."""
+        x, y = self.middle(selector)
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=x, y=y,
+                      data={"items": [], "files": [str(path)], "dragOperationsMask": 1})
 
     def press(self, key, code, text=""):
         """A key, by its name and Windows key code."""

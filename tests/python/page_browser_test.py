@@ -2,93 +2,15 @@
 
 import http.server
 import json
-import os
 import pathlib
-import struct
-import subprocess
 import tempfile
 import threading
-import time
 import unittest
-import zlib
 
 import numpy as np
 
 from browser import Browser, find_browser
-
-COLOURS = {"blue": (20, 40, 220), "green": (30, 180, 40), "grey": (120, 120, 120), "red": (220, 30, 20),
-           "violet": (150, 30, 190), "yellow": (230, 220, 30)}
-CLASSES, DIM = 10, 16
-
-
-def png(colour, shade):
-    """32 x 32 pixels, darker by `shade` to the right."""
-    line = b"\0" + b"".join(bytes(max(0, part - shade * x // 8) for part in colour) for x in range(32))
-    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(line * 32)),
-              (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + name + data
-                                            + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks)
-
-
-def write_pictures(folder, shades):
-    for name, colour in COLOURS.items():
-        (folder / name).mkdir(parents=True)
-        for shade in shades:
-            (folder / name / f"{shade:02}.png").write_bytes(png(colour, shade))
-
-
-def vectors(rows, seed):
-    centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
-    labels = np.arange(rows) % CLASSES
-    return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
-
-
-class Service:
-    """A daemon with a collection of pictures, "colours", and one of vectors with cells, "things"."""
-
-    def __init__(self, folder):
-        self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
-                                        "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
-        told = []
-        while not any(line.startswith("listening on ") for line in told):
-            told.append(self.daemon.stdout.readline())
-            assert told[-1], told
-        address, trust = (next(line.split()[-1] for line in told if line.startswith(word))
-                          for word in ("listening on ", "trust this server"))
-        self.command = [os.environ["PRIVATEMAIL"], "--server", address, "--trust", trust, "--key-file",
-                        folder / "data/admin.key", "--state", folder / "state", "--json"]
-        write_pictures(folder / "anchors", range(1, 30, 4))
-        write_pictures(folder / "gallery", range(2, 30, 2))
-        os.symlink("/etc/hostname", folder / "gallery/red/99.png")
-        for name, rows in (("anchors", vectors(100, 2)), ("gallery", vectors(1200, 1))):
-            np.save(folder / f"{name}.npy", rows[0])
-            np.save(folder / f"{name}_labels.npy", rows[1])
-        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors")
-        self.run("ingest", "colours", "--images", folder / "gallery", accept=(0, 3))
-        self.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
-                 folder / "anchors_labels.npy", "--cells", "8", "--publish-quality")
-        self.run("ingest", "things", "--vectors", folder / "gallery.npy", "--labels", folder / "gallery_labels.npy")
-        for name in ("colours", "things"):
-            self.run("build", name)
-            self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
-        until = time.monotonic() + 60
-        while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
-            assert time.monotonic() < until, "the quality of the cells is not measured"
-            time.sleep(.1)
-
-    def run(self, *arguments, accept=(0,)):
-        done = subprocess.run([*self.command, *arguments], stdout=subprocess.PIPE, text=True, check=False)
-        assert done.returncode in accept, (arguments, done)
-        return json.loads(done.stdout)
-
-    def charges(self, name):
-        return [one["epsilon"] for one in self.run("budget", "history", name)["changes"] if one["kind"] == "charge"]
-
-    def stop(self):
-        self.daemon.kill()
-        self.daemon.wait()
-        self.daemon.stdout.close()
-
+from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 
 class OtherOrigin(http.server.BaseHTTPRequestHandler):
     """A page of another port of 127.0.0.1."""
@@ -114,17 +36,12 @@ class PageTest(unittest.TestCase):
         self.addCleanup(self.browser.__exit__)
 
     def open_page(self, collection):
-        page = subprocess.Popen([*self.service.command, "page", "--collection", collection, "--pictures",
-                                 self.folder / "gallery", "--no-browser"], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(page.stdout.close)
-        self.addCleanup(page.wait)
-        self.addCleanup(page.kill)
-        told = json.loads(page.stdout.readline())
-        self.address = told["address"]
-        self.assertEqual(os.stat(told["file"]).st_mode & 0o777, 0o600)
-        self.browser.open(pathlib.Path(told["file"]).as_uri())
+        self.page = page = Page(self.service, collection, self.folder / "gallery")
+        self.addCleanup(page.stop)
+        self.address = page.address
+        self.browser.open(page.file.as_uri())
         self.browser.wait_for("document.getElementById('budget')?.textContent")
-        self.assertFalse(os.path.exists(told["file"]), "the redirect file is left")
+        self.assertFalse(page.file.exists(), "the redirect file is left")
 
     def text(self, selector):
         return self.browser.value_of(f"document.querySelector({json.dumps(selector)}).innerText")
@@ -141,6 +58,7 @@ class PageTest(unittest.TestCase):
         return self.text("#problem")
 
     def check_quiet(self):
+        self.assertLessEqual(self.page.peers(), LOOPBACK)
         for event in self.browser.events:
             method, said = event["method"], json.dumps(event["params"])[:500]
             self.assertNotIn(method, ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"), said)
@@ -152,7 +70,8 @@ class PageTest(unittest.TestCase):
         self.open_page("colours")
         self.assertEqual(self.count("input[name=scheme]:disabled"), 1)  # it has no cells
         (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
-        self.pick(self.folder / "red.png")
+        self.browser.drop("#drop", self.folder / "red.png")
+        self.browser.wait_for("!document.getElementById('ask').disabled")
         self.assertEqual(self.service.charges("colours"), [])
         self.browser.click("#ask")
         self.browser.wait_for("!document.getElementById('answer').hidden")

@@ -1,0 +1,123 @@
+"""HTTP of `privatemail page` without a browser: a query, and the requests that it refuses."""
+
+import http.client
+import json
+import pathlib
+import re
+import tempfile
+import threading
+import unittest
+
+from page_service import COLOURS, LOOPBACK, Page, Service, png
+
+
+class PageHttpTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="privatemail_http_")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.service = Service(cls.folder)
+        cls.addClassCleanup(cls.service.stop)
+
+    def setUp(self):
+        self.page = Page(self.service, "colours", self.folder / "gallery")
+        self.addCleanup(self.page.stop)
+        self.host = self.page.address.removeprefix("http://")
+
+    def request(self, method, path, body=None, **headers):
+        """`headers` with _ for -; None leaves one out."""
+        connection = http.client.HTTPConnection(self.host, timeout=60)
+        self.addCleanup(connection.close)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.putrequest(method, path, skip_host=True)
+        for name, value in ({"Host": self.host} | given).items():
+            if value is not None:
+                connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer, answer.read()
+
+    def enter(self):
+        """Exchanges the token for the cookie; returns the page's folder."""
+        address = re.search("url=([^\"]*)", self.page.file.read_text(encoding="utf-8")).group(1)
+        self.token = address.removeprefix(self.page.address)
+        answer, body = self.request("GET", self.token)
+        self.assertEqual(answer.status, 200)
+        cookie, *attributes = answer.getheader("Set-Cookie").split("; ")
+        inside = re.search("url=([^\"]*)", body.decode()).group(1)
+        self.assertEqual(set(attributes), {f"Path={inside}", "HttpOnly", "SameSite=Strict"})
+        self.mine = {"Cookie": cookie, "Origin": self.page.address}
+        return inside
+
+    def ask(self, inside, scheme="joint"):
+        _, picked = self.request("POST", inside + "api/target?name=red.png", png(COLOURS["red"], 5), **self.mine)
+        asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": 2, "payloads": False}
+        answer, body = self.request("POST", inside + "api/ask", json.dumps(asked).encode(), **self.mine)
+        return answer.status, json.loads(body)
+
+    def test_query_stays_on_loopback(self):
+        inside = self.enter()
+        for path in ("", "page.js", "api/collections", "api/collection?name=colours"):
+            answer, _ = self.request("GET", inside + path, **self.mine)
+            self.assertEqual(answer.status, 200, path)
+            self.assertIn("default-src 'none'", answer.getheader("Content-Security-Policy"))
+            self.assertEqual(answer.getheader("Referrer-Policy"), "no-referrer")
+        peers, done = set(), threading.Event()
+
+        def watch():
+            while not done.wait(.002):
+                peers.update(self.page.peers())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        spent = len(self.service.charges("colours"))
+        try:
+            status, answer = self.ask(inside)
+        finally:
+            done.set()
+            watcher.join()
+        self.assertEqual((status, len(answer["matches"])), (200, 8))
+        self.assertEqual(len(self.service.charges("colours")), spent + 1)
+        self.assertIn("0100007F", peers)
+        self.assertLessEqual(peers, LOOPBACK)
+        # What is asked for wrongly costs nothing.
+        for scheme, code in (("cells", "FAILED_PRECONDITION"), ("none", "INVALID_ARGUMENT")):
+            status, answer = self.ask(inside, scheme)
+            self.assertEqual(answer["error"]["code"], code)
+        for body in (b"", b"{}", b"[1]", b"\xff", b'{"target": 1e99}'):
+            answer, _ = self.request("POST", inside + "api/ask", body, **self.mine)
+            self.assertEqual(answer.status, 400, body)
+        self.assertEqual(len(self.service.charges("colours")), spent + 1)
+
+    def test_requests_of_others_are_refused(self):
+        inside = self.enter()
+        without = {"Cookie": None}
+        port = self.host.split(":")[1]
+        for wanted, method, path, headers in (
+                (403, "GET", self.token, {}),  # used
+                (403, "GET", "/open?token=", {}), (403, "GET", self.token[:-1], {}), (401, "GET", inside, without),
+                (401, "GET", inside, {"Cookie": "privatemail=" + 64 * "0"}),
+                (401, "GET", inside, {"Cookie": self.mine["Cookie"][:-1]}),
+                (421, "GET", inside, {"Host": f"localhost:{port}"}), (421, "GET", inside, {"Host": "127.0.0.1"}),
+                (421, "GET", inside, {"Host": None}), (421, "GET", inside, {"Host": f"evil.example:{port}"}),
+                (403, "GET", inside, {"Sec-Fetch-Site": "cross-site"}),
+                (403, "GET", inside, {"Sec-Fetch-Site": "same-site"}),
+                (403, "POST", inside + "api/ask", {"Origin": None}),
+                (403, "POST", inside + "api/ask", {"Origin": "null"}),
+                (403, "POST", inside + "api/ask", {"Origin": "http://evil.example"}),
+                (405, "PUT", inside + "api/ask", {}), (405, "OPTIONS", inside, {}), (404, "GET", "/", {}),
+                (404, "GET", inside + "../api/budget", {}), (404, "GET", inside + "picture?id=../anchors/red/01.png", {}),
+                (404, "GET", inside + "picture?id=red/99.png", {}), (200, "GET", inside + "picture?id=red/02.png", {})):
+            with self.subTest(method=method, path=path.split("?")[0], headers=headers):
+                body = b"" if method == "POST" else None
+                answer, _ = self.request(method, path, body, **(self.mine | headers))
+                self.assertEqual(answer.status, wanted)
+        answer, _ = self.request("POST", inside + "api/target?name=a.png", **self.mine, Content_Length="99999999999")
+        self.assertEqual(answer.status, 413)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+"""A daemon and `privatemail page`, for the tests of the page."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import time
+import zlib
+
+import numpy as np
+
+COLOURS = {"blue": (20, 40, 220), "green": (30, 180, 40), "grey": (120, 120, 120), "red": (220, 30, 20),
+           "violet": (150, 30, 190), "yellow": (230, 220, 30)}
+CLASSES, DIM = 10, 16
+# No address, and 127.0.0.1 and ::1 as the kernel writes them.
+LOOPBACK = {"00000000", "0100007F", 32 * "0", 24 * "0" + "01000000", 16 * "0" + "FFFF00000100007F"}
+
+
+def png(colour, shade):
+    """32 x 32 pixels, darker by `shade` to the right."""
+    line = b"\0" + b"".join(bytes(max(0, part - shade * x // 8) for part in colour) for x in range(32))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(line * 32)),
+              (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + name + data
+                                            + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks)
+
+
+def write_pictures(folder, shades):
+    for name, colour in COLOURS.items():
+        (folder / name).mkdir(parents=True)
+        for shade in shades:
+            (folder / name / f"{shade:02}.png").write_bytes(png(colour, shade))
+
+
+def vectors(rows, seed):
+    centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
+    labels = np.arange(rows) % CLASSES
+    return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
+
+
+class Service:
+    """A daemon with a collection of pictures, "colours", and one of vectors with cells, "things"."""
+
+    def __init__(self, folder):
+        self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
+                                        "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
+        told = []
+        while not any(line.startswith("listening on ") for line in told):
+            told.append(self.daemon.stdout.readline())
+            assert told[-1], told
+        address, trust = (next(line.split()[-1] for line in told if line.startswith(word))
+                          for word in ("listening on ", "trust this server"))
+        self.command = [os.environ["PRIVATEMAIL"], "--server", address, "--trust", trust, "--key-file",
+                        folder / "data/admin.key", "--state", folder / "state", "--json"]
+        write_pictures(folder / "anchors", range(1, 30, 4))
+        write_pictures(folder / "gallery", range(2, 30, 2))
+        os.symlink("/etc/hostname", folder / "gallery/red/99.png")
+        for name, rows in (("anchors", vectors(100, 2)), ("gallery", vectors(1200, 1))):
+            np.save(folder / f"{name}.npy", rows[0])
+            np.save(folder / f"{name}_labels.npy", rows[1])
+        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors")
+        self.run("ingest", "colours", "--images", folder / "gallery", accept=(0, 3))
+        self.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
+                 folder / "anchors_labels.npy", "--cells", "8", "--publish-quality")
+        self.run("ingest", "things", "--vectors", folder / "gallery.npy", "--labels", folder / "gallery_labels.npy")
+        for name in ("colours", "things"):
+            self.run("build", name)
+            self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
+        until = time.monotonic() + 60
+        while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
+            assert time.monotonic() < until, "the quality of the cells is not measured"
+            time.sleep(.1)
+
+    def run(self, *arguments, accept=(0,)):
+        done = subprocess.run([*self.command, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+        assert done.returncode in accept, (arguments, done)
+        return json.loads(done.stdout)
+
+    def charges(self, name):
+        return [one["epsilon"] for one in self.run("budget", "history", name)["changes"] if one["kind"] == "charge"]
+
+    def stop(self):
+        self.daemon.kill()
+        self.daemon.wait()
+        self.daemon.stdout.close()
+
+
+class Page:
+    """`privatemail page` on one collection; `file` is what a browser opens first."""
+
+    def __init__(self, service, collection, pictures):
+        self.process = subprocess.Popen([*service.command, "page", "--collection", collection, "--pictures", pictures,
+                                         "--no-browser"], stdout=subprocess.PIPE, text=True)
+        told = json.loads(self.process.stdout.readline())
+        self.address, self.file = told["address"], pathlib.Path(told["file"])
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def peers(self):
+        """Addresses at the other ends of its sockets, as the kernel writes them."""
+        process = pathlib.Path(f"/proc/{self.process.pid}")
+        open_files = set()
+        for file in (process / "fd").iterdir():
+            try:
+                open_files.add(os.readlink(file))
+            except FileNotFoundError:  # closed since it was listed
+                pass
+        lines = [line.split() for name in ("tcp", "tcp6", "udp", "udp6")
+                 for line in (process / "net" / name).read_text().splitlines()[1:]]
+        return {line[2].split(":")[0] for line in lines if f"socket:[{line[9]}]" in open_files}
