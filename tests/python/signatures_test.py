@@ -1,8 +1,11 @@
-"""The stub of the compiled module agrees with it, and help() shows every name."""
+"""The stubs of the compiled modules agree with them and with the examples, and help() shows every name."""
 
 import ast
+import json
 import os
+import pathlib
 import pydoc
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,21 +14,43 @@ import unittest
 import privatemail as pm
 from privatemail import _core
 
+PACKAGE = pathlib.Path(_core.__file__).parent
 
 class Signatures(unittest.TestCase):
 
-    def test_stub_and_module_have_the_same_names(self):
+    def check(self, *command):
+        done = subprocess.run([sys.executable, "-m", *command], cwd=tempfile.gettempdir(), capture_output=True,
+                              text=True, env={**os.environ, "MYPYPATH": str(PACKAGE.parent)})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_stubs_and_modules_have_the_same_names(self):
         with tempfile.NamedTemporaryFile("w") as allowed:
-            allowed.write("privatemail._core.(Session|Extractor)(.__pybind11_module_local_.*)?\n")  # pybind11's own
+            # What pybind11 adds.
+            allowed.write("privatemail.(_core|evaluation._seeded).[A-Z][a-z]*(.__pybind11_module_local_.*)?\n"
+                          "privatemail.evaluation._seeded.Scene.__init__\n")
             allowed.flush()
-            done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "--concise", "--allowlist", allowed.name,
-                                   "privatemail._core"], cwd=tempfile.gettempdir(), capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+            for module in ("privatemail._core", "privatemail.evaluation._seeded"):
+                self.check("mypy.stubtest", "--concise", "--allowlist", allowed.name, "--ignore-unused-allowlist", module)
+
+    def test_examples_have_the_types_of_the_stubs(self):
+        documents = pathlib.Path(__file__).parents[2] / "docs"
+        with tempfile.TemporaryDirectory() as folder:
+            def write(name, parts):
+                path = pathlib.Path(folder, name + ".py")
+                path.write_text("\n".join(parts))
+                return str(path)
+
+            notebooks = [write(one.stem, ("".join(cell["source"]) for cell in json.loads(one.read_text())["cells"]
+                                          if cell["cell_type"] == "code")) for one in documents.glob("notebooks/*")]
+            self.assertGreaterEqual(len(notebooks), 4)
+            page = write("page", re.findall("```python\n(.*?)```", (documents / "python.md").read_text(), re.S))
+            options = ("--ignore-missing-imports", f"--cache-dir={folder}/cache")
+            self.check("mypy", *options, *notebooks)
+            self.check("mypy", *options, "--disable-error-code=name-defined", page)  # the user's own data
 
     def test_stub_and_module_have_the_same_arguments(self):
         """pybind11 tells a function's only in its docstring: "name(arg0: int, ...) -> str"."""
-        with open(os.path.join(os.path.dirname(_core.__file__), "_core.pyi"), encoding="ascii") as file:
-            stub = ast.parse(file.read())
+        stub = ast.parse((PACKAGE / "_core.pyi").read_text(encoding="ascii"))
         checked = 0
         for where, body in [(_core, stub.body)] + [(getattr(_core, one.name), one.body) for one in stub.body
                                                    if isinstance(one, ast.ClassDef)]:

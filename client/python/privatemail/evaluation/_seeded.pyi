@@ -33,8 +33,10 @@ def cell_ceiling(epsilon: float, share: float) -> float:
     """The most fidelity of any epsilon-DP request that returns this share of the gallery."""
 
 class Extractor:
-    identity: str
-    dim: int
+    @property
+    def identity(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
     def __init__(self, model: str, input_width: int, input_height: int) -> None:
         """model: an ONNX file; "": the built-in descriptor. Both sizes 0: what the model states."""
     def extract(self, paths: List[str], threads: int) -> Tuple[NDArray[np.float32], List[str]]:
@@ -44,7 +46,9 @@ class Trial:
     """One split of the data. Immutable and thread-safe; caches graphs and scenes."""
     def __init__(self, anchors: F, anchor_labels: I, gallery: F, gallery_labels: I, targets: F, target_labels: I, *,
                  k: int, seed: int) -> None: ...
-    nearest: I  # of each target the k nearest of the gallery
+    @property
+    def nearest(self) -> I:
+        """Of each target the k nearest of the gallery."""
     def scene(self, settings: Any) -> "Scene":
         """The collection with these settings. FailedPrecondition: the server refuses to build it."""
     def plan_cells(self, epsilon: float, share: float) -> Tuple[int, int, float]:
@@ -54,8 +58,11 @@ class Trial:
 
 class Scene:
     """A collection on a trial: the searcher's side and the server's."""
-    slot_labels: I
-    anchor_rows: F  # p x dim, the server's embedding
+    @property
+    def slot_labels(self) -> I: ...
+    @property
+    def anchor_rows(self) -> F:
+        """p x dim, the server's embedding."""
     def ask(self, *, epsilon: Optional[float] = None, delta: float = 0, mechanism: str = "gaussian",
             radius: Optional[float] = None, private_iterations: int = 1, scheme: str = "joint", feature: str = "own",
             label: str = "own", slots: bool = True) -> Tuple[I, float, int]:
