@@ -195,6 +195,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"embedded", c.embedded_items()},
       {"version", c.embedding_version()},
       {"changes_since_embedding", c.changes_since_embedding()},
+      {"build_share", c.has_build_share() ? nlohmann::json(c.build_share()) : nullptr},
       {"index", c.index()},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
@@ -227,6 +228,9 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
                    " embedded (version ", c.embedding_version(), "), ", p.slot_labels_size(),
                    " classes, ", Counted(p.anchor_count(), "anchor"), ", ", p.feature_dim(), " -> ",
                    s.embedding_dim(), " dimensions\n");
+  if (c.has_build_share()) {
+    absl::StrAppendFormat(&text, "  a build runs: %.0f %%\n", 100 * c.build_share());
+  }
   if (c.has_changes() && c.changes_since_embedding() > 0) {
     absl::StrAppend(&text, "  not embedded yet: ", c.changes().inserted(), " inserted, ",
                     c.changes().updated(), " updated (found in their former state), ",

@@ -150,6 +150,13 @@ class Call {
     dependencies_.metrics->SetBuildProgress(collection_, fraction);
   }
 
+  // CollectionToProto, and the progress of a build that runs.
+  void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* proto) const {
+    CollectionToProto(view, proto);
+    const std::optional<double> done = dependencies_.metrics->BuildProgress(view.published->name);
+    if (done.has_value()) proto->set_build_share(*done);
+  }
+
  protected:
   // Runs `wait`, which blocks on the caller and returns whether the caller did its part. Returns
   // false also when the caller was idle for too long or its key is no longer valid.

@@ -149,7 +149,7 @@ absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsRespons
   for (const CollectionView& view : catalog.List()) {
     if (!call.Covers(view.published->name)) continue;
     v1::GetCollectionResponse& listed = *response->add_collections();
-    CollectionToProto(view, &listed);
+    call.DescribeCollection(view, &listed);
     bytes += listed.ByteSizeLong() + kCollectionOverhead;
     if (bytes > static_cast<size_t>(max_bytes)) {
       response->Clear();

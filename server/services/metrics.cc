@@ -167,6 +167,12 @@ void Metrics::EndBuild(const std::string& collection) {
   builds_.erase(collection);
 }
 
+std::optional<double> Metrics::BuildProgress(const std::string& collection) const {
+  const std::lock_guard<std::mutex> guard(builds_mutex_);
+  const auto found = builds_.find(collection);
+  return found == builds_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
   families.push_back(SingleValue("privatemail_requests_in_flight",

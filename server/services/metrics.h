@@ -9,6 +9,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,6 +37,8 @@ class Metrics {
   // fraction: 0 to 1, removed by EndBuild.
   void SetBuildProgress(const std::string& collection, double fraction);
   void EndBuild(const std::string& collection);
+  // Of the collection's running build; nothing if none runs.
+  std::optional<double> BuildProgress(const std::string& collection) const;
 
   // In the Prometheus text format.
   std::string Text() const;

@@ -174,7 +174,7 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters));
-        CollectionToProto(view, answer);
+        call.DescribeCollection(view, answer);
         if (message.with_quality() && IsQualityCurrent(view)) {
           ToProto(*view.quality, answer->mutable_quality());
         }

@@ -55,7 +55,7 @@ absl::Status ResponseTooLargeError(int64_t max_bytes, absl::string_view remedy);
 absl::Status CheckAnchorMemory(absl::string_view quantity, int64_t anchors, int64_t dims,
                                const Limits& limits);
 
-// All fields but `changes` and `max_k`.
+// All fields but `changes`, `max_k`, `quality` and `build_share`.
 void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
 
 }  // namespace privatemail::server

@@ -105,7 +105,8 @@ async function open(name) {
 
 function listCollections(list) {
   at("collections").replaceChildren(...list.map((one) => element("tr", {},
-    ...[one.name, one.items, one.embedded, one.changes_since_embedding, one.classes,
+    ...[one.name, one.items, one.embedded, one.changes_since_embedding,
+        one.build_share === null ? "" : `${Math.round(100 * one.build_share)} % done`, one.classes,
         one.cells.length ? `${one.cells.join(", ")}${one.cells_state ? `: ${one.cells_state}` : ""}` : "none"]
       .map((text) => element("td", {}, String(text))))));
 }

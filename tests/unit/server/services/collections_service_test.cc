@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
+#include "common/wire/parameters_proto.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -187,6 +188,25 @@ class LongBuildTest : public CollectionsServiceTest {
   v1::BuildEmbeddingRequest build_;
   std::unique_ptr<grpc::ClientReader<v1::BuildEmbeddingResponse>> reader_;
 };
+
+TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
+  const auto shares = [&] {
+    v1::ListCollectionsResponse all;
+    grpc::ClientContext list, get;
+    EXPECT_THAT(FromGrpc(collections_->ListCollections(&list, {}, &all)), IsOk());
+    v1::GetCollectionRequest request;
+    request.set_collection("fruit");
+    request.set_parameters_level(kParametersLevel);
+    v1::GetCollectionResponse one;
+    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&get, request, &one)), IsOk());
+    EXPECT_EQ(one.has_build_share(), all.collections(0).has_build_share());
+    return one.has_build_share() ? one.build_share() : -1;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return shares() > 0; }));
+  EXPECT_LT(shares(), 1);
+  context_.TryCancel();
+  EXPECT_TRUE(WaitUntil([&] { return shares() == -1; }));
+}
 
 TEST_F(LongBuildTest, CancelledCallStopsBuild) {
   context_.TryCancel();
