@@ -16,8 +16,8 @@ fail() { echo "compose-test: FAILED: $*" >&2; exit 1; }
 
 # Names are unique to this run, so nothing else in a running engine is touched.
 export PRIVATEMAIL_TAG=test-$$ PRIVATEMAIL_PORT="" DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
-PRIVATEMAIL_PAGE_PORT=$(/usr/bin/python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
-export PRIVATEMAIL_PAGE_PORT
+PRIVATEMAIL_PAGE_PORT=$(/usr/bin/python3 -c 'import socket as s; print(s.create_server(("", 0)).getsockname()[1])')
+export PRIVATEMAIL_PAGE_PORT # a free one
 rows=10000 # of one upload
 max_kills=8
 max_megabytes=200 # of the daemon's image, base included
@@ -115,13 +115,13 @@ start_again() {
   step "started again: $(compose logs --no-color importer | tail -1 | sed 's/.*| //')"
 }
 
-# A cells query of epsilon 2 by the page's one-time address; the question has spent .1 of the same budget.
+# A joint query of epsilon 2 by the page's one-time address; the question has spent .1 of the same budget.
 ask_by_page() {
   dpkg-query -W chromium python3-numpy >/dev/null 2>&1 || install_packages chromium python3-numpy
   [ "$(property page '{{range .HostConfig.PortBindings}}{{range .}}{{.HostIp}}{{end}}{{end}}')" = 127.0.0.1 ] ||
     fail "the page is published on other addresses than 127.0.0.1"
   PAGE_ENTRY=$(compose logs --no-color page | grep -o 'http://127.0.0.1:[0-9]*/open?token=[0-9a-f]*' | tail -1) \
-    PICTURE=$PWD/demo/photos/held-back/lime/001.jpg KIND=lime/ SPENT="Epsilon 2.1 of 20 is spent, in 2 releases" \
+    PICTURE=$PWD/demo/photos/held-back/lime/006.jpg KIND=lime/ SPENT="Epsilon 2.1 of 20 is spent, in 2 releases" \
     PYTHONPATH=../tests/python PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest -v \
     page_browser_test.PublishedPageTest >"$work/browser.log" 2>&1 || { cat "$work/browser.log" >&2; fail "the page"; }
   ! grep skipped "$work/browser.log" || fail "the page was not opened in a browser"
@@ -259,7 +259,7 @@ kill_proxy_while_searching() {
       [ ! -e /writer/stop ] || exit 0
       echo "$batch" >/writer/uploading
       for _ in {1..20}; do
-        if searcher.sh resend >/dev/null 2>>/writer/log; then echo "$batch" >>/writer/acknowledged; fi
+        if searcher.sh resend --label lime >/dev/null 2>>/writer/log; then echo "$batch" >>/writer/acknowledged; fi
       done
       rm /writer/uploading
     done' >>"$work/run.log" 2>&1 &

@@ -85,7 +85,7 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
   if (options.published_port != 0) {
     // No browser of the user reads a file of the container. Who reads its log may also enter it.
     Print({.json = {{"address", server->origin()}, {"entry", server->EntryAddress()}},
-           .text = absl::StrCat("the page is at, for the browser that opens it first:\n  ",
+           .text = absl::StrCat("the page is here, for the first browser that opens it:\n  ",
                                 server->EntryAddress(), "\n")},
           context.json);
   } else {

@@ -142,6 +142,7 @@ class BrowserTest(unittest.TestCase):
         """Asks for a picture by the page's one-time address, which works for this browser alone."""
         self.address, _ = entry.split("/open?token=")
         self.open_address(entry)
+        self.browser.click("input[value=joint]")
         self.pick(picture)
         self.browser.click("#ask")
         self.browser.wait_for("!document.getElementById('answer').hidden")
