@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests docker-compose.yml: builds the images, runs the demo to exit code 0, kills the daemon and then PostgreSQL with
-# SIGKILL during uploads, stops PostgreSQL, and compares the stored items before and after. Starts a Docker engine if
-# none answers (as root, from Debian's packages) and removes everything it made. The first run compiles the programs,
-# which takes some minutes. Exit code 0 if every check passed.
+# Tests docker-compose.yml: builds the images, runs everything until the question ends with 0, asks by the page in a
+# browser, kills daemon, PostgreSQL and proxy with SIGKILL during uploads, the proxy also during searches, stops
+# PostgreSQL, and compares the stored items before and after. Starts a Docker engine if none answers (as root, from
+# Debian's packages) and removes everything it made. The first run compiles the programs, which takes some minutes. Exit
+# code 0 if every check passed.
 # usage: compose-test.sh
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,16 +16,20 @@ fail() { echo "compose-test: FAILED: $*" >&2; exit 1; }
 
 # Names are unique to this run, so nothing else in a running engine is touched.
 export PRIVATEMAIL_TAG=test-$$ PRIVATEMAIL_PORT="" DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
+PRIVATEMAIL_PAGE_PORT=$(/usr/bin/python3 -c 'import socket as s; print(s.create_server(("", 0)).getsockname()[1])')
+export PRIVATEMAIL_PAGE_PORT # a free one
 rows=10000 # of one upload
 max_kills=8
+max_megabytes=200 # of the daemon's image, base included
 compose_tool=()
 before=""
 
 compose() {
   "${compose_tool[@]}" --project-name "privatemail-$PRIVATEMAIL_TAG" -f docker-compose.yml -f "$work/test.yml" "$@"
 }
-# Runs one command in a demo container.
-demo() { compose run --rm --no-deps -T demo "$@" 2>>"$work/run.log"; }
+# Each runs privatemail in a container of its own.
+operator() { compose run --rm --no-deps -T importer "$@" 2>>"$work/run.log"; }
+searcher() { compose run --rm --no-deps -T question "$@" 2>>"$work/run.log"; }
 container_of() { compose ps -q "$1"; }
 property() { docker inspect -f "$2" "$(container_of "$1")"; }
 
@@ -56,7 +61,7 @@ override_compose_file() {
   # Builds in the host's network, because the engine may have no network or no name service of its own.
   {
     echo "services:"
-    printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild proxy demo
+    printf '  %s: {build: {network: host}}\n' certificates postgres privatemaild proxy importer question page
   } >"$work/test.yml"
 }
 
@@ -64,6 +69,8 @@ build_images() {
   step "building images"
   compose build >"$work/build.log" 2>&1 || { tail -40 "$work/build.log" >&2; fail "docker-compose build"; }
   docker images --format '   {{.Repository}} {{.Size}}' --filter "reference=*:$PRIVATEMAIL_TAG"
+  [ "$(docker inspect -f '{{.Size}}' "privatemaild:$PRIVATEMAIL_TAG")" -lt "${max_megabytes}000000" ] ||
+    fail "the daemon's image has more than $max_megabytes MB"
 }
 
 # Tests the image's own command and health check, which docker-compose.yml overrides.
@@ -90,11 +97,35 @@ try_image_alone() {
   step "the image alone, read-only and without capabilities: $health"
 }
 
-run_demo() {
-  step "docker-compose up --exit-code-from demo"
-  compose up --no-color --exit-code-from demo >"$work/up.log" 2>&1 || { tail -60 "$work/up.log" >&2; fail "demo: $?"; }
-  sed -n '/demo.*| query /,/demo.*| demo:/p' "$work/up.log"
-  step "the demo ended with 0"
+run_all() {
+  step "docker-compose up --exit-code-from question"
+  compose up --no-color --exit-code-from question >"$work/up.log" 2>&1 ||
+    { tail -60 "$work/up.log" >&2; fail "the question: $?"; }
+  sed -n 's/^question.*| /   /p' "$work/up.log"
+  step "the question ended with 0"
+}
+
+# The second start of everything does no work twice: the importer uploads and the question spends nothing.
+start_again() {
+  compose up -d >>"$work/run.log" 2>&1 || fail "docker-compose up -d"
+  wait_until_healthy page
+  [ "$(docker wait "$(docker ps -aq --filter "label=com.docker.compose.project=privatemail-$PRIVATEMAIL_TAG" \
+    --filter label=com.docker.compose.service=question)")" = 0 ] || fail "the question at the second start"
+  [ "$(compose logs --no-color importer | grep -c acknowledged)" -eq 1 ] || fail "the importer uploaded twice"
+  step "started again: $(compose logs --no-color importer | tail -1 | sed 's/.*| //')"
+}
+
+# A joint query of epsilon 2 by the page's one-time address; the question has spent .1 of the same budget.
+ask_by_page() {
+  dpkg-query -W chromium python3-numpy >/dev/null 2>&1 || install_packages chromium python3-numpy
+  [ "$(property page '{{range .HostConfig.PortBindings}}{{range .}}{{.HostIp}}{{end}}{{end}}')" = 127.0.0.1 ] ||
+    fail "the page is published on other addresses than 127.0.0.1"
+  PAGE_ENTRY=$(compose logs --no-color page | grep -o 'http://127.0.0.1:[0-9]*/open?token=[0-9a-f]*' | tail -1) \
+    PICTURE=$PWD/demo/photos/held-back/lime/006.jpg KIND=lime/ SPENT="Epsilon 2.1 of 20 is spent, in 2 releases" \
+    PYTHONPATH=../tests/python PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest -v \
+    page_browser_test.PublishedPageTest >"$work/browser.log" 2>&1 || { cat "$work/browser.log" >&2; fail "the page"; }
+  ! grep skipped "$work/browser.log" || fail "the page was not opened in a browser"
+  step "the page answered in a browser"
 }
 
 wait_until_healthy() {
@@ -107,15 +138,15 @@ wait_until_healthy() {
 
 # Count and digest of the fruit: items, vectors, labels and versions.
 stored() {
-  demo items list fruit --limit 1000000 --features --json >"$work/items.json" || fail "items list"
-  echo "$(demo items count fruit) $(sha256sum <"$work/items.json" | cut -c1-16)"
+  operator items list fruit --limit 1000000 --features --json >"$work/items.json" || fail "items list"
+  echo "$(operator items count fruit) $(sha256sum <"$work/items.json" | cut -c1-16)"
 }
 
 nothing_is_lost() {
   local now
   now=$(stored)
   [ "$now" = "$before" ] || fail "$1: the fruit was [$before] and is [$now]"
-  demo search >"$work/answer" || { cat "$work/answer" >&2; fail "$1: the search"; }
+  searcher ask >"$work/answer" || { cat "$work/answer" >&2; fail "$1: the search"; }
   step "$1: fruit as before [$now]; $(tail -1 "$work/answer")"
 }
 
@@ -123,7 +154,7 @@ nothing_is_lost() {
 # of `compose run` may arrive in one lump: `uploading` names the current batch, `acknowledged` lists acknowledged ids.
 writer() { # PREFIX
   # shellcheck disable=SC2016  # for the shell in the container
-  compose run --rm --no-deps -T -v "$work/writer:/writer" --entrypoint bash demo -c '
+  compose run --rm --no-deps -T -v "$work/writer:/writer" --entrypoint bash importer -c '
     set -euo pipefail
     exec 2>/writer/log
     cd /tmp
@@ -133,16 +164,16 @@ writer() { # PREFIX
       seq "$2" | sed "s/.*/$batch,&,1,0/" >vectors.csv
       seq "$2" | sed "s/^/$1-$batch-/" >ids.txt
       echo "$batch" >/writer/uploading
-      demo.sh ingest written --vectors vectors.csv --labels labels.csv --ids ids.txt >/dev/null
+      importer.sh ingest written --vectors vectors.csv --labels labels.csv --ids ids.txt >/dev/null
       rm /writer/uploading
       cat ids.txt >>/writer/acknowledged
     done' writer "$1" "$rows" >>"$work/run.log" 2>&1
 }
 
 make_written() {
-  compose run --rm --no-deps -T --entrypoint bash demo -c '
+  compose run --rm --no-deps -T --entrypoint bash importer -c '
     cd /tmp && printf "%s\n" 1,0,0,0 0,1,0,0 0,0,1,0 0,0,0,1 >anchors.csv && printf "%s\n" 0 0 1 1 >labels.csv &&
-    demo.sh collection create written --anchors anchors.csv --anchor-labels labels.csv' \
+    importer.sh collection create written --anchors anchors.csv --anchor-labels labels.csv' \
     >>"$work/run.log" 2>&1 || fail "collection create"
 }
 
@@ -162,7 +193,7 @@ kill_while_uploading() { # SERVICE
       sleep ".$((RANDOM % 8 + 1))"
       [ "$(current)" = "$batch" ] && kill -9 "$1" && exit 0
     done' killer "$pid" || fail "$1: process $pid was not killed during an upload within 120 s: $(writer_log)"
-  step "$1: killed process $pid with SIGKILL after $(acknowledged) acknowledged rows"
+  step "$1: killed process $pid with SIGKILL, $(acknowledged) acknowledged so far"
   for _ in $(seq 60); do
     [ "$(property "$1" '{{.RestartCount}}')" -eq "$restarts" ] || break
     sleep .5
@@ -171,6 +202,10 @@ kill_while_uploading() { # SERVICE
   wait_until_healthy "$1"
 }
 
+new_writer() {
+  rm -rf "$work/writer"
+  mkdir -m 777 "$work/writer" # the writer is another user
+}
 writer_log() { tail "$work/writer/log" 2>/dev/null || true; }
 acknowledged() { { cat "$work/writer/acknowledged" 2>/dev/null || true; } | wc -l; }
 was_cut_off() { grep -qs "sending again" "$work/writer/log"; }
@@ -189,9 +224,7 @@ wait_for_acknowledgement() { # PROCESS
 
 kill_while_writing() { # SERVICE
   local service=$1 writer_pid
-  rm -rf "$work/writer"
-  mkdir "$work/writer"
-  chmod 777 "$work/writer" # the writer is another user
+  new_writer
   writer "$service" &
   writer_pid=$!
   for _ in $(seq "$max_kills"); do
@@ -208,7 +241,7 @@ kill_while_writing() { # SERVICE
 }
 
 every_acknowledged_row_is_there() { # SERVICE
-  demo items list written --limit 1000000 --json >"$work/items.json" || fail "items list"
+  operator items list written --limit 1000000 --json >"$work/items.json" || fail "items list"
   grep -o "\"id\":\"$1-[0-9-]*\"" "$work/items.json" | cut -d'"' -f4 | sort >"$work/stored"
   sort "$work/writer/acknowledged" >"$work/expected"
   cmp -s "$work/expected" "$work/stored" || fail "$1: acknowledged and stored rows differ: $(
@@ -216,12 +249,35 @@ every_acknowledged_row_is_there() { # SERVICE
   step "$1: all $(acknowledged) acknowledged rows are stored, and no other"
 }
 
+# Sends the last request again and again, which costs nothing.
+kill_proxy_while_searching() {
+  local searches
+  new_writer
+  # shellcheck disable=SC2016  # for the shell in the container
+  compose run --rm --no-deps -T -v "$work/writer:/writer" --entrypoint bash question -c '
+    for ((batch = 1; ; ++batch)); do
+      [ ! -e /writer/stop ] || exit 0
+      echo "$batch" >/writer/uploading
+      for _ in {1..20}; do
+        if searcher.sh resend --label lime >/dev/null 2>>/writer/log; then echo "$batch" >>/writer/acknowledged; fi
+      done
+      rm /writer/uploading
+    done' >>"$work/run.log" 2>&1 &
+  searches=$!
+  kill_while_uploading proxy
+  wait_for_acknowledgement "$searches"
+  touch "$work/writer/stop"
+  wait "$searches" || fail "the searches ended: $(writer_log)"
+  ! grep error: "$work/writer/log" | grep -v UNAVAILABLE || fail "a search failed otherwise than by UNAVAILABLE"
+  nothing_is_lost "proxy is back, $(grep -c error: "$work/writer/log") searches failed and $(acknowledged) did not"
+}
+
 without_database() {
   local answer
   compose stop postgres >>"$work/run.log" 2>&1
-  demo search >"$work/answer" || { cat "$work/answer" >&2; fail "a search without PostgreSQL"; }
+  searcher ask >"$work/answer" || { cat "$work/answer" >&2; fail "a search without PostgreSQL"; }
   step "without PostgreSQL: $(tail -1 "$work/answer")"
-  if answer=$(demo items delete written postgres-1-1 2>&1); then fail "a change without PostgreSQL: $answer"; fi
+  if answer=$(operator items delete written postgres-1-1 2>&1); then fail "a change without PostgreSQL: $answer"; fi
   tail -3 "$work/run.log" | grep -q UNAVAILABLE || fail "a change without PostgreSQL: $(tail -3 "$work/run.log")"
   step "without PostgreSQL: a change is refused with UNAVAILABLE"
   compose start postgres >>"$work/run.log" 2>&1
@@ -235,13 +291,14 @@ override_compose_file
 have_base
 build_images
 try_image_alone
-run_demo
-compose up -d proxy >>"$work/run.log" 2>&1 || fail "docker-compose up -d proxy"
-wait_until_healthy privatemaild
-wait_until_healthy proxy
+run_all
+start_again
+ask_by_page
 make_written
 before=$(stored)
 nothing_is_lost "started again"
 kill_while_writing privatemaild
 kill_while_writing postgres
+kill_while_writing proxy
+kill_proxy_while_searching
 without_database

@@ -23,6 +23,7 @@ namespace {
 struct PageCommandOptions {
   PageOptions page;
   bool no_browser = false;
+  uint16_t published_port = 0;
 };
 
 // A file instead of an argument: process lists show arguments to every user.
@@ -76,20 +77,30 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
     if (!redirect.empty()) ::unlink(redirect.c_str());
     redirect.clear();
   };
-  PM_ASSIGN_OR_RETURN(const auto server, LocalServer::Start([&](const PageRequest& request) {
-                        remove_redirect();  // its token was used
-                        return page->Respond(request);
-                      }));
-  PM_ASSIGN_OR_RETURN(const std::string file, WriteRedirect(context, *server));
-  {
-    const std::lock_guard lock(mutex);
-    redirect = file;
-  }
-  Print({.json = {{"address", server->origin()}, {"file", file}},
+  const auto respond = [&](const PageRequest& request) {
+    remove_redirect();  // its token was used
+    return page->Respond(request);
+  };
+  PM_ASSIGN_OR_RETURN(const auto server, LocalServer::Start(respond, options.published_port));
+  if (options.published_port != 0) {
+    // No browser of the user reads a file of the container. Who reads its log may also enter it.
+    Print({.json = {{"address", server->origin()}, {"entry", server->EntryAddress()}},
+           .text = absl::StrCat("the page is here, for the first browser that opens it:\n  ",
+                                server->EntryAddress(), "\n")},
+          context.json);
+  } else {
+    PM_ASSIGN_OR_RETURN(const std::string file, WriteRedirect(context, *server));
+    {
+      const std::lock_guard lock(mutex);
+      redirect = file;
+    }
+    Print(
+        {.json = {{"address", server->origin()}, {"file", file}},
          .text = absl::StrCat("the page is at ", server->origin(),
                               ", for the browser that opens\n  ", file, "\nend it with Ctrl-C\n")},
         context.json);
-  if (!options.no_browser) StartBrowser(file);
+    if (!options.no_browser) StartBrowser(file);
+  }
   int signal = 0;
   ::sigwait(&ends, &signal);
   ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends at once
@@ -112,6 +123,10 @@ void AddPageCommand(CLI::App& app, Context& context) {
       "The gallery's pictures on this machine, to show matches, and what a search that "
       "hides nothing finds");
   page->add_flag("--no-browser", options->no_browser, "Only name the file that opens the page");
+  page->add_option("--published-port", options->published_port,
+                   "In a container: listen on this port of every address and print the address "
+                   "that opens the page once. Publish the port as the same one of 127.0.0.1")
+      ->check(CLI::Range(1, 65535));
   AddExtractorOptions(page, &options->page.extractor);
   SetRun(page, context, options, &RunPage);
 }

@@ -165,7 +165,8 @@ void LocalServer::Stop::operator()(mg_context* server) const {
   mg_exit_library();
 }
 
-absl::StatusOr<std::unique_ptr<LocalServer>> LocalServer::Start(Handler handler) {
+absl::StatusOr<std::unique_ptr<LocalServer>> LocalServer::Start(Handler handler,
+                                                                uint16_t published_port) {
   auto server = std::unique_ptr<LocalServer>(new LocalServer(std::move(handler)));
   PM_ASSIGN_OR_RETURN(server->token_, RandomHex());
   PM_ASSIGN_OR_RETURN(const std::string secret, RandomHex());
@@ -174,14 +175,15 @@ absl::StatusOr<std::unique_ptr<LocalServer>> LocalServer::Start(Handler handler)
   server->folder_ = absl::StrCat("/", folder.substr(0, 32), "/");
   mg_callbacks callbacks = {};
   callbacks.begin_request = &LocalServer::Serve;
-  const char* options[] = {"listening_ports",    "127.0.0.1:0",        "num_threads", kThreads,
+  const std::string listen = published_port == 0 ? "127.0.0.1:0" : absl::StrCat(published_port);
+  const char* options[] = {"listening_ports",    listen.c_str(),       "num_threads", kThreads,
                            "request_timeout_ms", kRequestMilliseconds, nullptr};
   mg_init_library(MG_FEATURES_DEFAULT);
   server->server_.reset(mg_start(&callbacks, server.get(), options));
   if (server->server_ == nullptr) mg_exit_library();
   mg_server_port port = {};
   if (server->server_ == nullptr || mg_get_server_ports(server->server_.get(), 1, &port) != 1) {
-    return absl::UnavailableError("cannot listen on 127.0.0.1");
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", listen));
   }
   server->origin_ = absl::StrCat("http://127.0.0.1:", port.port);
   return server;

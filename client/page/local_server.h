@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,12 +32,11 @@ struct PageResponse {
   std::string body;
 };
 
-// Listens on a free port of 127.0.0.1. Held by the client; requests and answers are private.
-// Thread-safe; stops on destruction.
+// Held by the client; requests and answers are private. Thread-safe; stops on destruction.
 //
 // | against                                  | measure                                            |
 // |------------------------------------------|----------------------------------------------------|
-// | other users of this machine              | a token of 256 bits, exchanged once for a cookie   |
+// | other users of this machine, containers  | a token of 256 bits, exchanged once for a cookie   |
 // | pages of other origins                   | SameSite=Strict; POST needs this Origin; requests  |
 // |                                          | that a browser marks as cross-origin are refused   |
 // | DNS rebinding                            | Host must be 127.0.0.1 and the port                |
@@ -51,11 +51,15 @@ class LocalServer {
   static constexpr size_t kMaxBody = size_t{64} << 20;
 
   // handler: called from several threads, only for requests that passed every check.
+  // published_port: 0 listens on a free port of 127.0.0.1. Another one is listened on at every IPv4
+  // address, for a container whose port is published as the same port of 127.0.0.1.
   // UNAVAILABLE: cannot listen, or no random bits.
-  static absl::StatusOr<std::unique_ptr<LocalServer>> Start(Handler handler);
+  static absl::StatusOr<std::unique_ptr<LocalServer>> Start(Handler handler,
+                                                            uint16_t published_port = 0);
 
   const std::string& origin() const { return origin_; }  // "http://127.0.0.1:PORT"
-  // The address that opens the page once. Private: never in a process list, a log or a page.
+  // The address that opens the page once. Private: never in a process list or a page, and in no log
+  // but a container's.
   std::string EntryAddress() const { return origin_ + "/open?token=" + token_; }
 
  private:

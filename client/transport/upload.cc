@@ -54,6 +54,9 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
     observer.warn(absl::StrCat(response.status().message(), "; sending again in ",
                                absl::FormatDuration(pause)));
     PM_RETURN_IF_ERROR(SleepUnlessCancelled(pause, observer.cancelled));
+    // Connects: between calls a handshake of gRPC takes longer than the 5 s that nginx waits for
+    // it, and only calls that gRPC retries wait for one.
+    (void)transport.IsServing("");
   }
 }
 

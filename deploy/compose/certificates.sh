@@ -9,9 +9,6 @@ umask 022 # for folders that others read; make-certificates.sh sets its own
 make_all() { # DIR
   make-certificates.sh authority "$1/service"
   make-certificates.sh server "$1/service" privatemaild privatemaild localhost 127.0.0.1
-  make-certificates.sh client "$1/service" probe
-  make-certificates.sh client "$1/service" proxy
-  make-certificates.sh client "$1/service" demo
   make-certificates.sh authority "$1/database"
   make-certificates.sh server "$1/database" postgres postgres
   make-certificates.sh client "$1/database" privatemail # the database role
@@ -44,16 +41,20 @@ fi
 cd /authority/made
 cp database/ca.crt database-ca.crt
 connection_to_database >conninfo
-give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key,probe.crt,probe.key} \
-  database-ca.crt database/privatemail.{crt,key} conninfo
+give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key} database-ca.crt \
+  database/privatemail.{crt,key} conninfo
 give postgres 10002 database/{ca.crt,postgres.crt,postgres.key}
-# Volumes of earlier versions have none.
-[ -e service/proxy.crt ] || make-certificates.sh client service proxy
+# Also for volumes of earlier versions, which lack some.
+for client in proxy importer searcher; do
+  [ -e "service/$client.crt" ] || make-certificates.sh client service "$client"
+done
 cp service/privatemaild.crt server.crt
 cp service/privatemaild.key server.key
 cp service/ca.crt daemon.crt
 give proxy 10001 server.crt server.key daemon.crt service/{ca.crt,proxy.crt,proxy.key} /etc/nginx/client-certificates.conf
-give demo 10001 service/{ca.crt,demo.crt,demo.key}
+for client in importer searcher; do
+  give "$client" 10001 service/{ca.crt,"$client.crt","$client.key"}
+done
 touch /tmp/ready
 echo "certificates: every container has its own"
 

@@ -63,10 +63,10 @@ have_compose() {
   step "$("${compose_tool[@]}" version --short | sed 's/^/compose /')"
 }
 
-# Sets DEBIAN, the base image: debian:bookworm if it can be pulled and apt works in it, otherwise an image made from this
-# machine's package sources.
+# Sets DEBIAN, the base image: debian:bookworm-slim if it can be pulled and apt works in it, otherwise an image made from
+# this machine's package sources.
 have_base() {
-  DEBIAN=debian:bookworm
+  DEBIAN=debian:bookworm-slim
   if { docker image inspect "$DEBIAN" || docker pull "$DEBIAN"; } >/dev/null 2>&1 &&
     docker run --rm --network host "$DEBIAN" apt-get update -q >/dev/null 2>&1; then
     step "base image: $DEBIAN"
@@ -78,8 +78,13 @@ have_base() {
   export DEBIAN
 }
 
+# Like debian:bookworm-slim without documentation and translations, but for licences, here and in later packages.
 import_base() {
   make_base "$work/base"
+  printf 'path-%s\n' 'exclude /usr/share/doc/*' 'include /usr/share/doc/*/copyright' 'exclude /usr/share/man/*' \
+    'exclude /usr/share/locale/*' >"$work/base/etc/dpkg/dpkg.cfg.d/slim"
+  find "$work/base/usr/share/doc" ! -type d ! -name copyright -delete
+  rm -rf "$work"/base/usr/share/{man,locale}/* "$work"/base/var/{lib/apt/lists,cache/apt/archives}/*
   tar -C "$work/base" -c . | docker import - "$DEBIAN" >/dev/null
   rm -rf "$work/base"
 }
@@ -89,7 +94,7 @@ make_base() { # ROOT
   local release mirror root=$1
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
   [ "$release" = bookworm ] ||
-    fail "no Debian 12: this machine is none, and for containers debian:bookworm cannot be pulled, or apt does not work in it"
+    fail "no Debian 12: this machine is none, and for containers debian:bookworm-slim cannot be pulled, or apt does not work in it"
   command -v debootstrap >/dev/null || install_packages debootstrap
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' | head -1)
   eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"

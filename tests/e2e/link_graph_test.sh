@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the build graph and the includes:
-#   - the daemon contains no object, library or header of client/
+#   - the daemon contains no object, library or header of client/, and no OpenCV
 #   - only RPC, services, daemon and transport include grpcpp; only server/mpi/ranks.cc includes MPI
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
@@ -24,8 +24,8 @@ if found=$(cd "$1" && grep -rlE '#include [<"]mpi' common client server | grep -
   printf 'these include MPI and must not:\n%s\n' "$found"
   exit 1
 fi
-if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi'); then
-  printf 'privatemaild links MPI:\n%s\n' "$found"
+if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi|privatemail_features'); then
+  printf 'privatemaild links MPI or OpenCV:\n%s\n' "$found"
   exit 1
 fi
 for program in client/privatemail server/privatemaild $(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_native[^:]*'); do

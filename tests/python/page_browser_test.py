@@ -1,8 +1,13 @@
-"""`privatemail page` in a browser: whole queries by mouse and by keyboard, and everything that it refuses."""
+"""`privatemail page` in a browser: whole queries by mouse and by keyboard, and everything that it refuses.
+
+deploy/compose-test.sh runs PublishedPageTest with the page of a container.
+"""
 
 import http.server
 import json
+import os
 import pathlib
+import socket
 import tempfile
 import threading
 import unittest
@@ -11,6 +16,7 @@ import numpy as np
 
 from browser import Browser, find_browser
 from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
+
 
 class OtherOrigin(http.server.BaseHTTPRequestHandler):
     """A page of another port of 127.0.0.1."""
@@ -25,23 +31,14 @@ class OtherOrigin(http.server.BaseHTTPRequestHandler):
 
 
 @unittest.skipIf(find_browser() is None, "no browser is installed")
-class PageTest(unittest.TestCase):
+class BrowserTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="privatemail_page_")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.service = Service(self.folder)
-        self.addCleanup(self.service.stop)
         self.browser = Browser(find_browser()).__enter__()
         self.addCleanup(self.browser.__exit__)
 
-    def open_page(self, collection):
-        self.page = page = Page(self.service, collection, self.folder / "gallery")
-        self.addCleanup(page.stop)
-        self.address = page.address
-        self.browser.open(page.file.as_uri())
+    def open_address(self, url):
+        self.browser.open(url)
         self.browser.wait_for("document.getElementById('budget')?.textContent")
-        self.assertFalse(page.file.exists(), "the redirect file is left")
 
     def text(self, selector):
         return self.browser.value_of(f"document.querySelector({json.dumps(selector)}).innerText")
@@ -58,13 +55,69 @@ class PageTest(unittest.TestCase):
         return self.text("#problem")
 
     def check_quiet(self):
-        self.assertLessEqual(self.page.peers(), LOOPBACK)
         for event in self.browser.events:
             method, said = event["method"], json.dumps(event["params"])[:500]
             self.assertNotIn(method, ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"), said)
             if method == "Network.requestWillBeSent":
                 url = event["params"]["request"]["url"]
                 self.assertTrue(url.startswith((self.address, "file:", "blob:", "data:")), url)
+
+    def ask_published(self, entry, picture, kind):
+        """Asks for a picture by the page's one-time address, which works for this browser alone."""
+        self.address, _ = entry.split("/open?token=")
+        self.open_address(entry)
+        self.browser.click("input[value=joint]")
+        self.pick(picture)
+        self.browser.click("#ask")
+        self.browser.wait_for("!document.getElementById('answer').hidden")
+        self.browser.wait_for("document.querySelectorAll('#nearest img').length == 8")
+        self.assertGreaterEqual(self.text("#matches").count(kind), 4)
+        self.check_quiet()
+        spent = self.text("#budget")
+        for url, said in ((entry, "address was used"), (entry.replace("127.0.0.1", "localhost"), "the header Host")):
+            self.browser.open(url)
+            self.assertIn(said, self.text("body"))
+        return spent
+
+
+@unittest.skipIf("PAGE_ENTRY" not in os.environ, "PAGE_ENTRY is not the one-time address of a page")
+class PublishedPageTest(BrowserTest):
+    def test_answers(self):
+        spent = self.ask_published(os.environ["PAGE_ENTRY"], os.environ["PICTURE"], os.environ["KIND"])
+        self.assertIn(os.environ["SPENT"], spent)
+
+
+class PageTest(BrowserTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="privatemail_page_")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.service = Service(self.folder)
+        self.addCleanup(self.service.stop)
+        super().setUp()
+
+    def start_page(self, collection, *options):
+        self.page = Page(self.service, collection, self.folder / "gallery", *options)
+        self.addCleanup(self.page.stop)
+        self.address = self.page.address
+
+    def open_page(self, collection):
+        self.start_page(collection)
+        self.assertEqual(self.page.file.stat().st_mode & 0o777, 0o600)
+        self.open_address(self.page.file.as_uri())
+        self.assertFalse(self.page.file.exists(), "the redirect file is left")
+
+    def check_quiet(self):
+        super().check_quiet()
+        self.assertLessEqual(self.page.peers(), LOOPBACK)
+
+    def test_published_port(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.start_page("colours", "--published-port", str(port))
+        (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
+        spent = self.ask_published(self.page.entry, self.folder / "red.png", "red/")
+        self.assertIn("Epsilon 2 of 5 is spent, in 1 release;", spent)
 
     def test_picture_by_mouse(self):
         self.open_page("colours")

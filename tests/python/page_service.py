@@ -87,13 +87,13 @@ class Service:
 
 
 class Page:
-    """`privatemail page` on one collection; `file` is what a browser opens first."""
+    """`privatemail page` on one collection. A browser opens `file` first, or of a published port `entry`."""
 
-    def __init__(self, service, collection, pictures):
+    def __init__(self, service, collection, pictures, *options):
         self.process = subprocess.Popen([*service.command, "page", "--collection", collection, "--pictures", pictures,
-                                         "--no-browser"], stdout=subprocess.PIPE, text=True)
+                                         *(options or ["--no-browser"])], stdout=subprocess.PIPE, text=True)
         told = json.loads(self.process.stdout.readline())
-        self.address, self.file = told["address"], pathlib.Path(told["file"])
+        self.address, self.file, self.entry = told["address"], pathlib.Path(told.get("file", "")), told.get("entry")
 
     def stop(self):
         self.process.kill()

@@ -1,6 +1,7 @@
 #include "client/page/local_server.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 
 #include <regex>
 
@@ -23,15 +24,21 @@ std::string Found(const std::string& text, const std::string& pattern) {
 
 class LocalServerTest : public ::testing::Test {
  protected:
-  LocalServerTest() {
-    auto server = LocalServer::Start([this](const PageRequest& request) {
-      ++handled_;
-      return PageResponse{200, "text/plain",
-                          absl::StrCat(request.method, " '", request.path, "' ",
-                                       request.options.count("a") ? request.options.at("a") : "",
-                                       " ", request.body)};
-    });
-    EXPECT_THAT(server, IsOk());
+  LocalServerTest() { Start(0); }
+
+  void Start(uint16_t published_port) {
+    server_.reset();
+    auto server = LocalServer::Start(
+        [this](const PageRequest& request) {
+          ++handled_;
+          return PageResponse{
+              200, "text/plain",
+              absl::StrCat(request.method, " '", request.path, "' ",
+                           request.options.count("a") ? request.options.at("a") : "", " ",
+                           request.body)};
+        },
+        published_port);
+    ASSERT_THAT(server, IsOk());
     server_ = *std::move(server);
     host_ = server_->origin().substr(7);
     token_ = server_->EntryAddress().substr(server_->origin().size());
@@ -39,8 +46,8 @@ class LocalServerTest : public ::testing::Test {
 
   // headers: lines that end with "\r\n".
   std::string Send(const std::string& request_line, const std::string& headers,
-                   const std::string& body = "") const {
-    const HttpConnection connection(host_);
+                   const std::string& body = "", const std::string& address = "") const {
+    const HttpConnection connection(address.empty() ? host_ : address);
     EXPECT_TRUE(
         connection.Send(absl::StrCat(request_line, " HTTP/1.1\r\n", headers, "\r\n", body)));
     return connection.Receive();
@@ -104,6 +111,18 @@ TEST_F(LocalServerTest, OtherHostIsRefused) {
         << host;
   }
   EXPECT_EQ(handled_, 0);
+}
+
+TEST_F(LocalServerTest, PublishedPortListensOnOtherAddressesForTheSameHost) {
+  static std::string other;  // as EXPECT_NONFATAL_FAILURE needs it
+  other = absl::StrCat("127.0.0.2", host_.substr(host_.find(':')));
+  EXPECT_NONFATAL_FAILURE(HttpConnection connection(other), "connect");
+  Start(static_cast<uint16_t>(std::stoi(host_.substr(host_.find(':') + 1))));
+  EXPECT_THAT(Send("GET " + token_, absl::StrCat("Host: ", other, "\r\n"), "", other),
+              StartsWith("HTTP/1.1 421 "));
+  Open();
+  EXPECT_THAT(Send("GET " + folder_, Host(), "", other), StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(Send("GET " + folder_, Good(), "", other), HasSubstr("GET ''"));
 }
 
 TEST_F(LocalServerTest, OtherOriginIsRefused) {
