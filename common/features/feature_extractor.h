@@ -24,16 +24,16 @@ class FeatureExtractor {
   FeatureExtractor(const FeatureExtractor&) = delete;
   FeatureExtractor& operator=(const FeatureExtractor&) = delete;
 
-  // 1 x dim(), finite, not all zero. Grey images are converted to colour, 16 bits to 8,
-  // transparency is dropped, and the camera's orientation is applied. Every message begins with the
-  // path.
+  // 1 x dim(), finite, not all zero. Images are JPEG, PNG or WebP of at most 256 MiB and
+  // 100,000,000 pixels. Grey images are converted to colour, 16 bits to 8, transparency is dropped,
+  // and the camera's orientation (EXIF) is applied. Every message begins with the path.
   // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
-  // - INVALID_ARGUMENT: no such file, a folder, an empty file, not an image, or features that are
-  //   not finite or all zero
+  // - INVALID_ARGUMENT: no such file, a folder, an empty file, one that is too large, damaged,
+  //   animated or not an image, or features that are not finite or all zero
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path);
   // Of the bytes of an image file; messages begin with `name`.
   virtual absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
-                                                          std::string bytes) = 0;
+                                                          absl::string_view bytes) = 0;
 
   virtual int dim() const = 0;
 

@@ -19,8 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool HasImageExtension(const fs::path& path) {
-  static constexpr absl::string_view kExtensions[] = {".png", ".jpg",  ".jpeg", ".bmp", ".webp",
-                                                      ".tif", ".tiff", ".ppm",  ".pgm"};
+  static constexpr absl::string_view kExtensions[] = {".jpeg", ".jpg", ".png", ".webp"};
   const std::string extension = absl::AsciiStrToLower(path.extension().string());
   return std::find(std::begin(kExtensions), std::end(kExtensions), extension) !=
          std::end(kExtensions);
@@ -57,7 +56,7 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
     } else if (!fs::is_regular_file(entry, ignored)) {
       folder->skipped.push_back({id, "expected a file in the folder of a class"});
     } else if (!HasImageExtension(entry)) {
-      folder->skipped.push_back({id, "its name does not end like that of an image"});
+      folder->skipped.push_back({id, "its name does not end in .jpeg, .jpg, .png or .webp"});
     } else {
       folder->images.push_back({entry.string(), id, label});
     }

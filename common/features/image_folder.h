@@ -33,7 +33,7 @@ struct ImageFolder {
 
 // Lists the images `directory`/class/file without opening them. Skipped with a reason: hidden
 // names, files beside the classes, folders in a class, classes without an image, and files that do
-// not end in .png .jpg .jpeg .bmp .webp .tif .tiff .ppm .pgm (any case).
+// not end in .jpeg .jpg .png .webp (any case).
 // - INVALID_ARGUMENT: no such folder, a file, no sub-folder, or no image
 // - PERMISSION_DENIED: a folder cannot be listed
 absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory);

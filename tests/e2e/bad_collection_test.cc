@@ -4,6 +4,7 @@
 
 #include "tests/e2e/service.h"
 #include "tests/testing/onnx_model.h"
+#include "tests/testing/pictures.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -195,10 +196,10 @@ class Images : public Service {
   void SetUp() override {
     StartDaemon();
     for (unsigned char shade = 0; shade < 6; ++shade) {
-      const std::string file = std::to_string(shade) + ".ppm";
+      const std::string file = std::to_string(shade) + ".png";
       const auto light = static_cast<unsigned char>(150 + 15 * shade);
-      folder_.Write("pictures/green/" + file, PpmOfOneColour(16, 16, 20, light, 30));
-      folder_.Write("pictures/red/" + file, PpmOfOneColour(16, 16, light, 20, 30));
+      folder_.Write("pictures/green/" + file, PngOfOneColour(16, 16, 20, light, 30));
+      folder_.Write("pictures/red/" + file, PngOfOneColour(16, 16, light, 20, 30));
     }
     EXPECT_EQ(Answer({"collection", "create", "things", "--anchor-images", folder_ / "pictures",
                       "--alpha", "30"})["class_names"],
@@ -215,7 +216,7 @@ class Images : public Service {
 };
 
 TEST_F(Images, QueryByFileFindsItsClass) {
-  const json answer = Answer(Query(folder_ / "pictures/red/3.ppm"));
+  const json answer = Answer(Query(folder_ / "pictures/red/3.png"));
   EXPECT_EQ(answer["class"], "red");
   EXPECT_EQ(answer["label_guessed"], true);
   ASSERT_THAT(answer["matches"], SizeIs(3));
@@ -225,16 +226,16 @@ TEST_F(Images, QueryByFileFindsItsClass) {
 TEST_F(Images, InvalidImageOrClassIsRefused) {
   const std::string path = folder_.Write("broken.png", "\x89PNG\r\n\x1a\nbut nothing follows");
   ExpectRefused(Query(path), "INVALID_ARGUMENT", {path, "expected an image"});
-  ExpectRefused(Join(Query(folder_ / "pictures/red/3.ppm"), {"--label", "blue"}),
+  ExpectRefused(Join(Query(folder_ / "pictures/red/3.png"), {"--label", "blue"}),
                 "INVALID_ARGUMENT", {"--label", "name of a class", "\"blue\""});
-  folder_.Write("others/blue/1.ppm", PpmOfOneColour(16, 16, 10, 10, 200));
+  folder_.Write("others/blue/1.png", PngOfOneColour(16, 16, 10, 10, 200));
   ExpectRefused({"ingest", "things", "--images", folder_ / "others"}, "INVALID_ARGUMENT",
                 {"--images", "sub-folder blue", "2 classes"});
 }
 
 TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
-  folder_.Write("pictures/red/broken.ppm", "P6\nnot a picture");
-  folder_.Write("pictures/red/9.ppm", PpmOfOneColour(16, 16, 140, 60, 70));
+  folder_.Write("pictures/red/broken.png", "not a picture");
+  folder_.Write("pictures/red/9.png", PngOfOneColour(16, 16, 140, 60, 70));
   const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures", "--json"});
   EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
   const json answer = outcome.json();
@@ -242,7 +243,7 @@ TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
   EXPECT_EQ(answer["unchanged"], 12);
   EXPECT_EQ(answer["rejected"], 1);
   ASSERT_THAT(answer["reasons"], SizeIs(1));
-  EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.ppm");
+  EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.png");
 }
 
 // ingest and query take --input-size, --mean and --scale from the collection.

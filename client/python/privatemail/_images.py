@@ -31,7 +31,7 @@ class Extractor:
         return self._core.dim
 
     def __call__(self, images: Sequence[Path]) -> NDArray[np.float32]:
-        """n x dim, a row an image. images: paths of files (PNG, JPEG, BMP, WebP, TIFF, PPM)."""
+        """n x dim, a row an image. images: paths of files (JPEG, PNG, WebP)."""
         if isinstance(images, (str, os.PathLike)):
             raise InvalidArgument("images must be a list of paths, but is one")
         if len(images) == 0:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/testing/matchers.h"
+#include "tests/testing/pictures.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -23,18 +24,19 @@ std::vector<std::string> Ids(const Entries& entries) {
 
 TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;
-  for (const char* file :
-       {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png", "wren/more/c.png",
-        "wren-like/d.ppm", "owl/e.webp", "empty/readme.md", ".git/x.png", "loose.png"}) {
+  for (const char* file : {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png",
+                           "wren/more/c.png", "wren-like/d.jpeg", "owl/e.webp", "owl/f.tiff",
+                           "empty/readme.md", ".git/x.png", "loose.png"}) {
     folder.Write(file, "not opened");
   }
   const auto listed = ListImageFolder(folder.path());
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_THAT(listed->class_names, ElementsAre("owl", "wren", "wren-like"));
   EXPECT_THAT(Ids(listed->images),
-              ElementsAre("owl/e.webp", "wren-like/d.ppm", "wren/a.JPG", "wren/b.png"));
-  EXPECT_THAT(Ids(listed->skipped), ElementsAre(".git", "empty", "empty/readme.md", "loose.png",
-                                                "wren/.hidden.png", "wren/more", "wren/notes.txt"));
+              ElementsAre("owl/e.webp", "wren-like/d.jpeg", "wren/a.JPG", "wren/b.png"));
+  EXPECT_THAT(Ids(listed->skipped),
+              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "owl/f.tiff",
+                          "wren/.hidden.png", "wren/more", "wren/notes.txt"));
   for (const FolderImage& image : listed->images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
     EXPECT_EQ(image.path, folder / image.id);
@@ -58,9 +60,9 @@ class ExtractFolderTest : public ::testing::Test {
   // Two classes of ten one-coloured images; three of them are damaged.
   ExtractFolderTest() {
     for (int i = 0; i < 20; ++i) {
-      const std::string id = (i < 10 ? "a/" : "b/") + std::to_string(10 + i) + ".ppm";
+      const std::string id = (i < 10 ? "a/" : "b/") + std::to_string(10 + i) + ".png";
       const bool damaged = i == 0 || i == 7 || i == 19;
-      folder_.Write(id, damaged ? "damaged" : PpmOfOneColour(8, 8, 10 * i, 100, 250 - 10 * i));
+      folder_.Write(id, damaged ? "damaged" : PngOfOneColour(8, 8, 10 * i, 100, 250 - 10 * i));
     }
     images_ = ListImageFolder(folder_.path()).value();
   }
@@ -72,14 +74,14 @@ class ExtractFolderTest : public ::testing::Test {
 TEST_F(ExtractFolderTest, DamagedImagesAreRejectedOneByOne) {
   const auto result = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(Ids(result->rejected), ElementsAre("a/10.ppm", "a/17.ppm", "b/29.ppm"));
-  EXPECT_THAT(result->rejected[0].reason, HasSubstr("a/10.ppm: expected an image"));
+  EXPECT_THAT(Ids(result->rejected), ElementsAre("a/10.png", "a/17.png", "b/29.png"));
+  EXPECT_THAT(result->rejected[0].reason, HasSubstr("a/10.png: expected an image"));
   ASSERT_EQ(result->features.rows(), 17);
   ASSERT_EQ(result->ids.size(), 17);
-  EXPECT_EQ(result->ids[0], "a/11.ppm");
+  EXPECT_EQ(result->ids[0], "a/11.png");
   EXPECT_EQ(result->labels[7], 0);
   EXPECT_EQ(result->labels[8], 1);
-  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.ppm");
+  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.png");
   EXPECT_EQ(result->features.row(16), *alone);
 }
 
