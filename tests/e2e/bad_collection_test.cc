@@ -1,10 +1,12 @@
 // Collections, uploads and files that must be refused and leave the server as it was.
+#include <csignal>
 #include <filesystem>
 #include <limits>
 
 #include "tests/e2e/service.h"
 #include "tests/testing/onnx_model.h"
 #include "tests/testing/pictures.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -244,6 +246,45 @@ TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
   EXPECT_EQ(answer["rejected"], 1);
   ASSERT_THAT(answer["reasons"], SizeIs(1));
   EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.png");
+}
+
+// Killed by Ctrl-C: sent items stay, and what was extracted is neither extracted nor sent again.
+TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
+  constexpr int kMany = 4000;
+  for (int i = 0; i < kMany; ++i) {
+    folder_.Write("many/red/" + std::to_string(100 + i) + ".png",
+                  PngOfOneColour(8, 8, 90 + i % 100, i / 100, 30));
+  }
+  folder_.Write("many/red/broken.png", "not a picture");
+  folder_.Write("kept/README", "");
+  const Command resume = {
+      "ingest",         "things",   "--images", folder_ / "many", "--features-folder",
+      folder_ / "kept", "--resume", "--json"};
+  const auto kept = [&] {  // records of 32 + 4 x 548 + 8 bytes
+    uintmax_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "kept")) {
+      bytes += file.file_size();
+    }
+    return bytes / 2232;
+  };
+  Program interrupted(user_.CommandLine(resume));
+  ASSERT_TRUE(WaitUntil([&] { return Info()["items"] >= 1012; }));
+  interrupted.Signal(SIGINT);
+  EXPECT_EQ(interrupted.Wait().exit_code, 128 + SIGINT);
+  const Outcome outcome = Run(resume);
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rejected red/broken.png: "));
+  EXPECT_GE(outcome.json()["passed_over"], 1000);
+  EXPECT_GE(outcome.json()["inserted"], 1);
+  EXPECT_EQ(Info()["items"], 12 + kMany);
+  EXPECT_EQ(kept(), kMany);
+  folder_.Write("many/red/107.png", PngOfOneColour(8, 8, 255, 0, 0));
+  const json changed = Run(resume).json();
+  EXPECT_EQ(changed["updated"], 1);
+  EXPECT_EQ(changed["passed_over"], kMany - 1);
+  EXPECT_EQ(kept(), kMany + 1);
+  ExpectRefused({"ingest", "things", "--images", folder_ / "many", "--resume"}, "INVALID_ARGUMENT",
+                {"--resume needs --images and --features-folder"});
 }
 
 // ingest and query take --input-size, --mean and --scale from the collection.

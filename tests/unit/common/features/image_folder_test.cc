@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/testing/matchers.h"
 #include "tests/testing/pictures.h"
 #include "tests/testing/temporary_folder.h"
@@ -67,52 +70,84 @@ class ExtractFolderTest : public ::testing::Test {
     images_ = ListImageFolder(folder_.path()).value();
   }
 
+  FolderFeatures Extract(int threads, const ExtractionOptions& options = {}) const {
+    const auto extractors = MakeExtractors(MakeBuiltInExtractor, threads).value();
+    auto features = ExtractFolder(images_.images, extractors, options);
+    EXPECT_THAT(features, IsOk());
+    return *std::move(features);
+  }
+
   const TemporaryFolder folder_;
   ImageFolder images_;
 };
 
 TEST_F(ExtractFolderTest, DamagedImagesAreRejectedOneByOne) {
-  const auto result = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(Ids(result->rejected), ElementsAre("a/10.png", "a/17.png", "b/29.png"));
-  EXPECT_THAT(result->rejected[0].reason, HasSubstr("a/10.png: expected an image"));
-  ASSERT_EQ(result->features.rows(), 17);
-  ASSERT_EQ(result->ids.size(), 17);
-  EXPECT_EQ(result->ids[0], "a/11.png");
-  EXPECT_EQ(result->labels[7], 0);
-  EXPECT_EQ(result->labels[8], 1);
+  const FolderFeatures result = Extract(1);
+  EXPECT_THAT(Ids(result.rejected), ElementsAre("a/10.png", "a/17.png", "b/29.png"));
+  EXPECT_THAT(result.rejected[0].reason, HasSubstr("a/10.png: expected an image"));
+  ASSERT_EQ(result.features.rows(), 17);
+  ASSERT_EQ(result.ids.size(), 17);
+  EXPECT_EQ(result.ids[0], "a/11.png");
+  EXPECT_EQ(result.labels[7], 0);
+  EXPECT_EQ(result.labels[8], 1);
   const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.png");
-  EXPECT_EQ(result->features.row(16), *alone);
+  EXPECT_EQ(result.features.row(16), *alone);
 }
 
 TEST_F(ExtractFolderTest, ResultDoesNotDependOnThreads) {
-  const auto one = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
-  const auto many = ExtractFolder(images_, MakeBuiltInExtractor, 5, nullptr);
-  ASSERT_TRUE(one.ok() && many.ok());
-  EXPECT_EQ(one->features, many->features);
-  EXPECT_EQ(one->ids, many->ids);
-  EXPECT_EQ(one->labels, many->labels);
+  const FolderFeatures one = Extract(1), many = Extract(5);
+  EXPECT_EQ(one.features, many.features);
+  EXPECT_EQ(one.ids, many.ids);
+  EXPECT_EQ(one.labels, many.labels);
 }
 
 TEST_F(ExtractFolderTest, ProgressCountsEachImageOnce) {
   std::vector<int64_t> seen;
-  ASSERT_TRUE(ExtractFolder(images_, MakeBuiltInExtractor, 3, [&](int64_t done, int64_t total) {
-                EXPECT_EQ(total, 20);
-                seen.push_back(done);
-              }).ok());
+  const auto count = [&](int64_t done, int64_t total) {
+    EXPECT_EQ(total, 20);
+    seen.push_back(done);
+  };
+  Extract(3, {.progress = count});
   ASSERT_EQ(seen.size(), 20);
   for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(seen[i], i + 1);
 }
 
 TEST_F(ExtractFolderTest, FatalErrorsAreReturned) {
-  EXPECT_EQ(Message(ExtractFolder(images_, MakeBuiltInExtractor, 0, nullptr).status()),
+  EXPECT_EQ(Message(MakeExtractors(MakeBuiltInExtractor, 0).status()),
             "threads must be between 1 and 256, but is 0");
   const auto broken = [] { return absl::UnavailableError("no extractor today"); };
-  EXPECT_EQ(ExtractFolder(images_, broken, 2, nullptr).status(),
-            absl::UnavailableError("no extractor today"));
-  images_.images.resize(1);
-  EXPECT_THAT(Message(ExtractFolder(images_, MakeBuiltInExtractor, 2, nullptr).status()),
-              HasSubstr("none of the 1 images could be described; the first: "));
+  EXPECT_EQ(MakeExtractors(broken, 2).status(), absl::UnavailableError("no extractor today"));
+  const auto extractors = MakeExtractors(MakeBuiltInExtractor, 2).value();
+  const auto cancelled = [] { return true; };
+  EXPECT_THAT(ExtractFolder(images_.images, extractors, {.cancelled = cancelled}),
+              FailsWith(kCancelled));
+}
+
+TEST_F(ExtractFolderTest, KeptFeaturesAreReturnedUntilTheirImageOrRecordChanges) {
+  const FolderFeatures plain = Extract(1);
+  std::filesystem::create_directory(folder_ / "kept");
+  const auto extract = [&](const std::string& identity = "one") {
+    const auto cache = FeatureCache::Open(folder_ / "kept", identity, 548).value();
+    return Extract(2, {.cache = cache.get()}).features;
+  };
+  EXPECT_EQ(extract(), plain.features);
+  const std::string file = std::filesystem::directory_iterator(folder_ / "kept")->path();
+  constexpr uintmax_t kRecord = 32 + 4 * 548 + 8;
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord);
+  EXPECT_EQ(extract(), plain.features);
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord) << "an image was extracted twice";
+  std::filesystem::resize_file(file, 17 * kRecord - 5);  // killed while it wrote
+  EXPECT_EQ(extract(), plain.features);
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord);
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('x');
+  EXPECT_EQ(extract(), plain.features) << "a damaged record was believed";
+  EXPECT_EQ(std::filesystem::file_size(file), 18 * kRecord);
+  folder_.Write("a/11.png", PngOfOneColour(8, 8, 1, 2, 3));
+  EXPECT_NE(extract().row(0), plain.features.row(0));
+  extract("another");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "kept"), {}), 2);
+  EXPECT_THAT(FeatureCache::Open(folder_ / "none", "one", 548),
+              FailsWith(kFailedPrecondition, "/none/"));
 }
 
 }  // namespace
