@@ -17,17 +17,18 @@
 namespace privatemail::client::cli {
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--model", options->model,
-                      "ONNX model for images; built-in descriptor if absent. The collection stores "
-                      "the settings below, so ingest and query need only this file");
+                      "ONNX model for images, a file (with a slash or .onnx) or the name of an "
+                      "installed model: mobilenet_v2; built-in descriptor if absent. The settings "
+                      "below come from flags, the collection or NAME.toml beside NAME.onnx");
   command->add_option("--input-size", options->input_size,
                       "The model's input, WIDTHxHEIGHT; if absent, as the file says, or 224x224");
   AddNumbers(command, "--mean", &options->mean,
-             "Subtracted from each channel, three numbers; 127.5 if absent");
+             "Subtracted from each channel, three numbers; else 127.5");
   command->add_option("--scale", options->scale,
-                      "Factor of each channel, after the mean; 1/127.5 if absent");
+                      "Factor of each channel, after the mean; else 1/127.5");
   command->add_option("--layer", options->layer,
                       "Layer whose output is the features; the last if absent");
-  command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
+  command->add_flag("--bgr,!--rgb", options->bgr, "The model expects blue, green, red");
 }
 
 void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options) {
@@ -45,9 +46,15 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
         absl::StrCat("--model must be given: the collection's features come from ",
                      Printable(options.collection)));
   }
-  OnnxOptions onnx = kept.value_or(OnnxOptions());
-  onnx.path = options.model;
-  if (options.bgr) onnx.swap_rb = false;
+  OnnxOptions onnx;
+  const std::string path = ModelPath(options.model);
+  if (kept.has_value()) {
+    onnx = *kept;
+    onnx.path = path;
+  } else {
+    PM_ASSIGN_OR_RETURN(onnx, ReadModelProfile(path));
+  }
+  if (options.bgr.has_value()) onnx.swap_rb = !*options.bgr;
   if (options.scale.has_value()) onnx.scale = *options.scale;
   if (options.layer.has_value()) onnx.layer = *options.layer;
   if (!options.input_size.empty()) {

@@ -26,7 +26,7 @@ struct ExtractorOptions {
   std::vector<double> mean;  // of each channel
   std::optional<float> scale;
   std::optional<std::string> layer;
-  bool bgr = false;
+  std::optional<bool> bgr;
   std::string features_folder;  // empty: features are not kept
   std::string collection;       // identity of its extractor; empty for a new collection
 };

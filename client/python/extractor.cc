@@ -19,11 +19,15 @@ namespace py = pybind11;
 // Thread-safe: every call makes extractors of its own, one a thread.
 class Extractor {
  public:
-  // model: an ONNX file; empty: the built-in descriptor. Errors of MakeOnnxExtractor.
-  Extractor(std::string model, int input_width, int input_height) : built_in_(model.empty()) {
-    options_.path = std::move(model);
-    options_.input_width = input_width;
-    options_.input_height = input_height;
+  // model: of ModelPath; empty: the built-in descriptor. Width and height 0: of its profile. Errors
+  // of ReadModelProfile and MakeOnnxExtractor.
+  Extractor(const std::string& model, int input_width, int input_height)
+      : built_in_(model.empty()) {
+    if (!built_in_) options_ = Check(ReadModelProfile(ModelPath(model)));
+    if (input_width != 0 || input_height != 0) {
+      options_.input_width = input_width;
+      options_.input_height = input_height;
+    }
     const std::unique_ptr<FeatureExtractor> one = Check(Unlocked([&] { return Make(); }));
     identity_ = one->identity();
     dim_ = one->dim();

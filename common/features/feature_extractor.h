@@ -67,6 +67,17 @@ struct OnnxOptions {
   std::string layer;         // layer whose values are the features; empty: the output
 };
 
+// The file of --model: a path, which has a slash or ends in .onnx; or the name of an installed
+// model, NAME.onnx of the folder in the environment's PRIVATEMAIL_MODELS, by default
+// PREFIX/share/privatemail/models.
+std::string ModelPath(const std::string& model);
+
+// The options that the profile of a model gives, NAME.toml beside NAME.onnx, at most 4 KiB; without
+// a profile the defaults. Keys, all optional: size = [WIDTH, HEIGHT], mean = [3 numbers], scale,
+// channels = "rgb" or "bgr", layer, citation.
+// INVALID_ARGUMENT: no TOML, an unknown key or a value of another type; names file, line and key.
+absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path);
+
 // A network on the CPU. identity() holds the SHA-256 of the model file and every option but the
 // path. The layer's values become one row in memory order. Runs the network once to learn dim().
 // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read

@@ -58,6 +58,10 @@ Upstream-Name: PrivateMail
 Files: *
 Copyright: 2026 The PrivateMail Authors
 License: Apache-2.0
+
+Files: usr/share/privatemail/models/*
+Copyright: Google LLC
+License: Apache-2.0
  On Debian systems the text of the license is in /usr/share/common-licenses/Apache-2.0.
 ")
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)

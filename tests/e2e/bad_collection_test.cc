@@ -298,6 +298,12 @@ TEST_F(Images, CollectionKeepsSettingsOfItsModel) {
   EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["inserted"], 12);
   ExpectRefused(Join(ingest, {"--model", model, "--scale", "1"}), "FAILED_PRECONDITION",
                 {"scale=0.5", "scale=1"});
+  folder_.Write("means.toml", "mean = [4, 5, 6]\nscale = 2\nchannels = 'bgr'");
+  EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["unchanged"], 12);  // as the collection says
+  Answer({"collection", "create", "by-profile", "--anchor-images", pictures, "--model", model,
+          "--mean", "7,5,6", "--rgb", "--alpha", "30"});
+  EXPECT_THAT(Answer({"collection", "info", "by-profile"})["extractor"].get<std::string>(),
+              HasSubstr("input=4x2;mean=7,5,6;scale=2;channels=rgb;"));
   const std::string text = folder_.Write("model.onnx", "this is no network");
   ExpectRefused(Join(ingest, {"--model", text}), "INVALID_ARGUMENT", {text, "ONNX"});
 }

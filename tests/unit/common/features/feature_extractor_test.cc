@@ -13,6 +13,7 @@
 namespace privatemail {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -109,6 +110,52 @@ TEST(OnnxExtractor, ZeroFeatureIsRejectedByImageName) {
   EXPECT_THAT(
       Message((*extractor)->Extract(folder.Write("7.png", PngOfOneColour(2, 2, 7, 7, 7))).status()),
       HasSubstr("7.png: feature: all 3 values are zero"));
+}
+
+TEST(ModelProfile, IsReadFromTheFileBesideTheModel) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "m.onnx";
+  EXPECT_EQ(ReadModelProfile(model)->scale, OnnxOptions().scale);
+  folder.Write("m.toml",
+               "size = [4, 2]\nmean = [1, 2, 3.25]\nscale = 2\nchannels = 'bgr'\n"
+               "layer = 'y'\ncitation = 'A and B, 2020'\n");
+  const OnnxOptions read = ReadModelProfile(model).value();
+  EXPECT_EQ(read.path, model);
+  EXPECT_EQ(read.input_width, 4);
+  EXPECT_EQ(read.input_height, 2);
+  EXPECT_EQ(read.mean, (std::array{1.f, 2.f, 3.25f}));
+  EXPECT_EQ(read.scale, 2);
+  EXPECT_FALSE(read.swap_rb);
+  EXPECT_EQ(read.layer, "y");
+}
+
+TEST(ModelProfile, WrongKeyOrTypeIsNamed) {
+  const TemporaryFolder folder;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"\nmeans = 1", "m.toml line 2: means: expected only size, mean, scale, channels, layer and"},
+      {"mean = [1, 2]", "m.toml line 1: mean: expected three numbers in brackets, got [ 1, 2 ]"},
+      {"mean = ['a', 2, 3]", "mean: expected three numbers"},
+      {"scale = '2'", "scale: expected a number, got '2'"},
+      {"size = 128", "size: expected [WIDTH, HEIGHT] in pixels, got 128"},
+      {"size = [1.5, 2]", "size: expected [WIDTH, HEIGHT]"},
+      {"channels = 'gbr'", "channels: expected \"rgb\" or \"bgr\", got 'gbr'"},
+      {"layer = 3", "layer: expected a text, got 3"},
+      {"scale 2", "m.toml line 1: "}};
+  for (const auto& [text, message] : wrong) {
+    folder.Write("m.toml", text);
+    EXPECT_THAT(ReadModelProfile(folder / "m.onnx"), FailsWith(kInvalid, message));
+  }
+  folder.Write("m.toml", std::string(5000, 'a') + " = 1");
+  EXPECT_THAT(ReadModelProfile(folder / "m.onnx"), FailsWith(kInvalid, "at most 4096 bytes"));
+}
+
+TEST(ModelProfile, BareNameIsThatOfAnInstalledModel) {
+  EXPECT_EQ(ModelPath("./m"), "./m");
+  EXPECT_EQ(ModelPath("m.onnx"), "m.onnx");
+  EXPECT_THAT(ModelPath("m"), EndsWith("/share/privatemail/models/m.onnx"));
+  ::setenv("PRIVATEMAIL_MODELS", "/here", 1);
+  EXPECT_EQ(ModelPath("m"), "/here/m.onnx");
+  ::unsetenv("PRIVATEMAIL_MODELS");
 }
 
 class BuiltInExtractor : public ::testing::Test {
