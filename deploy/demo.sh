@@ -42,9 +42,8 @@ privatemail() {
 photos=deploy/demo/photos
 model=(--model deploy/demo/mobilenet_v2_imagenet_128px_features.onnx)
 kept=(--features-folder "$out/features")
-# The network expects RGB in 0..255. The collection stores that, so later commands need the file only.
 privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" "${kept[@]}" \
-  --mean 0,0,0 --scale 1 --cells 8 --publish-quality
+  --cells 8 --publish-quality
 privatemail ingest fruit --images "$photos/gallery" "${model[@]}" "${kept[@]}"
 privatemail build fruit
 privatemail budget set fruit --epsilon 20 --delta 1e-4

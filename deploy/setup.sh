@@ -15,7 +15,8 @@ packages=(
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev
   libfaiss-dev libopenblas-pthread-dev
-  libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libopencv-objdetect-dev libopencv-dnn-dev
+  libopencv-core-dev libopencv-imgproc-dev libopencv-objdetect-dev libopencv-dnn-dev
+  libjpeg62-turbo-dev libpng-dev libwebp-dev
 )
 case "$*" in
   --build-only) ;;

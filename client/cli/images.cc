@@ -6,73 +6,36 @@
 #include <tuple>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/flags/numbers.h"
-#include "common/base/files.h"
 #include "common/base/printable.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/features/vector_file.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client::cli {
-namespace {
-
-// The file of features that this extractor makes of these images, named by a digest of both; empty
-// if there shall be none, or an image cannot be read.
-std::string FeaturesFile(const ImageFolder& folder, const ExtractorOptions& options,
-                         const FeatureExtractor& extractor) {
-  if (options.features_folder.empty()) return "";
-  Sha256 digest;
-  digest.Add(extractor.identity());
-  for (const FolderImage& image : folder.images) {
-    const auto bytes = ReadFileBytes(image.path);
-    if (!bytes.ok()) return "";
-    digest.Add(Sha256::Of(*bytes));
-  }
-  return absl::StrCat(options.features_folder, "/", absl::BytesToHexString(digest.Digest()),
-                      ".npy");
-}
-
-// The features in a file of FeaturesFile; none if it is absent or damaged.
-std::optional<FolderFeatures> ReadFeatures(const ImageFolder& folder, const std::string& file) {
-  auto features = ReadVectors(file);
-  const auto rows = static_cast<Eigen::Index>(folder.images.size());
-  if (!features.ok() || features->rows() != rows) return std::nullopt;
-  FolderFeatures found;
-  found.features = *std::move(features);
-  for (const FolderImage& image : folder.images) {
-    found.ids.push_back(image.id);
-    found.labels.push_back(image.label);
-  }
-  return found;
-}
-
-}  // namespace
-
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option("--model", options->model,
-                      "ONNX model for images; built-in descriptor if absent. The collection stores "
-                      "the settings below, so ingest and query need only this file");
+                      "ONNX model for images, a file (with a slash or .onnx) or the name of an "
+                      "installed model: mobilenet_v2; built-in descriptor if absent. The settings "
+                      "below come from flags, the collection or NAME.toml beside NAME.onnx");
   command->add_option("--input-size", options->input_size,
                       "The model's input, WIDTHxHEIGHT; if absent, as the file says, or 224x224");
   AddNumbers(command, "--mean", &options->mean,
-             "Subtracted from each channel, three numbers; 127.5 if absent");
+             "Subtracted from each channel, three numbers; else 127.5");
   command->add_option("--scale", options->scale,
-                      "Factor of each channel, after the mean; 1/127.5 if absent");
+                      "Factor of each channel, after the mean; else 1/127.5");
   command->add_option("--layer", options->layer,
                       "Layer whose output is the features; the last if absent");
-  command->add_flag("--bgr", options->bgr, "The model expects blue, green, red");
+  command->add_flag("--bgr,!--rgb", options->bgr, "The model expects blue, green, red");
 }
 
 void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options) {
   command->add_option(
       "--features-folder", options->features_folder,
-      "Existing folder that keeps the features of a folder of images, in the clear, "
-      "so that they are not extracted again");
+      "Existing folder that keeps the features of every image, in the clear, by a digest "
+      "of the file, so that they are not extracted again, even after an interruption");
 }
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options) {
@@ -83,9 +46,15 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
         absl::StrCat("--model must be given: the collection's features come from ",
                      Printable(options.collection)));
   }
-  OnnxOptions onnx = kept.value_or(OnnxOptions());
-  onnx.path = options.model;
-  if (options.bgr) onnx.swap_rb = false;
+  OnnxOptions onnx;
+  const std::string path = ModelPath(options.model);
+  if (kept.has_value()) {
+    onnx = *kept;
+    onnx.path = path;
+  } else {
+    PM_ASSIGN_OR_RETURN(onnx, ReadModelProfile(path));
+  }
+  if (options.bgr.has_value()) onnx.swap_rb = !*options.bgr;
   if (options.scale.has_value()) onnx.scale = *options.scale;
   if (options.layer.has_value()) onnx.layer = *options.layer;
   if (!options.input_size.empty()) {
@@ -101,28 +70,51 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
   return MakeOnnxExtractor(onnx);
 }
 
-absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
-                                                     const ExtractorOptions& options) {
+absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& options, size_t part,
+                            absl::FunctionRef<absl::Status(FolderFeatures)> use) {
   for (const SkippedImage& skipped : folder.skipped) {
     std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
   }
-  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options));
-  const std::string file = FeaturesFile(folder, options, *extractor);
-  if (auto found = ReadFeatures(folder, file)) return *std::move(found);
-  ProgressBar bar("features");
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  PM_ASSIGN_OR_RETURN(FolderFeatures features,
-                      ExtractFolder(
-                          folder, [&] { return CreateExtractor(options); }, threads,
-                          [&](int64_t done, int64_t total) { bar.Show(done, total); }));
-  for (const SkippedImage& rejected : features.rejected) {
-    std::cerr << "rejected " << Printable(rejected.id) << ": " << Printable(rejected.reason)
-              << "\n";
+  const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 256);
+  PM_ASSIGN_OR_RETURN(const Extractors extractors,
+                      MakeExtractors([&] { return CreateExtractor(options); }, threads));
+  std::unique_ptr<FeatureCache> cache;
+  if (!options.features_folder.empty()) {
+    PM_ASSIGN_OR_RETURN(cache, FeatureCache::Open(options.features_folder,
+                                                  extractors[0]->identity(), extractors[0]->dim()));
   }
-  if (!file.empty() && features.rejected.empty()) {
-    PM_RETURN_IF_ERROR(WriteNpy(file, features.features));
+  ProgressBar bar("pictures");
+  const absl::Span<const FolderImage> images = folder.images;
+  for (size_t first = 0; first < images.size(); first += part) {
+    const auto show = [&](int64_t done, int64_t) {
+      bar.Show(static_cast<int64_t>(first) + done, std::ssize(images));
+    };
+    PM_ASSIGN_OR_RETURN(FolderFeatures features,
+                        ExtractFolder(images.subspan(first, part), extractors,
+                                      {.cache = cache.get(), .progress = show}));
+    PM_RETURN_IF_ERROR(use(std::move(features)));
   }
-  return features;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
+                                                     const ExtractorOptions& options) {
+  FolderFeatures features;
+  PM_RETURN_IF_ERROR(ExtractInParts(folder, options, folder.images.size(), [&](FolderFeatures all) {
+    features = std::move(all);
+    return absl::OkStatus();
+  }));
+  ListRejected(features.rejected);
+  if (!features.ids.empty()) return features;
+  return absl::InvalidArgumentError(
+      absl::StrCat("none of the ", folder.images.size(),
+                   " images could be described; the first: ", features.rejected[0].reason));
+}
+
+void ListRejected(const std::vector<SkippedImage>& images) {
+  for (const SkippedImage& image : images) {
+    std::cerr << "rejected " << Printable(image.id) << ": " << Printable(image.reason) << "\n";
+  }
 }
 
 absl::StatusOr<LocalGallery> LocalGallery::Create(const std::string& folder,

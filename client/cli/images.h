@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "client/cli/report.h"
 #include "common/base/matrix.h"
@@ -25,7 +26,7 @@ struct ExtractorOptions {
   std::vector<double> mean;  // of each channel
   std::optional<float> scale;
   std::optional<std::string> layer;
-  bool bgr = false;
+  std::optional<bool> bgr;
   std::string features_folder;  // empty: features are not kept
   std::string collection;       // identity of its extractor; empty for a new collection
 };
@@ -36,10 +37,16 @@ void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options);
 // FAILED_PRECONDITION: the collection's features come from a model, but no --model is given.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const ExtractorOptions& options);
 
-// Features of a whole folder on all cores, behind a progress bar, or from options.features_folder.
-// Rejected images are listed on standard error; features without theirs are not kept.
+// Calls `use` with the features of each `part` images of a folder, which are extracted on all
+// cores, behind a progress bar, or come from options.features_folder, which keeps them at once.
+// Skipped files are listed on standard error. Errors: those of CreateExtractor, ExtractFolder and
+// `use`.
+absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& options, size_t part,
+                            absl::FunctionRef<absl::Status(FolderFeatures)> use);
+// The same in one part. Rejected images are listed on standard error. INVALID_ARGUMENT: all are.
 absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
                                                      const ExtractorOptions& options);
+void ListRejected(const std::vector<SkippedImage>& images);  // on standard error
 
 // The gallery's pictures on this machine, to show the answer of a search without privacy.
 // Immutable. Sees the targets and uses no network.

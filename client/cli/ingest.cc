@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iostream>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -16,6 +17,7 @@
 namespace privatemail::client::cli {
 namespace {
 
+constexpr size_t kImagesPerUpload = 1000;      // extracted before they are sent
 constexpr size_t kMaxChecked = 1000;           // ids of one GetItems call
 constexpr size_t kMaxCheckedValues = 1 << 20;  // of its answer
 
@@ -28,6 +30,7 @@ struct IngestOptions {
   std::string id_prefix;
   bool replace = false;
   std::string images;
+  bool resume = false;
   ExtractorOptions extractor;
 };
 
@@ -36,7 +39,13 @@ struct Rows {
   FloatMatrix features;
   std::vector<int32_t> labels;
   std::vector<std::string> ids;
-  std::vector<std::string> payloads;   // empty: none
+  std::vector<std::string> payloads;  // empty: none
+};
+
+// The result of an upload.
+struct IngestOutcome {
+  v1::UpsertItemsResponse response;
+  uint64_t passed_over = 0;            // with --resume
   std::vector<SkippedImage> rejected;  // images that could not be read
 };
 
@@ -99,6 +108,12 @@ absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
   return absl::OkStatus();
 }
 
+// How many rows one GetItems call may compare.
+size_t ItemsOfAnAnswer(const Rows& rows) {
+  return std::clamp(kMaxCheckedValues / static_cast<size_t>(rows.features.cols()), size_t{1},
+                    kMaxChecked);
+}
+
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
   const auto features = rows.features.row(static_cast<Eigen::Index>(row));
   return item.label() == rows.labels[row] &&
@@ -110,9 +125,7 @@ bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
 // file with stored items; equal ones are a repeated upload.
 absl::Status CheckNothingIsReplaced(const Transport& transport, const std::string& name,
                                     const Rows& rows) {
-  const size_t columns = static_cast<size_t>(rows.features.cols());
-  const size_t count =
-      std::min(rows.ids.size(), std::clamp(kMaxCheckedValues / columns, size_t{1}, kMaxChecked));
+  const size_t count = std::min(rows.ids.size(), ItemsOfAnAnswer(rows));
   v1::GetItemsRequest request;
   request.set_collection(name);
   std::unordered_map<std::string, size_t> row_of_id;
@@ -133,9 +146,82 @@ absl::Status CheckNothingIsReplaced(const Transport& transport, const std::strin
   return absl::OkStatus();
 }
 
-// The sub-folder of a class has the name of a class of the collection.
-absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
-                                 const v1::PublicParameters& parameters) {
+absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
+                                             const Rows& rows,
+                                             const std::function<void(int64_t)>& progress) {
+  return UploadItems(transport, name,
+                     {.features = rows.features.data(),
+                      .feature_dim = rows.features.cols(),
+                      .labels = rows.labels,
+                      .ids = rows.ids,
+                      .payloads = rows.payloads},
+                     {.progress = progress, .warn = [](const std::string& text) { Warn(text); }});
+}
+
+// Removes the rows that the collection holds with the same content; returns their number.
+absl::StatusOr<uint64_t> RemoveStored(const Transport& transport, const std::string& name,
+                                      Rows* rows) {
+  const size_t count = rows->ids.size();
+  const size_t step = ItemsOfAnAnswer(*rows);
+  std::unordered_set<std::string> stored;
+  for (size_t first = 0, row = 0; first < count; first += step) {
+    v1::GetItemsRequest request;
+    request.set_collection(name);
+    for (size_t i = first; i < std::min(count, first + step); ++i) request.add_ids(rows->ids[i]);
+    PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, transport.GetItems(request));
+    for (const v1::Item& item : response.items()) {  // in the order of the ids
+      while (row < count && rows->ids[row] != item.id()) ++row;
+      if (row == count) break;
+      if (IsRow(item, *rows, row) && item.payload().empty()) stored.insert(item.id());
+    }
+  }
+  size_t kept = 0;
+  for (size_t row = 0; row < count; ++row) {
+    if (stored.contains(rows->ids[row])) continue;
+    rows->features.row(static_cast<Eigen::Index>(kept)) =
+        rows->features.row(static_cast<Eigen::Index>(row));
+    rows->labels[kept] = rows->labels[row];
+    rows->ids[kept++] = rows->ids[row];
+  }
+  rows->features.conservativeResize(static_cast<Eigen::Index>(kept), Eigen::NoChange);
+  rows->labels.resize(kept);
+  rows->ids.resize(kept);
+  return stored.size();
+}
+
+void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
+            v1::UpsertItemsResponse* all) {
+  all->set_inserted(all->inserted() + response.inserted());
+  all->set_updated(all->updated() + response.updated());
+  all->set_unchanged(all->unchanged() + response.unchanged());
+  all->set_rejected(all->rejected() + response.rejected());
+  for (const v1::RejectedItem& item : response.first_rejected()) {
+    v1::RejectedItem* const added = all->add_first_rejected();
+    *added = item;
+    added->set_position(rows_before + item.position());
+  }
+}
+
+// The labels of the folder's classes, whose names are those of classes of the collection.
+absl::StatusOr<std::vector<int32_t>> LabelsOfClasses(const ImageFolder& folder,
+                                                     const v1::PublicParameters& parameters) {
+  std::vector<int32_t> labels;
+  const auto& names = parameters.class_names();
+  for (const std::string& name : folder.class_names) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--images: the sub-folder ", name,
+                                                     " is none of the collection's ", names.size(),
+                                                     " classes"));
+    }
+    labels.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
+  }
+  return labels;
+}
+
+// Sends the features of each part before those of the next are extracted.
+absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const IngestOptions& options,
+                                           const v1::PublicParameters& parameters) {
   ExtractorOptions settings = options.extractor;
   settings.collection = parameters.extractor();
   PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
@@ -145,39 +231,52 @@ absl::StatusOr<Rows> ExtractRows(const IngestOptions& options,
                      ", but these images would come from ", extractor->identity()));
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
-  PM_ASSIGN_OR_RETURN(FolderFeatures features, ExtractFolderFeatures(folder, settings));
-  std::vector<int32_t> label_of_class;
-  for (const std::string& name : folder.class_names) {
-    const auto& names = parameters.class_names();
-    const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--images: the sub-folder ", name,
-                                                     " is none of the collection's ", names.size(),
-                                                     " classes"));
-    }
-    label_of_class.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
-  }
-  Rows rows;
-  rows.rejected = std::move(features.rejected);
-  rows.features = std::move(features.features);
-  rows.ids = std::move(features.ids);
-  for (const int32_t label : features.labels)
-    rows.labels.push_back(label_of_class[static_cast<size_t>(label)]);
-  return rows;
+  PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, LabelsOfClasses(folder, parameters));
+  std::vector<std::string> ids;
+  for (const FolderImage& image : folder.images) ids.push_back(image.id);
+  PM_RETURN_IF_ERROR(CheckTexts("id", ids));
+  IngestOutcome outcome;
+  uint64_t sent = 0;
+  PM_RETURN_IF_ERROR(
+      ExtractInParts(folder, settings, kImagesPerUpload, [&](FolderFeatures part) -> absl::Status {
+        std::move(part.rejected.begin(), part.rejected.end(), std::back_inserter(outcome.rejected));
+        Rows rows;
+        rows.features = std::move(part.features);
+        rows.ids = std::move(part.ids);
+        for (const int32_t label : part.labels) {
+          rows.labels.push_back(labels[static_cast<size_t>(label)]);
+        }
+        if (options.resume) {
+          PM_ASSIGN_OR_RETURN(const uint64_t stored, RemoveStored(transport, options.name, &rows));
+          outcome.passed_over += stored;
+        }
+        if (rows.ids.empty()) return absl::OkStatus();
+        PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response,
+                            Send(transport, options.name, rows, nullptr));
+        Append(response, sent, &outcome.response);
+        sent += rows.ids.size();
+        return absl::OkStatus();
+      }));
+  ListRejected(outcome.rejected);
+  return outcome;
 }
 
-absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
-                                             const Rows& rows) {
+absl::StatusOr<IngestOutcome> IngestVectors(const Transport& transport,
+                                            const IngestOptions& options,
+                                            const v1::GetCollectionResponse& collection) {
+  PM_ASSIGN_OR_RETURN(const Rows rows, ReadRows(options, collection.parameters()));
+  PM_RETURN_IF_ERROR(CheckTexts("id", rows.ids));
+  PM_RETURN_IF_ERROR(CheckTexts("payload", rows.payloads));
+  PM_RETURN_IF_ERROR(CheckDuplicates(rows.ids));
+  if (options.ids_file.empty() && !options.replace && collection.items() > 0) {
+    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(transport, options.name, rows));
+  }
   ProgressBar bar("ingest");
-  const auto count = static_cast<int64_t>(rows.ids.size());
-  return UploadItems(transport, name,
-                     {.features = rows.features.data(),
-                      .feature_dim = rows.features.cols(),
-                      .labels = rows.labels,
-                      .ids = rows.ids,
-                      .payloads = rows.payloads},
-                     {.progress = [&](int64_t sent) { bar.Show(sent, count); },
-                      .warn = [](const std::string& text) { Warn(text); }});
+  const auto count = std::ssize(rows.ids);
+  IngestOutcome outcome;
+  PM_ASSIGN_OR_RETURN(outcome.response, Send(transport, options.name, rows,
+                                             [&](int64_t sent) { bar.Show(sent, count); }));
+  return outcome;
 }
 
 std::string FirstReason(const nlohmann::json& reasons) {
@@ -185,6 +284,11 @@ std::string FirstReason(const nlohmann::json& reasons) {
 }
 
 absl::Status CheckOptions(const IngestOptions& options) {
+  if (options.resume && (options.images.empty() || options.extractor.features_folder.empty())) {
+    return absl::InvalidArgumentError(
+        "--resume needs --images and --features-folder, which keeps what an interrupted run "
+        "extracted");
+  }
   if (!options.id_prefix.empty() && (!options.images.empty() || !options.ids_file.empty())) {
     return absl::InvalidArgumentError(
         "--id-prefix is of no use with --ids or --images, which name the items");
@@ -207,22 +311,15 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.name));
-  const v1::PublicParameters& parameters = collection.parameters();
-  absl::StatusOr<Rows> rows =
-      options.images.empty() ? ReadRows(options, parameters) : ExtractRows(options, parameters);
-  PM_RETURN_IF_ERROR(rows.status());
-  PM_RETURN_IF_ERROR(CheckTexts("id", rows->ids));
-  PM_RETURN_IF_ERROR(CheckTexts("payload", rows->payloads));
-  PM_RETURN_IF_ERROR(CheckDuplicates(rows->ids));
-  const bool row_numbers = options.images.empty() && options.ids_file.empty();
-  if (row_numbers && !options.replace && collection.items() > 0) {
-    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(transport, options.name, *rows));
-  }
-  PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response, Send(transport, options.name, *rows));
+  const absl::StatusOr<IngestOutcome> outcome =
+      options.images.empty() ? IngestVectors(transport, options, collection)
+                             : IngestImages(transport, options, collection.parameters());
+  PM_RETURN_IF_ERROR(outcome.status());
+  const v1::UpsertItemsResponse& response = outcome->response;
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
-  const uint64_t rejected = response.rejected() + rows->rejected.size();
+  const uint64_t rejected = response.rejected() + outcome->rejected.size();
   nlohmann::json reasons = nlohmann::json::array();
-  for (const SkippedImage& image : rows->rejected) {
+  for (const SkippedImage& image : outcome->rejected) {
     reasons.push_back({{"id", image.id}, {"reason", image.reason}});
   }
   for (const v1::RejectedItem& item : response.first_rejected()) {
@@ -230,7 +327,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     std::cerr << "rejected row " << item.position() << " (" << Printable(item.id())
               << "): " << Printable(item.reason()) << "\n";
   }
-  if (acknowledged == 0) {
+  if (acknowledged + outcome->passed_over == 0) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
@@ -238,7 +335,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
       response.inserted() + response.updated() == 0
           ? ""
           : absl::StrCat("run `privatemail build ", options.name, "` to make them searchable\n");
-  return Result{
+  Result result = {
       .json = {{"acknowledged", acknowledged},
                {"rejected", rejected},
                {"inserted", response.inserted()},
@@ -249,6 +346,11 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                            " new, ", response.updated(), " changed, ", response.unchanged(),
                            " as before), ", rejected, " rejected\n", next),
       .exit_code = rejected > 0 ? kExitSomeRejected : 0};
+  if (options.resume) {
+    result.json["passed_over"] = outcome->passed_over;
+    absl::StrAppend(&result.text, Counted(outcome->passed_over, "item"), " passed over\n");
+  }
+  return result;
 }
 
 }  // namespace
@@ -273,6 +375,9 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->add_option("--payloads", options->payloads_file,
                      "One JSON text a line, returned with matches");
   ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
+  ingest->add_flag("--resume", options->resume,
+                   "With --images and --features-folder: pass over images that the collection "
+                   "holds with the same content");
   AddExtractorOptions(ingest, &options->extractor);
   AddFeaturesFolderOption(ingest, &options->extractor);
   ingest->footer(absl::StrCat(

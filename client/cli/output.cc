@@ -24,6 +24,8 @@ std::string PrintableLines(const std::string& text) {
   return absl::StrJoin(lines, "\n");
 }
 
+constexpr double kSecondsBetweenLines = 30;
+
 double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-9; }
 
 }  // namespace
@@ -121,7 +123,8 @@ nlohmann::json LedgerJson(const LedgerEntry& entry) {
   return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
 }
 
-ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), started_(Seconds()) {}
+ProgressBar::ProgressBar(std::string label)
+    : label_(std::move(label)), started_(Seconds()), last_(started_) {}
 
 ProgressBar::~ProgressBar() {
   if (shown_) std::fputc('\n', stderr);
@@ -129,16 +132,22 @@ ProgressBar::~ProgressBar() {
 
 void ProgressBar::Show(int64_t done, int64_t total) {
   const double now = Seconds();
-  const bool due = now - last_ > .1 || done == total;
-  if (now - started_ < 2 || !due || total < 1 || ::isatty(STDERR_FILENO) == 0) return;
-  last_ = now;
-  shown_ = true;
+  if (total < 1) return;
   const double share = static_cast<double>(done) / static_cast<double>(total);
   const std::string filled(static_cast<size_t>(30 * share), '#');
   const double left = share > 0 ? (now - started_) * (1 - share) / share : 0;
-  std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %lld of %lld, %.0f/s, %.0f s left ", label_.c_str(),
-               filled.c_str(), 100 * share, static_cast<long long>(done),
-               static_cast<long long>(total), static_cast<double>(done) / (now - started_), left);
+  const std::string text = absl::StrFormat("%d of %d, %.0f/s, %.0f s left", done, total,
+                                           static_cast<double>(done) / (now - started_), left);
+  if (::isatty(STDERR_FILENO) == 0) {
+    if (now - last_ < kSecondsBetweenLines) return;
+    std::fprintf(stderr, "%s: %s\n", label_.c_str(), text.c_str());
+  } else {
+    if (now - started_ < 2 || (now - last_ <= .1 && done != total)) return;
+    std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %s ", label_.c_str(), filled.c_str(), 100 * share,
+                 text.c_str());
+    shown_ = true;
+  }
+  last_ = now;
 }
 
 }  // namespace privatemail::client::cli

@@ -80,7 +80,8 @@ std::string AlignmentText(const ExpectedAlignment& alignment);
 // A FAILED_PRECONDITION with the hint to the flag that overrides it; others as they are.
 absl::Status OrAccept(const absl::Status& status);
 
-// A progress bar on standard error. Silent if that is no terminal, and for the first two seconds.
+// A progress bar on standard error, silent for the first two seconds; if that is no terminal, a
+// line every half minute.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string label);
@@ -90,7 +91,7 @@ class ProgressBar {
  private:
   std::string label_;
   double started_;
-  double last_ = 0;
+  double last_;
   bool shown_ = false;
 };
 

@@ -19,11 +19,15 @@ namespace py = pybind11;
 // Thread-safe: every call makes extractors of its own, one a thread.
 class Extractor {
  public:
-  // model: an ONNX file; empty: the built-in descriptor. Errors of MakeOnnxExtractor.
-  Extractor(std::string model, int input_width, int input_height) : built_in_(model.empty()) {
-    options_.path = std::move(model);
-    options_.input_width = input_width;
-    options_.input_height = input_height;
+  // model: of ModelPath; empty: the built-in descriptor. Width and height 0: of its profile. Errors
+  // of ReadModelProfile and MakeOnnxExtractor.
+  Extractor(const std::string& model, int input_width, int input_height)
+      : built_in_(model.empty()) {
+    if (!built_in_) options_ = Check(ReadModelProfile(ModelPath(model)));
+    if (input_width != 0 || input_height != 0) {
+      options_.input_width = input_width;
+      options_.input_height = input_height;
+    }
     const std::unique_ptr<FeatureExtractor> one = Check(Unlocked([&] { return Make(); }));
     identity_ = one->identity();
     dim_ = one->dim();
@@ -34,26 +38,20 @@ class Extractor {
 
   // (features, a row of zeros where an image failed; why each failed, or "").
   py::tuple Extract(const std::vector<std::string>& paths, int threads) const {
-    ImageFolder folder{.class_names = {"all"}, .images = {}, .skipped = {}};
-    for (size_t i = 0; i < paths.size(); ++i) {
-      folder.images.push_back({.path = paths[i], .id = std::to_string(i), .label = 0});
+    std::vector<FolderImage> images;
+    for (const std::string& path : paths) {
+      images.push_back({.path = path, .id = std::to_string(images.size()), .label = 0});
     }
-    absl::StatusOr<FolderFeatures> found = Unlocked([&] {
-      return ExtractFolder(
-          folder, [&] { return Make(); }, threads, nullptr);
+    const FolderFeatures found = Interruptible([&] {
+      const Extractors extractors = Check(MakeExtractors([&] { return Make(); }, threads));
+      return Check(ExtractFolder(images, extractors, {.cancelled = Interrupted()}));
     });
     FloatMatrix features = FloatMatrix::Zero(std::ssize(paths), dim_);
     std::vector<std::string> failures(paths.size());
-    // Every image was rejected: the message has the first reason.
-    if (absl::IsInvalidArgument(found.status())) {
-      failures.assign(paths.size(), std::string(found.status().message()));
-      return py::make_tuple(features, failures);
+    for (size_t i = 0; i < found.ids.size(); ++i) {
+      features.row(std::stoll(found.ids[i])) = found.features.row(static_cast<Eigen::Index>(i));
     }
-    Check(found.status());
-    for (size_t i = 0; i < found->ids.size(); ++i) {
-      features.row(std::stoll(found->ids[i])) = found->features.row(static_cast<Eigen::Index>(i));
-    }
-    for (const SkippedImage& image : found->rejected) {
+    for (const SkippedImage& image : found.rejected) {
       failures[std::stoull(image.id)] = image.reason;
     }
     return py::make_tuple(features, failures);

@@ -82,7 +82,7 @@ absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& 
   }
 }
 
-absl::StatusOr<std::string> ReadFileBytes(const std::string& path) {
+absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_bytes) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status kind = fs::status(path, error);
@@ -99,6 +99,10 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path) {
   const uintmax_t size = fs::file_size(path, error);
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": the file is empty"));
+  if (size > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected a file of at most ", max_bytes, " bytes, got ", size));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be opened"));
   std::string bytes(size, '\0');

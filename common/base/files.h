@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,10 +23,10 @@ inline constexpr size_t kSmallFileBytes = size_t{16} << 20;
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
                                      size_t max_bytes = kSmallFileBytes);
 
-// The bytes of a regular, non-empty input file of any size; messages begin with its path.
-// - INVALID_ARGUMENT: no such file, or a folder, a device or empty
+// The bytes of a regular, non-empty input file; messages begin with its path.
+// - INVALID_ARGUMENT: no such file, or a folder, a device, empty or larger than `max_bytes`
 // - PERMISSION_DENIED, DATA_LOSS: it cannot be opened, or ends early
-absl::StatusOr<std::string> ReadFileBytes(const std::string& path);
+absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_bytes = SIZE_MAX);
 
 // Writes a temporary file, syncs and renames it: `path` always holds the old or the new content,
 // with permissions no wider than `mode`.

@@ -64,8 +64,9 @@ class BuiltInExtractor final : public FeatureExtractor {
   }
 
   absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
-                                                  std::string bytes) override {
-    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(name, std::move(bytes)));
+                                                  absl::string_view bytes) override {
+    PM_ASSIGN_OR_RETURN(const cv::Mat image,
+                        DecodeImage(name, bytes, cv::Size(kSide, kSide), cv::INTER_AREA));
     return CatchOpenCv(name, "cannot be described", [&] { return Describe(name, image); });
   }
 
@@ -74,10 +75,9 @@ class BuiltInExtractor final : public FeatureExtractor {
 
  private:
   absl::StatusOr<Eigen::RowVectorXf> Describe(const std::string& path, const cv::Mat& image) {
-    cv::Mat small, grey, real, lab;
-    cv::resize(image, small, cv::Size(kSide, kSide), 0, 0, cv::INTER_AREA);
-    cv::cvtColor(small, grey, cv::COLOR_BGR2GRAY);
-    small.convertTo(real, CV_32FC3, 1 / 255.);
+    cv::Mat grey, real, lab;
+    cv::cvtColor(image, grey, cv::COLOR_BGR2GRAY);
+    image.convertTo(real, CV_32FC3, 1 / 255.);
     cv::cvtColor(real, lab, cv::COLOR_BGR2Lab);  // lightness 0..100, chroma about -100..100
     Eigen::RowVectorXf feature(kDim);
     feature << kShapeWeight * Shape(grey), kLayoutWeight * Layout(lab),

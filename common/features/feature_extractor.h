@@ -24,16 +24,16 @@ class FeatureExtractor {
   FeatureExtractor(const FeatureExtractor&) = delete;
   FeatureExtractor& operator=(const FeatureExtractor&) = delete;
 
-  // 1 x dim(), finite, not all zero. Grey images are converted to colour, 16 bits to 8,
-  // transparency is dropped, and the camera's orientation is applied. Every message begins with the
-  // path.
+  // 1 x dim(), finite, not all zero. Images are JPEG, PNG or WebP of at most 256 MiB and
+  // 100,000,000 pixels. Grey images are converted to colour, 16 bits to 8, transparency is dropped,
+  // and the camera's orientation (EXIF) is applied. Every message begins with the path.
   // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
-  // - INVALID_ARGUMENT: no such file, a folder, an empty file, not an image, or features that are
-  //   not finite or all zero
+  // - INVALID_ARGUMENT: no such file, a folder, an empty file, one that is too large, damaged,
+  //   animated or not an image, or features that are not finite or all zero
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path);
   // Of the bytes of an image file; messages begin with `name`.
   virtual absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
-                                                          std::string bytes) = 0;
+                                                          absl::string_view bytes) = 0;
 
   virtual int dim() const = 0;
 
@@ -66,6 +66,17 @@ struct OnnxOptions {
   bool swap_rb = true;       // the network expects RGB; false: BGR
   std::string layer;         // layer whose values are the features; empty: the output
 };
+
+// The file of --model: a path, which has a slash or ends in .onnx; or the name of an installed
+// model, NAME.onnx of the folder in the environment's PRIVATEMAIL_MODELS, by default
+// PREFIX/share/privatemail/models.
+std::string ModelPath(const std::string& model);
+
+// The options that the profile of a model gives, NAME.toml beside NAME.onnx, at most 4 KiB; without
+// a profile the defaults. Keys, all optional: size = [WIDTH, HEIGHT], mean = [3 numbers], scale,
+// channels = "rgb" or "bgr", layer, citation.
+// INVALID_ARGUMENT: no TOML, an unknown key or a value of another type; names file, line and key.
+absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path);
 
 // A network on the CPU. identity() holds the SHA-256 of the model file and every option but the
 // path. The layer's values become one row in memory order. Runs the network once to learn dim().

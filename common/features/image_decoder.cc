@@ -1,35 +1,303 @@
 #include "common/features/image_decoder.h"
 
-#include <limits>
-#include <opencv2/imgcodecs.hpp>
+#include <jpeglib.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+// After jpeglib.h:
+#include <jerror.h>
+#include <png.h>
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+#include <memory>
+#include <mutex>
+#include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
 
 namespace privatemail {
+namespace {
 
-absl::StatusOr<Eigen::RowVectorXf> FeatureExtractor::Extract(const std::string& image_path) {
-  PM_ASSIGN_OR_RETURN(std::string bytes, ReadFileBytes(image_path));
-  return ExtractBytes(image_path, std::move(bytes));
+constexpr int kMaxScans = 100;  // of a progressive JPEG; encoders make about ten
+
+const unsigned char* Data(absl::string_view bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, std::string bytes) {
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected an image of less than 2 GiB, got ", bytes.size(), " bytes"));
-  }
-  return CatchOpenCv(path, "cannot be decoded", [&]() -> absl::StatusOr<cv::Mat> {
-    const cv::Mat encoded(1, static_cast<int>(bytes.size()), CV_8UC1, bytes.data());
-    cv::Mat image = cv::imdecode(encoded, cv::IMREAD_COLOR);
-    if (image.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": expected an image, but no known format fits its ", bytes.size(),
-                       " bytes, or they are damaged"));
+// 1 to 8, of EXIF data: TIFF 6.0, section 2, tag 0x112. 1, upright, if it does not say.
+int OrientationOf(absl::string_view exif) {
+  absl::ConsumePrefix(&exif, absl::string_view("Exif\0\0", 6));
+  const bool big_endian = absl::StartsWith(exif, "MM");
+  if (!big_endian && !absl::StartsWith(exif, "II")) return 1;
+  const auto number = [&](size_t at, size_t size) {  // zeros follow the end
+    size_t value = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const size_t byte = at + (big_endian ? i : size - 1 - i);
+      value = value << 8 | (byte < exif.size() ? static_cast<unsigned char>(exif[byte]) : 0);
     }
-    return image;
+    return value;
+  };
+  const size_t entries = number(4, 4);
+  for (size_t i = 0; i < number(entries, 2); ++i) {
+    const size_t entry = entries + 2 + 12 * i;
+    if (number(entry, 2) != 0x112) continue;
+    const size_t orientation = number(entry + 8, 2);
+    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
+  }
+  return 1;
+}
+
+void Upright(int orientation, cv::Mat* image) {
+  constexpr int kNone = 2, kBoth = -1, kUpsideDown = 0, kMirrored = 1;  // codes of cv::flip
+  constexpr int kFlips[] = {kNone, kMirrored, kBoth, kUpsideDown,
+                            kNone, kMirrored, kBoth, kUpsideDown};
+  if (orientation >= 5) cv::transpose(*image, *image);
+  if (const int flip = kFlips[orientation - 1]; flip != kNone) cv::flip(*image, *image, flip);
+}
+
+// One file. libjpeg and libpng fail by longjmp, which must not skip a destructor: a method that
+// calls setjmp, and what it calls, has no object with one.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // False: error() says why.
+  virtual bool ReadHeader(absl::string_view bytes) = 0;
+  // Height rows of 3 bytes a pixel: blue, green, red.
+  virtual bool ReadPixels(unsigned char* pixels) = 0;
+
+  int64_t width = 0, height = 0;
+  int orientation = 1;
+  char error[JMSG_LENGTH_MAX] = "damaged";
+};
+
+class JpegDecoder final : public Decoder {
+ public:
+  ~JpegDecoder() override { jpeg_destroy_decompress(&info_); }
+
+  bool ReadHeader(absl::string_view bytes) override {
+    if (setjmp(jump_) != 0) return false;
+    info_.err = jpeg_std_error(&errors_);
+    info_.client_data = this;
+    errors_.error_exit = [](j_common_ptr info) {
+      auto* self = static_cast<JpegDecoder*>(info->client_data);
+      info->err->format_message(info, self->error);
+      longjmp(self->jump_, 1);
+    };
+    errors_.emit_message = [](j_common_ptr info, int level) {
+      if (level < 0 && IsDamage(info->err->msg_code)) info->err->error_exit(info);
+    };
+    jpeg_create_decompress(&info_);
+    progress_.progress_monitor = [](j_common_ptr info) {
+      auto* self = static_cast<JpegDecoder*>(info->client_data);
+      if (self->info_.input_scan_number <= kMaxScans) return;
+      snprintf(self->error, sizeof(self->error), "more than %d scans", kMaxScans);
+      longjmp(self->jump_, 1);
+    };
+    info_.progress = &progress_;
+    jpeg_mem_src(&info_, Data(bytes), bytes.size());
+    jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
+    jpeg_read_header(&info_, TRUE);
+    width = info_.image_width;
+    height = info_.image_height;
+    for (auto* mark = info_.marker_list; mark != nullptr && orientation == 1; mark = mark->next) {
+      orientation = OrientationOf({reinterpret_cast<char*>(mark->data), mark->data_length});
+    }
+    return true;
+  }
+
+  bool ReadPixels(unsigned char* pixels) override {
+    if (setjmp(jump_) != 0) return false;
+    const bool has_black = info_.num_components == 4;
+    info_.out_color_space = has_black ? JCS_CMYK : JCS_EXT_BGR;
+    jpeg_start_decompress(&info_);
+    JSAMPARRAY row = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE,
+                                             info_.output_width * 4, 1);
+    while (info_.output_scanline < info_.output_height) {
+      unsigned char* const to = pixels + size_t{3} * info_.output_scanline * info_.output_width;
+      jpeg_read_scanlines(&info_, has_black ? row : const_cast<JSAMPARRAY>(&to), 1);
+      if (has_black) ToBgr(row[0], info_.output_width, to);
+    }
+    return jpeg_finish_decompress(&info_) != FALSE;
+  }
+
+ private:
+  // Other warnings leave the pixels whole.
+  static bool IsDamage(int code) {
+    return code == JWRN_ARITH_BAD_CODE || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE ||
+           code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC;
+  }
+
+  // Inverted inks, as Adobe writes them, and as OpenCV reads every file of four components.
+  static void ToBgr(const unsigned char* inks, size_t count, unsigned char* bgr) {
+    for (; count > 0; --count, inks += 4, bgr += 3) {
+      const int black = inks[3];
+      for (int ink = 0; ink < 3; ++ink) {
+        bgr[2 - ink] = static_cast<unsigned char>(black - ((255 - inks[ink]) * black >> 8));
+      }
+    }
+  }
+
+  jpeg_decompress_struct info_ = {};
+  jpeg_error_mgr errors_ = {};
+  jpeg_progress_mgr progress_ = {};
+  jmp_buf jump_;
+};
+
+class PngDecoder final : public Decoder {
+ public:
+  PngDecoder()
+      : png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &Fail, [](auto, auto) {})),
+        info_(png_ == nullptr ? nullptr : png_create_info_struct(png_)) {
+    if (info_ == nullptr) throw std::bad_alloc();
+  }
+  ~PngDecoder() override { png_destroy_read_struct(&png_, &info_, nullptr); }
+
+  bool ReadHeader(absl::string_view bytes) override {
+    rest_ = bytes;
+    if (setjmp(jump_) != 0) return false;
+    // Compressed texts and profiles say nothing about pixels and may be bombs.
+    constexpr unsigned char kIgnored[] = "iCCP\0iTXt\0sPLT\0tEXt\0zTXt";
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kIgnored, sizeof(kIgnored) / 5);
+    png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // the caller limits their product
+    png_set_read_fn(png_, this, [](png_structp png, png_bytep to, size_t size) {
+      absl::string_view& rest = static_cast<PngDecoder*>(png_get_io_ptr(png))->rest_;
+      if (size > rest.size()) png_error(png, "it ends early");
+      memcpy(to, rest.data(), size);
+      rest.remove_prefix(size);
+    });
+    png_read_info(png_, info_);
+    width = png_get_image_width(png_, info_);
+    height = png_get_image_height(png_, info_);
+    return true;
+  }
+
+  bool ReadPixels(unsigned char* pixels) override {
+    if (setjmp(jump_) != 0) return false;
+    const int colour = png_get_color_type(png_, info_);
+    png_set_strip_16(png_);
+    png_set_strip_alpha(png_);
+    if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+    if ((colour & PNG_COLOR_MASK_COLOR) == 0) {
+      png_set_expand_gray_1_2_4_to_8(png_);
+      png_set_gray_to_rgb(png_);
+    }
+    png_set_bgr(png_);
+    const int passes = png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    const size_t stride = png_get_rowbytes(png_, info_);
+    if (stride != static_cast<size_t>(3 * width)) png_error(png_, "rows of another length");
+    for (int pass = 0; pass < passes; ++pass) {
+      for (int64_t row = 0; row < height; ++row) {
+        png_read_row(png_, pixels + static_cast<size_t>(row) * stride, nullptr);
+      }
+    }
+    png_read_end(png_, info_);
+    png_uint_32 size = 0;
+    png_bytep exif = nullptr;
+    if (png_get_eXIf_1(png_, info_, &size, &exif) != 0) {
+      orientation = OrientationOf({reinterpret_cast<char*>(exif), size});
+    }
+    return true;
+  }
+
+ private:
+  [[noreturn]] static void Fail(png_structp png, png_const_charp text) {
+    auto* self = static_cast<PngDecoder*>(png_get_error_ptr(png));
+    snprintf(self->error, sizeof(self->error), "%s", text);
+    longjmp(self->jump_, 1);
+  }
+
+  jmp_buf jump_;
+  absl::string_view rest_;
+  png_structp png_;
+  png_infop info_;
+};
+
+class WebPDecoder final : public Decoder {
+ public:
+  bool ReadHeader(absl::string_view bytes) override {
+    bytes_ = bytes;
+    const WebPData data = {Data(bytes), bytes.size()};
+    const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> parts(WebPDemux(&data),
+                                                                         &WebPDemuxDelete);
+    if (parts == nullptr) return false;
+    if ((WebPDemuxGetI(parts.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG) != 0) {
+      snprintf(error, sizeof(error), "animated");
+      return false;
+    }
+    width = WebPDemuxGetI(parts.get(), WEBP_FF_CANVAS_WIDTH);
+    height = WebPDemuxGetI(parts.get(), WEBP_FF_CANVAS_HEIGHT);
+    if (WebPChunkIterator exif; WebPDemuxGetChunk(parts.get(), "EXIF", 1, &exif) != 0) {
+      orientation =
+          OrientationOf({reinterpret_cast<const char*>(exif.chunk.bytes), exif.chunk.size});
+      WebPDemuxReleaseChunkIterator(&exif);
+    }
+    return true;
+  }
+
+  bool ReadPixels(unsigned char* pixels) override {
+    const auto stride = static_cast<int>(3 * width);
+    return WebPDecodeBGRInto(Data(bytes_), bytes_.size(), pixels,
+                             static_cast<size_t>(3 * width * height), stride) != nullptr;
+  }
+
+ private:
+  absl::string_view bytes_;
+};
+
+absl::StatusOr<cv::Mat> Decode(const std::string& path, absl::string_view format,
+                               absl::string_view bytes, Decoder& decoder, cv::Size size,
+                               int interpolation) {
+  const auto damaged = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected an image that is whole and not animated, got ", bytes.size(),
+                     " bytes of ", format, ": ", decoder.error));
+  };
+  if (!decoder.ReadHeader(bytes)) return damaged();
+  if (decoder.width > kMaxImagePixels / decoder.height) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected an image of at most ",
+                                                   kMaxImagePixels, " pixels, got ", decoder.width,
+                                                   " x ", decoder.height));
+  }
+  static std::mutex large_images;
+  std::unique_lock lock(large_images, std::defer_lock);
+  if (decoder.width * decoder.height > kMaxConcurrentPixels) lock.lock();
+  cv::Mat image(static_cast<int>(decoder.height), static_cast<int>(decoder.width), CV_8UC3);
+  if (!decoder.ReadPixels(image.data)) return damaged();
+  Upright(decoder.orientation, &image);
+  cv::Mat stretched;
+  cv::resize(image, stretched, size, 0, 0, interpolation);
+  return stretched;
+}
+
+}  // namespace
+
+absl::StatusOr<Eigen::RowVectorXf> FeatureExtractor::Extract(const std::string& image_path) {
+  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(image_path, kMaxImageBytes));
+  return ExtractBytes(image_path, bytes);
+}
+
+absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, absl::string_view bytes, cv::Size size,
+                                    int interpolation) {
+  return CatchOpenCv(path, "cannot be decoded", [&]() -> absl::StatusOr<cv::Mat> {
+    const auto decode = [&](absl::string_view format, Decoder&& decoder) {
+      return Decode(path, format, bytes, decoder, size, interpolation);
+    };
+    if (absl::StartsWith(bytes, "\xff\xd8\xff")) return decode("JPEG", JpegDecoder());
+    if (absl::StartsWith(bytes, "\x89PNG\r\n\x1a\n")) return decode("PNG", PngDecoder());
+    if (absl::StartsWith(bytes, "RIFF") && absl::StartsWith(bytes.substr(8), "WEBP")) {
+      return decode("WebP", WebPDecoder());
+    }
+    return absl::InvalidArgumentError(absl::StrCat(path,
+                                                   ": expected an image in JPEG, PNG or WebP, got ",
+                                                   bytes.size(), " bytes of another format"));
   });
 }
 

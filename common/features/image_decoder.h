@@ -1,5 +1,5 @@
-// Decoding of images by OpenCV, and conversion of its exceptions to statuses. Internal to this
-// folder: no public header names an OpenCV type.
+// Decoding of JPEG, PNG and WebP, and conversion of OpenCV's exceptions to statuses. Internal to
+// this folder: no public header names an OpenCV type.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_IMAGE_DECODER_H_
 #define PRIVATEMAIL_COMMON_FEATURES_IMAGE_DECODER_H_
 
@@ -10,13 +10,22 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
 
 namespace privatemail {
 
-// The image of a file's bytes as 8-bit BGR. Errors: FeatureExtractor::Extract; messages begin with
-// `path`.
-absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, std::string bytes);
+// Limits, checked before a pixel is decoded. Memory of a decoder with P pixels: its file, and at
+// most 9 bytes a pixel (3 of the image, 6 of a progressive JPEG's coefficients or of a rotation).
+inline constexpr size_t kMaxImageBytes = size_t{256} << 20;
+inline constexpr int64_t kMaxImagePixels = 100'000'000;
+// Images with more pixels are decoded one at a time, so that memory does not grow with the cores.
+inline constexpr int64_t kMaxConcurrentPixels = 16'000'000;
+
+// The image of a file's bytes as 8-bit BGR, stretched to `size` by an interpolation of OpenCV.
+// Errors: FeatureExtractor::Extract; messages begin with `path`.
+absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, absl::string_view bytes, cv::Size size,
+                                    int interpolation);
 
 // Returns `feature`. INVALID_ARGUMENT naming the path: it is not finite or all zero.
 absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,

@@ -4,14 +4,18 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <opencv2/core.hpp>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"
+#include "common/features/image_decoder.h"
 
 namespace privatemail {
 namespace {
@@ -19,8 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool HasImageExtension(const fs::path& path) {
-  static constexpr absl::string_view kExtensions[] = {".png", ".jpg",  ".jpeg", ".bmp", ".webp",
-                                                      ".tif", ".tiff", ".ppm",  ".pgm"};
+  static constexpr absl::string_view kExtensions[] = {".jpeg", ".jpg", ".png", ".webp"};
   const std::string extension = absl::AsciiStrToLower(path.extension().string());
   return std::find(std::begin(kExtensions), std::end(kExtensions), extension) !=
          std::end(kExtensions);
@@ -57,7 +60,7 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
     } else if (!fs::is_regular_file(entry, ignored)) {
       folder->skipped.push_back({id, "expected a file in the folder of a class"});
     } else if (!HasImageExtension(entry)) {
-      folder->skipped.push_back({id, "its name does not end like that of an image"});
+      folder->skipped.push_back({id, "its name does not end in .jpeg, .jpg, .png or .webp"});
     } else {
       folder->images.push_back({entry.string(), id, label});
     }
@@ -70,76 +73,25 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   return absl::OkStatus();
 }
 
-// The shared state of the threads that process a folder.
-class Extraction {
+// Between networks that run side by side OpenCV's own threads only compete. Its setting is global:
+// the first of several extractions makes it, the last one undoes it.
+class SingleThreadedOpenCv {
  public:
-  Extraction(const ImageFolder& folder, const ProgressCallback& progress, int dim)
-      : folder_(folder),
-        progress_(progress),
-        features_(folder.images.size(), dim),
-        reasons_(folder.images.size()) {}
-
-  // Processes images until none is left. Row i belongs to image i.
-  void Work(FeatureExtractor& extractor) {
-    const size_t total = folder_.images.size();
-    for (size_t i = next_++; i < total; i = next_++) {
-      const auto feature = extractor.Extract(folder_.images[i].path);
-      if (feature.ok()) {
-        features_.row(i) = *feature;
-      } else {
-        reasons_[i] = std::string(feature.status().message());
-      }
-      if (progress_) {
-        const std::lock_guard lock(mutex_);
-        progress_(++done_, static_cast<int64_t>(total));
-      }
-    }
+  SingleThreadedOpenCv() {
+    const std::lock_guard lock(mutex);
+    if (running++ > 0) return;
+    former = cv::getNumThreads();
+    cv::setNumThreads(1);
   }
-
-  // Call once, after the threads have ended.
-  FolderFeatures Collect() {
-    FolderFeatures result;
-    int64_t rows = 0;
-    for (size_t i = 0; i < folder_.images.size(); ++i) {
-      const FolderImage& image = folder_.images[i];
-      if (!reasons_[i].empty()) {
-        result.rejected.push_back({image.id, std::move(reasons_[i])});
-        continue;
-      }
-      if (rows != static_cast<int64_t>(i)) features_.row(rows) = features_.row(i);
-      ++rows;
-      result.ids.push_back(image.id);
-      result.labels.push_back(image.label);
-    }
-    features_.conservativeResize(rows, Eigen::NoChange);
-    result.features = std::move(features_);
-    return result;
+  ~SingleThreadedOpenCv() {
+    const std::lock_guard lock(mutex);
+    if (--running == 0) cv::setNumThreads(former);
   }
 
  private:
-  const ImageFolder& folder_;
-  const ProgressCallback& progress_;
-  FloatMatrix features_;              // each row is written by one thread
-  std::vector<std::string> reasons_;  // one an image, empty if it has a row
-  std::atomic<size_t> next_ = 0;
-  std::mutex mutex_;
-  int64_t done_ = 0;  // guarded by mutex_
+  static inline std::mutex mutex;
+  static inline int running = 0, former = 0;
 };
-
-// One extractor a thread, all of one identity.
-absl::StatusOr<std::vector<std::unique_ptr<FeatureExtractor>>> MakeExtractors(
-    const ExtractorFactory& factory, size_t count) {
-  std::vector<std::unique_ptr<FeatureExtractor>> extractors(count);
-  for (auto& extractor : extractors) {
-    PM_ASSIGN_OR_RETURN(extractor, factory());
-    if (extractor->identity() != extractors[0]->identity()) {
-      return absl::InvalidArgumentError(absl::StrCat("expected extractors of one identity, got ",
-                                                     extractors[0]->identity(), " and ",
-                                                     extractor->identity()));
-    }
-  }
-  return extractors;
-}
 
 }  // namespace
 
@@ -177,21 +129,75 @@ absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory) {
   return folder;
 }
 
-absl::StatusOr<FolderFeatures> ExtractFolder(const ImageFolder& folder,
-                                             const ExtractorFactory& factory, int threads,
-                                             const ProgressCallback& progress) {
+absl::StatusOr<Extractors> MakeExtractors(
+    const std::function<absl::StatusOr<std::unique_ptr<FeatureExtractor>>()>& factory,
+    int threads) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("threads", threads, 1, 256));
-  if (folder.images.empty()) return absl::InvalidArgumentError("the folder has no images");
-  const size_t workers = std::min<size_t>(threads, folder.images.size());
-  PM_ASSIGN_OR_RETURN(const auto extractors, MakeExtractors(factory, workers));
-  Extraction extraction(folder, progress, extractors[0]->dim());
-  ParallelFor(static_cast<int>(workers), [&](int i) { extraction.Work(*extractors[i]); });
-  FolderFeatures result = extraction.Collect();
-  if (result.ids.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("none of the ", folder.images.size(),
-                     " images could be described; the first: ", result.rejected[0].reason));
+  Extractors extractors(static_cast<size_t>(threads));
+  for (auto& extractor : extractors) {
+    PM_ASSIGN_OR_RETURN(extractor, factory());
+    if (extractor->identity() != extractors[0]->identity()) {
+      return absl::InvalidArgumentError(absl::StrCat("expected extractors of one identity, got ",
+                                                     extractors[0]->identity(), " and ",
+                                                     extractor->identity()));
+    }
   }
+  return extractors;
+}
+
+absl::StatusOr<FolderFeatures> ExtractFolder(absl::Span<const FolderImage> images,
+                                             const Extractors& extractors,
+                                             const ExtractionOptions& options) {
+  const auto total = std::ssize(images);
+  FloatMatrix features(total, extractors[0]->dim());  // each row is written by one thread
+  std::vector<std::string> reasons(images.size());    // empty: the image has a row
+  std::atomic<int64_t> next = 0;
+  std::mutex mutex;
+  int64_t done = 0;  // guarded by mutex
+  const auto extract = [&](FeatureExtractor& extractor, int64_t row) -> absl::Status {
+    const std::string& path = images[static_cast<size_t>(row)].path;
+    std::string& reason = reasons[static_cast<size_t>(row)];
+    const auto bytes = ReadFileBytes(path, kMaxImageBytes);
+    const std::string sha256 = bytes.ok() && options.cache ? Sha256::Of(*bytes) : "";
+    if (auto found = sha256.empty() ? std::nullopt : options.cache->Find(sha256)) {
+      features.row(row) = *found;
+      return absl::OkStatus();
+    }
+    const auto feature = bytes.ok() ? extractor.ExtractBytes(path, *bytes) : bytes.status();
+    if (!feature.ok()) {
+      reason = std::string(feature.status().message());
+      return absl::OkStatus();
+    }
+    features.row(row) = *feature;
+    return sha256.empty() ? absl::OkStatus() : options.cache->Add(sha256, *feature);
+  };
+  const SingleThreadedOpenCv single_threaded;
+  PM_RETURN_IF_ERROR(ParallelFor(
+      static_cast<int>(extractors.size()),
+      [&](int thread, TaskGroup& group) -> absl::Status {
+        for (int64_t row = next++; row < total && !group.stopped(); row = next++) {
+          PM_RETURN_IF_ERROR(extract(*extractors[static_cast<size_t>(thread)], row));
+          if (!options.progress) continue;
+          const std::lock_guard lock(mutex);
+          options.progress(++done, total);
+        }
+        return absl::OkStatus();
+      },
+      options.cancelled ? WorkObserver([&] { return CheckNotCancelled(options.cancelled); })
+                        : nullptr));
+  FolderFeatures result;
+  for (int64_t row = 0; row < total; ++row) {
+    const FolderImage& image = images[static_cast<size_t>(row)];
+    if (std::string& reason = reasons[static_cast<size_t>(row)]; !reason.empty()) {
+      result.rejected.push_back({image.id, std::move(reason)});
+      continue;
+    }
+    features.row(std::ssize(result.ids)) = features.row(row);
+    result.ids.push_back(image.id);
+    result.labels.push_back(image.label);
+  }
+  features.conservativeResize(std::ssize(result.ids), Eigen::NoChange);
+  result.features = std::move(features);
   return result;
 }
 

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/cancellation.h"
 #include "common/base/matrix.h"
+#include "common/features/feature_cache.h"
 #include "common/features/feature_extractor.h"
 
 namespace privatemail {
@@ -33,7 +36,7 @@ struct ImageFolder {
 
 // Lists the images `directory`/class/file without opening them. Skipped with a reason: hidden
 // names, files beside the classes, folders in a class, classes without an image, and files that do
-// not end in .png .jpg .jpeg .bmp .webp .tif .tiff .ppm .pgm (any case).
+// not end in .jpeg .jpg .png .webp (any case).
 // - INVALID_ARGUMENT: no such folder, a file, no sub-folder, or no image
 // - PERMISSION_DENIED: a folder cannot be listed
 absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory);
@@ -45,18 +48,27 @@ struct FolderFeatures {
   std::vector<SkippedImage> rejected;  // images without a row, in folder order
 };
 
-// Called once a thread, since extractors are not thread-safe. All extractors have one identity.
-using ExtractorFactory = std::function<absl::StatusOr<std::unique_ptr<FeatureExtractor>>()>;
-// Called after each image, from any thread but one at a time; `done` counts up.
-using ProgressCallback = std::function<void(int64_t done, int64_t total)>;
+using Extractors = std::vector<std::unique_ptr<FeatureExtractor>>;
 
-// Extracts the features of all images with up to `threads` (1..256) threads; OpenCV may use more
-// inside a network. The result does not depend on their number. Unreadable images are rejected one
-// by one. `progress` may be empty. Errors: those of `factory`; INVALID_ARGUMENT: `threads` out of
-// range, or every image was rejected (the message gives the first reason).
-absl::StatusOr<FolderFeatures> ExtractFolder(const ImageFolder& folder,
-                                             const ExtractorFactory& factory, int threads,
-                                             const ProgressCallback& progress);
+// One extractor for each thread, all of one identity. Errors: those of `factory`.
+absl::StatusOr<Extractors> MakeExtractors(
+    const std::function<absl::StatusOr<std::unique_ptr<FeatureExtractor>>()>& factory, int threads);
+
+struct ExtractionOptions {
+  FeatureCache* cache = nullptr;
+  // Called after each image, from any thread but one at a time; `done` counts up.
+  std::function<void(int64_t done, int64_t total)> progress = nullptr;
+  CancelledFunction cancelled = nullptr;
+};
+
+// Extracts the features of images, a thread and an image at a time for each extractor; the result
+// does not depend on their number. Each thread holds one image and its network's activations, so
+// memory does not grow with the images. Unreadable images are rejected one by one.
+// - CANCELLED: `options.cancelled` holds
+// - FAILED_PRECONDITION: the cache cannot be written
+absl::StatusOr<FolderFeatures> ExtractFolder(absl::Span<const FolderImage> images,
+                                             const Extractors& extractors,
+                                             const ExtractionOptions& options);
 
 }  // namespace privatemail
 

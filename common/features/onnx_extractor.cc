@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <opencv2/dnn.hpp>
+#include <opencv2/imgproc.hpp>
 #include <set>
 #include <utility>
 
@@ -78,8 +79,9 @@ class OnnxExtractor final : public FeatureExtractor {
   }
 
   absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
-                                                  std::string bytes) override {
-    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(name, std::move(bytes)));
+                                                  absl::string_view bytes) override {
+    const cv::Size size(options_.input_width, options_.input_height);
+    PM_ASSIGN_OR_RETURN(const cv::Mat image, DecodeImage(name, bytes, size, cv::INTER_LINEAR));
     PM_ASSIGN_OR_RETURN(Eigen::RowVectorXf feature, Run(name, image));
     return ValidateFeature(name, std::move(feature));
   }
@@ -92,9 +94,8 @@ class OnnxExtractor final : public FeatureExtractor {
     using Row = absl::StatusOr<Eigen::RowVectorXf>;
     return CatchOpenCv(path, "the network cannot be run", [&]() -> Row {
       const cv::Scalar mean(options_.mean[0], options_.mean[1], options_.mean[2]);
-      net_.setInput(cv::dnn::blobFromImage(image, options_.scale,
-                                           cv::Size(options_.input_width, options_.input_height),
-                                           mean, options_.swap_rb, /*crop=*/false, CV_32F));
+      net_.setInput(cv::dnn::blobFromImage(image, options_.scale, image.size(), mean,
+                                           options_.swap_rb, /*crop=*/false, CV_32F));
       const cv::Mat values = net_.forward(options_.layer);
       if (values.type() != CV_32F) {
         return absl::InvalidArgumentError(

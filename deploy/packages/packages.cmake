@@ -58,6 +58,10 @@ Upstream-Name: PrivateMail
 Files: *
 Copyright: 2026 The PrivateMail Authors
 License: Apache-2.0
+
+Files: usr/share/privatemail/models/*
+Copyright: Google LLC
+License: Apache-2.0
  On Debian systems the text of the license is in /usr/share/common-licenses/Apache-2.0.
 ")
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
@@ -95,8 +99,8 @@ package(sdk libprivatemail-dev libdevel "private nearest-neighbour search: C++ l
 for programs that search collections of privatemaild.")
 set(CPACK_DEBIAN_SDK_PACKAGE_DEPENDS "libabsl-dev, libeigen3-dev, libgrpc++-dev, libprotobuf-dev, libsqlite3-dev, \
 libssl-dev, protobuf-compiler-grpc")
-set(CPACK_DEBIAN_SDK_PACKAGE_SUGGESTS "cmake, libopencv-core-dev, libopencv-dnn-dev, libopencv-imgcodecs-dev, \
-libopencv-imgproc-dev, libopencv-objdetect-dev")
+set(CPACK_DEBIAN_SDK_PACKAGE_SUGGESTS "cmake, libjpeg62-turbo-dev, libopencv-core-dev, libopencv-dnn-dev, \
+libopencv-imgproc-dev, libopencv-objdetect-dev, libpng-dev, libwebp-dev")
 
 package(python python3-privatemail python "private nearest-neighbour search: Python package"
   "Private queries from Python programs and notebooks, and the evaluation behind

@@ -1,9 +1,12 @@
 // Collections, uploads and files that must be refused and leave the server as it was.
+#include <csignal>
 #include <filesystem>
 #include <limits>
 
 #include "tests/e2e/service.h"
 #include "tests/testing/onnx_model.h"
+#include "tests/testing/pictures.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -195,10 +198,10 @@ class Images : public Service {
   void SetUp() override {
     StartDaemon();
     for (unsigned char shade = 0; shade < 6; ++shade) {
-      const std::string file = std::to_string(shade) + ".ppm";
+      const std::string file = std::to_string(shade) + ".png";
       const auto light = static_cast<unsigned char>(150 + 15 * shade);
-      folder_.Write("pictures/green/" + file, PpmOfOneColour(16, 16, 20, light, 30));
-      folder_.Write("pictures/red/" + file, PpmOfOneColour(16, 16, light, 20, 30));
+      folder_.Write("pictures/green/" + file, PngOfOneColour(16, 16, 20, light, 30));
+      folder_.Write("pictures/red/" + file, PngOfOneColour(16, 16, light, 20, 30));
     }
     EXPECT_EQ(Answer({"collection", "create", "things", "--anchor-images", folder_ / "pictures",
                       "--alpha", "30"})["class_names"],
@@ -215,7 +218,7 @@ class Images : public Service {
 };
 
 TEST_F(Images, QueryByFileFindsItsClass) {
-  const json answer = Answer(Query(folder_ / "pictures/red/3.ppm"));
+  const json answer = Answer(Query(folder_ / "pictures/red/3.png"));
   EXPECT_EQ(answer["class"], "red");
   EXPECT_EQ(answer["label_guessed"], true);
   ASSERT_THAT(answer["matches"], SizeIs(3));
@@ -225,16 +228,16 @@ TEST_F(Images, QueryByFileFindsItsClass) {
 TEST_F(Images, InvalidImageOrClassIsRefused) {
   const std::string path = folder_.Write("broken.png", "\x89PNG\r\n\x1a\nbut nothing follows");
   ExpectRefused(Query(path), "INVALID_ARGUMENT", {path, "expected an image"});
-  ExpectRefused(Join(Query(folder_ / "pictures/red/3.ppm"), {"--label", "blue"}),
+  ExpectRefused(Join(Query(folder_ / "pictures/red/3.png"), {"--label", "blue"}),
                 "INVALID_ARGUMENT", {"--label", "name of a class", "\"blue\""});
-  folder_.Write("others/blue/1.ppm", PpmOfOneColour(16, 16, 10, 10, 200));
+  folder_.Write("others/blue/1.png", PngOfOneColour(16, 16, 10, 10, 200));
   ExpectRefused({"ingest", "things", "--images", folder_ / "others"}, "INVALID_ARGUMENT",
                 {"--images", "sub-folder blue", "2 classes"});
 }
 
 TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
-  folder_.Write("pictures/red/broken.ppm", "P6\nnot a picture");
-  folder_.Write("pictures/red/9.ppm", PpmOfOneColour(16, 16, 140, 60, 70));
+  folder_.Write("pictures/red/broken.png", "not a picture");
+  folder_.Write("pictures/red/9.png", PngOfOneColour(16, 16, 140, 60, 70));
   const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures", "--json"});
   EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
   const json answer = outcome.json();
@@ -242,7 +245,46 @@ TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
   EXPECT_EQ(answer["unchanged"], 12);
   EXPECT_EQ(answer["rejected"], 1);
   ASSERT_THAT(answer["reasons"], SizeIs(1));
-  EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.ppm");
+  EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.png");
+}
+
+// Killed by Ctrl-C: sent items stay, and what was extracted is neither extracted nor sent again.
+TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
+  constexpr int kMany = 4000;
+  for (int i = 0; i < kMany; ++i) {
+    folder_.Write("many/red/" + std::to_string(100 + i) + ".png",
+                  PngOfOneColour(8, 8, 90 + i % 100, i / 100, 30));
+  }
+  folder_.Write("many/red/broken.png", "not a picture");
+  folder_.Write("kept/README", "");
+  const Command resume = {
+      "ingest",         "things",   "--images", folder_ / "many", "--features-folder",
+      folder_ / "kept", "--resume", "--json"};
+  const auto kept = [&] {  // records of 32 + 4 x 548 + 8 bytes
+    uintmax_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "kept")) {
+      bytes += file.file_size();
+    }
+    return bytes / 2232;
+  };
+  Program interrupted(user_.CommandLine(resume));
+  ASSERT_TRUE(WaitUntil([&] { return Info()["items"] >= 1012; }));
+  interrupted.Signal(SIGINT);
+  EXPECT_EQ(interrupted.Wait().exit_code, 128 + SIGINT);
+  const Outcome outcome = Run(resume);
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rejected red/broken.png: "));
+  EXPECT_GE(outcome.json()["passed_over"], 1000);
+  EXPECT_GE(outcome.json()["inserted"], 1);
+  EXPECT_EQ(Info()["items"], 12 + kMany);
+  EXPECT_EQ(kept(), kMany);
+  folder_.Write("many/red/107.png", PngOfOneColour(8, 8, 255, 0, 0));
+  const json changed = Run(resume).json();
+  EXPECT_EQ(changed["updated"], 1);
+  EXPECT_EQ(changed["passed_over"], kMany - 1);
+  EXPECT_EQ(kept(), kMany + 1);
+  ExpectRefused({"ingest", "things", "--images", folder_ / "many", "--resume"}, "INVALID_ARGUMENT",
+                {"--resume needs --images and --features-folder"});
 }
 
 // ingest and query take --input-size, --mean and --scale from the collection.
@@ -256,6 +298,12 @@ TEST_F(Images, CollectionKeepsSettingsOfItsModel) {
   EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["inserted"], 12);
   ExpectRefused(Join(ingest, {"--model", model, "--scale", "1"}), "FAILED_PRECONDITION",
                 {"scale=0.5", "scale=1"});
+  folder_.Write("means.toml", "mean = [4, 5, 6]\nscale = 2\nchannels = 'bgr'");
+  EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["unchanged"], 12);  // as the collection says
+  Answer({"collection", "create", "by-profile", "--anchor-images", pictures, "--model", model,
+          "--mean", "7,5,6", "--rgb", "--alpha", "30"});
+  EXPECT_THAT(Answer({"collection", "info", "by-profile"})["extractor"].get<std::string>(),
+              HasSubstr("input=4x2;mean=7,5,6;scale=2;channels=rgb;"));
   const std::string text = folder_.Write("model.onnx", "this is no network");
   ExpectRefused(Join(ingest, {"--model", text}), "INVALID_ARGUMENT", {text, "ONNX"});
 }

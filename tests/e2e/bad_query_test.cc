@@ -5,6 +5,7 @@
 #include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/pictures.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -117,7 +118,7 @@ TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
 }
 
 TEST_F(BadQuery, OtherExtractorIsRefused) {
-  const std::string picture = folder_.Write("red.ppm", PpmOfOneColour(16, 16, 200, 20, 30));
+  const std::string picture = folder_.Write("red.png", PngOfOneColour(16, 16, 200, 20, 30));
   ExpectRefused(
       {"query", "things", "--image", picture, "--epsilon", "1", "--delta", "1e-5"},
       "FAILED_PRECONDITION",

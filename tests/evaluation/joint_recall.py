@@ -50,14 +50,13 @@ PHOTO_PARTS = ("anchors", "gallery", "held-back")  # no other is too near a held
 
 def photos(service, _):
     """Through a collection, so that the features are those of `ingest --images --model`. In order of the parts."""
-    model = [*MODEL, "--mean", "0,0,0", "--scale", "1"]
-    service.call("collection", "create", "photos", "--anchor-images", DEMO / "photos/anchors", *model)
+    service.call("collection", "create", "photos", "--anchor-images", DEMO / "photos/anchors", *MODEL)
     together = pathlib.Path(service.folder, "photos")  # the parts have files of the same names
     for picture in DEMO.glob("photos/*/*/*.jpg"):
         part, label = picture.parts[-3:-1]
         (together / label).mkdir(parents=True, exist_ok=True)
         (together / label / f"{part}-{picture.name}").symlink_to(picture)
-    service.call("ingest", "photos", "--images", together, *model)
+    service.call("ingest", "photos", "--images", together, *MODEL)
     items = service.call("items", "list", "photos", "--limit", 2000, "--features")
     items = items[0]["items"] if len(items) == 1 else items
     items.sort(key=lambda i: PHOTO_PARTS.index(re.search("/(.+)-", i["id"])[1]))

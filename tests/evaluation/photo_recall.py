@@ -33,7 +33,7 @@ class Photographs:
         self.call, self.folder = service.call, service.folder
         kept = ["--features-folder", service.folder]
         self.call("collection", "create", "fruit", "--anchor-images", DEMO / "photos/anchors", *MODEL, *kept,
-                  "--mean", "0,0,0", "--scale", "1", "--cells", 8, "--publish-quality")
+                  "--cells", 8, "--publish-quality")
         self.call("ingest", "fruit", "--images", DEMO / "photos/gallery", *MODEL, *kept)
         self.call("build", "fruit")
         self.call("budget", "set", "fruit", "--epsilon", 1e6, "--delta", .5)

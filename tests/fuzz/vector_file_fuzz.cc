@@ -1,10 +1,11 @@
-// Fuzzes the readers of vector and label files. The first byte chooses the format.
+// Fuzzes the readers of vector, label and image files. The first byte chooses the format.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
+#include "common/features/feature_extractor.h"
 #include "common/features/vector_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -12,6 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const absl::string_view name = kNames[data[0] % kNames.size()];
   const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (name == "a.png") {
+    static const auto extractor = privatemail::MakeBuiltInExtractor().value();
+    (void)extractor->ExtractBytes("a.png", bytes);
+  }
   // Accepted files have at least one value and no more values than bytes.
   if (const auto vectors = privatemail::ParseVectors(name, bytes); vectors.ok()) {
     if (vectors->size() < 1 || static_cast<size_t>(vectors->size()) > size) std::abort();

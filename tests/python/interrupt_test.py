@@ -10,6 +10,9 @@ import textwrap
 import time
 import unittest
 
+import numpy as np
+from matplotlib.image import imsave
+
 from service import Service
 
 SOON = 5  # seconds; an uninterrupted call of these takes minutes
@@ -86,6 +89,16 @@ class Interrupt(unittest.TestCase):
         self.assertLess(len(charges), 5000)
         self.assertAlmostEqual(things.budget.spent.epsilon, .1 * len(charges))
         self.assertEqual(len(things.resend(label=0)), 8)
+
+    def test_ends_an_extraction(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "grey.png")
+            imsave(path, np.full((2000, 2000, 3), 128, np.uint8))
+            child = Child("from threading import Thread\nfrom time import sleep\n"
+                          "Thread(target=lambda: (sleep(1), print('others run', flush=True)), daemon=True).start()\n"
+                          f"pm.Extractor()([{path!r}] * 100000)")
+            self.assertEqual(child.process.stdout.readline(), "others run\n")
+            self.assertEqual(child.interrupt(), "interrupted\n")
 
     def test_ends_an_upload(self):
         service = Service(items=200)

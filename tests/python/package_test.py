@@ -14,6 +14,7 @@ import urllib.request
 import warnings
 
 import numpy as np
+from matplotlib.image import imsave
 
 import privatemail as pm
 from service import DIM, Service
@@ -317,8 +318,7 @@ class Images(unittest.TestCase):
         """A noisy picture of 32 x 32 pixels around a colour."""
         noise = np.random.default_rng(len(self.paths)).integers(0, 60, (32, 32, 3))
         self.paths.append(os.path.join(self.folder, name))
-        with open(self.paths[-1], "wb") as file:
-            file.write(b"P6 32 32 255\n" + (np.array(colour) + noise).astype(np.uint8).tobytes())
+        imsave(self.paths[-1], (np.array(colour) + noise).astype(np.uint8))
 
     def setUp(self):
         self.folder, self.paths = self.enterContext(tempfile.TemporaryDirectory()), []
@@ -327,7 +327,7 @@ class Images(unittest.TestCase):
         colours = np.array([[180, 0, 0], [0, 180, 0], [0, 0, 180]])
         labels = np.arange(30) % 3
         for row, label in enumerate(labels):
-            self.write(f"{row}.ppm", colours[label])
+            self.write(f"{row}.png", colours[label])
         describe = pm.Extractor()
         self.assertEqual((describe.identity, describe.dim), ("builtin:hog-colour/1", 548))
         rows = describe(self.paths)
@@ -343,8 +343,8 @@ class Images(unittest.TestCase):
         self.assertEqual(hits.labels.tolist(), [labels[29]] * 3)
 
     def test_unreadable_images_are_named(self):
-        self.write("good.ppm", [0, 0, 0])
-        bad = os.path.join(self.folder, "bad.ppm")
+        self.write("good.png", [0, 0, 0])
+        bad = os.path.join(self.folder, "bad.png")
         with open(bad, "wb") as file:
             file.write(b"no picture")
         for images in ([self.paths[0], bad], [bad], [os.path.join(self.folder, "none.png")]):

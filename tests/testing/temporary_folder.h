@@ -1,4 +1,4 @@
-// A temporary folder, and pictures for it.
+// A temporary folder.
 #ifndef PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 #define PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 
@@ -38,16 +38,6 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
-
-// A picture of one colour as binary PPM.
-inline std::string PpmOfOneColour(int width, int height, unsigned char red, unsigned char green,
-                                  unsigned char blue) {
-  std::string bytes = "P6\n" + std::to_string(width) + " " + std::to_string(height) + "\n255\n";
-  for (int i = 0; i < width * height; ++i) {
-    for (const unsigned char value : {red, green, blue}) bytes += static_cast<char>(value);
-  }
-  return bytes;
-}
 
 }  // namespace privatemail
 

@@ -14,8 +14,9 @@ from privatemail.errors import InvalidArgument
 class Extractor:
     """Describes images by feature vectors, on all cores of this machine; nothing is sent.
 
-    model: an ONNX file, run by OpenCV; "": the built-in descriptor of 548 values. input_size: (width, height) of the
-    model's input; (0, 0): what it states. identity: names everything that the vectors depend on, for
+    model: an ONNX file, run by OpenCV as NAME.toml beside NAME.onnx says, or the name of an installed one
+    ("mobilenet_v2"); "": the built-in descriptor of 548 values. input_size: (width, height) of the model's input;
+    (0, 0): what profile or model state. identity: names everything that the vectors depend on, for
     `create_collection(extractor=...)`: queries and items must come from the same. dim: of a vector.
     """
 
@@ -31,7 +32,7 @@ class Extractor:
         return self._core.dim
 
     def __call__(self, images: Sequence[Path]) -> NDArray[np.float32]:
-        """n x dim, a row an image. images: paths of files (PNG, JPEG, BMP, WebP, TIFF, PPM)."""
+        """n x dim, a row an image. images: paths of files (JPEG, PNG, WebP)."""
         if isinstance(images, (str, os.PathLike)):
             raise InvalidArgument("images must be a list of paths, but is one")
         if len(images) == 0:

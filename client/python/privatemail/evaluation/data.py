@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple
 
 import numpy as np
+from matplotlib.image import imsave
 from numpy.typing import NDArray
 
 from privatemail import _arrays
@@ -171,7 +172,7 @@ class ImageList(NamedTuple):
     skipped: List[Tuple[str, str]]
 
 
-_IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+_IMAGE_ENDINGS = (".jpeg", ".jpg", ".png", ".webp")
 
 
 def _reason_to_skip(file: pathlib.Path) -> str:
@@ -180,7 +181,7 @@ def _reason_to_skip(file: pathlib.Path) -> str:
         return "its name begins with a dot"
     if not file.is_file():
         return "expected a file in the folder of a class"
-    return "" if file.suffix.lower() in _IMAGE_ENDINGS else "its name does not end like that of an image"
+    return "" if file.suffix.lower() in _IMAGE_ENDINGS else "its name does not end in " + " ".join(_IMAGE_ENDINGS)
 
 
 def _entries(field: str, folder: pathlib.Path) -> List[pathlib.Path]:
@@ -272,9 +273,9 @@ def cifar100(path: str, scratch: str) -> ImageList:
     names = tuple(f"{label:02d}" for label in classes)
     for name in names:
         os.makedirs(os.path.join(scratch, name), exist_ok=True)
-    paths = [os.path.join(scratch, names[label], f"{image:05d}.ppm") for image, label in enumerate(labels)]
+    paths = [os.path.join(scratch, names[label], f"{image:05d}.png") for image, label in enumerate(labels)]
     for target, planes in zip(paths, records[:, 2:]):
-        pathlib.Path(target).write_bytes(b"P6\n32 32\n255\n" + planes.reshape(3, -1).T.tobytes())
+        imsave(target, planes.reshape(3, 32, 32).transpose(1, 2, 0))
     return ImageList(paths, labels.tolist(), names, [])
 
 

@@ -7,11 +7,13 @@
 
 #include "tests/testing/matchers.h"
 #include "tests/testing/onnx_model.h"
+#include "tests/testing/pictures.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -25,7 +27,7 @@ OnnxOptions SmallOptions(const std::string& path) {
 
 TEST(OnnxExtractor, SubtractsMeanThenScalesInChannelOrder) {
   const TemporaryFolder folder;
-  const std::string image = folder.Write("red.ppm", PpmOfOneColour(9, 5, 200, 100, 50));
+  const std::string image = folder.Write("red.png", PngOfOneColour(9, 5, 200, 100, 50));
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
   options.mean = {10, 20, 30};
   options.scale = .5f;
@@ -106,14 +108,60 @@ TEST(OnnxExtractor, ZeroFeatureIsRejectedByImageName) {
   auto extractor = MakeOnnxExtractor(options);
   ASSERT_TRUE(extractor.ok()) << extractor.status();
   EXPECT_THAT(
-      Message((*extractor)->Extract(folder.Write("7.ppm", PpmOfOneColour(2, 2, 7, 7, 7))).status()),
-      HasSubstr("7.ppm: feature: all 3 values are zero"));
+      Message((*extractor)->Extract(folder.Write("7.png", PngOfOneColour(2, 2, 7, 7, 7))).status()),
+      HasSubstr("7.png: feature: all 3 values are zero"));
+}
+
+TEST(ModelProfile, IsReadFromTheFileBesideTheModel) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "m.onnx";
+  EXPECT_EQ(ReadModelProfile(model)->scale, OnnxOptions().scale);
+  folder.Write("m.toml",
+               "size = [4, 2]\nmean = [1, 2, 3.25]\nscale = 2\nchannels = 'bgr'\n"
+               "layer = 'y'\ncitation = 'A and B, 2020'\n");
+  const OnnxOptions read = ReadModelProfile(model).value();
+  EXPECT_EQ(read.path, model);
+  EXPECT_EQ(read.input_width, 4);
+  EXPECT_EQ(read.input_height, 2);
+  EXPECT_EQ(read.mean, (std::array{1.f, 2.f, 3.25f}));
+  EXPECT_EQ(read.scale, 2);
+  EXPECT_FALSE(read.swap_rb);
+  EXPECT_EQ(read.layer, "y");
+}
+
+TEST(ModelProfile, WrongKeyOrTypeIsNamed) {
+  const TemporaryFolder folder;
+  const std::pair<const char*, const char*> wrong[] = {
+      {"\nmeans = 1", "m.toml line 2: means: expected only size, mean, scale, channels, layer and"},
+      {"mean = [1, 2]", "m.toml line 1: mean: expected three numbers in brackets, got [ 1, 2 ]"},
+      {"mean = ['a', 2, 3]", "mean: expected three numbers"},
+      {"scale = '2'", "scale: expected a number, got '2'"},
+      {"size = 128", "size: expected [WIDTH, HEIGHT] in pixels, got 128"},
+      {"size = [1.5, 2]", "size: expected [WIDTH, HEIGHT]"},
+      {"channels = 'gbr'", "channels: expected \"rgb\" or \"bgr\", got 'gbr'"},
+      {"layer = 3", "layer: expected a text, got 3"},
+      {"scale 2", "m.toml line 1: "}};
+  for (const auto& [text, message] : wrong) {
+    folder.Write("m.toml", text);
+    EXPECT_THAT(ReadModelProfile(folder / "m.onnx"), FailsWith(kInvalid, message));
+  }
+  folder.Write("m.toml", std::string(5000, 'a') + " = 1");
+  EXPECT_THAT(ReadModelProfile(folder / "m.onnx"), FailsWith(kInvalid, "at most 4096 bytes"));
+}
+
+TEST(ModelProfile, BareNameIsThatOfAnInstalledModel) {
+  EXPECT_EQ(ModelPath("./m"), "./m");
+  EXPECT_EQ(ModelPath("m.onnx"), "m.onnx");
+  EXPECT_THAT(ModelPath("m"), EndsWith("/share/privatemail/models/m.onnx"));
+  ::setenv("PRIVATEMAIL_MODELS", "/here", 1);
+  EXPECT_EQ(ModelPath("m"), "/here/m.onnx");
+  ::unsetenv("PRIVATEMAIL_MODELS");
 }
 
 class BuiltInExtractor : public ::testing::Test {
  protected:
   Eigen::RowVectorXf Feature(const std::string& image) {
-    return extractor_->Extract(folder_.Write("image.ppm", image)).value();
+    return extractor_->Extract(folder_.Write("image.png", image)).value();
   }
 
   const TemporaryFolder folder_;
@@ -122,7 +170,7 @@ class BuiltInExtractor : public ::testing::Test {
 
 TEST_F(BuiltInExtractor, UniformImageHasUnitFeature) {
   for (const unsigned char grey : {0, 119, 128, 255}) {
-    const Eigen::RowVectorXf feature = Feature(PpmOfOneColour(3, 200, grey, grey, grey));
+    const Eigen::RowVectorXf feature = Feature(PngOfOneColour(3, 200, grey, grey, grey));
     EXPECT_EQ(feature.size(), extractor_->dim());
     EXPECT_NEAR(feature.norm(), 1, 1e-5);
   }
@@ -130,27 +178,27 @@ TEST_F(BuiltInExtractor, UniformImageHasUnitFeature) {
 
 // Near mid-grey the shape and layout parts are almost zero and have any direction.
 TEST_F(BuiltInExtractor, SimilarGreysHaveSimilarFeatures) {
-  const Eigen::RowVectorXf mid = Feature(PpmOfOneColour(64, 64, 119, 119, 119));
+  const Eigen::RowVectorXf mid = Feature(PngOfOneColour(64, 64, 119, 119, 119));
   for (const unsigned char grey : {117, 118, 120, 121}) {
-    EXPECT_GT(mid.dot(Feature(PpmOfOneColour(64, 64, grey, grey, grey))), .99f);
+    EXPECT_GT(mid.dot(Feature(PngOfOneColour(64, 64, grey, grey, grey))), .99f);
   }
 }
 
 TEST_F(BuiltInExtractor, ColourDistinguishesEqualShapes) {
-  const Eigen::RowVectorXf red = Feature(PpmOfOneColour(64, 64, 200, 30, 30));
-  const Eigen::RowVectorXf dark_red = Feature(PpmOfOneColour(64, 64, 180, 30, 30));
-  const Eigen::RowVectorXf blue = Feature(PpmOfOneColour(64, 64, 30, 30, 200));
+  const Eigen::RowVectorXf red = Feature(PngOfOneColour(64, 64, 200, 30, 30));
+  const Eigen::RowVectorXf dark_red = Feature(PngOfOneColour(64, 64, 180, 30, 30));
+  const Eigen::RowVectorXf blue = Feature(PngOfOneColour(64, 64, 30, 30, 200));
   EXPECT_GT(red.dot(dark_red), red.dot(blue) + .2f);
 }
 
 // Black and white bars of 2 pixels: same mean colour everywhere, other gradients.
 std::string Bars(bool vertical, int shift) {
-  std::string bytes = "P6\n64 64\n255\n";
+  std::string pixels;
   for (int i = 0; i < 64 * 64; ++i) {
     const int position = (vertical ? i % 64 : i / 64) + shift;
-    bytes.append(3, position / 2 % 2 ? '\xff' : '\0');
+    pixels.append(3, position / 2 % 2 ? '\xff' : '\0');
   }
-  return bytes;
+  return RgbPng(64, 64, pixels);
 }
 
 TEST_F(BuiltInExtractor, ShapeDistinguishesEqualColours) {
@@ -160,12 +208,11 @@ TEST_F(BuiltInExtractor, ShapeDistinguishesEqualColours) {
 
 // The upper half red and the lower half blue, or the other way round.
 std::string Halves(bool red_above) {
-  std::string bytes = "P6\n64 64\n255\n";
+  std::string pixels;
   for (int i = 0; i < 64 * 64; ++i) {
-    bytes += (i < 32 * 64) == red_above ? std::string("\xc8\x1e\x1e", 3)
-                                        : std::string("\x1e\x1e\xc8", 3);
+    pixels += (i < 32 * 64) == red_above ? "\xc8\x1e\x1e" : "\x1e\x1e\xc8";
   }
-  return bytes;
+  return RgbPng(64, 64, pixels);
 }
 
 TEST_F(BuiltInExtractor, PositionOfColourMatters) {
@@ -183,7 +230,7 @@ TEST_F(BuiltInExtractor, InvalidImageFileIsNamed) {
   EXPECT_THAT(Message(extractor_->Extract(folder_.Write("empty.png", "")).status()),
               HasSubstr("empty.png: the file is empty"));
   EXPECT_THAT(Message(extractor_->Extract(folder_.Write("text.png", "hello")).status()),
-              HasSubstr("text.png: expected an image, but no known format fits its 5 bytes"));
+              HasSubstr("text.png: expected an image in JPEG, PNG or WebP, got 5 bytes"));
 }
 
 }  // namespace

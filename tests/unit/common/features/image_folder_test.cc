@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/testing/matchers.h"
+#include "tests/testing/pictures.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -23,18 +27,19 @@ std::vector<std::string> Ids(const Entries& entries) {
 
 TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;
-  for (const char* file :
-       {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png", "wren/more/c.png",
-        "wren-like/d.ppm", "owl/e.webp", "empty/readme.md", ".git/x.png", "loose.png"}) {
+  for (const char* file : {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png",
+                           "wren/more/c.png", "wren-like/d.jpeg", "owl/e.webp", "owl/f.tiff",
+                           "empty/readme.md", ".git/x.png", "loose.png"}) {
     folder.Write(file, "not opened");
   }
   const auto listed = ListImageFolder(folder.path());
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_THAT(listed->class_names, ElementsAre("owl", "wren", "wren-like"));
   EXPECT_THAT(Ids(listed->images),
-              ElementsAre("owl/e.webp", "wren-like/d.ppm", "wren/a.JPG", "wren/b.png"));
-  EXPECT_THAT(Ids(listed->skipped), ElementsAre(".git", "empty", "empty/readme.md", "loose.png",
-                                                "wren/.hidden.png", "wren/more", "wren/notes.txt"));
+              ElementsAre("owl/e.webp", "wren-like/d.jpeg", "wren/a.JPG", "wren/b.png"));
+  EXPECT_THAT(Ids(listed->skipped),
+              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "owl/f.tiff",
+                          "wren/.hidden.png", "wren/more", "wren/notes.txt"));
   for (const FolderImage& image : listed->images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
     EXPECT_EQ(image.path, folder / image.id);
@@ -58,11 +63,18 @@ class ExtractFolderTest : public ::testing::Test {
   // Two classes of ten one-coloured images; three of them are damaged.
   ExtractFolderTest() {
     for (int i = 0; i < 20; ++i) {
-      const std::string id = (i < 10 ? "a/" : "b/") + std::to_string(10 + i) + ".ppm";
+      const std::string id = (i < 10 ? "a/" : "b/") + std::to_string(10 + i) + ".png";
       const bool damaged = i == 0 || i == 7 || i == 19;
-      folder_.Write(id, damaged ? "damaged" : PpmOfOneColour(8, 8, 10 * i, 100, 250 - 10 * i));
+      folder_.Write(id, damaged ? "damaged" : PngOfOneColour(8, 8, 10 * i, 100, 250 - 10 * i));
     }
     images_ = ListImageFolder(folder_.path()).value();
+  }
+
+  FolderFeatures Extract(int threads, const ExtractionOptions& options = {}) const {
+    const auto extractors = MakeExtractors(MakeBuiltInExtractor, threads).value();
+    auto features = ExtractFolder(images_.images, extractors, options);
+    EXPECT_THAT(features, IsOk());
+    return *std::move(features);
   }
 
   const TemporaryFolder folder_;
@@ -70,47 +82,72 @@ class ExtractFolderTest : public ::testing::Test {
 };
 
 TEST_F(ExtractFolderTest, DamagedImagesAreRejectedOneByOne) {
-  const auto result = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(Ids(result->rejected), ElementsAre("a/10.ppm", "a/17.ppm", "b/29.ppm"));
-  EXPECT_THAT(result->rejected[0].reason, HasSubstr("a/10.ppm: expected an image"));
-  ASSERT_EQ(result->features.rows(), 17);
-  ASSERT_EQ(result->ids.size(), 17);
-  EXPECT_EQ(result->ids[0], "a/11.ppm");
-  EXPECT_EQ(result->labels[7], 0);
-  EXPECT_EQ(result->labels[8], 1);
-  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.ppm");
-  EXPECT_EQ(result->features.row(16), *alone);
+  const FolderFeatures result = Extract(1);
+  EXPECT_THAT(Ids(result.rejected), ElementsAre("a/10.png", "a/17.png", "b/29.png"));
+  EXPECT_THAT(result.rejected[0].reason, HasSubstr("a/10.png: expected an image"));
+  ASSERT_EQ(result.features.rows(), 17);
+  ASSERT_EQ(result.ids.size(), 17);
+  EXPECT_EQ(result.ids[0], "a/11.png");
+  EXPECT_EQ(result.labels[7], 0);
+  EXPECT_EQ(result.labels[8], 1);
+  const auto alone = (*MakeBuiltInExtractor())->Extract(folder_ / "b/28.png");
+  EXPECT_EQ(result.features.row(16), *alone);
 }
 
 TEST_F(ExtractFolderTest, ResultDoesNotDependOnThreads) {
-  const auto one = ExtractFolder(images_, MakeBuiltInExtractor, 1, nullptr);
-  const auto many = ExtractFolder(images_, MakeBuiltInExtractor, 5, nullptr);
-  ASSERT_TRUE(one.ok() && many.ok());
-  EXPECT_EQ(one->features, many->features);
-  EXPECT_EQ(one->ids, many->ids);
-  EXPECT_EQ(one->labels, many->labels);
+  const FolderFeatures one = Extract(1), many = Extract(5);
+  EXPECT_EQ(one.features, many.features);
+  EXPECT_EQ(one.ids, many.ids);
+  EXPECT_EQ(one.labels, many.labels);
 }
 
 TEST_F(ExtractFolderTest, ProgressCountsEachImageOnce) {
   std::vector<int64_t> seen;
-  ASSERT_TRUE(ExtractFolder(images_, MakeBuiltInExtractor, 3, [&](int64_t done, int64_t total) {
-                EXPECT_EQ(total, 20);
-                seen.push_back(done);
-              }).ok());
+  const auto count = [&](int64_t done, int64_t total) {
+    EXPECT_EQ(total, 20);
+    seen.push_back(done);
+  };
+  Extract(3, {.progress = count});
   ASSERT_EQ(seen.size(), 20);
   for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(seen[i], i + 1);
 }
 
 TEST_F(ExtractFolderTest, FatalErrorsAreReturned) {
-  EXPECT_EQ(Message(ExtractFolder(images_, MakeBuiltInExtractor, 0, nullptr).status()),
+  EXPECT_EQ(Message(MakeExtractors(MakeBuiltInExtractor, 0).status()),
             "threads must be between 1 and 256, but is 0");
   const auto broken = [] { return absl::UnavailableError("no extractor today"); };
-  EXPECT_EQ(ExtractFolder(images_, broken, 2, nullptr).status(),
-            absl::UnavailableError("no extractor today"));
-  images_.images.resize(1);
-  EXPECT_THAT(Message(ExtractFolder(images_, MakeBuiltInExtractor, 2, nullptr).status()),
-              HasSubstr("none of the 1 images could be described; the first: "));
+  EXPECT_EQ(MakeExtractors(broken, 2).status(), absl::UnavailableError("no extractor today"));
+  const auto extractors = MakeExtractors(MakeBuiltInExtractor, 2).value();
+  const auto cancelled = [] { return true; };
+  EXPECT_THAT(ExtractFolder(images_.images, extractors, {.cancelled = cancelled}),
+              FailsWith(kCancelled));
+}
+
+TEST_F(ExtractFolderTest, KeptFeaturesAreReturnedUntilTheirImageOrRecordChanges) {
+  const FolderFeatures plain = Extract(1);
+  std::filesystem::create_directory(folder_ / "kept");
+  const auto extract = [&](const std::string& identity = "one") {
+    const auto cache = FeatureCache::Open(folder_ / "kept", identity, 548).value();
+    return Extract(2, {.cache = cache.get()}).features;
+  };
+  EXPECT_EQ(extract(), plain.features);
+  const std::string file = std::filesystem::directory_iterator(folder_ / "kept")->path();
+  constexpr uintmax_t kRecord = 32 + 4 * 548 + 8;
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord);
+  EXPECT_EQ(extract(), plain.features);
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord) << "an image was extracted twice";
+  std::filesystem::resize_file(file, 17 * kRecord - 5);  // killed while it wrote
+  EXPECT_EQ(extract(), plain.features);
+  EXPECT_EQ(std::filesystem::file_size(file), 17 * kRecord);
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put('x');
+  EXPECT_EQ(extract(), plain.features) << "a damaged record was believed";
+  EXPECT_EQ(std::filesystem::file_size(file), 18 * kRecord);
+  folder_.Write("a/11.png", PngOfOneColour(8, 8, 1, 2, 3));
+  EXPECT_NE(extract().row(0), plain.features.row(0));
+  extract("another");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "kept"), {}), 2);
+  EXPECT_THAT(FeatureCache::Open(folder_ / "none", "one", 548),
+              FailsWith(kFailedPrecondition, "/none/"));
 }
 
 }  // namespace

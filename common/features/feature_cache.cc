@@ -1,0 +1,91 @@
+#include "common/features/feature_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail {
+namespace {
+
+// A record: the image's SHA-256, the feature, the beginning of the SHA-256 of both.
+constexpr size_t kKeyBytes = 32;
+constexpr size_t kCheckBytes = 8;
+
+std::string Check(absl::string_view key_and_feature) {
+  return Sha256::Of(key_and_feature).substr(0, kCheckBytes);
+}
+
+}  // namespace
+
+size_t FeatureCache::RecordBytes() const {
+  return kKeyBytes + static_cast<size_t>(dim_) * sizeof(float) + kCheckBytes;
+}
+
+absl::Status FeatureCache::Failed(absl::string_view doing) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", doing, " ", path_, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<std::unique_ptr<FeatureCache>> FeatureCache::Open(
+    const std::string& folder, absl::string_view extractor_identity, int dim) {
+  const std::string path = absl::StrCat(
+      folder, "/", absl::BytesToHexString(Sha256::Of(extractor_identity)), ".features");
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  std::unique_ptr<FeatureCache> cache(new FeatureCache(path, file, dim));
+  if (file < 0) return cache->Failed("open");
+  const auto record = static_cast<off_t>(cache->RecordBytes());
+  std::string key(kKeyBytes, '\0');
+  const off_t size = ::lseek(file, 0, SEEK_END);
+  for (; cache->end_ + record <= size; cache->end_ += record) {
+    if (::pread(file, key.data(), kKeyBytes, cache->end_) != kKeyBytes)
+      return cache->Failed("read");
+    cache->place_of_[key] = cache->end_;
+  }
+  return cache;
+}
+
+FeatureCache::~FeatureCache() {
+  if (file_ >= 0) ::close(file_);
+}
+
+std::optional<Eigen::RowVectorXf> FeatureCache::Find(const std::string& sha256) const {
+  std::string record(RecordBytes(), '\0');
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = place_of_.find(sha256);
+    if (found == place_of_.end() ||
+        ::pread(file_, record.data(), record.size(), found->second) != std::ssize(record)) {
+      return std::nullopt;
+    }
+  }
+  const std::string check = record.substr(record.size() - kCheckBytes);
+  record.resize(record.size() - kCheckBytes);
+  if (Check(record) != check) return std::nullopt;
+  Eigen::RowVectorXf feature(dim_);
+  std::memcpy(feature.data(), record.data() + kKeyBytes, record.size() - kKeyBytes);
+  return feature;
+}
+
+absl::Status FeatureCache::Add(const std::string& sha256, const Eigen::RowVectorXf& feature) {
+  std::string record =
+      absl::StrCat(sha256, absl::string_view(reinterpret_cast<const char*>(feature.data()),
+                                             static_cast<size_t>(feature.size()) * sizeof(float)));
+  record += Check(record);
+  const std::lock_guard lock(mutex_);
+  if (::pwrite(file_, record.data(), record.size(), end_) != std::ssize(record)) {
+    return Failed("write");
+  }
+  place_of_[sha256] = end_;
+  end_ += std::ssize(record);
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail

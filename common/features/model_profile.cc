@@ -1,0 +1,92 @@
+#define TOML_HEADER_ONLY 1  // programs that link the SDK need no library for it
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/features/feature_extractor.h"
+
+namespace privatemail {
+namespace {
+
+// toml++ recurses for every dot of a key.
+constexpr size_t kMaxProfileBytes = 4096;
+
+// Numbers of an array into `to`; false if it has another length or holds something else.
+template <typename Number, size_t kCount>
+bool ReadNumbers(const toml::node& node, std::array<Number, kCount>* to) {
+  const toml::array* const from = node.as_array();
+  if (from == nullptr || from->size() != kCount) return false;
+  for (size_t i = 0; i < kCount; ++i) {
+    const auto number = (*from)[i].value<Number>();
+    if (!number.has_value()) return false;
+    (*to)[i] = *number;
+  }
+  return true;
+}
+
+// What `key` expects, if `node` is something else; empty: its value is in `options`.
+absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOptions* options) {
+  if (key == "size") {
+    std::array<int, 2> size;
+    if (!ReadNumbers(node, &size)) return "[WIDTH, HEIGHT] in pixels";
+    options->input_width = size[0];
+    options->input_height = size[1];
+  } else if (key == "mean") {
+    if (!ReadNumbers(node, &options->mean)) return "three numbers in brackets";
+  } else if (key == "scale") {
+    if (!node.is_number()) return "a number";
+    options->scale = *node.value<float>();
+  } else if (key == "channels") {
+    const auto order = node.value<std::string>();
+    if (order != "rgb" && order != "bgr") return "\"rgb\" or \"bgr\"";
+    options->swap_rb = order == "rgb";
+  } else if (key == "layer" || key == "citation") {
+    if (!node.is_string()) return "a text";
+    if (key == "layer") options->layer = *node.value<std::string>();
+  } else {
+    return "only size, mean, scale, channels, layer and citation";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ModelPath(const std::string& model) {
+  if (absl::StrContains(model, '/') || absl::EndsWith(model, ".onnx")) return model;
+  const char* const folder = std::getenv("PRIVATEMAIL_MODELS");
+  return absl::StrCat(folder == nullptr ? PRIVATEMAIL_MODELS : folder, "/", model, ".onnx");
+}
+
+absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path) {
+  OnnxOptions options;
+  options.path = path;
+  const std::string file = std::filesystem::path(path).replace_extension(".toml");
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return options;
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(file, kMaxProfileBytes));
+  try {
+    for (const auto& [key, node] : toml::parse(text)) {
+      const absl::string_view name(key.data(), key.length());
+      const absl::string_view expected = ReadKey(name, node, &options);
+      if (expected.empty()) continue;
+      std::ostringstream got;
+      got << toml::node_view<const toml::node>(node);
+      return absl::InvalidArgumentError(absl::StrCat(file, " line ", key.source().begin.line, ": ",
+                                                     name, ": expected ", expected, ", got ",
+                                                     got.str()));
+    }
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " line ", error.source().begin.line, ": ",
+                                                   std::string(error.description())));
+  }
+  return options;
+}
+
+}  // namespace privatemail
