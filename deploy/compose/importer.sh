@@ -16,7 +16,7 @@ operate() {
 import() {
   mkdir -p "$PRIVATEMAIL_STATE/features"
   operate collection info fruit >/dev/null 2>&1 ||
-    operate collection create fruit --anchor-images /demo/photos/anchors "${model[@]}" --mean 0,0,0 --scale 1 \
+    operate collection create fruit --anchor-images /demo/photos/anchors "${model[@]}" \
       --cells 8 --publish-quality
   operate ingest fruit --images "$gallery" "${model[@]}"
   operate build fruit
