@@ -63,7 +63,7 @@ have_compose() {
   step "$("${compose_tool[@]}" version --short | sed 's/^/compose /')"
 }
 
-# Sets DEBIAN, the base image: debian:bookworm-slim if it can be pulled and apt works in it, otherwise an image made from
+# Sets DEBIAN, the base image: debian:bookworm-slim if it can be pulled and apt works in it, otherwise one made from
 # this machine's package sources.
 have_base() {
   DEBIAN=debian:bookworm-slim
@@ -94,7 +94,7 @@ make_base() { # ROOT
   local release mirror root=$1
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
   [ "$release" = bookworm ] ||
-    fail "no Debian 12: this machine is none, and for containers debian:bookworm-slim cannot be pulled, or apt does not work in it"
+    fail "no Debian 12: this machine is none, and debian:bookworm-slim cannot be pulled, or apt does not work in it"
   command -v debootstrap >/dev/null || install_packages debootstrap
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' | head -1)
   eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
