@@ -20,7 +20,7 @@ namespace privatemail {
 inline constexpr size_t kMaxImageBytes = size_t{256} << 20;
 inline constexpr int64_t kMaxImagePixels = 100'000'000;
 // Images with more pixels are decoded one at a time, so that memory does not grow with the cores.
-inline constexpr int64_t kMaxConcurrentPixels = 16'000'000;
+inline constexpr int64_t kMaxConcurrentPixels = 32'000'000;
 
 // The image of a file's bytes as 8-bit BGR, stretched to `size` by an interpolation of OpenCV.
 // Errors: FeatureExtractor::Extract; messages begin with `path`.
