@@ -21,7 +21,7 @@ out=demo
 mkdir -p "$out/features"
 
 # Each run starts with a new daemon and ledger, so the demo never runs out of budget.
-rm -rf "$out/data" "$out/state" "$out/daemon.out"
+rm -rf "$out/data" "$out/state" "$out/daemon.out" "$out/plan.json"
 "$bin/server/privatemaild" --data-dir "$out/data" --listen 127.0.0.1:0 >"$out/daemon.out" 2>"$out/daemon.log" &
 daemon=$!
 trap 'kill "$daemon" 2>/dev/null || true; wait "$daemon" 2>/dev/null || true' EXIT
@@ -59,6 +59,7 @@ for _ in $(seq 600); do
   privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
   sleep .1
 done
+[ -s "$out/plan.json" ] || { cat "$out/plan.log" >&2; exit 1; }
 cat "$out/plan.txt"
 privatemail query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" | tee "$out/cells.txt"
 

@@ -58,7 +58,7 @@ fi
 begin "build, about 10 min"
 build dev
 if [ -z "$full" ]; then
-  begin "tests, about 12 min"
+  begin "tests, about 10 min"
   exec ctest --preset dev -LE '^browser$'
 fi
 begin "hostile load, 38 min"

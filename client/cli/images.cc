@@ -89,9 +89,10 @@ absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& o
     const auto show = [&](int64_t done, int64_t) {
       bar.Show(static_cast<int64_t>(first) + done, std::ssize(images));
     };
-    PM_ASSIGN_OR_RETURN(FolderFeatures features,
-                        ExtractFolder(images.subspan(first, part), extractors,
-                                      {.cache = cache.get(), .progress = show}));
+    PM_ASSIGN_OR_RETURN(
+        FolderFeatures features,
+        ExtractFolder(images.subspan(first, part), extractors,
+                      {.cache = cache.get(), .progress = show, .cancelled = options.cancelled}));
     PM_RETURN_IF_ERROR(use(std::move(features)));
   }
   return absl::OkStatus();
@@ -122,7 +123,7 @@ absl::StatusOr<LocalGallery> LocalGallery::Create(const std::string& folder,
   LocalGallery gallery;
   PM_ASSIGN_OR_RETURN(gallery.folder_, ListImageFolder(folder));
   PM_ASSIGN_OR_RETURN(gallery.features_, ExtractFolderFeatures(gallery.folder_, extractor));
-  PM_ASSIGN_OR_RETURN(gallery.unit_rows_, UnitRows("--compare-images", gallery.features_.features));
+  PM_ASSIGN_OR_RETURN(gallery.unit_rows_, UnitRows(folder, gallery.features_.features));
   return gallery;
 }
 

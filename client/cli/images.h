@@ -28,6 +28,7 @@ struct ExtractorOptions {
   std::optional<std::string> layer;
   std::optional<bool> bgr;
   std::string features_folder;  // empty: features are not kept
+  CancelledFunction cancelled;  // polled while a folder is extracted; null: never
   std::string collection;       // identity of its extractor; empty for a new collection
 };
 

@@ -230,7 +230,12 @@ absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const Ing
         absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
                      ", but these images would come from ", extractor->identity()));
   }
-  PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.images));
+  PM_ASSIGN_OR_RETURN(ImageFolder folder, ListImageFolder(options.images));
+  std::erase_if(folder.images, [&](const FolderImage& image) {
+    if (IsUtf8(image.id)) return false;
+    folder.skipped.push_back({image.id, "its name is not UTF-8"});
+    return true;
+  });
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, LabelsOfClasses(folder, parameters));
   std::vector<std::string> ids;
   for (const FolderImage& image : folder.images) ids.push_back(image.id);

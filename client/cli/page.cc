@@ -105,6 +105,7 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
   ::sigwait(&ends, &signal);
   ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends at once
   remove_redirect();
+  page->Stop();
   return absl::OkStatus();
 }
 
@@ -128,6 +129,7 @@ void AddPageCommand(CLI::App& app, Context& context) {
                    "that opens the page once. Publish the port as the same one of 127.0.0.1")
       ->check(CLI::Range(1, 65535));
   AddExtractorOptions(page, &options->page.extractor);
+  AddFeaturesFolderOption(page, &options->page.extractor);
   SetRun(page, context, options, &RunPage);
 }
 

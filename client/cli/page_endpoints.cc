@@ -71,8 +71,8 @@ absl::Status CheckUnchanged(const v1::GetCollectionResponse& opened,
 
 std::string Sentence(const Guarantee& guarantee) {
   return absl::StrFormat(
-      "Hidden: %s. Whatever the server sees is at most e^%g = %.3g times as likely with your "
-      "target as with another%s (%s: %s).",
+      "Hidden: %s. Whatever the server sees of this query is at most e^%g = %.3g times as likely "
+      "with your target as with another%s (%s: %s). Queries about one target add up.",
       guarantee.neighbours, guarantee.epsilon, std::exp(guarantee.epsilon),
       guarantee.delta > 0 ? absl::StrFormat(", up to a probability of %g", guarantee.delta) : "",
       guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
@@ -90,8 +90,7 @@ nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
 
 std::string TypeOf(const std::string& path) {
   const std::string end = absl::AsciiStrToLower(fs::path(path).extension().string());
-  if (end == ".png" || end == ".webp" || end == ".bmp") return "image/" + end.substr(1);
-  return end == ".tif" || end == ".tiff" ? "image/tiff" : "image/jpeg";
+  return end == ".png" || end == ".webp" ? "image/" + end.substr(1) : "image/jpeg";
 }
 
 bool IsVectorFile(const std::string& name) {
@@ -187,12 +186,16 @@ Page::Answer Page::Open(const std::string& name) {
       {"down", slots * kDefaultMatches * kMatchBytes + parameters.anchor_count * values}};
   json["joint_delta"] = kPageDelta;
   json["pictures"] = !pictures_.empty();
+  std::shared_future<Gallery> former;  // its destructor waits, so after the lock is gone
   const std::lock_guard lock(mutex_);
   opened_ = opened;
   // Another model than before gives other features.
   if (!pictures_.empty() && (!gallery_.valid() || gallery_extractor_ != parameters.extractor)) {
     ExtractorOptions extractor = options_.extractor;
     extractor.collection = gallery_extractor_ = parameters.extractor;
+    *std::exchange(gallery_cancelled_, std::make_shared<std::atomic<bool>>()) = true;
+    extractor.cancelled = [cancelled = gallery_cancelled_] { return cancelled->load(); };
+    former = std::move(gallery_);
     gallery_ = std::async(std::launch::async, [folder = options_.pictures, extractor]() -> Gallery {
                  PM_ASSIGN_OR_RETURN(LocalGallery gallery, LocalGallery::Create(folder, extractor));
                  return std::make_shared<const LocalGallery>(std::move(gallery));
@@ -262,7 +265,8 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
                                    .k = kDefaultMatches,
                                    .with_payloads = with_payloads},
                                   RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --image FILE"));
+  PM_RETURN_IF_ERROR(
+      FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --image FILE (or --vectors)"));
   const CellsOutcome& outcome = outcomes.front();
   nlohmann::json json = OutcomeJson(outcome, queries.client(), warnings);
   AddNames(opened.parameters, &json["matches"]);
@@ -304,7 +308,8 @@ Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
 
 Page::Answer Page::Ask(const PageRequest& request) {
   const std::unique_lock working(work_, std::try_to_lock);
-  if (!working.owns_lock()) return absl::AlreadyExistsError("a query runs already: wait for it");
+  if (!working.owns_lock())
+    return absl::AlreadyExistsError("a query or features are being computed: wait for them");
   PickedTarget picked;
   {
     const std::lock_guard lock(mutex_);
@@ -322,15 +327,33 @@ Page::Answer Page::Ask(const PageRequest& request) {
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 
-Page::Answer Page::Nearest() const {
+absl::Status Page::CheckShown(const PageRequest& request) const {
+  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
+  if (OptionOf(request, "digest") == absl::BytesToHexString(opened->proto.fingerprint())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("another tab has opened collection ",
+                                                    opened->proto.name(),
+                                                    ": reload this one; nothing was spent"));
+}
+
+// Null until the features of the gallery are computed.
+Page::Answer Page::Nearest(const PageRequest& request) const {
   std::shared_future<Gallery> computed;
   NamedTarget target;
   {
     const std::lock_guard lock(mutex_);
     computed = gallery_;
     target = picked_.target;
+    if (OptionOf(request, "target") != absl::StrCat(picked_.number)) {
+      return absl::FailedPreconditionError("another target has been picked since");
+    }
   }
-  if (!computed.valid() || target.target.features.size() == 0) return Result{};
+  using std::chrono_literals::operator""ms;
+  if (!computed.valid() || target.target.features.size() == 0 ||
+      computed.wait_for(0ms) != std::future_status::ready) {
+    return Result{};
+  }
   const Gallery& gallery = computed.get();
   PM_RETURN_IF_ERROR(gallery.status());
   nlohmann::json list = nlohmann::json::array();
@@ -341,15 +364,21 @@ Page::Answer Page::Nearest() const {
   return Result{.json = std::move(list)};
 }
 
-// Only listed ids have a path, so no id leads anywhere else.
+// Only listed ids have a path, so no id leads anywhere else; nor does a link that was made since.
 PageResponse Page::Picture(const std::string& id) const {
   const auto found = pictures_.find(id);
-  if (found == pictures_.end()) {
+  std::error_code error;
+  if (found == pictures_.end() || fs::canonical(found->second, error) != found->second) {
     return ErrorResponse(absl::NotFoundError("there is no such picture"));
   }
   absl::StatusOr<std::string> bytes = ReadFileBytes(found->second);
   if (!bytes.ok()) return ErrorResponse(bytes.status());
   return {200, TypeOf(found->second), *std::move(bytes)};
+}
+
+void Page::Stop() {
+  const std::lock_guard lock(mutex_);
+  *gallery_cancelled_ = true;
 }
 
 PageResponse Page::Respond(const PageRequest& request) {
@@ -359,6 +388,9 @@ PageResponse Page::Respond(const PageRequest& request) {
   }
   const auto answer = [&]() -> Answer {
     const std::string name = OptionOf(request, "name");
+    if (post || request.path == "api/budget" || request.path == "api/nearest") {
+      PM_RETURN_IF_ERROR(CheckShown(request));
+    }
     if (post) {
       if (request.path == "api/target") return Pick(request);
       if (request.path == "api/ask") return Ask(request);
@@ -366,7 +398,7 @@ PageResponse Page::Respond(const PageRequest& request) {
       if (request.path == "api/collections") return Collections();
       if (request.path == "api/collection") return Open(name);
       if (request.path == "api/budget") return Budget();
-      if (request.path == "api/nearest") return Nearest();
+      if (request.path == "api/nearest") return Nearest(request);
       if (request.path == "api/details") return CollectionInfo(context_, name);
     }
     return absl::NotFoundError("there is no such page");

@@ -32,7 +32,7 @@ struct PageOptions {
 
 // One user's page. Held by the client; sees targets. Thread-safe; one query at a time.
 //
-// Privacy: the calls to the server are those of `privatemail query`.
+// Privacy: the calls to the server are those of `privatemail query`, joint ones with --report.
 // - A picked target stays in this process; nothing is sent until Ask. Plans are computed from what
 //   was fetched when the collection was opened.
 // - Releases for comparison have public targets (dummies, centroids of cells) and are drawn once
@@ -46,6 +46,8 @@ class Page {
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
+  // Ends what is computed in the background, so that no Respond waits for it. Call before the end.
+  void Stop();
 
  private:
   struct Opened {
@@ -71,7 +73,9 @@ class Page {
   Answer Ask(const PageRequest& request);
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
-  Answer Nearest() const;
+  Answer Nearest(const PageRequest& request) const;
+  // FAILED_PRECONDITION: the page that asks shows another collection than the last that was opened.
+  absl::Status CheckShown(const PageRequest& request) const;
   PageResponse Picture(const std::string& id) const;
   absl::StatusOr<std::shared_ptr<const Opened>> opened() const;
   void AddNames(const PublicParameters& parameters, nlohmann::json* matches) const;
@@ -85,6 +89,7 @@ class Page {
   std::shared_ptr<const Opened> opened_;
   PickedTarget picked_;
   std::string gallery_extractor_;
+  std::shared_ptr<std::atomic<bool>> gallery_cancelled_ = std::make_shared<std::atomic<bool>>();
   std::shared_future<Gallery> gallery_;
 };
 

@@ -135,7 +135,8 @@ PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie
     return Refuse(411, "the header Content-Length must be given");
   }
   const auto length = static_cast<size_t>(std::max<long long>(0, info.content_length));
-  if (length > (method == "POST" ? kMaxBody : 0)) {
+  if (length > 0 && method == "GET") return Refuse(400, "GET takes no body");
+  if (length > kMaxBody) {
     return Refuse(413, absl::StrCat("a file must have at most ", kMaxBody, " bytes"));
   }
   std::optional<std::string> body = ReadBody(connection, length);
@@ -149,7 +150,12 @@ PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie
 int LocalServer::Serve(mg_connection* connection) {
   auto* server = static_cast<LocalServer*>(mg_get_user_data(mg_get_context(connection)));
   std::string cookie;
-  const PageResponse response = server->Respond(connection, &cookie);
+  PageResponse response;
+  try {
+    response = server->Respond(connection, &cookie);
+  } catch (const std::exception&) {  // no memory, no thread; civetweb is C
+    response = Refuse(503, "this machine is too busy: try again");
+  }
   // Not mg_printf, which takes most of the stack under the address sanitizer.
   const std::string head = absl::StrCat(
       "HTTP/1.1 ", response.status, " ", mg_get_response_code_text(connection, response.status),

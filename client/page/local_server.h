@@ -59,7 +59,7 @@ class LocalServer {
 
   const std::string& origin() const { return origin_; }  // "http://127.0.0.1:PORT"
   // The address that opens the page once. Private: never in a process list or a page, and in no log
-  // but a container's.
+  // or output but a container's and a notebook's.
   std::string EntryAddress() const { return origin_ + "/open?token=" + token_; }
 
  private:

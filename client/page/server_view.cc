@@ -13,17 +13,10 @@
 namespace privatemail::client {
 namespace {
 
-// Up to two numbers below n, other than own and each other.
-absl::StatusOr<std::vector<int64_t>> TwoOthers(int64_t own, int64_t n) {
+// Two numbers below n. Whether they are the target's must not depend on the target.
+absl::StatusOr<std::vector<uint64_t>> DrawTwo(int64_t n) {
   SecureBits bits;
-  const auto others = static_cast<uint64_t>(n - 1);
-  PM_ASSIGN_OR_RETURN(std::vector<uint64_t> drawn,
-                      SampleUniform({others, std::max<uint64_t>(others, 2) - 1}, bits));
-  if (drawn[1] >= drawn[0]) ++drawn[1];
-  if (others < 2) drawn.pop_back();
-  std::vector<int64_t> result;
-  for (const uint64_t one : drawn) result.push_back((own + 1 + static_cast<int64_t>(one)) % n);
-  return result;
+  return SampleUniform({static_cast<uint64_t>(n), static_cast<uint64_t>(n)}, bits);
 }
 
 // The two directions in which points differ most: k x 2.
@@ -63,8 +56,9 @@ absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const Joint
   const int64_t own = outcome.prepared.state.places.front().slot;
   PM_ASSIGN_OR_RETURN(const Matrix sent, client.Coordinates(outcome.prepared.request));
   PM_RETURN_IF_ERROR(add(sent, own));
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own, slots));
-  for (const int64_t slot : others) {
+  PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> drawn, DrawTwo(slots));
+  for (const uint64_t one : drawn) {
+    const auto slot = static_cast<int64_t>(one);
     SecureBits bits;
     PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
     PM_RETURN_IF_ERROR(add(rows, slot));
@@ -82,8 +76,9 @@ absl::StatusOr<nlohmann::json> CellsSeen(const CellsOutcome& outcome, const Cell
   const auto& asked = outcome.prepared.request.cells();
   nlohmann::json releases = {
       {{"own", own[0]}, {"cells", std::vector<int64_t>(asked.begin(), asked.end())}}};
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> others, TwoOthers(own[0], cells));
-  for (const int64_t cell : others) {
+  PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> drawn, DrawTwo(cells));
+  for (const uint64_t one : drawn) {
+    const auto cell = static_cast<int64_t>(one);
     SecureBits bits;
     PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
     releases.push_back({{"own", cell}, {"cells", chosen}});

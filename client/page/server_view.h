@@ -1,5 +1,5 @@
-// What the server saw of a query, to be drawn beside releases of two public targets. Those are
-// drawn with fresh noise, and neither sent, saved nor charged.
+// A query as the server saw it, to be drawn beside releases of two public targets. Those are drawn
+// independently of the query with fresh noise, and neither sent, saved nor charged.
 #ifndef PRIVATEMAIL_CLIENT_PAGE_SERVER_VIEW_H_
 #define PRIVATEMAIL_CLIENT_PAGE_SERVER_VIEW_H_
 

@@ -1,6 +1,7 @@
 #include "common/features/feature_cache.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,16 +39,15 @@ absl::StatusOr<std::unique_ptr<FeatureCache>> FeatureCache::Open(
     const std::string& folder, absl::string_view extractor_identity, int dim) {
   const std::string path = absl::StrCat(
       folder, "/", absl::BytesToHexString(Sha256::Of(extractor_identity)), ".features");
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   std::unique_ptr<FeatureCache> cache(new FeatureCache(path, file, dim));
   if (file < 0) return cache->Failed("open");
   const auto record = static_cast<off_t>(cache->RecordBytes());
   std::string key(kKeyBytes, '\0');
   const off_t size = ::lseek(file, 0, SEEK_END);
-  for (; cache->end_ + record <= size; cache->end_ += record) {
-    if (::pread(file, key.data(), kKeyBytes, cache->end_) != kKeyBytes)
-      return cache->Failed("read");
-    cache->place_of_[key] = cache->end_;
+  for (off_t place = 0; place + record <= size; place += record) {
+    if (::pread(file, key.data(), kKeyBytes, place) != kKeyBytes) return cache->Failed("read");
+    cache->place_of_[key] = place;
   }
   return cache;
 }
@@ -68,7 +68,7 @@ std::optional<Eigen::RowVectorXf> FeatureCache::Find(const std::string& sha256) 
   }
   const std::string check = record.substr(record.size() - kCheckBytes);
   record.resize(record.size() - kCheckBytes);
-  if (Check(record) != check) return std::nullopt;
+  if (Check(record) != check || !record.starts_with(sha256)) return std::nullopt;
   Eigen::RowVectorXf feature(dim_);
   std::memcpy(feature.data(), record.data() + kKeyBytes, record.size() - kKeyBytes);
   return feature;
@@ -80,12 +80,16 @@ absl::Status FeatureCache::Add(const std::string& sha256, const Eigen::RowVector
                                              static_cast<size_t>(feature.size()) * sizeof(float)));
   record += Check(record);
   const std::lock_guard lock(mutex_);
-  if (::pwrite(file_, record.data(), record.size(), end_) != std::ssize(record)) {
-    return Failed("write");
-  }
-  place_of_[sha256] = end_;
-  end_ += std::ssize(record);
-  return absl::OkStatus();
+  // Other processes append, too.
+  if (::flock(file_, LOCK_EX) != 0) return Failed("lock");
+  const off_t size = ::lseek(file_, 0, SEEK_END);
+  const off_t place = size - size % std::ssize(record);  // over what a killed process left
+  errno = ENOSPC;                                        // what a shorter write means
+  const bool written = ::pwrite(file_, record.data(), record.size(), place) == std::ssize(record);
+  const absl::Status failed = written ? absl::OkStatus() : Failed("write");
+  ::flock(file_, LOCK_UN);
+  if (written) place_of_[sha256] = place;
+  return failed;
 }
 
 }  // namespace privatemail

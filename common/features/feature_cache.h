@@ -17,7 +17,8 @@ namespace privatemail {
 
 // Features by the SHA-256 of the image's bytes, in one file for each extractor, in the clear.
 // Append-only: a killed process loses the record that it was writing, no other. A damaged record
-// counts as absent. Memory: about 100 bytes an image. Thread-safe.
+// counts as absent. Memory: about 100 bytes an image. Thread-safe; several processes may share a
+// file, and do not see what others add.
 class FeatureCache {
  public:
   // Creates the file in an existing folder unless it is there.
@@ -44,7 +45,6 @@ class FeatureCache {
   const int dim_;
   mutable std::mutex mutex_;  // guards the following
   std::unordered_map<std::string, off_t> place_of_;
-  off_t end_ = 0;
 };
 
 }  // namespace privatemail

@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeBuiltInExtractor();
 
 // Preprocessing of an image: it is stretched to input_width x input_height (no cropping), and each
 // channel c becomes (value - mean[c]) * scale, value in 0..255. The defaults suit networks that
-// expect RGB in [-1, 1], such as MobileNetV2. Wrong values are not detected; features get worse.
+// expect RGB in [-1, 1]. Wrong values are not detected; features get worse.
 struct OnnxOptions {
   std::string path;  // the model file
   // Pixels, 1..4096. Both 0: the size that the model states, or 224 x 224 if it states none.

@@ -10,6 +10,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <opencv2/imgproc.hpp>
@@ -25,15 +26,20 @@
 namespace privatemail {
 namespace {
 
-constexpr int kMaxScans = 100;  // of a progressive JPEG; encoders make about ten
+// Of a progressive JPEG, each of which takes the time of its pixels; encoders make about ten.
+constexpr int kMaxScans = 100, kMinScans = 20;
+constexpr int64_t kMaxScannedPixels = 400'000'000;
+constexpr int64_t kMaxSide = 65'535;  // of an image in JPEG; each row takes time
 
 const unsigned char* Data(absl::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
+constexpr absl::string_view kExifMark("Exif\0\0", 6);
+
 // 1 to 8, of EXIF data: TIFF 6.0, section 2, tag 0x112. 1, upright, if it does not say.
 int OrientationOf(absl::string_view exif) {
-  absl::ConsumePrefix(&exif, absl::string_view("Exif\0\0", 6));
+  absl::ConsumePrefix(&exif, kExifMark);
   const bool big_endian = absl::StartsWith(exif, "MM");
   if (!big_endian && !absl::StartsWith(exif, "II")) return 1;
   const auto number = [&](size_t at, size_t size) {  // zeros follow the end
@@ -47,6 +53,7 @@ int OrientationOf(absl::string_view exif) {
   const size_t entries = number(4, 4);
   for (size_t i = 0; i < number(entries, 2); ++i) {
     const size_t entry = entries + 2 + 12 * i;
+    if (entry >= exif.size()) break;
     if (number(entry, 2) != 0x112) continue;
     const size_t orientation = number(entry + 8, 2);
     return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
@@ -96,19 +103,18 @@ class JpegDecoder final : public Decoder {
     jpeg_create_decompress(&info_);
     progress_.progress_monitor = [](j_common_ptr info) {
       auto* self = static_cast<JpegDecoder*>(info->client_data);
-      if (self->info_.input_scan_number <= kMaxScans) return;
-      snprintf(self->error, sizeof(self->error), "more than %d scans", kMaxScans);
+      const int64_t most = kMaxScannedPixels / std::max<int64_t>(1, self->width * self->height);
+      const int scans = static_cast<int>(std::clamp<int64_t>(most, kMinScans, kMaxScans));
+      if (self->info_.input_scan_number <= scans) return;
+      snprintf(self->error, sizeof(self->error), "more than %d scans", scans);
       longjmp(self->jump_, 1);
     };
     info_.progress = &progress_;
     jpeg_mem_src(&info_, Data(bytes), bytes.size());
-    jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
+    jpeg_set_marker_processor(&info_, JPEG_APP0 + 1, &ReadExif);
     jpeg_read_header(&info_, TRUE);
     width = info_.image_width;
     height = info_.image_height;
-    for (auto* mark = info_.marker_list; mark != nullptr && orientation == 1; mark = mark->next) {
-      orientation = OrientationOf({reinterpret_cast<char*>(mark->data), mark->data_length});
-    }
     return true;
   }
 
@@ -134,6 +140,24 @@ class JpegDecoder final : public Decoder {
            code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC;
   }
 
+  // Of the first marker that is EXIF: there may be any number of markers. All bytes are in memory.
+  static boolean ReadExif(j_decompress_ptr info) {
+    auto* self = static_cast<JpegDecoder*>(info->client_data);
+    jpeg_source_mgr& source = *info->src;
+    const size_t rest = source.bytes_in_buffer;
+    const JOCTET* const at = source.next_input_byte;
+    const size_t length = rest < 2 ? 0 : size_t{at[0]} << 8 | at[1];  // with these two bytes
+    if (length < 2 || length > rest) ERREXIT(info, JERR_BAD_LENGTH);
+    const absl::string_view data(reinterpret_cast<const char*>(at) + 2, length - 2);
+    if (!self->has_exif_ && absl::StartsWith(data, kExifMark)) {
+      self->has_exif_ = true;
+      self->orientation = OrientationOf(data);
+    }
+    source.next_input_byte += length;
+    source.bytes_in_buffer -= length;
+    return TRUE;
+  }
+
   // Inverted inks, as Adobe writes them, and as OpenCV reads every file of four components.
   static void ToBgr(const unsigned char* inks, size_t count, unsigned char* bgr) {
     for (; count > 0; --count, inks += 4, bgr += 3) {
@@ -147,6 +171,7 @@ class JpegDecoder final : public Decoder {
   jpeg_decompress_struct info_ = {};
   jpeg_error_mgr errors_ = {};
   jpeg_progress_mgr progress_ = {};
+  bool has_exif_ = false;
   jmp_buf jump_;
 };
 
@@ -261,10 +286,11 @@ absl::StatusOr<cv::Mat> Decode(const std::string& path, absl::string_view format
                      " bytes of ", format, ": ", decoder.error));
   };
   if (!decoder.ReadHeader(bytes)) return damaged();
-  if (decoder.width > kMaxImagePixels / decoder.height) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected an image of at most ",
-                                                   kMaxImagePixels, " pixels, got ", decoder.width,
-                                                   " x ", decoder.height));
+  if (decoder.width > kMaxImagePixels / decoder.height ||
+      std::max(decoder.width, decoder.height) > kMaxSide) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected an image of at most ", kMaxImagePixels, " pixels and ",
+                     kMaxSide, " on a side, got ", decoder.width, " x ", decoder.height));
   }
   static std::mutex large_images;
   std::unique_lock lock(large_images, std::defer_lock);

@@ -55,6 +55,7 @@ give proxy 10001 server.crt server.key daemon.crt service/{ca.crt,proxy.crt,prox
 for client in importer searcher; do
   give "$client" 10001 service/{ca.crt,"$client.crt","$client.key"}
 done
+chown 10001:10001 /for/searcher-key # empty: the importer makes the key
 touch /tmp/ready
 echo "certificates: every container has its own"
 

@@ -5,7 +5,7 @@
 #        importer.sh ARGUMENT...  runs privatemail with these arguments as the operator
 set -euo pipefail
 gallery=/demo/photos/gallery
-searcher_key=$PRIVATEMAIL_STATE/searcher.key
+searcher_key=/searcher/key
 model=(--model /demo/mobilenet_v2_imagenet_128px_features.onnx --features-folder "$PRIVATEMAIL_STATE/features")
 
 operate() {

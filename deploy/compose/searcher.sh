@@ -11,8 +11,11 @@ answer=$PRIVATEMAIL_STATE/answer.txt
 photos=/demo/photos
 model=(--model /demo/mobilenet_v2_imagenet_128px_features.onnx)
 
-search=(privatemail --key-file /importer/searcher.key --ca /certificates/ca.crt --cert /certificates/searcher.crt
+search=(privatemail --key-file /searcher/key --ca /certificates/ca.crt --cert /certificates/searcher.crt
   --cert-key /certificates/searcher.key)
+
+# A link would make the client send a file of this container.
+[ -f /searcher/key ] && [ ! -L /searcher/key ] || { echo "the searcher's key is no file" >&2; exit 1; }
 
 ask() {
   local photo kind found

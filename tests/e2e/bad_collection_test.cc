@@ -252,7 +252,8 @@ TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
 TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
   constexpr int kMany = 4000;
   for (int i = 0; i < kMany; ++i) {
-    folder_.Write("many/red/" + std::to_string(100 + i) + ".png",
+    const std::string of_class = i < 2500 ? "many/green/" : "many/red/";
+    folder_.Write(of_class + std::to_string(100 + i) + ".png",
                   PngOfOneColour(8, 8, 90 + i % 100, i / 100, 30));
   }
   folder_.Write("many/red/broken.png", "not a picture");
@@ -278,7 +279,14 @@ TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
   EXPECT_GE(outcome.json()["inserted"], 1);
   EXPECT_EQ(Info()["items"], 12 + kMany);
   EXPECT_EQ(kept(), kMany);
-  folder_.Write("many/red/107.png", PngOfOneColour(8, 8, 255, 0, 0));
+  // Items of both classes are missing from one upload.
+  Answer({"items", "delete", "things", "green/999.png", "red/2600.png"});
+  EXPECT_EQ(Run(resume).json()["inserted"], 2);
+  const json items =
+      Answer({"items", "get", "things", "green/1.png", "green/999.png", "red/2600.png"});
+  EXPECT_EQ(items["items"][0]["label"], items["items"][1]["label"]);
+  EXPECT_NE(items["items"][1]["label"], items["items"][2]["label"]);
+  folder_.Write("many/green/107.png", PngOfOneColour(8, 8, 255, 0, 0));
   const json changed = Run(resume).json();
   EXPECT_EQ(changed["updated"], 1);
   EXPECT_EQ(changed["passed_over"], kMany - 1);

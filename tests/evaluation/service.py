@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -30,6 +31,7 @@ class Service:
     def __exit__(self, *_):
         self.daemon.terminate()
         self.daemon.wait()
+        shutil.rmtree(self.folder)
 
     def save(self, name, array):
         path = f"{self.folder}/{name}.npy"

@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import pathlib
+import signal
 import socket
 import tempfile
 import threading
@@ -147,6 +148,23 @@ class PageTest(BrowserTest):
             self.browser.value_of("window.status_ = null; " + status.format(json.dumps(name)) + "; 0")
             self.browser.wait_for("window.status_ !== null")
             self.assertEqual(self.browser.value_of("window.status_"), wanted, name)
+
+    def test_nothing_else_can_be_picked_while_a_query_runs(self):
+        self.open_page("colours")
+        for name in ("red", "blue"):
+            (self.folder / f"{name}.png").write_bytes(png(COLOURS[name], 5))
+        self.pick(self.folder / "red.png")
+        self.service.daemon.send_signal(signal.SIGSTOP)
+        self.browser.click("#ask")
+        self.browser.wait_for("document.getElementById('status').textContent == 'Asking…'")
+        self.assertEqual(self.count("#file:disabled, #row:disabled, #collection:disabled, #ask:disabled"), 4)
+        self.browser.drop("#drop", self.folder / "blue.png")
+        self.service.daemon.send_signal(signal.SIGCONT)
+        self.browser.wait_for("!document.getElementById('answer').hidden")
+        self.assertTrue(self.text("#picked").startswith("red.png"))
+        self.assertIn("read as red", self.text("#releases"))
+        self.browser.wait_for("!document.getElementById('file').disabled")
+        self.pick(self.folder / "blue.png")
 
     def test_vectors_by_keyboard_until_the_budget_is_exhausted(self):
         self.open_page("things")

@@ -52,19 +52,26 @@ class PageHttpTest(unittest.TestCase):
         self.mine = {"Cookie": cookie, "Origin": self.page.address}
         return inside
 
-    def ask(self, inside, scheme="joint"):
-        _, picked = self.request("POST", inside + "api/target?name=red.png", png(COLOURS["red"], 5), **self.mine)
-        asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": 2, "payloads": False}
-        answer, body = self.request("POST", inside + "api/ask", json.dumps(asked).encode(), **self.mine)
+    def open_collection(self, inside, name):
+        """Returns what tells the program which collection a tab shows."""
+        answer, body = self.request("GET", inside + f"api/collection?name={name}", **self.mine)
+        self.assertEqual(answer.status, 200)
+        return "digest=" + json.loads(body)["digest"]
+
+    def ask(self, inside, shown, scheme="joint", epsilon=2.):
+        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}", png(COLOURS["red"], 5), **self.mine)
+        asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": epsilon, "payloads": False}
+        answer, body = self.request("POST", f"{inside}api/ask?{shown}", json.dumps(asked).encode(), **self.mine)
         return answer.status, json.loads(body)
 
     def test_query_stays_on_loopback(self):
         inside = self.enter()
-        for path in ("", "page.js", "api/collections", "api/collection?name=colours"):
+        for path in ("", "page.js", "api/collections"):
             answer, _ = self.request("GET", inside + path, **self.mine)
             self.assertEqual(answer.status, 200, path)
             self.assertIn("default-src 'none'", answer.getheader("Content-Security-Policy"))
             self.assertEqual(answer.getheader("Referrer-Policy"), "no-referrer")
+        shown = self.open_collection(inside, "colours")
         peers, done = set(), threading.Event()
 
         def watch():
@@ -75,22 +82,49 @@ class PageHttpTest(unittest.TestCase):
         watcher.start()
         spent = len(self.service.charges("colours"))
         try:
-            status, answer = self.ask(inside)
+            status, answer = self.ask(inside, shown)
         finally:
             done.set()
             watcher.join()
         self.assertEqual((status, len(answer["matches"])), (200, 8))
+        self.assertEqual(answer["seen"]["releases"][0]["name"], "red")
+        self.assertEqual(answer["seen"]["releases"][0]["own"], sorted(COLOURS).index("red"))
         self.assertEqual(len(self.service.charges("colours")), spent + 1)
         self.assertIn("0100007F", peers)
         self.assertLessEqual(peers, LOOPBACK)
         # What is asked for wrongly costs nothing.
         for scheme, code in (("cells", "FAILED_PRECONDITION"), ("none", "INVALID_ARGUMENT")):
-            status, answer = self.ask(inside, scheme)
+            status, answer = self.ask(inside, shown, scheme)
             self.assertEqual(answer["error"]["code"], code)
         for body in (b"", b"{}", b"[1]", b"\xff", b'{"target": 1e99}'):
-            answer, _ = self.request("POST", inside + "api/ask", body, **self.mine)
+            answer, _ = self.request("POST", f"{inside}api/ask?{shown}", body, **self.mine)
             self.assertEqual(answer.status, 400, body)
         self.assertEqual(len(self.service.charges("colours")), spent + 1)
+
+    def test_tab_of_another_collection_spends_nothing(self):
+        inside = self.enter()
+        first = self.open_collection(inside, "colours")
+        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{first}", png(COLOURS["red"], 5), **self.mine)
+        target = json.loads(picked)["target"]
+        second = self.open_collection(inside, "things")
+        spent = [len(self.service.charges(name)) for name in ("colours", "things")]
+        asked = {"target": target, "scheme": "joint", "epsilon": 2, "payloads": False}
+        for method, path, body in (("POST", "api/ask?", json.dumps(asked).encode()), ("GET", "api/budget?", None),
+                                   ("POST", "api/target?name=red.png&", png(COLOURS["red"], 5)),
+                                   ("GET", f"api/nearest?target={target}&", None)):
+            answer, said = self.request(method, inside + path + first, body, **self.mine)
+            self.assertEqual(answer.status, 422, path)
+            self.assertIn("another tab has opened collection things", json.loads(said)["error"]["message"])
+        answer, _ = self.request("GET", f"{inside}api/nearest?target={target + 1}&{second}", **self.mine)
+        self.assertEqual(answer.status, 422)
+        self.assertEqual([len(self.service.charges(name)) for name in ("colours", "things")], spent)
+
+    def test_targets_to_compare_with_are_independent_of_the_target(self):
+        """Else they would tell which class it is not. False alarms: (5/6)^60 = 2e-5."""
+        inside = self.enter()
+        shown = self.open_collection(inside, "colours")
+        drawn = [[one["own"] for one in self.ask(inside, shown, epsilon=.05)[1]["seen"]["releases"]] for _ in range(30)]
+        self.assertTrue(any(own in others for own, *others in drawn), drawn)
 
     def test_requests_of_others_are_refused(self):
         inside = self.enter()

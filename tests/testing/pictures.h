@@ -28,11 +28,13 @@ inline std::string PngChunk(const std::string& type_and_data) {
 }
 
 // PNG specification, section 11. format: bit depth and colour type. rows: each begins with a byte
-// 0. chunks: before the pixels.
+// 0. chunks: before the pixels. interlace: 0, or 1 for Adam7.
 inline std::string Png(size_t width, size_t height, const std::string& format,
-                       const std::string& rows, const std::string& chunks = "") {
+                       const std::string& rows, const std::string& chunks = "",
+                       char interlace = '\0') {
   return "\x89PNG\r\n\x1a\n" +
-         PngChunk("IHDR" + BigEndian(width) + BigEndian(height) + format + std::string(3, '\0')) +
+         PngChunk("IHDR" + BigEndian(width) + BigEndian(height) + format + std::string(2, '\0') +
+                  interlace) +
          chunks + PngChunk("IDAT" + Deflate(rows)) + PngChunk("IEND");
 }
 

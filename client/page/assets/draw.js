@@ -60,7 +60,7 @@ export function rowPanels(seen) {
     class: name});
   return seen.releases.map((release, i) => {
     const whose = i === 0 ? `your picture, read as ${release.name}` : `an anchor of ${release.name}`;
-    const caption = `The noisy rows for ${whose}: its row is ringed, which only this page can do.`;
+    const caption = `The noisy rows for ${whose}: its row is ringed.`;
     return panel(i === 0, shape("svg", {viewBox: "0 0 320 300", role: "img", "aria-label": caption},
       ...seen.anchors.map((point) => dot(point, 3, "anchor")),
       ...release.points.slice(seen.slots).map((point) => dot(point, 2, "noisy")),
@@ -74,7 +74,7 @@ export function cellPanels(seen) {
   const many = seen.cells > 100;
   return seen.releases.map((release, i) => {
     const whose = i === 0 ? "your picture" : "a public point";
-    const caption = `For ${whose} in cell ${release.own} (dashed, known only here), the request names cell `
+    const caption = `For ${whose} in cell ${release.own} (dashed), the request names cell `
       + `${release.cells.join(", ")}.`;
     const squares = Array.from({length: seen.cells}, (_, cell) => {
       const at = {x: (cell % across) * side + 2, y: Math.floor(cell / across) * side + 2};

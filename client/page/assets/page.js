@@ -10,8 +10,10 @@ let budget = null;
 let target = null;      // number of the picked target
 let busy = false;
 
-// The answer, or an error with the server's message.
+// The answer, or an error with the server's message. Names what this page shows: another tab may have opened or
+// picked something else.
 async function call(path, options = {}) {
+  if (collection !== null) path += `${path.includes("?") ? "&" : "?"}digest=${collection.digest}`;
   let response;
   try {
     response = await fetch(path, options);
@@ -29,13 +31,22 @@ function tell(problem) {
   at("problem").hidden = !problem;
 }
 
-// Runs an action of the user; its error is shown.
+// Runs an action of the user; its error is shown. One at a time: an answer belongs to the target and
+// collection on the page.
 async function act(action) {
+  if (busy) return;
   tell("");
+  const focused = document.activeElement;
+  busy = true;
+  show();
   try {
     await action();
   } catch (error) {
     tell(error.message);
+  } finally {
+    busy = false;
+    show();
+    if (document.activeElement === document.body) focused?.focus();
   }
 }
 
@@ -43,6 +54,7 @@ const scheme = () => document.querySelector("input[name=scheme]:checked")?.value
 const chosen = () => collection.plans[at("epsilon").valueAsNumber];
 
 function show() {
+  for (const id of ["collection", "file", "row", "check"]) at(id).disabled = busy;
   at("ask").disabled = busy || target === null || collection === null || !scheme();
   if (collection === null) return;
   const plan = chosen(), cells = scheme() === "cells";
@@ -53,7 +65,7 @@ function show() {
     const {fidelity, recall, items, bytes: size} = plan.cells;
     at("expect").textContent = `Expect ${number(8 * fidelity.value, 2)} of the 8 nearest items among 8 matches `
       + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
-      + `probability ${number(recall.value, 2)}, as published by the server; ${items} items, about ${bytes(size.down)}.`;
+      + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, about ${bytes(size.down)}.`;
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} up and `
@@ -169,7 +181,8 @@ function showAnswer(answer) {
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
     ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
       + "its own anchors (circles). The guarantee above bounds how well it can tell which dot holds a picture."
-    : "The number of a cell, drawn at random in favour of the target's. Another target often gives the same one.";
+    : "The number of a cell, drawn at random in favour of the target's own. The guarantee above bounds how well it can "
+      + "tell which cell holds the picture: little at a small epsilon, nearly surely at 8.";
   at("saw-text").textContent += " The releases to compare with were drawn afresh for public targets and stayed here: "
     + "they are neither sent nor saved, and cost nothing.";
   at("releases").replaceChildren(...(seen === null ? [] : seen.slots ? rowPanels(seen) : cellPanels(seen)));
@@ -185,13 +198,13 @@ async function compare() {
   if (!collection.pictures) return;
   at("nearest").replaceChildren(element("li", {}, "Computing features of your pictures…"));
   const asked = target;
-  const nearest = await call("api/nearest");
-  if (asked === target) at("nearest").replaceChildren(...nearest.map((item) => card(item, item.id)));
+  const nearest = await call(`api/nearest?target=${asked}`);
+  if (asked !== target) return;
+  if (nearest === null) setTimeout(() => asked === target && compare().catch((error) => tell(error.message)), 500);
+  else at("nearest").replaceChildren(...nearest.map((item) => card(item, item.id)));
 }
 
 async function ask() {
-  busy = true;
-  show();
   at("status").textContent = "Asking…";
   try {
     const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
@@ -201,10 +214,9 @@ async function ask() {
     at("status").textContent = "";
     throw error;
   } finally {
-    busy = false;
     await readBudget();  // a failed query may have been charged
   }
-  await compare();
+  compare().catch((error) => tell(error.message));
 }
 
 async function check() {
@@ -235,7 +247,7 @@ at("drop").addEventListener("dragover", () => at("drop").classList.add("over"));
 at("drop").addEventListener("dragleave", () => at("drop").classList.remove("over"));
 at("drop").addEventListener("drop", (event) => {
   at("drop").classList.remove("over");
-  if (event.dataTransfer.files.length === 0) return;
+  if (busy || event.dataTransfer.files.length === 0) return;
   at("file").files = event.dataTransfer.files;
   act(pick);
 });

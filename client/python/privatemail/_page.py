@@ -16,7 +16,8 @@ from privatemail.errors import FailedPrecondition, Unavailable
 class Page:
     """A running page, which a notebook shows as a link. See `page`.
 
-    address: opens the page once; the browser that opened it keeps it. Private.
+    address: opens the page once; the browser that opened it keeps it. Private: until then, whoever reads the notebook's
+    file on this machine may open it instead of you, and you then read "this address was used".
     """
 
     def __init__(self, process: "subprocess.Popen[str]", address: str) -> None:
@@ -58,7 +59,7 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
     if "file" not in told:
         _end(os.getpid(), process, None)
         raise Unavailable(f"the page did not start: {told.get('error', {}).get('message', 'it printed nothing')}")
-    # The address is in no output: only the file of mode 0600 holds it.
+    # Only the file of mode 0600 holds the address.
     with open(told["file"], encoding="ascii") as file:
         found = re.search(r'url=([^"]+)"', file.read())
     assert found is not None

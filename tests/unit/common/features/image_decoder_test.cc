@@ -174,6 +174,9 @@ TEST(ImageDecoder, PngOfEveryKindBecomesColour) {
   EXPECT_EQ(Decode(Png(1, 1, "\x08\x03", "\0\0"s, palette + PngChunk("tRNS\0"s)), 1, 1),
             "\x03\x02\x01");
   EXPECT_EQ(Decode(Png(1, 1, "\x08\x04", "\0\x09\0"s), 1, 1), "\x09\x09\x09");
+  // Adam7 (PNG specification, section 8): passes 1, 6 and 7 of 2 x 2 pixels.
+  EXPECT_EQ(Decode(Png(2, 2, "\x08\0"s, "\0\x01\0\x02\0\x03\x04"s, "", '\x01'), 2, 2),
+            "\x01\x01\x01\x02\x02\x02\x03\x03\x03\x04\x04\x04");
   EXPECT_EQ(Decode(Png(1, 1, "\x08\x06", "\0\x01\x02\x03\0"s), 1, 1), "\x03\x02\x01");
 }
 
@@ -217,6 +220,13 @@ TEST(ImageDecoder, BombIsRefusedBeforeItIsDecoded) {
   std::string wide = Jpeg(8, std::string(64, 'x'), JCS_GRAYSCALE, JCS_GRAYSCALE);
   wide.replace(wide.find("\xff\xc0") + 5, 4, "\xff\xdc\xff\xdc");  // height and width
   EXPECT_THAT(Refusal(wide), FailsWith(kInvalid, "got 65500 x 65500"));
+  EXPECT_THAT(Refusal(Png(1, 99'999'999, "\x08\x02", "")),
+              FailsWith(kInvalid, "65535 on a side, got 1 x 99999999"));
+  // Markers that each took the time of all before them.
+  std::string marks = Jpeg(8, std::string(64, 'x'), JCS_GRAYSCALE, JCS_GRAYSCALE);
+  std::string many;
+  for (int i = 0; i < 300'000; ++i) many += std::string("\xff\xe1\0\x0aExif\0\0", 10) + "MM";
+  EXPECT_THAT(Refusal(marks.insert(2, many)), IsOk());
   // The last scan of a progressive image over and over.
   std::string scans = Jpeg(8, std::string(64, 'x'), JCS_GRAYSCALE, JCS_GRAYSCALE, "", true);
   const size_t last = scans.rfind("\xff\xda");

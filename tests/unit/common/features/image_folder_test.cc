@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/files.h"
+#include "common/features/feature_cache.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/pictures.h"
 #include "tests/testing/temporary_folder.h"
@@ -148,6 +150,31 @@ TEST_F(ExtractFolderTest, KeptFeaturesAreReturnedUntilTheirImageOrRecordChanges)
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "kept"), {}), 2);
   EXPECT_THAT(FeatureCache::Open(folder_ / "none", "one", 548),
               FailsWith(kFailedPrecondition, "/none/"));
+}
+
+TEST(FeatureCache, SeveralWritersOfAFileMixNothing) {
+  const TemporaryFolder folder;
+  const auto open = [&] { return FeatureCache::Open(folder / "", "one", 1).value(); };
+  const auto key = [](char letter) { return std::string(32, letter); };
+  const auto value = [](float number) { return Eigen::RowVectorXf::Constant(1, number).eval(); };
+  const auto one = open(), other = open();
+  for (const char letter : {'a', 'b', 'c'}) {
+    ASSERT_THAT(one->Add(key(letter), value(letter)), IsOk());
+    ASSERT_THAT(other->Add(key(letter + 10), value(letter + 10)), IsOk());
+  }
+  const auto all = open();
+  for (const char letter : {'a', 'b', 'c', 'k', 'l', 'm'}) {
+    EXPECT_EQ(all->Find(key(letter)), value(letter)) << letter;
+  }
+  EXPECT_EQ(one->Find(key('b')), value('b'));
+  // A record of another image in its place is no feature of it.
+  const std::string file = std::filesystem::directory_iterator(folder / "")->path();
+  const std::string bytes = ReadFileBytes(file).value();
+  constexpr size_t kRecord = 32 + 4 + 8;
+  ASSERT_EQ(bytes.size(), 6 * kRecord);
+  folder.Write(std::filesystem::path(file).filename(),
+               bytes.substr(kRecord, kRecord) + bytes.substr(kRecord));
+  EXPECT_EQ(one->Find(key('a')), std::nullopt);
 }
 
 }  // namespace
