@@ -155,7 +155,7 @@ TEST_F(LocalServerTest, MethodsAndSizesAreLimited) {
                                       "Content-Length: ", LocalServer::kMaxBody + 1, "\r\n")),
               StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(Send("GET " + folder_, Good() + "Content-Length: 1\r\n", "x"),
-              StartsWith("HTTP/1.1 413 "));
+              StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(handled_, 0);
 }
 
