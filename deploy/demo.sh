@@ -95,7 +95,7 @@ demo: the daemon is stopped. To continue, start it again in this folder and quer
     --image $photos/held-back/lime/001.jpg ${model[*]} -k 8 --epsilon .1 --delta 1e-5
 or search in the browser:
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state page --collection fruit \\
-    --pictures $photos/gallery ${model[*]}
+    --pictures $photos/gallery ${model[*]} ${kept[*]}
 Running deploy/demo.sh again deletes $out/data and $out/state.
 Both programs have --help; docs/guide.md continues where this demo ends.
 END

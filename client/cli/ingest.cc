@@ -337,7 +337,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                                                    "the first: ", FirstReason(reasons)));
   }
   const std::string next =
-      response.inserted() + response.updated() == 0
+      response.inserted() + response.updated() + outcome->passed_over == 0
           ? ""
           : absl::StrCat("run `privatemail build ", options.name, "` to make them searchable\n");
   Result result = {

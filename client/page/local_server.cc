@@ -127,7 +127,9 @@ PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie
     return Refuse(403, "the header Origin must be that of the address");
   }
   if (!HasCookie(header("Cookie"))) {
-    return Refuse(401, "open the page by the file that `privatemail page` names");
+    return Refuse(401,
+                  "open the page by the file that `privatemail page` names; if it is gone, start "
+                  "`privatemail page` again");
   }
   absl::string_view below = path;
   if (!absl::ConsumePrefix(&below, folder_)) return Refuse(404, "there is no such page");

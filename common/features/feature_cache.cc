@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<FeatureCache>> FeatureCache::Open(
       folder, "/", absl::BytesToHexString(Sha256::Of(extractor_identity)), ".features");
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   std::unique_ptr<FeatureCache> cache(new FeatureCache(path, file, dim));
-  if (file < 0) return cache->Failed("open");
+  if (file < 0) return cache->Failed("open (does its folder exist?)");
   const auto record = static_cast<off_t>(cache->RecordBytes());
   std::string key(kKeyBytes, '\0');
   const off_t size = ::lseek(file, 0, SEEK_END);

@@ -103,6 +103,8 @@ async function open(name) {
   collection = null;
   forget();
   show();
+  for (const id of ["curve", "history"]) at(id).replaceChildren();
+  for (const id of ["expect", "budget"]) at(id).textContent = "";
   collection = await call(`api/collection?name=${encodeURIComponent(name)}`);
   const cells = collection.plans.some((plan) => plan.cells);
   at("no-cells").textContent = cells ? "" : `Cells are not offered: ${collection.no_cells}.`;
@@ -168,9 +170,11 @@ function card(item, text) {
 }
 
 function showAnswer(answer) {
+  // Of a joint query distances are between noisy rows.
+  const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
     (match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
-    + ` · squared distance ${number(match.squared_distance, 2)}` + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
+    + (cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
   at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
@@ -205,11 +209,12 @@ async function compare() {
 }
 
 async function ask() {
+  for (const id of ["answer", "saw"]) at(id).hidden = true;
   at("status").textContent = "Asking…";
   try {
     const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
     showAnswer(await call("api/ask", {method: "POST", body}));
-    at("status").textContent = "Answered.";
+    at("status").textContent = "Answered. `privatemail resend` repeats it at no cost.";
   } catch (error) {
     at("status").textContent = "";
     throw error;
@@ -237,6 +242,8 @@ async function check() {
 
 at("collection").addEventListener("change", () => act(() => open(at("collection").value)));
 at("file").addEventListener("change", () => act(pick));
+at("file").addEventListener("click", () => { at("file").value = ""; });  // the same file again
+addEventListener("beforeunload", (event) => { if (busy) event.preventDefault(); });  // an answer is paid
 at("row").addEventListener("change", () => act(pick));
 at("ask").addEventListener("click", () => act(ask));
 at("check").addEventListener("click", () => act(check));
