@@ -1,4 +1,4 @@
-// What an audit attacks, by the mechanism's name.
+// Subjects of an audit, by the mechanism's name.
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_SUBJECTS_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_SUBJECTS_H_
 

@@ -231,17 +231,17 @@ class ImageSets(InFolder):
         return [os.path.relpath(path, self.folder) for path in images.paths]
 
     def test_folder_is_listed_by_class(self):
-        for name in ("wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png", "wren/more.png/c.png",
-                     "wren-like/d.jpeg", "owl/e.webp", "empty/readme.md", ".git/x.png", "loose.png"):
+        for name in ("pear/b.png", "pear/a.JPG", "pear/notes.txt", "pear/.hidden.png", "pear/more.png/c.png",
+                     "pear-like/d.jpeg", "fig/e.webp", "empty/readme.md", ".git/x.png", "loose.png"):
             self.write(name)
         images = data.image_folder(self.folder)
-        self.assertEqual(images.class_names, ("owl", "wren", "wren-like"))
-        self.assertEqual(self.relative(images), ["owl/e.webp", "wren/a.JPG", "wren/b.png", "wren-like/d.jpeg"])
+        self.assertEqual(images.class_names, ("fig", "pear", "pear-like"))
+        self.assertEqual(self.relative(images), ["fig/e.webp", "pear/a.JPG", "pear/b.png", "pear-like/d.jpeg"])
         self.assertEqual(images.labels, [0, 1, 1, 2])
         self.assertEqual(sorted(name for name, _ in images.skipped),
-                         [".git", "empty", "empty/readme.md", "loose.png", "wren/.hidden.png", "wren/more.png",
-                          "wren/notes.txt"])
-        self.assertIn("dot", dict(images.skipped)["wren/.hidden.png"])
+                         [".git", "empty", "empty/readme.md", "loose.png", "pear/.hidden.png", "pear/more.png",
+                          "pear/notes.txt"])
+        self.assertIn("dot", dict(images.skipped)["pear/.hidden.png"])
 
     def test_folder_without_classes_is_refused(self):
         for path, text in ((os.path.join(self.folder, "none"), "none: No such file"),

@@ -29,19 +29,19 @@ std::vector<std::string> Ids(const Entries& entries) {
 
 TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;
-  for (const char* file : {"wren/b.png", "wren/a.JPG", "wren/notes.txt", "wren/.hidden.png",
-                           "wren/more/c.png", "wren-like/d.jpeg", "owl/e.webp", "owl/f.tiff",
+  for (const char* file : {"pear/b.png", "pear/a.JPG", "pear/notes.txt", "pear/.hidden.png",
+                           "pear/more/c.png", "pear-like/d.jpeg", "fig/e.webp", "fig/f.tiff",
                            "empty/readme.md", ".git/x.png", "loose.png"}) {
     folder.Write(file, "not opened");
   }
   const auto listed = ListImageFolder(folder.path());
   ASSERT_TRUE(listed.ok()) << listed.status();
-  EXPECT_THAT(listed->class_names, ElementsAre("owl", "wren", "wren-like"));
+  EXPECT_THAT(listed->class_names, ElementsAre("fig", "pear", "pear-like"));
   EXPECT_THAT(Ids(listed->images),
-              ElementsAre("owl/e.webp", "wren-like/d.jpeg", "wren/a.JPG", "wren/b.png"));
+              ElementsAre("fig/e.webp", "pear-like/d.jpeg", "pear/a.JPG", "pear/b.png"));
   EXPECT_THAT(Ids(listed->skipped),
-              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "owl/f.tiff",
-                          "wren/.hidden.png", "wren/more", "wren/notes.txt"));
+              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "fig/f.tiff",
+                          "pear/.hidden.png", "pear/more", "pear/notes.txt"));
   for (const FolderImage& image : listed->images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
     EXPECT_EQ(image.path, folder / image.id);
