@@ -28,7 +28,11 @@ void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
                       "Factor of each channel, after the mean; else 1/127.5");
   command->add_option("--layer", options->layer,
                       "Layer whose output is the features; the last if absent");
-  command->add_flag("--bgr,!--rgb", options->bgr, "The model expects blue, green, red");
+  // Not "--bgr,!--rgb", whose help shows a default.
+  command->add_flag_callback(
+      "--bgr", [options] { options->bgr = true; }, "The model expects blue, green, red");
+  command->add_flag_callback(
+      "--rgb", [options] { options->bgr = false; }, "The model expects red, green, blue");
 }
 
 void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options) {

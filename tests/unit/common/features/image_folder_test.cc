@@ -30,17 +30,17 @@ std::vector<std::string> Ids(const Entries& entries) {
 TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const TemporaryFolder folder;
   for (const char* file : {"pear/b.png", "pear/a.JPG", "pear/notes.txt", "pear/.hidden.png",
-                           "pear/more/c.png", "pear-like/d.jpeg", "fig/e.webp", "fig/f.tiff",
+                           "pear/more/c.png", "pear-like/d.jpeg", "onion/e.webp", "onion/f.tiff",
                            "empty/readme.md", ".git/x.png", "loose.png"}) {
     folder.Write(file, "not opened");
   }
   const auto listed = ListImageFolder(folder.path());
   ASSERT_TRUE(listed.ok()) << listed.status();
-  EXPECT_THAT(listed->class_names, ElementsAre("fig", "pear", "pear-like"));
+  EXPECT_THAT(listed->class_names, ElementsAre("onion", "pear", "pear-like"));
   EXPECT_THAT(Ids(listed->images),
-              ElementsAre("fig/e.webp", "pear-like/d.jpeg", "pear/a.JPG", "pear/b.png"));
+              ElementsAre("onion/e.webp", "pear-like/d.jpeg", "pear/a.JPG", "pear/b.png"));
   EXPECT_THAT(Ids(listed->skipped),
-              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "fig/f.tiff",
+              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "onion/f.tiff",
                           "pear/.hidden.png", "pear/more", "pear/notes.txt"));
   for (const FolderImage& image : listed->images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
