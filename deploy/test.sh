@@ -42,11 +42,11 @@ else
   else
     begin "Debian packages: skipped, only root can install them"
   fi
-  if docker version >/dev/null 2>&1; then
+  if [ "$(id -u)" -eq 0 ] || docker version >/dev/null 2>&1; then
     begin "containers, about 20 min"
     deploy/compose-test.sh
   else
-    begin "containers: skipped, no Docker engine answers"
+    begin "containers: skipped, no Docker engine answers, and only root can start one"
   fi
   begin "address and undefined-behaviour sanitizers, about 20 min"
   build asan
