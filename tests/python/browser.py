@@ -21,6 +21,10 @@ def find_browser():
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+class Navigated(Exception):
+    """The page was left while it was asked."""
+
+
 class Browser:
     """A browser with one tab; collects its console and network events in `events`."""
 
@@ -69,6 +73,8 @@ class Browser:
             message["sessionId"] = self.session
         os.write(self.to_write, json.dumps(message).encode() + b"\0")
         answer = self.await_message(lambda message: message.get("id") == number)
+        if answer.get("error", {}).get("message") == "Inspected target navigated or closed":
+            raise Navigated
         assert "error" not in answer, f"{method}: {answer}"
         return answer["result"]
 
@@ -112,10 +118,15 @@ class Browser:
         return answer["result"].get("value")
 
     def wait_for(self, expression):
-        """Until it is true in the page."""
+        """Until it is true in the page, or in the one that it leads to."""
         until = time.monotonic() + SECONDS
-        while not self.value_of(expression):
-            assert time.monotonic() < until, f"{expression}: {self.value_of('document.body.innerText')}"
+        while True:
+            try:
+                if self.value_of(expression):
+                    return
+                assert time.monotonic() < until, f"{expression}: {self.value_of('document.body.innerText')}"
+            except Navigated:
+                assert time.monotonic() < until, expression
             time.sleep(.05)
 
     def choose_file(self, selector, path):
