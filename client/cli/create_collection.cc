@@ -46,9 +46,10 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   PM_ASSIGN_OR_RETURN(const FolderFeatures anchors,
                       ExtractFolderFeatures(folder, options.extractor));
   if (!anchors.rejected.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--anchor-images: every anchor must be readable, since anchors stay for ever, but ",
-        anchors.rejected.size(), " are not; the first: ", anchors.rejected[0].reason));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--anchor-images: every anchor must be readable, since a collection keeps its "
+                     "anchors, but ",
+                     anchors.rejected.size(), " are not; the first: ", anchors.rejected[0].reason));
   }
   ToProto(anchors.features, request->mutable_anchors());
   request->mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());

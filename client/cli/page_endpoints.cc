@@ -135,10 +135,15 @@ absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageO
   return page;
 }
 
-absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::opened() const {
+absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::Shown(const PageRequest& request) const {
   const std::lock_guard lock(mutex_);
   if (opened_ == nullptr) return absl::FailedPreconditionError("no collection is open");
-  return opened_;
+  if (OptionOf(request, "digest") == absl::BytesToHexString(opened_->proto.fingerprint())) {
+    return opened_;
+  }
+  return absl::FailedPreconditionError(absl::StrCat("another tab has opened collection ",
+                                                    opened_->proto.name(),
+                                                    ": reload this one; nothing was spent"));
 }
 
 void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches) const {
@@ -204,8 +209,8 @@ Page::Answer Page::Open(const std::string& name) {
   return Result{.json = std::move(json)};
 }
 
-Page::Answer Page::Budget() const {
-  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
+Page::Answer Page::Budget(const PageRequest& request) const {
+  PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context_.state_folder));
   const std::string& uuid = opened->parameters.collection_uuid;
   PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto.name(), uuid, *ledger));
@@ -222,7 +227,7 @@ Page::Answer Page::Budget() const {
 
 Page::Answer Page::Pick(const PageRequest& request) {
   const std::lock_guard working(work_);
-  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
+  PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   const PublicParameters& parameters = opened->parameters;
   const std::string name = OptionOf(request, "name");
   NamedTarget target{.name = name, .guessed = true};
@@ -308,15 +313,18 @@ Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
 
 Page::Answer Page::Ask(const PageRequest& request) {
   const std::unique_lock working(work_, std::try_to_lock);
-  if (!working.owns_lock())
+  if (!working.owns_lock()) {
     return absl::AlreadyExistsError("a query or features are being computed: wait for them");
+  }
+  PM_ASSIGN_OR_RETURN(const auto shown, Shown(request));
   PickedTarget picked;
   {
     const std::lock_guard lock(mutex_);
     picked = picked_;
   }
   const nlohmann::json asked = nlohmann::json::parse(request.body);
-  if (picked.number == 0 || asked.at("target").get<int64_t>() != picked.number) {
+  if (picked.number == 0 || asked.at("target").get<int64_t>() != picked.number ||
+      picked.collection->proto.fingerprint() != shown->proto.fingerprint()) {
     return absl::InvalidArgumentError("pick the picture or row again; nothing was spent");
   }
   const auto epsilon = asked.at("epsilon").get<double>();
@@ -327,18 +335,9 @@ Page::Answer Page::Ask(const PageRequest& request) {
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 
-absl::Status Page::CheckShown(const PageRequest& request) const {
-  PM_ASSIGN_OR_RETURN(const auto opened, this->opened());
-  if (OptionOf(request, "digest") == absl::BytesToHexString(opened->proto.fingerprint())) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat("another tab has opened collection ",
-                                                    opened->proto.name(),
-                                                    ": reload this one; nothing was spent"));
-}
-
 // Null until the features of the gallery are computed.
 Page::Answer Page::Nearest(const PageRequest& request) const {
+  PM_RETURN_IF_ERROR(Shown(request).status());
   std::shared_future<Gallery> computed;
   NamedTarget target;
   {
@@ -388,16 +387,13 @@ PageResponse Page::Respond(const PageRequest& request) {
   }
   const auto answer = [&]() -> Answer {
     const std::string name = OptionOf(request, "name");
-    if (post || request.path == "api/budget" || request.path == "api/nearest") {
-      PM_RETURN_IF_ERROR(CheckShown(request));
-    }
     if (post) {
       if (request.path == "api/target") return Pick(request);
       if (request.path == "api/ask") return Ask(request);
     } else {
       if (request.path == "api/collections") return Collections();
       if (request.path == "api/collection") return Open(name);
-      if (request.path == "api/budget") return Budget();
+      if (request.path == "api/budget") return Budget(request);
       if (request.path == "api/nearest") return Nearest(request);
       if (request.path == "api/details") return CollectionInfo(context_, name);
     }

@@ -68,16 +68,15 @@ class Page {
 
   Answer Collections() const;
   Answer Open(const std::string& name);
-  Answer Budget() const;
+  Answer Budget(const PageRequest& request) const;
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
   Answer Nearest(const PageRequest& request) const;
-  // FAILED_PRECONDITION: the page that asks shows another collection than the last that was opened.
-  absl::Status CheckShown(const PageRequest& request) const;
+  // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.
+  absl::StatusOr<std::shared_ptr<const Opened>> Shown(const PageRequest& request) const;
   PageResponse Picture(const std::string& id) const;
-  absl::StatusOr<std::shared_ptr<const Opened>> opened() const;
   void AddNames(const PublicParameters& parameters, nlohmann::json* matches) const;
 
   const Context& context_;

@@ -29,7 +29,6 @@ namespace {
 // Of a progressive JPEG, each of which takes the time of its pixels; encoders make about ten.
 constexpr int kMaxScans = 100, kMinScans = 20;
 constexpr int64_t kMaxScannedPixels = 400'000'000;
-constexpr int64_t kMaxSide = 65'535;  // of an image in JPEG; each row takes time
 
 const unsigned char* Data(absl::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
@@ -287,10 +286,10 @@ absl::StatusOr<cv::Mat> Decode(const std::string& path, absl::string_view format
   };
   if (!decoder.ReadHeader(bytes)) return damaged();
   if (decoder.width > kMaxImagePixels / decoder.height ||
-      std::max(decoder.width, decoder.height) > kMaxSide) {
+      std::max(decoder.width, decoder.height) > kMaxImageSide) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": expected an image of at most ", kMaxImagePixels, " pixels and ",
-                     kMaxSide, " on a side, got ", decoder.width, " x ", decoder.height));
+                     kMaxImageSide, " on a side, got ", decoder.width, " x ", decoder.height));
   }
   static std::mutex large_images;
   std::unique_lock lock(large_images, std::defer_lock);

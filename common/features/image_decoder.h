@@ -15,10 +15,11 @@
 
 namespace privatemail {
 
-// Limits, checked before a pixel is decoded. Memory of a decoder with P pixels: its file, and at
-// most 11 bytes a pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8 if it is CMYK).
+// Limits, checked before a pixel is decoded. Memory of a decoder: its file, and at most 11 bytes a
+// pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8 if it is CMYK).
 inline constexpr size_t kMaxImageBytes = size_t{256} << 20;
 inline constexpr int64_t kMaxImagePixels = 100'000'000;
+inline constexpr int64_t kMaxImageSide = 65'535;  // each row takes time
 // Images with more pixels are decoded one at a time, so that memory does not grow with the cores.
 inline constexpr int64_t kMaxConcurrentPixels = 32'000'000;
 

@@ -10,6 +10,8 @@ import unittest
 
 from page_service import COLOURS, LOOPBACK, Page, Service, png
 
+RED = png(COLOURS["red"], 5)
+
 
 class PageHttpTest(unittest.TestCase):
     @classmethod
@@ -59,7 +61,7 @@ class PageHttpTest(unittest.TestCase):
         return "digest=" + json.loads(body)["digest"]
 
     def ask(self, inside, shown, scheme="joint", epsilon=2.):
-        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}", png(COLOURS["red"], 5), **self.mine)
+        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}", RED, **self.mine)
         asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": epsilon, "payloads": False}
         answer, body = self.request("POST", f"{inside}api/ask?{shown}", json.dumps(asked).encode(), **self.mine)
         return answer.status, json.loads(body)
@@ -104,13 +106,13 @@ class PageHttpTest(unittest.TestCase):
     def test_tab_of_another_collection_spends_nothing(self):
         inside = self.enter()
         first = self.open_collection(inside, "colours")
-        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{first}", png(COLOURS["red"], 5), **self.mine)
+        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{first}", RED, **self.mine)
         target = json.loads(picked)["target"]
         second = self.open_collection(inside, "things")
         spent = [len(self.service.charges(name)) for name in ("colours", "things")]
         asked = {"target": target, "scheme": "joint", "epsilon": 2, "payloads": False}
         for method, path, body in (("POST", "api/ask?", json.dumps(asked).encode()), ("GET", "api/budget?", None),
-                                   ("POST", "api/target?name=red.png&", png(COLOURS["red"], 5)),
+                                   ("POST", "api/target?name=red.png&", RED),
                                    ("GET", f"api/nearest?target={target}&", None)):
             answer, said = self.request(method, inside + path + first, body, **self.mine)
             self.assertEqual(answer.status, 422, path)
@@ -143,7 +145,8 @@ class PageHttpTest(unittest.TestCase):
                 (403, "POST", inside + "api/ask", {"Origin": "null"}),
                 (403, "POST", inside + "api/ask", {"Origin": "http://evil.example"}),
                 (405, "PUT", inside + "api/ask", {}), (405, "OPTIONS", inside, {}), (404, "GET", "/", {}),
-                (404, "GET", inside + "../api/budget", {}), (404, "GET", inside + "picture?id=../anchors/red/01.png", {}),
+                (404, "GET", inside + "../api/budget", {}),
+                (404, "GET", inside + "picture?id=../anchors/red/01.png", {}),
                 (404, "GET", inside + "picture?id=red/99.png", {}), (200, "GET", inside + "picture?id=red/02.png", {})):
             with self.subTest(method=method, path=path.split("?")[0], headers=headers):
                 body = b"" if method == "POST" else None

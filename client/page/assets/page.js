@@ -65,11 +65,12 @@ function show() {
     const {fidelity, recall, items, bytes: size} = plan.cells;
     at("expect").textContent = `Expect ${number(8 * fidelity.value, 2)} of the 8 nearest items among 8 matches `
       + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
-      + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, about ${bytes(size.down)}.`;
+      + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
+      + `about ${bytes(size.down)}.`;
   } else {
     const {up, down} = collection.joint_bytes;
-    at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} up and `
-      + `${bytes(down)} down.`;
+    at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
+      + `up and ${bytes(down)} down.`;
   }
   if (budget === null) return;
   const left = budget.queries_left[at("epsilon").valueAsNumber][scheme() ?? "cells"];
