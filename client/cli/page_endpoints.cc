@@ -121,6 +121,11 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
+  if (!options.collection.empty()) {
+    // A server that does not answer yet is told on the page, which asks again.
+    const absl::Status known = transport.GetCollection(options.collection).status();
+    if (absl::IsNotFound(known)) return known;
+  }
   auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;

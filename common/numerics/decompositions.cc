@@ -4,6 +4,8 @@
 #include <Eigen/LU>
 #include <Eigen/QR>
 #include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace privatemail {
@@ -22,10 +24,24 @@ Eigen::VectorXd SingularValues(const Eigen::MatrixXd& m) {
   return Eigen::JacobiSVD<Eigen::MatrixXd>(m).singularValues();
 }
 
-double SpectralNorm(const Eigen::MatrixXd& m) {
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(m);
-  if (svd.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
-  return svd.singularValues()[0];
+double SpectralNormBound(const Eigen::MatrixXd& m) {
+  constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
+  if (!m.allFinite()) return std::numeric_limits<double>::infinity();
+  const double scale = m.size() == 0 ? 0 : m.cwiseAbs().maxCoeff();
+  if (!(scale > 0)) return 0;
+  const Eigen::MatrixXd scaled = m / scale;  // so that no square underflows
+  const bool wide = m.rows() < m.cols();
+  const Eigen::MatrixXd gram =
+      wide ? Eigen::MatrixXd(scaled * scaled.transpose()) : scaled.transpose() * scaled;
+  const SymmetricEigendecomposition decomposed = DecomposeSymmetric(gram);
+  if (!decomposed.converged) return std::numeric_limits<double>::infinity();
+  // Rounding moves the Gram matrix by less than 2 longer u |scaled|_F^2 in norm, and its largest
+  // eigenvalue is found within 100 shorter^2 u of its norm.
+  const auto shorter = static_cast<double>(gram.rows());
+  const auto longer = static_cast<double>(std::max(m.rows(), m.cols()));
+  const double error =
+      (2 * longer + 100 * shorter * shorter) * kUnitRoundoff * scaled.squaredNorm();
+  return scale * std::sqrt(decomposed.eigenvalues.tail<1>()[0] + error);
 }
 
 SymmetricEigendecomposition DecomposeSymmetric(const Eigen::MatrixXd& m) {

@@ -20,8 +20,12 @@ SingularValueDecomposition ThinLeftSvd(const Eigen::MatrixXd& m);
 // Descending.
 Eigen::VectorXd SingularValues(const Eigen::MatrixXd& m);
 
-// Largest singular value by divide and conquer, for large matrices; infinity without convergence.
-double SpectralNorm(const Eigen::MatrixXd& m);
+// At least the largest singular value in exact arithmetic, and above it by some (rows + cols)
+// roundings: the root of the largest eigenvalue of the Gram matrix of the shorter side, plus a
+// bound on the error of both. Infinity: a value that is not finite, or no convergence. Source:
+// Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.5 (the product); Golub
+// and Van Loan, Matrix Computations, 2013, section 8.3.4 (the eigenvalues).
+double SpectralNormBound(const Eigen::MatrixXd& m);
 
 // Eigenvalues ascending, with the eigenvectors as columns. Only the lower triangle of m is read.
 struct SymmetricEigendecomposition {

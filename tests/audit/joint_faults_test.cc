@@ -74,7 +74,7 @@ TEST(JointFault, DetectsChargeOfOneOfTwoGaussianIterations) {
 TEST(JointFault, DetectsChargeOfOneOfEightLaplaceIterations) {
   const PrivacyCost cost{
       .epsilon = kEpsilon, .mechanism = MechanismKind::kLaplace, .private_iterations = 8};
-  ExpectDetected(cost, WithoutComposition(cost), 20'000);
+  ExpectDetected(cost, WithoutComposition(cost), 5'000);
 }
 
 // Gaussian noise for the sensitivity over these anchors and so many changed rows.
@@ -106,7 +106,7 @@ TEST(JointFault, DetectsSensitivityWithoutTheKnownSum) {
   const auto one = [](const Matrix& anchors) {
     return Matrix(anchors.row(0).replicate(anchors.rows(), 1));
   };
-  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 5'000);
+  ExpectDetected({.epsilon = kEpsilon, .delta = kDelta}, WithNoise(NoiseFor(one, 2)), 1'000);
 }
 
 // A release whose slots of both rare classes carry these labels. The anchors' are those of
@@ -131,7 +131,7 @@ TEST(JointFault, SoundLabelsAreNotFlagged) {
     const std::vector<int32_t>& classes = setting.parameters.slot_labels;
     return ReleaseWithLabels(classes[1], classes[2], setting, rest...);
   };
-  ASSERT_OK_AND_ASSIGN(const Result result, Audit(kGaussianOverTwo, sound, 20'000));
+  ASSERT_OK_AND_ASSIGN(const Result result, Audit(kGaussianOverTwo, sound, 5'000));
   EXPECT_EQ(ExitCode({result}), 0) << result.epsilon_lower << " by " << result.best_attack;
   EXPECT_GT(result.epsilon_lower, .5) << "the labels are wrong";
 }
@@ -143,7 +143,7 @@ TEST(JointFault, DetectsTargetLabelInBothSlots) {
     const int32_t own = setting.parameters.slot_labels[static_cast<size_t>(slot)];
     return ReleaseWithLabels(own, own, setting, part, cost, slot, rest...);
   };
-  ExpectDetected(kGaussianOverTwo, faulty, 20'000);
+  ExpectDetected(kGaussianOverTwo, faulty, 5'000);
 }
 
 // The iterate under a label graph that swaps the slots' labels with the target's class, as in the

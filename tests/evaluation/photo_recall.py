@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """What searches find among the photographs of deploy/demo, through the real programs.
 
-usage: photo_recall.py BUILD_FOLDER [--releases N] [--least RECALL]
+usage: photo_recall.py BUILD_FOLDER [--releases N] [--least RECALL | --readme FILE]
 
 Every held-back photograph is searched for N times by each scheme, with the default settings. Prints recall@8 (a match of
 the kind), its standard error over the N means, precision@8, fidelity@8 (share of the 8 nearest) and bytes of a query.
 --least: only the joint scheme; exit code 1 if its mean recall@8 is below.
+--readme: writes the rows of the table in FILE.
 """
 import argparse
+import dataclasses
 import os
 import pathlib
 import sys
@@ -22,8 +24,37 @@ DEMO = pathlib.Path(__file__).resolve().parents[2] / "deploy/demo"
 MODEL = ["--model", DEMO / "mobilenet_v2_imagenet_128px_features.onnx"]
 
 
+TABLE = "| you want | scheme | features and class are hidden by | recall@8 | precision@8 | fidelity@8 | KB up, down |\n" \
+        "|---|---|---|---|---|---|---|\n"
+
+
 def kind(picture):
     return pathlib.Path(picture).parent.name
+
+
+@dataclasses.dataclass
+class Figures:
+    """Means over the releases. guarantee: in words."""
+    recall: float
+    precision: float
+    fidelity: float
+    up: float  # bytes of a query
+    down: float  # 0: not measured
+    guarantee: str
+
+    def row(self, wanted, scheme):
+        """The row of TABLE."""
+        share = [f"{one:.{digits}f}".removeprefix("0")
+                 for one, digits in ((self.recall, 3), (self.precision, 3), (self.fidelity, 2))]
+        size = [f"{one / 1e3:.{0 if one >= 1e3 else 1}f}".removeprefix("0") for one in (self.up, self.down) if one]
+        return f"| {wanted} | {scheme} | {self.guarantee} | {' | '.join(share)} | {', '.join(size)} |\n"
+
+
+def in_words(guarantee):
+    """As in "(.1, 1e-5)-DP, proven"; guarantee: of an answer."""
+    epsilon, delta = (f"{guarantee[name]:g}".removeprefix("0").replace("e-0", "e-") for name in ("epsilon", "delta"))
+    return f"{f'({epsilon}, {delta})-DP' if guarantee['delta'] else f'pure {epsilon}-DP'}, " \
+           f"{'proven' if guarantee['proven'] else 'NOT proven'}"
 
 
 class Photographs:
@@ -62,41 +93,65 @@ class Photographs:
         return np.mean(of_kind > 0), np.mean(of_kind) / K, np.mean(near)
 
     def measure(self, name, releases, *words):
-        """Prints the line of a way to search; returns its mean recall."""
+        """Prints the line of a way to search."""
         rows = []
         for _ in range(releases):
             answers = self.ask(*words)
             rows.append((*self.scores([[one["id"] for one in answer["matches"]] for answer in answers]),
                          *(np.mean([answer["bytes"][way] for answer in answers]) for way in ("up", "down"))))
-        recall, precision, fidelity, up, down = np.mean(rows, axis=0)
+        found = Figures(*np.mean(rows, axis=0), in_words(answers[0]["guarantee"]))
         error = np.std([row[0] for row in rows], ddof=1) / releases**.5 if releases > 1 else np.nan
-        guarantee = answers[0]["guarantee"]
-        print(f"{name:24} recall@8 {recall:.4f} (standard error {error:.4f}), precision@8 {precision:.3f}, "
-              f"fidelity@8 {fidelity:.3f}, {up:.0f} bytes up, {down:.0f} down; epsilon {guarantee['epsilon']}, "
-              f"delta {guarantee['delta']}, {'proven' if guarantee['proven'] else 'NOT proven'}", flush=True)
-        return recall
+        print(f"{name:24} recall@8 {found.recall:.4f} (standard error {error:.4f}), precision@8 {found.precision:.3f}, "
+              f"fidelity@8 {found.fidelity:.3f}, {found.up:.0f} bytes up, {found.down:.0f} down; {found.guarantee}",
+              flush=True)
+        return found
+
+    def table(self, releases, hidden):
+        """Measures every way to search; returns the rows of TABLE."""
+        floats = self.call("collection", "info", "fruit")[0]["feature_dim"]
+        clear = Figures(*self.scores(self.nearest), 4 * floats, 0, "nothing")
+        print(f"{'nothing hidden':24} recall@8 {clear.recall:.4f}, precision@8 {clear.precision:.3f}")
+        labels = [word for one in self.kinds for word in ("--label", one)]
+        joint = self.measure("joint, no label", releases, *hidden)
+        anchored = self.measure("anchored, no label", releases, *hidden, "--scheme", "anchored")
+        labelled = self.measure("joint, label given", releases, *hidden, *labels)
+        rows = [clear.row("no privacy", "search in the clear"),
+                joint.row("items of the likely classes, no label", "`joint` (default)"),
+                anchored.row("the same, noise on the slots alone", "`anchored`"),
+                labelled.row("items of a class you know", "`joint --label`")]
+        for epsilon, wanted in ((1, "similar items, small epsilon"), (4, "similar items"),
+                                (8, "most of the true nearest items")):
+            cells = self.measure(f"cells, epsilon {epsilon}", releases, *self.plan(epsilon))
+            rows.append(cells.row(wanted, f"`cells`, epsilon {epsilon}"))
+        return "".join(rows)
+
+
+def replace_rows(page, rows):
+    """Replaces the rows of TABLE in the file."""
+    before, table, after = page.read_text().partition(TABLE)
+    if not table:
+        raise SystemExit(f"--readme: expected a file with the table\n{TABLE}but got {page}")
+    page.write_text(before + table + rows + after[after.index("\n\n") + 1:])
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--releases", type=int, default=5)
-    parser.add_argument("--least", type=float)
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--least", type=float)
+    only.add_argument("--readme", type=pathlib.Path)
     options = parser.parse_args()
     with Service(options.build) as service:
         photographs = Photographs(service)
         hidden = ("--epsilon", .1, "--delta", 1e-5)
         print(f"{len(photographs.kinds)} photographs, {options.releases} releases of each")
-        recall = photographs.measure("joint, no label", options.releases, *hidden)
         if options.least is not None:
+            recall = photographs.measure("joint, no label", options.releases, *hidden).recall
             sys.exit(f"recall@8 must be at least {options.least}, but is {recall:.4f}" if recall < options.least else 0)
-        clear = photographs.scores(photographs.nearest)
-        print(f"{'nothing hidden':24} recall@8 {clear[0]:.4f}, precision@8 {clear[1]:.3f}")
-        labels = [word for one in photographs.kinds for word in ("--label", one)]
-        photographs.measure("joint, label given", options.releases, *hidden, *labels)
-        photographs.measure("anchored, no label", options.releases, *hidden, "--scheme", "anchored")
-        for epsilon in (1, 4, 8):
-            photographs.measure(f"cells, epsilon {epsilon}", options.releases, *photographs.plan(epsilon))
+        rows = photographs.table(options.releases, hidden)
+    if options.readme is not None:
+        replace_rows(options.readme, rows)
 
 
 if __name__ == "__main__":

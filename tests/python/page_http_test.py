@@ -4,6 +4,7 @@ import http.client
 import json
 import pathlib
 import re
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -65,6 +66,12 @@ class PageHttpTest(unittest.TestCase):
         asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": epsilon, "payloads": False}
         answer, body = self.request("POST", f"{inside}api/ask?{shown}", json.dumps(asked).encode(), **self.mine)
         return answer.status, json.loads(body)
+
+    def test_unknown_collection_ends_the_program(self):
+        ended = subprocess.run([*self.service.command, "page", "--collection", "absent", "--no-browser"],
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("absent", ended.stderr)
 
     def test_query_stays_on_loopback(self):
         inside = self.enter()

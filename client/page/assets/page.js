@@ -78,7 +78,8 @@ function show() {
   at("gauge").max = granted || 1;
   at("gauge").value = Math.min(granted, budget.spent.epsilon);
   at("budget").textContent = budget.granted === null
-    ? `No budget is set: run privatemail budget set ${collection.name} --epsilon E --delta D`
+    ? `No budget is set: run privatemail budget set ${collection.name} --epsilon E --delta D, with the --server, `
+      + "--trust, --key-file and --state that this page was started with"
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
       + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
       + (left === null ? "How many queries are left depends on their noise (Gaussian accounting)."

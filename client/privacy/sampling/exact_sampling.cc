@@ -25,18 +25,20 @@ struct BitSourceError : std::exception {
   absl::Status status;
 };
 
-// 64-bit words from a source, read in blocks. Local to one call and wiped at its end.
+// 64-bit words from a source for so many draws, read in blocks. Local to one call and wiped at its
+// end.
 class WordStream {
  public:
-  explicit WordStream(BitSource& bits) : bits_(bits) {}
+  WordStream(size_t draws, BitSource& bits)
+      : bits_(bits), block_words_(std::min(draws * kWordsPerDraw, block_.size())) {}
   WordStream(const WordStream&) = delete;
   WordStream& operator=(const WordStream&) = delete;
-  ~WordStream() { OPENSSL_cleanse(block_.data(), sizeof(block_)); }
+  ~WordStream() { OPENSSL_cleanse(block_.data(), BlockBytes()); }
 
   uint64_t Next() {
-    if (used_ == block_.size()) {
+    if (used_ == block_words_) {
       const absl::Status status =
-          bits_.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(block_.data()), sizeof(block_)));
+          bits_.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(block_.data()), BlockBytes()));
       if (!status.ok()) throw BitSourceError(status);
       used_ = 0;
     }
@@ -52,9 +54,15 @@ class WordStream {
   }
 
  private:
+  // About what a discrete Gaussian takes.
+  static constexpr size_t kWordsPerDraw = 32;
+
+  size_t BlockBytes() const { return block_words_ * sizeof(uint64_t); }
+
   BitSource& bits_;
   std::array<uint64_t, 256> block_;
-  size_t used_ = 256;
+  const size_t block_words_;
+  size_t used_ = block_words_;
   uint64_t spare_bits_ = 0;
   int bits_left_ = 0;
 };
@@ -164,7 +172,7 @@ template <typename Draw>
 auto DrawMany(size_t count, BitSource& bits, const Draw& draw)
     -> absl::StatusOr<std::vector<decltype(draw(size_t{}, std::declval<WordStream&>()))>> {
   std::vector<decltype(draw(size_t{}, std::declval<WordStream&>()))> draws(count);
-  WordStream words(bits);
+  WordStream words(count, bits);
   try {
     for (size_t i = 0; i < count; ++i) draws[i] = draw(i, words);
   } catch (const BitSourceError& failure) {

@@ -75,7 +75,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const RowVector mean_anchor = in.anchors.colwise().mean();
   const Matrix q = in.coordinates.rowwise() - in.coordinates.colwise().mean();
   const Matrix x = in.anchors.rowwise() - mean_anchor;
-  const double norm_q = SpectralNorm(q);
+  const double norm_q = SpectralNormBound(q);
   const double slack = Slack(in);
   const double norm_x = OperatorNormBound(x, slack) + slack * std::sqrt(count);
   const double radius_q = q.rowwise().norm().maxCoeff();
@@ -84,7 +84,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const double uneven = weights.MaxDeviationNorm(count);
 
   KnownSums sums;
-  const double known = SpectralNorm(q.transpose() * x) + slack * std::sqrt(count) * norm_q;
+  const double known = SpectralNormBound(q.transpose() * x) + slack * std::sqrt(count) * norm_q;
   const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
   const double share = std::sqrt(weights.largest);
   const double deviations = std::min(share * norm_q, radius_q) * std::min(share * norm_x, 1.);

@@ -92,7 +92,7 @@ WeightRange NormalizedWeightRange(double rows, double m, double span) {
 StartSpread ComputeStartSpread(const Matrix& start, double m, double span) {
   const auto others = static_cast<double>(start.rows() - 1);  // N
   const Matrix centred = start.rowwise() - start.colwise().mean();
-  const double norm = SpectralNorm(centred);
+  const double norm = SpectralNormBound(centred);
   const WeightRange weights = NormalizedWeightRange(others, m, span);
 
   StartSpread spread;

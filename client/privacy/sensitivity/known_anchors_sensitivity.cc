@@ -44,10 +44,10 @@ KnownSums ComputeKnownSums(const IterationInputs& in, const Matrix& anchors, dou
 
   // The last term covers the rounding of rows to length 1 and of C.
   const double r = std::expm1(h) - h + 1e-12 * (1 + h);
-  const double known = h * SpectralNorm(of_anchors.transpose() * anchors) +
-                       r * std::sqrt(anchor_count) * SpectralNorm(of_anchors);
+  const double known = h * SpectralNormBound(of_anchors.transpose() * anchors) +
+                       r * std::sqrt(anchor_count) * SpectralNormBound(of_anchors);
   const double free =
-      AffinitySpan(in.kernel_denominator) * std::sqrt(slots) * SpectralNorm(of_slots);
+      AffinitySpan(in.kernel_denominator) * std::sqrt(slots) * SpectralNormBound(of_slots);
 
   KnownSums sums;
   sums.distance = centred.rowwise().norm();

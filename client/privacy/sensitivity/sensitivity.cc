@@ -29,7 +29,7 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_ro
                                .matrix();
 
   const Matrix centred = in.start.rowwise() - in.start.colwise().mean();
-  const double spread = SpectralNorm(centred);
+  const double spread = SpectralNormBound(centred);
   const double u =
       (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
   const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);
