@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -94,25 +95,44 @@ Matrix Similarity::Apply(const MatrixView& points) const {
   return (scale * points).lazyProduct(rotation).rowwise() + translation;
 }
 
-absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
-                                         bool with_scale) {
-  PM_RETURN_IF_ERROR(CheckClouds(source, target));
+struct AlignmentTarget::Centred : CentredCloud {
+  using CentredCloud::CentredCloud;
+};
+
+AlignmentTarget::AlignmentTarget(Matrix points) : points_(std::move(points)) {
+  if (points_.rows() < points_.cols() + 1) return;
+  centred_ = std::make_shared<const Centred>(points_);
+  spread_ = NormOf(points_.rowwise() - points_.colwise().mean().eval());
+}
+
+absl::StatusOr<Similarity> AlignmentTarget::KabschUmeyama(const MatrixView& source,
+                                                          bool with_scale) const {
+  PM_RETURN_IF_ERROR(CheckClouds(source, points_));
   const CentredCloud from(source);
-  const CentredCloud to(target);
-  Similarity map = BestFit(from, to, with_scale);
-  if (!from.spans || !to.spans) {
+  Similarity map = BestFit(from, *centred_, with_scale);
+  if (!from.spans || !centred_->spans) {
     return absl::FailedPreconditionError(
         absl::StrCat("alignment refused: the ", from.spans ? "target" : "source",
                      " anchors span fewer than ", source.cols(),
                      " dimensions (collinear or in one place), so no rotation is determined; "
                      "relative residual of the best fit: ",
-                     RelativeResidual(map, source, target)));
+                     RelativeResidual(map, source)));
   }
   if (!std::isfinite(map.scale) || !(map.scale != 0) || !map.translation.allFinite()) {
     return absl::FailedPreconditionError(
         "alignment refused: the clouds differ in size by more than a number can hold");
   }
   return map;
+}
+
+double AlignmentTarget::RelativeResidual(const Similarity& map, const MatrixView& source) const {
+  return NormOf(map.Apply(source) - points_) / spread_;
+}
+
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
+                                         bool with_scale) {
+  PM_RETURN_IF_ERROR(CheckClouds(source, target));
+  return AlignmentTarget(target).KabschUmeyama(source, with_scale);
 }
 
 double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target) {

@@ -2,6 +2,8 @@
 #ifndef PRIVATEMAIL_COMMON_EMBEDDING_ALIGNMENT_H_
 #define PRIVATEMAIL_COMMON_EMBEDDING_ALIGNMENT_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 
@@ -27,6 +29,26 @@ struct Similarity {
 //   (collinear for k = 2), so no rotation is determined; the message holds the residual.
 absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
                                          bool with_scale);
+
+// What alignments to one target have in common, computed once. Immutable and thread-safe.
+class AlignmentTarget {
+ public:
+  // points: n x k, finite.
+  explicit AlignmentTarget(Matrix points);
+
+  const Matrix& points() const { return points_; }
+
+  // As the functions of these names.
+  absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, bool with_scale) const;
+  double RelativeResidual(const Similarity& map, const MatrixView& source) const;
+
+ private:
+  struct Centred;
+
+  Matrix points_;
+  std::shared_ptr<const Centred> centred_;  // null: fewer than k + 1 points
+  double spread_ = 0;                       // sqrt(sum |point - mean|^2)
+};
 
 // sqrt(sum |map(source_i) - target_i|^2 / sum |target_i - mean target|^2): 0 is a perfect fit, 1 as
 // good as mapping every point to the mean.

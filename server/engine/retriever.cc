@@ -38,7 +38,7 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       ids_(std::move(embedding.ids)),
       labels_(std::move(embedding.labels)),
       payloads_(std::move(embedding.payloads), memory_ / 2),
-      anchor_coordinates_(std::move(embedding.anchor_coordinates)),
+      anchors_(std::move(embedding.anchor_coordinates)),
       index_(std::move(embedding.coordinates), index) {}
 
 // Rows in the order of ids and in that of the index's leaves, and cached columns of filters, which
@@ -69,7 +69,7 @@ absl::Status Retriever::Check(const RetrievalQuery& query) const {
         absl::StrCat("post_processing_steps must be 0 or the collection's steps ", settings_.steps,
                      ", but is ", query.post_processing_steps));
   }
-  const Eigen::Index rows = slots_ + anchor_coordinates_.rows();
+  const Eigen::Index rows = slots_ + anchor_coordinates().rows();
   if (query.release.rows() != rows || query.release.cols() != settings_.embedding_dim) {
     return absl::InvalidArgumentError(absl::StrCat(
         "release has the wrong dimension: expected ", rows, " x ", settings_.embedding_dim,
@@ -96,11 +96,10 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
                         PostProcess(query.release, release_label_graph_, settings_, watch));
   }
   const Matrix& release = query.post_processing_steps == 0 ? query.release : finished;
-  const MatrixView anchors = release.bottomRows(anchor_coordinates_.rows());
+  const MatrixView anchors = release.bottomRows(anchor_coordinates().rows());
   RetrievalAnswer answer;
-  PM_ASSIGN_OR_RETURN(answer.alignment,
-                      KabschUmeyama(anchors, anchor_coordinates_, /*with_scale=*/true));
-  answer.relative_residual = RelativeResidual(answer.alignment, anchors, anchor_coordinates_);
+  PM_ASSIGN_OR_RETURN(answer.alignment, anchors_.KabschUmeyama(anchors, /*with_scale=*/true));
+  answer.relative_residual = anchors_.RelativeResidual(answer.alignment, anchors);
   const Matrix targets = answer.alignment.Apply(release.topRows(slots_));
   if (!targets.allFinite()) {
     return absl::FailedPreconditionError(

@@ -85,7 +85,7 @@ class Retriever {
   // Empty if the embedding has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
 
-  const Matrix& anchor_coordinates() const { return anchor_coordinates_; }
+  const Matrix& anchor_coordinates() const { return anchors_.points(); }
   const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
   // True if a search without a filter takes microseconds a slot.
@@ -116,7 +116,7 @@ class Retriever {
   std::vector<std::string> ids_;
   std::vector<int32_t> labels_;
   PayloadColumns payloads_;
-  Matrix anchor_coordinates_;
+  AlignmentTarget anchors_;  // their coordinates
   SearchIndex index_;
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "tests/testing/matchers.h"
+
 namespace privatemail {
 namespace {
 
@@ -39,6 +41,21 @@ TEST(Alignment, TinySourceKeepsPrecision) {
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_NEAR(map->scale, 1e160, 1e148);
   EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+}
+
+TEST(AlignmentTarget, AlignsAndMeasuresAsTheFunctions) {
+  const Matrix source = Cloud(30, 3, 8);
+  const Matrix points = Cloud(30, 3, 9);
+  const AlignmentTarget target(points);
+  ASSERT_OK_AND_ASSIGN(const Similarity map, target.KabschUmeyama(source, /*with_scale=*/true));
+  ASSERT_OK_AND_ASSIGN(const Similarity same, KabschUmeyama(source, points, /*with_scale=*/true));
+  EXPECT_EQ(map.rotation, same.rotation);
+  EXPECT_EQ(map.scale, same.scale);
+  EXPECT_EQ(target.RelativeResidual(map, source), RelativeResidual(map, source, points));
+  EXPECT_THAT(target.KabschUmeyama(Cloud(29, 3, 8), true),
+              FailsWith(absl::StatusCode::kInvalidArgument, "one shape"));
+  EXPECT_THAT(AlignmentTarget(Cloud(3, 3, 9)).KabschUmeyama(Cloud(3, 3, 8), true),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "at least 4"));
 }
 
 TEST(Alignment, CollinearAnchorsAreRejectedWithResidual) {
