@@ -30,7 +30,7 @@ struct Similarity {
 absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
                                          bool with_scale);
 
-// What alignments to one target have in common, computed once. Immutable and thread-safe.
+// Quantities that all alignments to one target share, computed once. Immutable and thread-safe.
 class AlignmentTarget {
  public:
   // points: n x k, finite.
