@@ -187,7 +187,7 @@ absl::StatusOr<std::vector<CellsOutcome>> CellQueries::Run(const std::vector<Nam
   AnswerCache cache(settings_.state_folder, collection_, anchors_, warn);
   MemoryLimit answers(kBatchMemory, settings_.limits.max_memory);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
-      targets,
+      targets, *ledger,
       [&](CellsOutcome* outcome) {
         const auto prepare = [&](BitSource& bits) {
           return client_->Prepare(outcome->target.target.features, options, *ledger, bits,

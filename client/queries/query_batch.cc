@@ -100,13 +100,19 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
   if (queries == 1) return absl::Status(status.code(), absl::StrCat(status.message(), cost));
   const auto failed = std::count_if(attempts.begin(), attempts.end(), Failed);
   const size_t unsent = queries - attempts.size();
+  const int64_t lost = attempts.back()->not_taken;
   return absl::Status(
       status.code(),
-      absl::StrCat(failed, " of ", queries, " queries failed; the first, ", (*first)->target.name,
-                   ": ", status.message(), cost,
-                   unsent == 0 ? ""
-                               : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were",
-                                              " not sent and cost nothing")));
+      absl::StrCat(
+          failed, " of ", queries, " queries failed; the first, ", (*first)->target.name, ": ",
+          status.message(), cost,
+          unsent == 0
+              ? ""
+              : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were", " not sent",
+                             lost == 0 ? " and cost nothing"
+                                       : absl::StrCat("; ", Counted(lost, "release"), " that ",
+                                                      lost == 1 ? "was" : "were", " charged ",
+                                                      lost == 1 ? "was" : "were", " not used"))));
 }
 
 }  // namespace privatemail::client

@@ -66,10 +66,11 @@ std::string LeftOf(const LedgerEntry& entry);
 struct Attempt {
   NamedTarget target;
   bool charged = false;
-  double epsilon = 0;   // the cost, once charged
-  LedgerEntry ledger;   // after the charge
-  absl::Status status;  // the first failure
-  bool saved = false;   // for `resend`, until another release is saved
+  double epsilon = 0;     // the cost, once charged
+  LedgerEntry ledger;     // after the charge
+  absl::Status status;    // the first failure
+  bool saved = false;     // for `resend`, until another release is saved
+  int64_t not_taken = 0;  // of the last one: charges for later queries, which stay
   double release_ms = 0;
   double round_trip_ms = 0;
 };
@@ -84,15 +85,17 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start);
 // who has gone.
 bool EndsBatch(const absl::Status& status);
 
-// Releases and sends each target in turn.
+// Releases and sends each target in turn, as one batch of the ledger.
 // - Reads no answer: a request that depended on an answer, in content or time, would reveal
 //   something about the target.
 // - A failed release, or a status with EndsBatch, ends the batch with that outcome. Such a status
 //   is public: the server chose it without knowledge of a target.
 // Outcome: derives from Attempt. release, send: absl::Status(Outcome*).
 template <typename Outcome, typename Release, typename Send>
-std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Release release, Send send) {
+std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Ledger& ledger,
+                             Release release, Send send) {
   std::vector<Outcome> outcomes;
+  ledger.StartBatch(std::ssize(targets));
   for (const NamedTarget& target : targets) {
     Outcome& outcome = outcomes.emplace_back();
     outcome.target = target;
@@ -101,6 +104,8 @@ std::vector<Outcome> SendAll(const std::vector<NamedTarget>& targets, Release re
     outcome.status = send(&outcome);
     if (EndsBatch(outcome.status)) break;
   }
+  const int64_t not_taken = ledger.EndBatch();
+  if (!outcomes.empty()) outcomes.back().not_taken = not_taken;
   return outcomes;
 }
 

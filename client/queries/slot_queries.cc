@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
 
   MemoryLimit answers(kBatchMemory, settings_.limits.max_memory);
   std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
-      targets, [&](SlotsOutcome* outcome) { return Release(*ledger, options, outcome); },
+      targets, *ledger, [&](SlotsOutcome* outcome) { return Release(*ledger, options, outcome); },
       [&](SlotsOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(outcome));
         return answers.Reserve(static_cast<int64_t>(outcome->response.SpaceUsedLong()));

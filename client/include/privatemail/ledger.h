@@ -84,6 +84,7 @@ struct LedgerEntry {
 // | event                                | budget                                                |
 // |--------------------------------------|-------------------------------------------------------|
 // | process killed, any time             | charged or not sampled; next call repairs the ledger  |
+// | batch ends early, in any way         | charges that were not taken stay (StartBatch)         |
 // | two processes at once                | each charge counts once; no joint overspending        |
 // | server unreachable, query cancelled  | stays charged: a charge is never refunded             |
 // | Charge returns UNAVAILABLE           | may count; nothing may be released                    |
@@ -145,21 +146,42 @@ class Ledger {
   // - RESOURCE_EXHAUSTED: budget too small; the message has spent, asked and left.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
   // - DATA_LOSS: the ledger does not match its witness.
+  // In a batch, the entry is after all charges that were made together.
   absl::StatusOr<LedgerEntry> Charge(const std::string& collection_uuid,
                                      const Guarantee& guarantee);
 
+  // Announces that `releases` charges follow, which Charge then makes 1, 2, 4, ... at a time: one
+  // durable change holds a charge for each, the first call of them makes it, and calls with an
+  // equal guarantee for the same collection in this process need none. One at a time if the budget
+  // does not cover more.
+  void StartBatch(int64_t releases);
+  // Ends the batch. Returns the charges that no call took: they are not refunded, and fewer than
+  // those that were taken.
+  int64_t EndBatch();
+
  private:
+  struct Batch {
+    int64_t to_come = 0;    // releases that are not charged yet
+    int64_t next = 1;       // charges of the next change
+    int64_t not_taken = 0;  // charges of the last change
+    int64_t process = 0;    // a fork must not take them too
+    std::string collection = {};
+    Guarantee guarantee = {};
+    LedgerEntry entry = {};  // after the last change
+  };
+
   explicit Ledger(std::unique_ptr<sqlite::Database> database);
 
   absl::Status Initialize();
   absl::Status CreateFiles(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginTransaction();
-  absl::Status Apply(const LedgerChange& change, sqlite::Transaction transaction);
+  absl::Status Apply(const LedgerChange& change, int64_t times, sqlite::Transaction transaction);
   absl::Status RecordStamp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
 
   std::mutex mutex_;  // a connection has one transaction at a time
   std::unique_ptr<sqlite::Database> database_;
   std::unique_ptr<const LedgerWitness> witness_;
+  Batch batch_;
 };
 
 }  // namespace privatemail::client

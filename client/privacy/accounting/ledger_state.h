@@ -45,7 +45,7 @@ namespace privatemail::client {
 
 struct LedgerState {
   std::string id;
-  int64_t generation = 0;       // grants and charges so far
+  int64_t generation = 0;       // changes so far; charges made together are one
   std::string change;           // id of the last change; empty: made by schema 3
   std::string previous_change;  // id of the one before
   int64_t witness_stamp = 0;    // stamp of the witness to this generation; 0: not confirmed yet

@@ -26,11 +26,12 @@ constexpr int kCharges = 4;     // in the first life
 const Guarantee kCharge = {
     .epsilon = 1, .delta = 1e-6, .neighbours = "test", .proven = true, .source = "test"};
 
-// Reports the grant and each charge after it returned.
-void SpendSome(ProcessRun& life, const std::string& path) {
+// Reports the grant and each charge after it returned. In a batch, two charges are made together.
+void SpendSome(ProcessRun& life, const std::string& path, bool batch = false) {
   const auto ledger = Ledger::Open(path);
   if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) return;
   life.reported = 1;
+  if (batch) (*ledger)->StartBatch(kCharges);
   for (int i = 0; i < kCharges && (*ledger)->Charge(kUuid, kCharge).ok(); ++i) ++life.reported;
 }
 
@@ -63,16 +64,17 @@ int64_t WitnessedBy(const std::string& ledger) {
 
 // The violated requirement, or empty: the second life follows a first one that was cut and left a
 // witness that counts `witnessed` changes.
-std::string FaultOf(const ProcessRun& first, int64_t witnessed, const ProcessRun& second) {
+std::string FaultOf(const ProcessRun& first, int64_t witnessed, const ProcessRun& second,
+                    int64_t together) {
   // Else an older copy of the ledger would be accepted and refund a charge.
-  if (witnessed < first.reported) {
+  if (witnessed < first.reported - (together - 1)) {
     return absl::StrCat(first.reported, " reported, ", witnessed, " witnessed");
   }
   if (Refused(second)) return "";
   if (second.shown < first.reported) {
     return absl::StrCat(first.reported, " reported, ", second.shown, " there");
   }
-  if (second.shown > first.reported + 1) return "more there than was ever begun";
+  if (second.shown > first.reported + together) return "more there than was ever begun";
   const int64_t charges = std::max<int64_t>(first.reported - 1, 0);
   if (charges + second.later > kAffordable) return "more spent than granted";
   // It must stop with an exhausted budget, or for lack of the grant that was cut.
@@ -91,10 +93,10 @@ struct Tally {
   std::string first_fault = {};
 
   void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed,
-           const ProcessRun& second) {
+           const ProcessRun& second, int64_t together = 1) {
     ++cuts;
     refusals += Refused(second);
-    const std::string fault = FaultOf(first, witnessed, second);
+    const std::string fault = FaultOf(first, witnessed, second, together);
     if (!fault.empty() && faults++ == 0) {
       first_fault = absl::StrCat("seed ", cut.seed, " before call ", cut.before_call, ": ", fault);
     }
@@ -102,18 +104,18 @@ struct Tally {
 };
 
 // Cuts before every call of the first life, and after its last.
-Tally CutEverywhere(PowerCut cut) {
+Tally CutEverywhere(PowerCut cut, bool batch = false) {
   Tally tally;
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
     Stamps stamps;
-    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps,
-                                              [&](ProcessRun& life) { SpendSome(life, path); });
+    const ProcessRun first = RunUntilPowerCut(
+        folder.path(), cut, stamps, [&](ProcessRun& life) { SpendSome(life, path, batch); });
     const int64_t witnessed = WitnessedBy(path);
     const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
                                                [&](ProcessRun& life) { SpendTheRest(life, path); });
-    tally.Add(cut, first, witnessed, second);
+    tally.Add(cut, first, witnessed, second, batch ? 2 : 1);
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
       return tally;
@@ -157,6 +159,15 @@ TEST(LedgerPowerLoss, LosingHalfOfUnsyncedWritesRefundsNothing) {
   }
   Record("half", all);
   EXPECT_LT(all.refusals, all.cuts / 25);
+}
+
+TEST(LedgerPowerLoss, CutBatchRefundsNothing) {
+  for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept}) {
+    const Tally tally = CutEverywhere({.unsynced = unsynced}, /*batch=*/true);
+    Record("batch", tally);
+    EXPECT_EQ(tally.faults, 0) << tally.first_fault;
+    EXPECT_EQ(tally.refusals, 0);
+  }
 }
 
 // Cuts everywhere in one charge that follows the others after more than kMaxWriteNanoseconds.

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_witness.h"
@@ -91,6 +92,37 @@ TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
     const auto ledger = Open();
     EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   }
+}
+
+TEST_F(LedgerRestore, AnySetOfFilesRestoredRefundsNothing) {
+  constexpr int kRestores = 35;
+  constexpr int kAffordable = 8;
+  const std::vector<std::string> suffixes = {"", ".witness", "-journal"};
+  int refused = 0;
+  for (int i = 0; i < kRestores; ++i) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    int released = 0;
+    const auto spend = [&](int most) {
+      ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+      if (released == 0) {
+        ASSERT_THAT(ledger->Grant(kUuid, {kAffordable * .1, 1e-5}), IsOk());
+      }
+      ledger->StartBatch(most);
+      while (most-- > 0 && ledger->Charge(kUuid, Costs(.1, 1e-6)).ok()) ++released;
+    };
+    ASSERT_NO_FATAL_FAILURE(spend(2));
+    for (const std::string& suffix : suffixes) Overwrite(path + suffix, folder / "copy" + suffix);
+    ASSERT_NO_FATAL_FAILURE(spend(1 + i % 5));
+    for (size_t f = 0; f < suffixes.size(); ++f) {
+      if (((i % 7 + 1) >> f) % 2 != 0) Overwrite(folder / "copy" + suffixes[f], path + suffixes[f]);
+    }
+    const int before = released;
+    ASSERT_NO_FATAL_FAILURE(spend(2 * kAffordable));
+    EXPECT_LE(released, kAffordable) << i;
+    refused += released == before ? 1 : 0;
+  }
+  EXPECT_GE(refused, kRestores * 6 / 7) << "those with the ledger or the witness";
 }
 
 // Two changes on top of the same one have the same count and different ids.

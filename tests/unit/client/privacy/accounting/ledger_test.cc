@@ -1,15 +1,22 @@
 #include "privatemail/ledger.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <limits>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "client/privacy/accounting/gaussian_tradeoff.h"
+#include "client/privacy/accounting/ledger_witness.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
@@ -219,6 +226,114 @@ TEST_F(LedgerTest, GaussianAccountingRefusesGuaranteesWithoutMu) {
   EXPECT_THAT(ledger->Charge(kUuid, printed),
               FailsWith(absl::StatusCode::kFailedPrecondition, "proven"));
   EXPECT_EQ(ledger->Show(kUuid)->releases, 1);
+}
+
+TEST_F(LedgerTest, BatchCostsWhatItsReleasesCostOneByOne) {
+  for (const Accounting accounting : {Accounting::kBasic, Accounting::kGaussian}) {
+    const TemporaryFolder folder;
+    ASSERT_OK_AND_ASSIGN(const auto batched, Ledger::Open(folder / "batched"));
+    ASSERT_OK_AND_ASSIGN(const auto single, Ledger::Open(folder / "single"));
+    const LedgerWitness witness(folder / "batched.witness");
+    batched->StartBatch(21);
+    for (const auto& ledger : {batched.get(), single.get()}) {
+      ASSERT_THAT(ledger->Grant(kUuid, {20, .1}, accounting), IsOk());
+      for (int i = 0; i < 21; ++i) {
+        ASSERT_THAT(ledger->Charge(kUuid, Gaussian(.341, 1e-5, .1)), IsOk());
+        // One change for each of 1, 2, 4, 8 and 6 releases, made before the first of them.
+        const int changes = i < 1 ? 1 : i < 3 ? 2 : i < 7 ? 3 : i < 15 ? 4 : 5;
+        EXPECT_EQ(witness.Read()->generation, 1 + (ledger == batched.get() ? changes : 5));
+      }
+    }
+    EXPECT_EQ(batched->EndBatch(), 0);
+    ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, batched->Show(kUuid));
+    ASSERT_OK_AND_ASSIGN(const LedgerEntry expected, single->Show(kUuid));
+    EXPECT_EQ(entry.releases, 21);
+    EXPECT_NEAR(entry.spent().epsilon, expected.spent().epsilon, 1e-9);
+    EXPECT_NEAR(entry.sums.delta, expected.sums.delta, 1e-15);
+    EXPECT_NEAR(*entry.gaussian_mu, *expected.gaussian_mu, 1e-12);
+    EXPECT_EQ(batched->History(kUuid)->size(), 22);
+  }
+}
+
+TEST_F(LedgerTest, BatchThatEndsEarlyKeepsItsCharges) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  ledger->StartBatch(100);
+  for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
+  EXPECT_EQ(ledger->EndBatch(), 3);
+  EXPECT_EQ(ledger->EndBatch(), 0);
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 7);
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 8);
+}
+
+// 1 + 2 + 4 of ten are charged together; then the budget covers 3 more.
+TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  ledger->StartBatch(100);
+  for (int i = 0; i < 10; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk()) << i;
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0)),
+              FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 1 delta 0, asked "));
+  EXPECT_EQ(ledger->EndBatch(), 0);
+}
+
+// Neither another guarantee or collection nor another process takes what a batch has charged.
+TEST_F(LedgerTest, BatchPaysForEqualReleasesOfItsProcessOnly) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
+  ledger->StartBatch(100);
+  for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.2, 0)), IsOk());
+  ASSERT_THAT(ledger->Charge("another", Costs(.1, 0)), IsOk());
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 8);
+  EXPECT_EQ(ledger->Show("another")->releases, 1);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(ledger->Charge(kUuid, Costs(.1, 0)).ok() ? 0 : 1);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 9);
+  EXPECT_EQ(ledger->EndBatch(), 3);
+}
+
+// Two processes at a time in batches. A kill between a charge and its count weakens the test only.
+TEST_F(LedgerTest, KilledBatchesNeverReleaseMoreThanIsGranted) {
+  constexpr int kGranted = 3000;
+  ASSERT_THAT(Open()->Grant(kUuid, {kGranted, 1e-5}), IsOk());
+  auto* const released =
+      static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(released, MAP_FAILED);
+  const auto spend = [&] {
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    const auto ledger = Ledger::Open(path_);
+    if (!ledger.ok()) _exit(1);
+    (*ledger)->StartBatch(40);
+    for (int i = 0; i < 40 && (*ledger)->Charge(kUuid, Costs(1, 0)).ok(); ++i) ++*released;
+    _exit(0);
+  };
+  std::mt19937 bits(1);
+  for (int kills = 0; kills < 50; kills += 2) {
+    const pid_t children[] = {spend(), spend()};
+    std::this_thread::sleep_for(std::chrono::microseconds(bits() % 80'000));
+    for (const pid_t child : children) {
+      ASSERT_GT(child, 0);
+      ::kill(child, SIGKILL);
+      ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    }
+    ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, Open()->Show(kUuid));
+    ASSERT_LE(*released, entry.releases);
+  }
+  std::printf("50 kills: %d released, %d charged\n", released->load(),
+              static_cast<int>(Open()->Show(kUuid)->releases));
+  EXPECT_GT(*released, 50);
+  const auto ledger = Open();
+  ledger->StartBatch(kGranted);
+  while (ledger->Charge(kUuid, Costs(1, 0)).ok()) ++*released;
+  EXPECT_LE(*released, kGranted);
+  EXPECT_EQ(ledger->Show(kUuid)->releases, kGranted);
 }
 
 TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {

@@ -1,0 +1,33 @@
+#include "client/queries/query_batch.h"
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::client {
+namespace {
+
+// Charged 1, 2 and 4 at a time; the fourth query meets a server that has gone.
+TEST(QueryBatch, EarlyEndSaysHowManyChargesWereNotUsed) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(folder / "ledger"));
+  ASSERT_THAT(ledger->Grant("uuid", {100, .1}), IsOk());
+  const Guarantee cost = {.epsilon = 1, .neighbours = "n", .proven = true, .source = "s"};
+  const std::vector<Attempt> outcomes = SendAll<Attempt>(
+      std::vector<NamedTarget>(10), *ledger,
+      [&](Attempt* outcome) {
+        outcome->charged = true;
+        outcome->epsilon = 1;
+        return ledger->Charge("uuid", cost).status();
+      },
+      [&, sent = 0](Attempt*) mutable {
+        return ++sent < 4 ? absl::OkStatus() : absl::UnavailableError("gone");
+      });
+  EXPECT_THAT(FailureOf(AttemptsOf(outcomes), 10, "resend"),
+              FailsWith(absl::StatusCode::kUnavailable,
+                        "gone; epsilon 1 was spent for it; 6 more were not sent; 3 releases that "
+                        "were charged were not used"));
+  EXPECT_EQ(ledger->Show("uuid")->releases, 7);
+}
+
+}  // namespace
+}  // namespace privatemail::client
