@@ -131,8 +131,8 @@ absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr&
 absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView& view) {
   const PublicParameters& parameters = view.published->parameters;
   const Retriever& retriever = *view.retriever;
-  const auto check = [&](int64_t bytes) {  // the stored form, and what is made from it
-    return CheckBuildMemory("reading it", 2 * bytes, registry_->options().cells_memory);
+  const auto check = [&](int64_t bytes) {
+    return CheckBuildMemory("reading it", bytes, registry_->options().cells_memory);
   };
   PM_ASSIGN_OR_RETURN(
       std::optional<StoredCells> stored,

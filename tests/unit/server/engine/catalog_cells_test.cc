@@ -422,7 +422,7 @@ TEST_F(StoredCellIndexes, MemoryOfReadingIsLimited) {
   Ready(5);
   catalog_.reset();
   auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
-                               {.index = {}, .cells_memory = 1000});
+                               {.index = {}, .cells_memory = 500});
   ASSERT_THAT(catalog, IsOk());
   catalog_ = *std::move(catalog);
   EXPECT_TRUE(WaitUntil([&] {
