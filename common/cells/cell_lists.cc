@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace privatemail {
 
@@ -15,6 +16,31 @@ constexpr double kRanksPerFold = 20;
 constexpr int kMinStep = -8, kMaxStep = 10;
 
 double EpsilonOfStep(int step) { return std::exp2(step / 2.); }
+
+std::vector<std::vector<Demand::ItemWeight>> DemandOfCells(const KnownQueries& queries,
+                                                           int64_t cells, int64_t items) {
+  std::vector<std::vector<size_t>> queries_of(static_cast<size_t>(cells));
+  for (size_t query = 0; query < queries.cells.size(); ++query) {
+    queries_of[static_cast<size_t>(queries.cells[query])].push_back(query);
+  }
+  std::vector<std::vector<Demand::ItemWeight>> of_cells(queries_of.size());
+  Eigen::RowVectorXf sum = Eigen::RowVectorXf::Zero(items);
+  for (size_t cell = 0; cell < queries_of.size(); ++cell) {
+    std::vector<int64_t> touched;
+    for (const size_t query : queries_of[cell]) {
+      const std::vector<int64_t>& nearest = queries.nearest[query];
+      const std::vector<float> weights = Demand::Weights(nearest.size());
+      for (size_t rank = 0; rank < nearest.size(); ++rank) {
+        if (sum[nearest[rank]] == 0) touched.push_back(nearest[rank]);
+        sum[nearest[rank]] += weights[rank];
+      }
+    }
+    std::sort(touched.begin(), touched.end());
+    for (const int64_t item : touched)
+      of_cells[cell].push_back({item, std::exchange(sum[item], 0)});
+  }
+  return of_cells;
+}
 
 }  // namespace
 
@@ -30,28 +56,12 @@ std::vector<float> Demand::Weights(size_t neighbours) {
 }
 
 Demand::Demand(const KnownQueries& queries, int64_t cells, int64_t items)
-    : from_cell_(static_cast<size_t>(cells)), total_(Eigen::RowVectorXf::Zero(items)) {
-  std::vector<std::vector<size_t>> queries_of(static_cast<size_t>(cells));
-  for (size_t query = 0; query < queries.cells.size(); ++query) {
-    queries_of[static_cast<size_t>(queries.cells[query])].push_back(query);
-  }
-  Eigen::RowVectorXf sum = Eigen::RowVectorXf::Zero(items);
-  for (size_t cell = 0; cell < queries_of.size(); ++cell) {
-    std::vector<int64_t> touched;
-    for (const size_t query : queries_of[cell]) {
-      const std::vector<int64_t>& nearest = queries.nearest[query];
-      const std::vector<float> weights = Weights(nearest.size());
-      for (size_t rank = 0; rank < nearest.size(); ++rank) {
-        if (sum[nearest[rank]] == 0) touched.push_back(nearest[rank]);
-        sum[nearest[rank]] += weights[rank];
-      }
-    }
-    std::sort(touched.begin(), touched.end());
-    for (const int64_t item : touched) {
-      from_cell_[cell].push_back({item, sum[item]});
-      total_[item] += sum[item];
-      sum[item] = 0;
-    }
+    : Demand(DemandOfCells(queries, cells, items), items) {}
+
+Demand::Demand(std::vector<std::vector<ItemWeight>> of_cells, int64_t items)
+    : from_cell_(std::move(of_cells)), total_(Eigen::RowVectorXf::Zero(items)) {
+  for (const std::vector<ItemWeight>& of_cell : from_cell_) {
+    for (const ItemWeight& one : of_cell) total_[one.item] += one.weight;
   }
 }
 

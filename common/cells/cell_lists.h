@@ -36,21 +36,28 @@ class Demand {
   // The weights of a query's neighbours, nearest first; their sum is 1.
   static std::vector<float> Weights(size_t neighbours);
 
+  struct ItemWeight {
+    int64_t item;
+    float weight;
+  };
+
   Demand(const KnownQueries& queries, int64_t cells, int64_t items);
+  // of_cells: as FromCell returns them.
+  Demand(std::vector<std::vector<ItemWeight>> of_cells, int64_t items);
 
   int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
   int64_t items() const { return total_.size(); }
+  // The demand of the queries in a cell: items ascending, each once.
+  const std::vector<ItemWeight>& FromCell(int64_t cell) const {
+    return from_cell_[static_cast<size_t>(cell)];
+  }
   // The demand of queries weighted 1 in `cell` and `other` in each other cell, one value an item.
   Eigen::RowVectorXf ForCell(int64_t cell, float other) const;
   // The demand from all cells, one value an item.
   const Eigen::RowVectorXf& total() const { return total_; }
 
  private:
-  struct ItemWeight {
-    int64_t item;
-    float weight;
-  };
-  std::vector<std::vector<ItemWeight>> from_cell_;  // items ascending, each once
+  std::vector<std::vector<ItemWeight>> from_cell_;
   Eigen::RowVectorXf total_;
 };
 

@@ -92,41 +92,40 @@ int64_t CountRowsPerBlock(const Gallery& gallery, int64_t code_bytes, bool with_
 
 }  // namespace
 
-CellIndex::CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-                     CellCoordinates coordinates, int64_t memory_to_keep)
-    : gallery_(std::move(gallery)),
-      memory_(memory_to_keep + BytesOf(gallery_)),
-      partitions_(std::move(partitions)),
-      codes_(std::move(codes)),
-      code_bytes_(gallery_.ids.empty() ? 0 : codes_.size() / gallery_.ids.size()),
-      embedding_version_(coordinates.embedding_version),
-      anchor_coordinates_(std::move(coordinates.anchors)),
-      rows_per_block_(CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), false)),
+CellIndex::CellIndex(CellContents contents, int64_t memory_to_keep)
+    : contents_(std::move(contents)),
+      memory_(memory_to_keep + BytesOf(contents_.gallery)),
+      code_bytes_(items() == 0 ? 0 : contents_.codes.size() / contents_.gallery.ids.size()),
+      rows_per_block_(
+          CountRowsPerBlock(contents_.gallery, static_cast<int64_t>(code_bytes_), false)),
       rows_per_block_with_payloads_(
-          CountRowsPerBlock(gallery_, static_cast<int64_t>(code_bytes_), true)),
+          CountRowsPerBlock(contents_.gallery, static_cast<int64_t>(code_bytes_), true)),
       lists_({.bytes = std::max(kMinCacheBytes, kListBytesPerItem * items())},
              [](const std::vector<int32_t>& list) {
                return kEntryOverheadBytes +
                       std::ssize(list) * static_cast<int64_t>(sizeof(int32_t));
              }),
-      blocks_({.bytes = std::max(kMinCacheBytes, kBlockBytesPerCodeByte * std::ssize(codes_))},
-              // A block may be the last owner of its hidden rows, one bit an item.
-              [items = items()](const EncodedBlock& block) {
-                return kEntryOverheadBytes + std::ssize(block.bytes) +
-                       (block.hidden == nullptr ? 0 : items / 8);
-              }) {}
+      blocks_(
+          {.bytes = std::max(kMinCacheBytes, kBlockBytesPerCodeByte * std::ssize(contents_.codes))},
+          // A block may be the last owner of its hidden rows, one bit an item.
+          [items = items()](const EncodedBlock& block) {
+            return kEntryOverheadBytes + std::ssize(block.bytes) +
+                   (block.hidden == nullptr ? 0 : items / 8);
+          }) {}
 
 std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& parameters,
                                                    const Anchors& anchors, Gallery gallery,
                                                    const std::atomic<bool>& stopped,
-                                                   std::optional<CellCoordinates> coordinates,
+                                                   CellCoordinates coordinates,
                                                    QualitySample* sample) {
   const FloatMatrix items = UnitRows(std::exchange(gallery.features, {}));
   const Matrix unit_anchors = UnitRows(anchors.features).cast<double>();
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
   const std::vector<std::vector<int64_t>> nearest =
       NearestOthers(items, queries, Demand::kRanks, stopped);
-  std::vector<PartitionDemand> partitions;
+  CellContents contents{.gallery = std::move(gallery),
+                        .embedding_version = coordinates.embedding_version,
+                        .anchor_coordinates = std::move(coordinates.anchors)};
   for (const CellPartition& partition : parameters.cell_partitions) {
     if (stopped) return nullptr;
     const FloatMatrix centroids = CellCentroids(partition, unit_anchors).cast<float>();
@@ -136,22 +135,27 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
       known.cells.push_back(item_cells.cells[static_cast<size_t>(query)]);
     }
     Demand demand(known, partition.cells, items.rows());
-    partitions.push_back({std::move(item_cells), std::move(demand)});
+    contents.partitions.push_back({std::move(item_cells), std::move(demand)});
   }
-  CellCoordinates sent = std::move(coordinates).value_or(CellCoordinates{});
-  std::string codes =
-      Encode(parameters, parameters.SendsCoordinates() ? sent.items : items, stopped);
+  contents.codes =
+      Encode(parameters, parameters.SendsCoordinates() ? coordinates.items : items, stopped);
   if (stopped) return nullptr;
   if (sample != nullptr) *sample = SampleQueries(items, queries, nearest);
-  const int64_t memory = MemoryToKeep(parameters, std::ssize(gallery.ids));
-  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(gallery), std::move(partitions),
-                                                        std::move(codes), std::move(sent), memory));
+  return Restore(parameters, std::move(contents));
+}
+
+std::shared_ptr<const CellIndex> CellIndex::Restore(const PublicParameters& parameters,
+                                                    CellContents contents) {
+  const int64_t memory = MemoryToKeep(parameters, std::ssize(contents.gallery.ids));
+  return std::shared_ptr<const CellIndex>(new CellIndex(std::move(contents), memory));
 }
 
 std::optional<CellQuality> CellIndex::Measure(const PublicParameters& parameters,
                                               const QualitySample& sample,
                                               absl::FunctionRef<bool()> stopped) const {
-  return MeasureQuality({parameters, gallery_.labels, codes_, partitions_}, sample, stopped);
+  return MeasureQuality(
+      {parameters, contents_.gallery.labels, contents_.codes, contents_.partitions}, sample,
+      stopped);
 }
 
 int64_t CellIndex::MemoryToKeep(const PublicParameters& parameters, int64_t items) {
@@ -188,7 +192,7 @@ int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t it
 absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t cell, double epsilon,
                                                    int64_t length,
                                                    absl::FunctionRef<bool()> cancelled) const {
-  const PartitionDemand& of = partitions_[partition];
+  const PartitionDemand& of = contents_.partitions[partition];
   const double listed = QuantiseEpsilon(epsilon);
   const auto compute = [&] {
     std::vector<int64_t> rows;
@@ -242,9 +246,10 @@ absl::StatusOr<std::shared_ptr<const EncodedBlock>> CellIndex::BlockFor(
 }
 
 std::optional<int64_t> CellIndex::RowOf(const std::string& id) const {
-  const auto found = std::lower_bound(gallery_.ids.begin(), gallery_.ids.end(), id);
-  if (found == gallery_.ids.end() || *found != id) return std::nullopt;
-  return found - gallery_.ids.begin();
+  const std::vector<std::string>& ids = contents_.gallery.ids;
+  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
+  if (found == ids.end() || *found != id) return std::nullopt;
+  return found - ids.begin();
 }
 
 }  // namespace privatemail::server

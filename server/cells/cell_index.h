@@ -18,6 +18,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
+#include "server/cells/cell_image.h"
 #include "server/cells/quality_measurement.h"
 #include "server/store/types.h"
 
@@ -30,15 +31,18 @@ struct EncodedBlock {
   std::shared_ptr<const void> hidden;  // identifies the rows left out; null: none
 };
 
-// Coordinates of a gallery and of its collection's anchors in one embedding, in float.
+// The embedding that a gallery belongs to, and the coordinates of the gallery and of its
+// collection's anchors there, in float. With a code of features there are none.
 struct CellCoordinates {
   uint64_t embedding_version = 0;
   FloatMatrix items;    // n x embedding_dim, in the order of the gallery
   FloatMatrix anchors;  // anchors x embedding_dim, in the published order
 };
 
-// An index of one gallery by the cells of all partitions of its collection's anchors. Server side;
-// of a searcher it sees the requested cells only. Immutable except for its caches; thread-safe.
+// An index of the items of one embedding by the cells of all partitions of its collection's
+// anchors. Server side; of a searcher it sees the requested cells only. Immutable except for its
+// caches; thread-safe. A new version comes with each embedding; deletions in between are hidden by
+// the registry.
 class CellIndex {
  public:
   // Identifies a block of rows of one cell's list.
@@ -57,7 +61,7 @@ class CellIndex {
   //   sample:       filled with queries for Measure, unless null.
   //   parameters:   have a code and at least one partition.
   //   stopped:      polled; null is returned once it is true.
-  //   coordinates:  given exactly if the code is `none`: they replace the codes.
+  //   coordinates:  if the code is `none`, they replace the codes.
   // Memory:
   //   | ids, labels, payloads       | as in the gallery                                         |
   //   | codes                       | n code_bytes                                              |
@@ -65,10 +69,16 @@ class CellIndex {
   //   | cached lists                | max(128 n bytes, 1 MiB)                                   |
   //   | cached blocks               | max(2 n code_bytes, 1 MiB)                                |
   // A sample of the items serves as known queries; all of a small gallery.
-  static std::shared_ptr<const CellIndex> Create(
-      const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
-      const std::atomic<bool>& stopped, std::optional<CellCoordinates> coordinates = std::nullopt,
-      QualitySample* sample = nullptr);
+  static std::shared_ptr<const CellIndex> Create(const PublicParameters& parameters,
+                                                 const Anchors& anchors, Gallery gallery,
+                                                 const std::atomic<bool>& stopped,
+                                                 CellCoordinates coordinates = {},
+                                                 QualitySample* sample = nullptr);
+
+  // An index that answers as the one whose contents these were. contents: of these parameters.
+  static std::shared_ptr<const CellIndex> Restore(const PublicParameters& parameters,
+                                                  CellContents contents);
+  const CellContents& contents() const { return contents_; }
 
   // The index's retrieval quality, as MeasureQuality. parameters: those of the index, with a code
   // of features.
@@ -85,12 +95,15 @@ class CellIndex {
   // MemoryToKeep and the gallery.
   int64_t memory() const { return memory_; }
 
-  int64_t items() const { return static_cast<int64_t>(gallery_.ids.size()); }
+  int64_t items() const { return static_cast<int64_t>(contents_.gallery.ids.size()); }
   // The version of the gallery.
-  uint64_t items_version() const { return gallery_.version; }
+  uint64_t items_version() const { return contents_.gallery.version; }
+  uint64_t embedding_version() const { return contents_.embedding_version; }
   // The embedding of the coordinates; 0 and an empty matrix if there are codes.
-  uint64_t embedding_version() const { return embedding_version_; }
-  const FloatMatrix& anchor_coordinates() const { return anchor_coordinates_; }
+  uint64_t coordinates_version() const {
+    return anchor_coordinates().size() == 0 ? 0 : embedding_version();
+  }
+  const FloatMatrix& anchor_coordinates() const { return contents_.anchor_coordinates; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
   // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes
@@ -115,13 +128,16 @@ class CellIndex {
       const BlockKey& key, const std::shared_ptr<const void>& hidden,
       absl::FunctionRef<bool()> cancelled, absl::FunctionRef<EncodedBlock()> encode) const;
 
-  const std::string& IdOf(int64_t row) const { return gallery_.ids[static_cast<size_t>(row)]; }
-  int32_t LabelOf(int64_t row) const { return gallery_.labels[static_cast<size_t>(row)]; }
+  const std::string& IdOf(int64_t row) const {
+    return contents_.gallery.ids[static_cast<size_t>(row)];
+  }
+  int32_t LabelOf(int64_t row) const { return contents_.gallery.labels[static_cast<size_t>(row)]; }
   const std::string& PayloadOf(int64_t row) const {
-    return gallery_.payloads[static_cast<size_t>(row)];
+    return contents_.gallery.payloads[static_cast<size_t>(row)];
   }
   absl::string_view CodeOf(int64_t row) const {
-    return absl::string_view(codes_).substr(static_cast<size_t>(row) * code_bytes_, code_bytes_);
+    return absl::string_view(contents_.codes)
+        .substr(static_cast<size_t>(row) * code_bytes_, code_bytes_);
   }
   // Empty if the gallery has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
@@ -138,20 +154,15 @@ class CellIndex {
     auto operator<=>(const ListKey&) const = default;
   };
 
-  CellIndex(Gallery gallery, std::vector<PartitionDemand> partitions, std::string codes,
-            CellCoordinates coordinates, int64_t memory_to_keep);
+  CellIndex(CellContents contents, int64_t memory_to_keep);
 
   // At least `length` rows.
   absl::StatusOr<List> ListFor(size_t partition, uint32_t cell, double epsilon, int64_t length,
                                absl::FunctionRef<bool()> cancelled) const;
 
-  Gallery gallery_;  // without features
+  const CellContents contents_;
   const int64_t memory_;
-  std::vector<PartitionDemand> partitions_;
-  std::string codes_;
-  size_t code_bytes_;
-  const uint64_t embedding_version_;
-  const FloatMatrix anchor_coordinates_;
+  const size_t code_bytes_;
   const int64_t rows_per_block_;
   const int64_t rows_per_block_with_payloads_;
   // A prefix of a list is the shorter list, so one entry serves all lengths up to its own.

@@ -252,8 +252,10 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   // certificates and keys.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
-  PM_ASSIGN_OR_RETURN(parts.catalog, Catalog::Open(std::move(store), options.data_directory,
-                                                   LogRefresh, ToCatalogOptions(options)));
+  PM_ASSIGN_OR_RETURN(
+      parts.catalog,
+      Catalog::Open(std::move(store), options.data_directory, LogRefresh, ToCatalogOptions(options),
+                    [](const std::string& message) { Log(LogLevel::kWarning, message); }));
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));

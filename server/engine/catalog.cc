@@ -26,16 +26,18 @@ absl::Status DeletedDuringBuild(absl::string_view name) {
 
 }  // namespace
 
-Catalog::Catalog(std::unique_ptr<Store> store, std::string directory)
+Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn)
     : store_(std::move(store)),
       directory_(std::move(directory)),
-      preparer_(store_.get(), &registry_),
+      preparer_(store_.get(), &registry_, std::move(warn)),
       synchronizer_(store_.get(), &registry_, &preparer_) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
-                                                       const CatalogOptions& options) {
-  auto catalog = std::unique_ptr<Catalog>(new Catalog(std::move(store), std::move(directory)));
+                                                       const CatalogOptions& options,
+                                                       CellsPreparer::Warn warn) {
+  auto catalog = std::unique_ptr<Catalog>(
+      new Catalog(std::move(store), std::move(directory), std::move(warn)));
   catalog->SetOptions(options);
   PM_ASSIGN_OR_RETURN(catalog->problems_, catalog->synchronizer_.Load());
   catalog->watch_ = catalog->store_->Watch(

@@ -45,7 +45,8 @@ class Catalog {
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
-                                                       const CatalogOptions& options = {});
+                                                       const CatalogOptions& options = {},
+                                                       CellsPreparer::Warn warn = nullptr);
 
   // Messages about embeddings that Open could not read.
   const std::vector<std::string>& problems() const { return problems_; }
@@ -111,7 +112,7 @@ class Catalog {
                                        LabelCheck label_check = LabelCheck::kOff);
 
  private:
-  Catalog(std::unique_ptr<Store> store, std::string directory);
+  Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn);
   absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,
                         int64_t memory, LabelCheck label_check);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
 
@@ -43,6 +44,22 @@ absl::Status CheckFloatCoordinates(const CellCoordinates& coordinates) {
       absl::StrCat("coordinates of the anchors as floats: ", aligned.message()));
 }
 
+EmbeddingVersion VersionOf(uint64_t version, uint64_t items_version) {
+  return {static_cast<int64_t>(version), static_cast<int64_t>(items_version)};
+}
+EmbeddingVersion VersionOf(const CellIndex& cells) {
+  return VersionOf(cells.embedding_version(), cells.items_version());
+}
+
+std::vector<std::string> HiddenIds(const CollectionView& view) {
+  std::vector<std::string> ids;
+  if (view.hidden == nullptr) return ids;
+  for (size_t row = 0; row < view.hidden->hidden.size(); ++row) {
+    if (view.hidden->hidden[row]) ids.push_back(view.retriever->IdOf(static_cast<int64_t>(row)));
+  }
+  return ids;
+}
+
 }  // namespace
 
 void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
@@ -63,7 +80,7 @@ void CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry,
   const std::string name = view->published->name;
   absl::Status outcome;
   try {
-    outcome = BuildCells(entry, *std::exchange(view, std::nullopt), stopped);
+    outcome = LoadOrBuildCells(entry, *std::exchange(view, std::nullopt), stopped);
   } catch (const std::exception& error) {  // of FAISS, or out of memory
     outcome = absl::UnavailableError(error.what());
   }
@@ -75,26 +92,84 @@ void CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry,
   registry_->EndCells(entry.get(), problem);
 }
 
+absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
+                                             CollectionView view,
+                                             const std::atomic<bool>& stopped) {
+  constexpr absl::Duration kRetry = absl::Milliseconds(500);
+  const PublishedCollection& published = *view.published;
+  std::shared_ptr<const void> claim;
+  bool is_stored = false;
+  while (!stopped) {
+    absl::StatusOr<bool> loaded = LoadCells(entry.get(), view);
+    if (absl::IsDataLoss(loaded.status())) {
+      if (warn_) {
+        warn_(absl::StrCat("what answers for the cells of collection ", published.name,
+                           " is made anew, because it cannot be read from the store: ",
+                           loaded.status().message()));
+      }
+      break;
+    }
+    PM_ASSIGN_OR_RETURN(is_stored, std::move(loaded));
+    if (is_stored) {
+      const CollectionView now = registry_->ViewOf(*entry);
+      if (!published.parameters.publish_quality || now.quality != nullptr ||
+          now.cells->items() < kMinQualityQueries) {
+        return absl::OkStatus();
+      }
+      break;  // a measurement needs what only a build has
+    }
+    if (claim != nullptr) break;
+    PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
+    // Loads once more in any case: another daemon may have stored them just before.
+    if (claim == nullptr) {
+      SleepUnlessCancelled(kRetry, [&] { return stopped.load(); }).IgnoreError();
+    }
+  }
+  return BuildCells(entry, std::move(view), is_stored, stopped);
+}
+
+absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView& view) {
+  const PublicParameters& parameters = view.published->parameters;
+  const Retriever& retriever = *view.retriever;
+  const auto check = [&](int64_t bytes) {
+    return CheckBuildMemory("reading it", bytes, registry_->options().cells_memory);
+  };
+  PM_ASSIGN_OR_RETURN(
+      std::optional<StoredCells> stored,
+      store_->LoadCells(parameters, VersionOf(retriever.version(), retriever.items_version()),
+                        check));
+  if (!stored.has_value()) return false;
+  PM_ASSIGN_OR_RETURN(CellContents contents, ReadCellImage(parameters, stored->image));
+  stored->image = {};
+  PM_RETURN_IF_ERROR(TakePayloads(retriever, &contents));
+  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, contents.gallery));
+  const auto cells = CellIndex::Restore(parameters, std::move(contents));
+  registry_->InstallCells(entry, cells, HiddenIds(view));
+  if (stored->quality.has_value()) {
+    registry_->InstallQuality(entry, cells.get(),
+                              std::make_shared<const CellQuality>(*std::move(stored->quality)));
+  }
+  return true;
+}
+
 absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry,
-                                       CollectionView view, const std::atomic<bool>& stopped) {
+                                       CollectionView view, bool is_stored,
+                                       const std::atomic<bool>& stopped) {
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
   const int64_t memory = registry_->options().cells_memory;
   const int64_t index_bytes =
       CellIndex::MemoryToCreate(parameters, static_cast<int64_t>(view.items));
-  if (!parameters.SendsCoordinates()) view = {};  // so that a later build frees what it replaces
   const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
     if (stopped) return absl::CancelledError("the server ends");
     return CheckBuildMemory("building it", index_bytes + bytes, memory);
   };
   PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
-  std::optional<CellCoordinates> coordinates;
-  if (parameters.SendsCoordinates()) {
-    // The gallery gets the embedding's version, so InstallCells hides all later deletions.
-    PM_ASSIGN_OR_RETURN(coordinates,
-                        RestrictToEmbedding(*view.retriever, view.hidden.get(), &gallery));
-    view = {};
-  }
+  // The gallery gets the embedding's version, so InstallCells hides all later deletions.
+  PM_ASSIGN_OR_RETURN(CellCoordinates coordinates,
+                      RestrictToEmbedding(*view.retriever, view.hidden.get(),
+                                          parameters.SendsCoordinates(), &gallery));
+  view = {};  // so that a later build frees what it replaces
   PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, gallery));
   QualitySample sample;
   const std::shared_ptr<const CellIndex> cells =
@@ -102,8 +177,19 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
                         std::move(coordinates), parameters.publish_quality ? &sample : nullptr);
   if (cells == nullptr) return absl::OkStatus();  // stopped
   registry_->InstallCells(entry.get(), cells);
+  if (!is_stored) {
+    WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
+                                                   WriteCellImage(parameters, cells->contents())));
+  }
   if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
   return absl::OkStatus();
+}
+
+void CellsPreparer::WarnUnlessStored(const PublishedCollection& published,
+                                     const absl::Status& stored) const {
+  if (stored.ok() || absl::IsAborted(stored) || absl::IsNotFound(stored) || !warn_) return;
+  warn_(absl::StrCat("what answers for the cells of collection ", published.name,
+                     " could not be stored, so the next start makes it anew: ", stored.message()));
 }
 
 absl::Status CellsPreparer::CheckResidentMemory(const Entry& entry,
@@ -130,16 +216,19 @@ void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
       return stopped || registry_->IsRemoved(*locked) ||
              registry_->ViewOf(*locked).cells != measured;
     };
-    std::optional<CellQuality> quality =
-        measured->Measure(registry_->ViewOf(*locked).published->parameters, *shared, obsolete);
-    if (!quality.has_value()) return;
-    registry_->InstallQuality(locked.get(), measured.get(),
-                              std::make_shared<const CellQuality>(*std::move(quality)));
+    const auto published = registry_->ViewOf(*locked).published;
+    std::optional<CellQuality> found = measured->Measure(published->parameters, *shared, obsolete);
+    if (!found.has_value()) return;
+    const auto quality = std::make_shared<const CellQuality>(*std::move(found));
+    registry_->InstallQuality(locked.get(), measured.get(), quality);
+    WarnUnlessStored(*published,
+                     store_->SaveQuality(published->parameters, VersionOf(*measured), *quality));
   });
 }
 
 absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,
-                                                    const HiddenRows* hidden, Gallery* gallery) {
+                                                    const HiddenRows* hidden, bool with_coordinates,
+                                                    Gallery* gallery) {
   std::vector<int64_t> embedded;  // row of each remaining item
   for (size_t row = 0; row < gallery->ids.size(); ++row) {
     const auto embedded_row = VisibleRow(retriever, hidden, gallery->ids[row]);
@@ -152,12 +241,28 @@ absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,
   gallery->payloads.resize(embedded.size());
   gallery->features.conservativeResize(std::ssize(embedded), Eigen::NoChange);
   gallery->version = retriever.items_version();
-  CellCoordinates coordinates{.embedding_version = retriever.version(),
-                              .items = {},
-                              .anchors = retriever.anchor_coordinates().cast<float>()};
+  CellCoordinates coordinates{.embedding_version = retriever.version(), .items = {}, .anchors = {}};
+  if (!with_coordinates) return coordinates;
+  coordinates.anchors = retriever.anchor_coordinates().cast<float>();
   coordinates.items = retriever.coordinates()(embedded, Eigen::all).cast<float>();
   PM_RETURN_IF_ERROR(CheckFloatCoordinates(coordinates));
   return coordinates;
+}
+
+absl::Status TakePayloads(const Retriever& retriever, CellContents* contents) {
+  Gallery& gallery = contents->gallery;
+  const FloatMatrix& anchors = contents->anchor_coordinates;
+  bool same = contents->embedding_version == retriever.version() &&
+              gallery.version == retriever.items_version() &&
+              (anchors.size() == 0 || anchors == retriever.anchor_coordinates().cast<float>());
+  int64_t embedded = 0;  // ids of both ascend
+  for (size_t row = 0; same && row < gallery.ids.size(); ++row, ++embedded) {
+    while (embedded < retriever.items() && retriever.IdOf(embedded) < gallery.ids[row]) ++embedded;
+    same = embedded < retriever.items() && retriever.IdOf(embedded) == gallery.ids[row] &&
+           retriever.LabelOf(embedded) == gallery.labels[row];
+    if (same) gallery.payloads[row] = retriever.PayloadOf(embedded);
+  }
+  return same ? absl::OkStatus() : absl::DataLossError("it is of another embedding");
 }
 
 }  // namespace privatemail::server

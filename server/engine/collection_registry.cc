@@ -31,14 +31,6 @@ std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& c
   return missing;
 }
 
-bool IsUpToDate(const CellIndex& cells, const CollectionView& view) {
-  // Coordinates can be compared with those of one embedding only.
-  const bool older_coordinates = view.published->parameters.SendsCoordinates() &&
-                                 cells.embedding_version() < view.retriever->version();
-  return view.hidden_in_cells == nullptr && !older_coordinates &&
-         cells.items_version() >= view.retriever->items_version();
-}
-
 }  // namespace
 
 struct CollectionRegistry::Entry {
@@ -246,17 +238,19 @@ std::optional<CollectionView> CollectionRegistry::BeginCells(Entry* entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const CollectionView& view = entry->view;
   // After several builds in a row, the first job already includes the items of the last.
-  if (entry->removed || (view.cells != nullptr && IsUpToDate(*view.cells, view))) {
-    return std::nullopt;
-  }
+  const bool up_to_date =
+      view.cells != nullptr && view.cells->embedding_version() >= view.retriever->version();
+  if (entry->removed || up_to_date) return std::nullopt;
   ++entry->loads;
   return view;
 }
 
-void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells) {
+void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells,
+                                      absl::Span<const std::string> deleted) {
+  const auto hidden_before = AddHiddenRows(*cells, deleted, nullptr);
   while (true) {
     const std::shared_ptr<const Retriever> retriever = ViewOf(*entry).retriever;
-    auto hidden = AddHiddenRows(*cells, IdsNotIn(*retriever, *cells), nullptr);
+    auto hidden = AddHiddenRows(*cells, IdsNotIn(*retriever, *cells), hidden_before);
     std::shared_ptr<const CellIndex> former;  // destroyed after the lock is released: it is large
     const std::lock_guard<std::mutex> guard(mutex_);
     CollectionView& view = entry->view;
@@ -268,6 +262,7 @@ void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const 
     }
     former = std::exchange(view.cells, cells);
     view.quality = nullptr;
+    view.cells_problem = absl::OkStatus();
     view.hidden_in_cells = std::move(hidden);
     return;
   }

@@ -86,7 +86,9 @@ class CollectionRegistry {
 
   // Starts a load of a cell index; empty if it is up to date or the collection was removed.
   std::optional<CollectionView> BeginCells(Entry* entry);
-  void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells);
+  // deleted: items that were deleted before BeginCells, if `cells` may have them.
+  void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells,
+                    absl::Span<const std::string> deleted = {});
   void EndCells(Entry* entry, const absl::Status& problem);
   void SetEmbeddingProblem(Entry* entry, const absl::Status& problem);
   // Publishes the quality of `cells` unless they have been replaced.

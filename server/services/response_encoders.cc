@@ -110,7 +110,7 @@ std::string Join(const CellFields& fields, const CellIndex& index) {
   AppendUnlessEmpty(kCellCodes, fields.codes, &message);
   message.append(fields.payloads);
   AppendUnlessZero(kItemsVersion, index.items_version(), &message);
-  AppendUnlessZero(kEmbeddingVersion, index.embedding_version(), &message);
+  AppendUnlessZero(kEmbeddingVersion, index.coordinates_version(), &message);
   return message;
 }
 

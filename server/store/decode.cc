@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/wire/cell_quality_proto.h"
 #include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
@@ -31,6 +32,23 @@ std::string EncodeParameters(const PublicParameters& parameters) {
   v1::PublicParameters proto;
   ToProto(parameters, &proto);
   return proto.SerializeAsString();
+}
+
+std::string EncodeQuality(const CellQuality& quality) {
+  v1::CellQuality proto;
+  ToProto(quality, &proto);
+  return proto.SerializeAsString();
+}
+
+absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes,
+                                                         size_t partitions) {
+  if (bytes.empty()) return std::nullopt;
+  v1::CellQuality proto;
+  if (proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    absl::StatusOr<CellQuality> quality = FromProto(proto, partitions);
+    if (quality.ok()) return *std::move(quality);
+  }
+  return absl::DataLossError("the quality of cells cannot be parsed");
 }
 
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,

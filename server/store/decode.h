@@ -4,12 +4,14 @@
 //   | coordinates | float64, little-endian, row-major  |
 //   | labels      | int32, little-endian               |
 //   | parameters  | a serialized v1.PublicParameters   |
+//   | quality     | a serialized v1.CellQuality        |
 //
 // Errors are DATA_LOSS; the store adds its place.
 #ifndef PRIVATEMAIL_SERVER_STORE_DECODE_H_
 #define PRIVATEMAIL_SERVER_STORE_DECODE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,11 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
                                                   absl::string_view parameters,
                                                   absl::string_view anchor_features,
                                                   absl::string_view anchor_labels);
+
+std::string EncodeQuality(const CellQuality& quality);
+// Of so many partitions; empty without bytes.
+absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes,
+                                                         size_t partitions);
 
 // blob: rows x cols doubles; `what` names it in errors.
 absl::StatusOr<Matrix> DecodeMatrix(absl::string_view what, absl::string_view blob, int64_t rows,

@@ -117,6 +117,26 @@ class Store {
   virtual absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
       const PublicParameters& parameters) = 0;
 
+  // Stores the cells of the collection's embedding instead of former ones, without quality. They
+  // are deleted with their embedding. ABORTED: the collection has another embedding. NOT_FOUND.
+  virtual absl::Status SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
+                                 absl::string_view image) = 0;
+  // Adds their quality. No effect if they are not stored. NOT_FOUND, or as above.
+  virtual absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
+                                   const CellQuality& quality) = 0;
+  // Called with the bytes to be read; an error ends the reading and is returned.
+  using SizeCheck = absl::FunctionRef<absl::Status(int64_t bytes)>;
+  // Empty if none are stored for this embedding. NOT_FOUND.
+  virtual absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
+                                                               const EmbeddingVersion& of,
+                                                               SizeCheck check) = 0;
+  // A claim to make the cells of a collection, which ends with its owner; null while another daemon
+  // has it. Only spares work: a claim may be lost unnoticed. It must not outlive the store.
+  virtual absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
+      const PublicParameters& /*parameters*/) {
+    return std::make_shared<const bool>();  // no other daemon can use the store
+  }
+
   // Ids of the embedding of this version whose items were deleted since, and after the collection's
   // version `after`. Empty if the collection has another embedding. NOT_FOUND.
   virtual absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
@@ -145,6 +165,9 @@ class Store {
 
 inline constexpr int64_t kMaxScannedItems = 10000;
 inline constexpr int64_t kMaxPageBytes = 16 << 20;
+
+// Parts in which a store keeps an image.
+inline constexpr size_t kImagePartBytes = size_t{4} << 20;
 
 // Rows of a gallery part of some megabytes of features.
 int64_t GalleryPartRows(int64_t feature_dim);

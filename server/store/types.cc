@@ -42,6 +42,11 @@ absl::Status LaterEmbeddingError(int64_t items_version) {
                                          ") was saved during this build and stays"));
 }
 
+absl::Status OtherEmbeddingError(const EmbeddingVersion& stored) {
+  return absl::AbortedError(
+      absl::StrCat("the collection has another embedding, of version ", stored.version));
+}
+
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckId(item.id));
   const auto columns = static_cast<int64_t>(item.features.size());

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
+#include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::server {
@@ -131,6 +132,23 @@ struct Embedding {
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
   std::vector<std::string> deleted;   // ids deleted since; set on loading
   std::string plan;                   // AffinityPlan::why; not stored
+};
+
+// One version of a collection's embedding; zeros before the first.
+struct EmbeddingVersion {
+  int64_t version = 0;
+  int64_t items_version = 0;
+
+  friend bool operator==(const EmbeddingVersion&, const EmbeddingVersion&) = default;
+};
+
+// ABORTED: cells of another embedding than the stored one.
+absl::Status OtherEmbeddingError(const EmbeddingVersion& stored);
+
+// What answers for the cells of an embedding.
+struct StoredCells {
+  std::string image;                   // server/cells/cell_image.h, which the store never reads
+  std::optional<CellQuality> quality;  // once it is measured
 };
 
 // A random (version 4) UUID for a new collection. INTERNAL: the system's generator failed.

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "common/base/files.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
@@ -52,6 +53,22 @@ class SharedStore : public Service {
             "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
   }
 
+  // Fills a collection with cells, and grants a budget for it.
+  void CreateCellCollection() {
+    Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+    Write("gallery", SeparatedClasses(kItems, 2));
+    Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
+            Labels("anchors"), "--cells", "5", "--cell-code", "float16"});
+    Ingest("gallery");
+    Grant(1000, .1);
+  }
+
+  // For item 17. At this epsilon the best cell is left out with a probability below 10^-15.
+  Command NearestQuery() const {
+    return {"query", "things",    "--vectors", Vectors("gallery"), "--scheme", "cells", "--row",
+            "17",    "--epsilon", "40",        "--items",          "80"};
+  }
+
   PostgresServer server_;
   std::string conninfo_file_;
   std::unique_ptr<Daemon> other_;
@@ -93,19 +110,40 @@ TEST_F(SharedStore, OtherDaemonAdoptsChanges) {
   EXPECT_EQ(Info()["version"], 2);
 }
 
-TEST_F(SharedStore, OtherDaemonAdoptsCells) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  Write("gallery", SeparatedClasses(kItems, 2));
-  Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
-          Labels("anchors"), "--cells", "5", "--cell-code", "float16"});
-  Ingest("gallery");
+TEST_F(SharedStore, KillWhileCellsAreStoredLeavesNone) {
+  other_.reset();
+  CreateCellCollection();
+  // Storing takes until the daemon is killed.
+  const std::string conninfo = ReadFile("--", conninfo_file_).value();
+  const auto ask = [&](const std::string& sql) { return PostgresServer::Ask(conninfo, sql); };
+  ask("CREATE FUNCTION privatemail.wait() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'; CREATE TRIGGER wait AFTER INSERT ON "
+      "privatemail.cell_parts FOR EACH ROW EXECUTE FUNCTION privatemail.wait()");
   Build();
-  Grant(1000, .1);
-  // At this epsilon the best cell is left out with a probability below 10^-15.
-  const Command query = {"query",     "things", "--vectors", Vectors("gallery"),
-                         "--scheme",  "cells",  "--row",     "17",
-                         "--epsilon", "40",     "--items",   "80"};
-  const auto nearest = [&] { return Answer(query)["matches"][0]["id"]; };
+  const std::string storing =
+      " FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'INSERT INTO cell_parts%'";
+  ASSERT_TRUE(WaitUntil([&] { return ask("SELECT count(*)" + storing) == "1"; }));
+  daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
+  ask("SELECT pg_terminate_backend(pid)" + storing);
+  ask("DROP TRIGGER wait ON privatemail.cell_parts");
+  EXPECT_EQ(ask("SELECT count(*) FROM privatemail.cell_parts"), "0");
+  for (int start = 0; start < 2; ++start) {
+    daemon_ = Start("data");
+    Use(*daemon_);
+    WaitFor("cells_ready", true);
+    EXPECT_EQ(Answer(NearestQuery())["matches"][0]["id"], "17");
+    ASSERT_TRUE(
+        WaitUntil([&] { return ask("SELECT count(*) FROM privatemail.cell_parts") == "1"; }));
+    daemon_->program().Signal(SIGTERM);
+    EXPECT_EQ(daemon_->program().Wait().err.find("made anew"), std::string::npos);
+  }
+}
+
+TEST_F(SharedStore, OtherDaemonAdoptsCells) {
+  CreateCellCollection();
+  Build();
+  const auto nearest = [&] { return Answer(NearestQuery())["matches"][0]["id"]; };
   for (const Daemon* daemon : {daemon_.get(), other_.get()}) {
     Use(*daemon);
     WaitFor("cells_ready", true);

@@ -31,6 +31,9 @@ absl::Status Replace(Transaction* transaction, int64_t collection, const Embeddi
       transaction
           ->Query("DELETE FROM embedded_items WHERE embedding = $1", Parameters().Int(former.key))
           .status());
+  for (const char* sql : {postgres::kDeleteCellParts, postgres::kDeleteCells}) {
+    PM_RETURN_IF_ERROR(transaction->Query(sql, Parameters().Int(collection)).status());
+  }
   PM_RETURN_IF_ERROR(transaction
                          ->Query("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
                                  Parameters().Int(collection).Int(items_version))

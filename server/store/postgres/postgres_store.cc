@@ -12,6 +12,8 @@
 
 namespace privatemail::server {
 
+using postgres::kDeleteCellParts;
+using postgres::kDeleteCells;
 using postgres::Parameters;
 using postgres::Result;
 using postgres::RowLock;
@@ -172,7 +174,8 @@ absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
        {"DELETE FROM items WHERE collection = $1", "DELETE FROM deletions WHERE collection = $1",
         "DELETE FROM embedded_items WHERE embedding IN "
         "(SELECT key FROM embeddings WHERE collection = $1)",
-        "DELETE FROM embeddings WHERE collection = $1", "DELETE FROM collections WHERE key = $1"}) {
+        "DELETE FROM embeddings WHERE collection = $1", kDeleteCellParts, kDeleteCells,
+        "DELETE FROM collections WHERE key = $1"}) {
     PM_RETURN_IF_ERROR(transaction.Query(sql, Parameters().Int(collection.key)).status());
   }
   PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));

@@ -45,6 +45,15 @@ class PostgresStore final : public Store {
                                          const Embedding& embedding) override;
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
       const PublicParameters& parameters) override;
+  absl::Status SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
+                         absl::string_view image) override;
+  absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
+                           const CellQuality& quality) override;
+  absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
+                                                       const EmbeddingVersion& of,
+                                                       SizeCheck check) override;
+  absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
+      const PublicParameters& parameters) override;
   absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
       const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;

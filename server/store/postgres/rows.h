@@ -77,6 +77,11 @@ absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transacti
                                                           int64_t collection, int64_t items_version,
                                                           int64_t after);
 
+// Delete what is stored for the cells of a collection ($1), in this order.
+inline constexpr char kDeleteCellParts[] =
+    "DELETE FROM cell_parts WHERE cells IN (SELECT key FROM cells WHERE collection = $1)";
+inline constexpr char kDeleteCells[] = "DELETE FROM cells WHERE collection = $1";
+
 // Notifies watching daemons when the transaction commits.
 absl::Status Notify(Transaction* transaction, absl::string_view uuid);
 inline constexpr char kChannel[] = "privatemail_changes";

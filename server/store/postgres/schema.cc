@@ -16,6 +16,8 @@ namespace {
 // - Keys: from sequences, never reused: no row passes from a deleted collection to a new one.
 // - items.inserted, items.version: the versions of an item's insertion and of its last change.
 // - deletions: tombstones until an embedding without the items is saved.
+// - cells: of an embedding, whose key they name. Their keys are of the same sequence. Parts are
+//   large and hard to compress.
 constexpr const char* kMigrations[] = {R"sql(
   CREATE TABLE collections (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -63,6 +65,21 @@ constexpr const char* kMigrations[] = {R"sql(
     payload bytea NOT NULL,
     PRIMARY KEY (embedding, position)
   );
+)sql",
+                                       R"sql(
+  CREATE TABLE cells (
+    collection bigint PRIMARY KEY,
+    key bigint NOT NULL,
+    embedding bigint NOT NULL,
+    quality bytea NOT NULL DEFAULT ''
+  );
+  CREATE TABLE cell_parts (
+    cells bigint NOT NULL,
+    part bigint NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (cells, part)
+  );
+  ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql"};
 
 // The advisory lock: "pmail" in ASCII.

@@ -86,6 +86,16 @@ constexpr const char* kMigrations[] = {
     (SELECT count(*) FROM placed p WHERE p.collection = embeddings.collection AND p.class = 1);
   DROP TABLE placed;
   CREATE INDEX items_by_version ON items (collection, version);
+)sql",
+    // The cells of the embedding; without quality until it is measured.
+    R"sql(
+  ALTER TABLE embeddings ADD COLUMN cell_quality BLOB NOT NULL DEFAULT x'';
+  CREATE TABLE cell_parts (
+    collection INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (collection, part)
+  ) STRICT;
 )sql"};
 
 constexpr int64_t kSchemaVersion = std::size(kMigrations);

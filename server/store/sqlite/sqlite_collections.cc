@@ -26,6 +26,7 @@ struct Table {
 constexpr Table kTables[] = {{"items", "version"},
                              {"deletions", "version"},
                              {"embedded_items", "position"},
+                             {"cell_parts", "part"},
                              {"embeddings", "collection"}};
 constexpr int kRowsAtOnce = 1000;
 

@@ -96,7 +96,7 @@ absl::StatusOr<std::optional<std::vector<std::string>>> SqliteStore::DeletedSinc
     const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersions versions, VersionsOf(key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(key));
   if (static_cast<uint64_t>(versions.version) != embedding_version) return std::nullopt;
   return ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version),
                           after);
@@ -106,7 +106,7 @@ absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
     const PublicParameters& parameters) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersions versions, VersionsOf(key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(key));
   PM_ASSIGN_OR_RETURN(Statement count,
                       database_->Prepare("SELECT count(*) FILTER (WHERE inserted > ?2), "
                                          "count(*) FILTER (WHERE inserted <= ?2) "

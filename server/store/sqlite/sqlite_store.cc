@@ -132,13 +132,13 @@ absl::StatusOr<int64_t> SqliteStore::KeyOf(Database* database, absl::string_view
   return select.Int(0);
 }
 
-absl::StatusOr<SqliteStore::EmbeddingVersions> SqliteStore::VersionsOf(int64_t key) {
+absl::StatusOr<EmbeddingVersion> SqliteStore::VersionOf(int64_t key) {
   PM_ASSIGN_OR_RETURN(
       Statement select,
       database_->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
-  if (!found) return EmbeddingVersions{};
-  return EmbeddingVersions{select.Int(0), select.Int(1)};
+  if (!found) return EmbeddingVersion{};
+  return EmbeddingVersion{select.Int(0), select.Int(1)};
 }
 
 absl::StatusOr<std::vector<StoredCollection>> SqliteStore::LoadCollections() {
@@ -213,11 +213,12 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
   if (embedding.collection != 0 && embedding.collection != key) {
     return NoSuchCollection(parameters.collection_uuid);
   }
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersions former, VersionsOf(key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion former, VersionOf(key));
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
   for (const absl::string_view sql :
        {"DELETE FROM embedded_items WHERE collection = ?1",
+        "DELETE FROM cell_parts WHERE collection = ?1",
         "DELETE FROM embeddings WHERE collection = ?1",
         "DELETE FROM deletions WHERE collection = ?1 AND version <= ?2"}) {
     PM_ASSIGN_OR_RETURN(Statement clear, database_->Prepare(sql));

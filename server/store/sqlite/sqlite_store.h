@@ -54,6 +54,13 @@ class SqliteStore final : public Store {
                                          const Embedding& embedding) override;
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
       const PublicParameters& parameters) override;
+  absl::Status SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
+                         absl::string_view image) override;
+  absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
+                           const CellQuality& quality) override;
+  absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
+                                                       const EmbeddingVersion& of,
+                                                       SizeCheck check) override;
   absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
       const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;
@@ -69,11 +76,6 @@ class SqliteStore final : public Store {
                          bool with_features, absl::FunctionRef<bool(Item)> visit) override;
 
  private:
-  struct EmbeddingVersions {
-    int64_t version = 0;  // 0 before the first
-    int64_t items_version = 0;
-  };
-
   SqliteStore(DirectoryLock lock, std::unique_ptr<sqlite::Database> database)
       : lock_(std::move(lock)), database_(std::move(database)) {}
 
@@ -84,7 +86,9 @@ class SqliteStore final : public Store {
   // The key of a collection in the file. NOT_FOUND.
   absl::StatusOr<int64_t> KeyOf(absl::string_view uuid);
   static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
-  absl::StatusOr<EmbeddingVersions> VersionsOf(int64_t key);
+  absl::StatusOr<EmbeddingVersion> VersionOf(int64_t key);
+  // The key of a collection whose embedding is `of`. NOT_FOUND, ABORTED.
+  absl::StatusOr<int64_t> KeyOfEmbedding(absl::string_view uuid, const EmbeddingVersion& of);
 
   // The steps of an import: reserve a key, then insert items and the collection.
   absl::StatusOr<int64_t> ReserveKey(const StoredCollection& collection);

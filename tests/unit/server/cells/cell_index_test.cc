@@ -153,7 +153,7 @@ TEST(CellIndex, CoordinatesReplaceCodes) {
                                     .anchors = FloatMatrix::Random(12, 2)};
   scene.index =
       CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
-  EXPECT_EQ(scene.index->embedding_version(), 6u);
+  EXPECT_EQ(scene.index->coordinates_version(), 6u);
   EXPECT_EQ(scene.index->anchor_coordinates(), coordinates.anchors);
   for (const int64_t row : {0, 7, kItems - 1}) {
     ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
@@ -161,7 +161,7 @@ TEST(CellIndex, CoordinatesReplaceCodes) {
     EXPECT_EQ(back, coordinates.items.row(row));
   }
   EXPECT_EQ(scene.Lists(0, 4, 20), lists) << "cells are of the features";
-  EXPECT_EQ(Scene().index->embedding_version(), 0u);
+  EXPECT_EQ(Scene().index->coordinates_version(), 0u);
   EXPECT_EQ(Scene().index->anchor_coordinates().size(), 0);
 }
 

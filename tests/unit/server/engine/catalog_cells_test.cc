@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/items/item_code.h"
+#include "common/wire/cell_quality_proto.h"
 #include "server/engine/collection_registry.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
@@ -127,6 +128,9 @@ TEST_F(CatalogCells, BuildAndRestartPrepareCells) {
 }
 
 TEST_F(CatalogCells, RestartPreparesSmallCollectionsFirst) {
+  StoreHooks unstored;
+  unstored.save_cells = [] { return absl::UnavailableError("no"); };
+  ReopenWith(&unstored);
   for (const auto& [name, items] : {std::pair{"large", 40}, {"small", 5}, {"middle", 20}}) {
     NewCollection collection = WithCells();
     collection.name = name;
@@ -302,6 +306,154 @@ TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
   EXPECT_EQ(view.cells->embedding_version(), 3u);
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
   ExpectCoordinatesOfTheEmbedding(view);
+}
+
+class StoredCellIndexes : public CatalogCells {
+ protected:
+  StoredCellIndexes() {
+    hooks_.read_gallery = [this] { ++galleries_; };
+    hooks_.load_cells = [this](std::optional<StoredCells>* cells) {
+      if (*cells && damage_) (*cells)->image[100] ^= 1;
+    };
+    hooks_.save_cells = [this] {
+      ++saves_;
+      return saving_;
+    };
+    Restart();
+  }
+  ~StoredCellIndexes() override { catalog_.reset(); }  // before the hooks
+
+  void Restart() {
+    catalog_.reset();
+    galleries_ = saves_ = 0;
+    warnings_.clear();
+    auto catalog = Catalog::Open(
+        std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), &hooks_),
+        directory_.path(), nullptr, {},
+        [this](const std::string& warning) { warnings_.push_back(warning); });
+    ASSERT_THAT(catalog, IsOk());
+    catalog_ = *std::move(catalog);
+  }
+
+  StoreHooks hooks_;
+  std::atomic<int> galleries_ = 0;
+  std::atomic<int> saves_ = 0;
+  std::vector<std::string> warnings_;  // read after a restart or the end of the catalog
+  bool damage_ = false;
+  absl::Status saving_;
+};
+
+TEST_F(StoredCellIndexes, RestartReadsWhatWasBuilt) {
+  for (const CellCode code : {CellCode::kScalar8, CellCode::kNone}) {
+    Item item = MakeItem("item-002", 9, 3);
+    item.payload = "\"embedded\"";
+    ASSERT_THAT(catalog_->Upsert(Create(20, code), {{item}}), IsOk());
+    Build();
+    Ready(0);
+    DeleteItems({"item-001"});
+    item.payload = "\"later\"";
+    ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{item, MakeItem("new", 3, 7)}}),
+                IsOk());
+    const CollectionView built = *catalog_->Find("fruit");
+    Restart();
+    const CollectionView view = Ready(0);
+    EXPECT_EQ(galleries_, 0) << "nothing is built";
+    EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
+              WriteCellImage(built.published->parameters, built.cells->contents()));
+    EXPECT_EQ(Answering(view), Answering(built));
+    EXPECT_THAT(Answering(view), Not(Contains("item-001")));
+    EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
+    EXPECT_EQ(saves_, 0);
+    ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
+  }
+}
+
+TEST_F(StoredCellIndexes, DamagedOnesAreNoticedAndMadeAnew) {
+  Create(5);
+  Build();
+  Ready(5);
+  damage_ = true;
+  Restart();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_EQ(galleries_, 1);
+  damage_ = false;
+  std::vector<std::string> warnings;
+  catalog_.reset();  // waits for the store
+  std::swap(warnings, warnings_);
+  ASSERT_THAT(warnings, SizeIs(1));
+  EXPECT_THAT(warnings[0], ::testing::HasSubstr("cells of collection fruit is made anew"));
+  EXPECT_EQ(saves_, 1);
+  Restart();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_EQ(galleries_, 0) << "they were stored again";
+}
+
+TEST_F(StoredCellIndexes, UnstorableOnesAnswerWithAWarning) {
+  saving_ = absl::ResourceExhaustedError("disk full");
+  Create(5);
+  Build();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  catalog_.reset();
+  ASSERT_THAT(warnings_, SizeIs(1));
+  EXPECT_THAT(warnings_[0], ::testing::HasSubstr("could not be stored"));
+  Restart();
+  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_EQ(galleries_, 1);
+}
+
+TEST_F(StoredCellIndexes, NextEmbeddingReplacesThem) {
+  Create(5);
+  Build();
+  Ready(5);
+  DeleteItems({"item-001"});
+  Build();
+  EXPECT_THAT(ReadyWhen([](const CollectionView& view) {
+                return view.cells->embedding_version() == 2;
+              }).cells->items(),
+              4);
+  Restart();
+  EXPECT_EQ(Ready(0).cells->items(), 4);
+  EXPECT_EQ(galleries_, 0);
+}
+
+TEST_F(StoredCellIndexes, MemoryOfReadingIsLimited) {
+  Create(5);
+  Build();
+  Ready(5);
+  catalog_.reset();
+  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
+                               {.index = {}, .cells_memory = 500});
+  ASSERT_THAT(catalog, IsOk());
+  catalog_ = *std::move(catalog);
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(catalog_->Find("fruit")->cells_problem.message(),
+                             "memory of reading it in bytes is at least ");
+  })) << catalog_->Find("fruit")->cells_problem;
+}
+
+// Both measure a gallery of 1,000 items.
+TEST_F(StoredCellIndexes, RestartReadsMeasuredQuality) {
+  NewCollection fruit = WithCells({3});
+  fruit.publish_quality = true;
+  ASSERT_OK_AND_ASSIGN(const CollectionView created, catalog_->Create(std::move(fruit)));
+  ASSERT_THAT(catalog_->Upsert(created, MakeItems(1000, 1)), IsOk());
+  Build();
+  const auto measured = [](const CollectionView& view) { return view.quality != nullptr; };
+  const CollectionView built = ReadyWhen(measured);
+  Restart();
+  const CollectionView view = ReadyWhen(measured);
+  EXPECT_EQ(galleries_, 0);
+  v1::CellQuality expected, read;
+  ToProto(*built.quality, &expected);
+  ToProto(*view.quality, &read);
+  EXPECT_EQ(read.SerializeAsString(), expected.SerializeAsString());
+
+  // Another start may find cells whose measurement was interrupted.
+  hooks_.load_cells = [](std::optional<StoredCells>* cells) { (*cells)->quality.reset(); };
+  Restart();
+  EXPECT_NE(ReadyWhen(measured).cells, nullptr);
+  EXPECT_EQ(galleries_, 1);
+  EXPECT_EQ(saves_, 0);
 }
 
 // Another daemon's deletion may be known only from its later embedding.

@@ -1,5 +1,6 @@
 #include "server/engine/cells_preparer.h"
 
+#include <functional>
 #include <limits>
 
 #include "tests/unit/server/fixtures.h"
@@ -11,11 +12,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Five embedded items, whose coordinates are their numbers.
-struct Scene {
+struct EmbeddedItems {
   StoredCollection collection = SmallCollection("fruit");
   Embedding embedding = SomeEmbedding(5);
 
-  Scene() {
+  EmbeddedItems() {
     embedding.version = 7;
     embedding.items_version = 5;
     for (int i = 0; i < 5; ++i) {
@@ -36,7 +37,7 @@ Gallery Later(const std::vector<Item>& items) {
 }
 
 TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
-  const Scene scene;
+  const EmbeddedItems scene;
   const Retriever retriever = scene.MakeRetriever();
   std::vector<Item> items = MakeItems(7, 1);  // of which two are new
   items[2].label = 9;
@@ -46,7 +47,7 @@ TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
   items.erase(items.begin() + 1);
   Gallery gallery = Later(items);
   ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
-                       RestrictToEmbedding(retriever, nullptr, &gallery));
+                       RestrictToEmbedding(retriever, nullptr, true, &gallery));
   EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
   EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
   EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
@@ -63,35 +64,62 @@ TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
 
 // Inserted again under the id of a deleted item.
 TEST(RestrictToEmbedding, DropsHiddenItems) {
-  const Scene scene;
+  const EmbeddedItems scene;
   const Retriever retriever = scene.MakeRetriever();
   const HiddenRows hidden{{true, false, false, true, false}, 2};
   Gallery gallery = Later(MakeItems(5, 1));
   ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
-                       RestrictToEmbedding(retriever, &hidden, &gallery));
+                       RestrictToEmbedding(retriever, &hidden, true, &gallery));
   EXPECT_THAT(gallery.ids, ElementsAre("item-001", "item-002", "item-004"));
   EXPECT_EQ(coordinates.items.rows(), 3);
 
   gallery = Later({MakeItem("other", 3, 1)});
   ASSERT_OK_AND_ASSIGN(const CellCoordinates none,
-                       RestrictToEmbedding(retriever, nullptr, &gallery));
+                       RestrictToEmbedding(retriever, nullptr, true, &gallery));
   EXPECT_THAT(gallery.ids, IsEmpty());
   EXPECT_EQ(none.items.rows(), 0);
 }
 
 TEST(RestrictToEmbedding, OverflowInFloatReturnsFailedPrecondition) {
-  Scene scene;
+  EmbeddedItems scene;
   scene.embedding.coordinates(3, 1) = 1e300;
   Gallery gallery = Later(MakeItems(5, 1));
   EXPECT_THAT(
-      RestrictToEmbedding(scene.MakeRetriever(), nullptr, &gallery),
+      RestrictToEmbedding(scene.MakeRetriever(), nullptr, true, &gallery),
       FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates must be finite as floats"));
   scene.embedding.coordinates(3, 1) = 0;
   scene.embedding.anchor_coordinates *= 1e-60;
   gallery = Later(MakeItems(5, 1));
   EXPECT_THAT(
-      RestrictToEmbedding(scene.MakeRetriever(), nullptr, &gallery),
+      RestrictToEmbedding(scene.MakeRetriever(), nullptr, true, &gallery),
       FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates of the anchors as floats: "));
+}
+
+TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
+  const EmbeddedItems scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const auto contents = [&] {
+    CellContents stored{.gallery = GalleryOf(MakeItems(5, 1)), .embedding_version = 7};
+    stored.gallery.version = 5;
+    stored.gallery.payloads.assign(5, "");
+    return stored;
+  };
+  CellContents same = contents();
+  ASSERT_THAT(TakePayloads(retriever, &same), IsOk());
+  EXPECT_THAT(same.gallery.payloads, ::testing::Each("\"embedded\""));
+  const std::function<void(CellContents*)> changes[] = {
+      [](CellContents* of) { of->embedding_version = 8; },
+      [](CellContents* of) { of->gallery.version = 6; },
+      [](CellContents* of) { of->gallery.ids[4] = "item-005"; },
+      [](CellContents* of) { of->gallery.ids[0] = "item"; },
+      [](CellContents* of) { of->gallery.labels[2] = 3; },
+      [](CellContents* of) { of->anchor_coordinates = FloatMatrix::Random(12, 2); }};
+  for (const auto& change : changes) {
+    CellContents other = contents();
+    change(&other);
+    EXPECT_THAT(TakePayloads(retriever, &other),
+                FailsWith(absl::StatusCode::kDataLoss, "of another embedding"));
+  }
 }
 
 }  // namespace

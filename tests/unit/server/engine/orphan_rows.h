@@ -15,7 +15,8 @@ inline int64_t CountOrphanRows(const std::string& folder) {
   constexpr char kCount[] =
       "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
       "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
-      "embeddings) WHERE collection NOT IN (SELECT key FROM collections)";
+      "embeddings UNION ALL SELECT collection FROM cell_parts) WHERE collection NOT IN (SELECT key "
+      "FROM collections)";
   const auto file = sqlite::Database::OpenReadOnly(folder + "/privatemail.sqlite");
   if (!file.ok()) return -1;
   const auto count = (*file)->Query(kCount);

@@ -8,6 +8,7 @@
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/testing/wait_until.h"
+#include "tests/unit/server/engine/store_with_hooks.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/snapshots.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -17,10 +18,12 @@ namespace {
 
 class SharedCatalog : public ::testing::Test {
  protected:
-  std::unique_ptr<Catalog> OpenCatalog() {
-    auto store = PostgresStore::Open(conninfo_);
-    EXPECT_THAT(store, IsOk());
-    auto catalog = Catalog::Open(*std::move(store), directory_.path());
+  std::unique_ptr<Catalog> OpenCatalog(const StoreHooks* hooks = nullptr) {
+    auto opened = PostgresStore::Open(conninfo_);
+    EXPECT_THAT(opened, IsOk());
+    std::unique_ptr<Store> store = *std::move(opened);
+    if (hooks != nullptr) store = std::make_unique<StoreWithHooks>(std::move(store), hooks);
+    auto catalog = Catalog::Open(std::move(store), directory_.path());
     EXPECT_THAT(catalog, IsOk());
     return *std::move(catalog);
   }
@@ -100,6 +103,42 @@ TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   EXPECT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
   EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
   EXPECT_THAT(other_->Create(Fruit()), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
+}
+
+// The one that builds is delayed, so that the others want the cells meanwhile.
+TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
+  std::atomic<int> galleries = 0;
+  std::atomic<int> lookups = 0;
+  StoreHooks hooks;
+  hooks.read_gallery = [&] {
+    // The first is that of the embedding.
+    if (++galleries != 2) return;
+    EXPECT_TRUE(WaitUntil([&] { return lookups >= 7; }));
+  };
+  hooks.load_cells = [&](std::optional<StoredCells>*) { ++lookups; };
+  other_ = OpenCatalog(&hooks);
+  one_ = OpenCatalog(&hooks);
+  NewCollection fruit = Fruit();
+  fruit.cells = {3, 4};
+  fruit.cell_code = CellCode::kNone;
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
+  ASSERT_THAT(one_->Upsert(view, MakeItems(20, 1)), IsOk());
+  ASSERT_TRUE(WaitUntil([&] { return Other().items == 20; }));
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
+  const auto ready = [](const Catalog& catalog) {
+    CollectionView now;
+    EXPECT_TRUE(WaitUntil([&] {
+      now = *catalog.Find("fruit");
+      return now.cells != nullptr;
+    })) << now.cells_problem;
+    return WriteCellImage(now.published->parameters, now.cells->contents());
+  };
+  const std::string image = ready(*one_);
+  EXPECT_EQ(ready(*other_), image);
+  EXPECT_EQ(ready(*OpenCatalog(&hooks)), image) << "one that starts later";
+  EXPECT_EQ(galleries, 2);
+  one_.reset();  // before the hooks
+  other_.reset();
 }
 
 TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {

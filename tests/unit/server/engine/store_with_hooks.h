@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/status_macros.h"
 #include "server/store/store.h"
 
 namespace privatemail::testing {
@@ -23,6 +24,8 @@ struct StoreHooks {
     return absl::OkStatus();
   };                                           // DeletedSince; an error is its
   std::function<void()> read_gallery = [] {};  // ReadGallery
+  std::function<void(std::optional<StoredCells>*)> load_cells = [](std::optional<StoredCells>*) {};
+  std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };  // SaveCells
 };
 
 class StoreWithHooks final : public Store {
@@ -77,6 +80,25 @@ class StoreWithHooks final : public Store {
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(const PublicParameters& p) override {
     if (absl::Status read = hooks_->read_embedding(p); !read.ok()) return read;
     return store_->LoadEmbedding(p);
+  }
+  absl::Status SaveCells(const PublicParameters& p, const EmbeddingVersion& of,
+                         absl::string_view image) override {
+    PM_RETURN_IF_ERROR(hooks_->save_cells());
+    return store_->SaveCells(p, of, image);
+  }
+  absl::Status SaveQuality(const PublicParameters& p, const EmbeddingVersion& of,
+                           const CellQuality& quality) override {
+    return store_->SaveQuality(p, of, quality);
+  }
+  absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& p,
+                                                       const EmbeddingVersion& of,
+                                                       SizeCheck check) override {
+    auto cells = store_->LoadCells(p, of, check);
+    if (cells.ok()) hooks_->load_cells(&*cells);
+    return cells;
+  }
+  absl::StatusOr<std::shared_ptr<const void>> ClaimCells(const PublicParameters& p) override {
+    return store_->ClaimCells(p);
   }
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& p) override {
     return store_->CountChanges(p);

@@ -107,7 +107,7 @@ TEST_F(StoreDamage, FlippedBitReturnsDataLoss) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     noticed += Notices(damaged) ? 1 : 0;
   }
-  EXPECT_GT(noticed, 270);  // the others are in pages that are not read
+  EXPECT_GT(noticed, 250);  // the others are in pages that are not read, of empty tables among them
 }
 
 TEST_F(StoreDamage, TruncationReturnsDataLoss) {

@@ -76,10 +76,10 @@ TEST_F(SqliteFile, UsesWriteAheadLog) {
 
 TEST_F(SqliteFile, NewerVersionIsRefused) {
   store_.reset();
-  AskFile(directory_.path(), "PRAGMA user_version = 3");
+  AskFile(directory_.path(), "PRAGMA user_version = 4");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
               FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "has schema version 3, this program knows versions up to 2"));
+                        "has schema version 4, this program knows versions up to 3"));
 }
 
 TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {

@@ -195,6 +195,83 @@ TEST_P(StoreConformance, EmbeddingVersionsGrowFromOne) {
   EXPECT_THAT((**store_->LoadEmbedding(collection_.parameters)).ids, SizeIs(3));
 }
 
+CellQuality SomeQuality() {
+  CellQuality quality{.queries = 1200, .items = {8, 11}, .epsilons = {.5, 2}, .partitions = {}};
+  const MeasuredQuality mean{.fidelity = {.29, .003}, .recall = {.57, .014}};
+  quality.partitions.push_back({{4, mean}, {4, mean}});
+  return quality;
+}
+
+// Images of several parts, of which the last is full or not.
+TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
+  StoredCollection cells = SmallCollection("cells");
+  cells.parameters.cell_partitions = {{2, {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}}};
+  cells.parameters.cell_code = CellCode::kScalar8;
+  const PublicParameters& parameters = cells.parameters;
+  const auto no_limit = [](int64_t) { return absl::OkStatus(); };
+  const auto load = [&](const EmbeddingVersion& of) {
+    auto loaded = store_->LoadCells(parameters, of, no_limit);
+    EXPECT_THAT(loaded, IsOk());
+    return *std::move(loaded);
+  };
+  std::string image(2 * kImagePartBytes, 'a');
+  image[kImagePartBytes] = 'b';
+  EXPECT_THAT(store_->SaveCells(parameters, {}, image), FailsWith(absl::StatusCode::kNotFound, ""));
+  ASSERT_THAT(store_->Create(cells), IsOk());
+  ASSERT_THAT(store_->SaveEmbedding(parameters, SomeEmbedding(5)), IsOk());
+  const EmbeddingVersion first{1, static_cast<int64_t>(SomeEmbedding(5).items_version)};
+  EXPECT_FALSE(load(first).has_value());
+  EXPECT_THAT(store_->SaveQuality(parameters, first, SomeQuality()), IsOk());
+  ASSERT_THAT(store_->SaveCells(parameters, first, image), IsOk());
+  image.pop_back();
+  ASSERT_THAT(store_->SaveCells(parameters, first, image), IsOk());
+  Reopen();
+  ASSERT_TRUE(load(first).has_value());
+  EXPECT_TRUE(load(first)->image == image) << "too long to print";
+  EXPECT_FALSE(load(first)->quality.has_value());
+  EXPECT_FALSE(load({2, first.items_version}).has_value());
+  EXPECT_FALSE(load({1, first.items_version + 1}).has_value());
+
+  int64_t bytes = 0;
+  EXPECT_THAT(store_->LoadCells(parameters, first,
+                                [&](int64_t read) {
+                                  bytes = read;
+                                  return absl::ResourceExhaustedError("too many");
+                                }),
+              FailsWith(absl::StatusCode::kResourceExhausted, "too many"));
+  EXPECT_EQ(bytes, std::ssize(image));
+  const auto aborted = FailsWith(absl::StatusCode::kAborted, "another embedding, of version 1");
+  EXPECT_THAT(store_->SaveCells(parameters, {2, first.items_version}, image), aborted);
+  EXPECT_THAT(store_->SaveQuality(parameters, {1, first.items_version + 1}, SomeQuality()),
+              aborted);
+  ASSERT_THAT(store_->SaveQuality(parameters, first, SomeQuality()), IsOk());
+  EXPECT_EQ(load(first)->quality->partitions[0].own[3].recall.standard_error, .014);
+
+  // Replaced with their embedding, deleted with their collection.
+  EXPECT_GT(backend_->Rows("cell_parts"), 0);
+  ASSERT_THAT(store_->SaveEmbedding(parameters, SomeEmbedding(5)), IsOk());
+  EXPECT_EQ(backend_->Rows("cell_parts"), 0);
+  EXPECT_FALSE(load({2, first.items_version}).has_value());
+  ASSERT_THAT(store_->SaveCells(parameters, {2, first.items_version}, image), IsOk());
+  EXPECT_FALSE(load({2, first.items_version})->quality.has_value());
+  ASSERT_THAT(store_->Delete(parameters.collection_uuid), IsOk());
+  EXPECT_EQ(backend_->Rows("cell_parts"), 0);
+  EXPECT_THAT(store_->LoadCells(parameters, {2, first.items_version}, no_limit),
+              FailsWith(absl::StatusCode::kNotFound, ""));
+}
+
+TEST_P(StoreConformance, OneOwnerHasTheClaimOfCells) {
+  ASSERT_OK_AND_ASSIGN(std::shared_ptr<const void> claim,
+                       store_->ClaimCells(collection_.parameters));
+  EXPECT_NE(claim, nullptr);
+  if (GetParam() != "postgres") return;  // no other daemon can use it
+  const auto other = backend_->Open();
+  EXPECT_EQ(*other->ClaimCells(collection_.parameters), nullptr);
+  EXPECT_NE(*other->ClaimCells(SmallCollection("other").parameters), nullptr);
+  claim.reset();
+  EXPECT_NE(*other->ClaimCells(collection_.parameters), nullptr);
+}
+
 TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
   const StoredCollection other = SmallCollection("fish");
   ASSERT_THAT(store_->Create(other), IsOk());

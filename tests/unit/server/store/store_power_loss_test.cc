@@ -32,6 +32,7 @@ struct Model {
   bool fish = false;
   std::map<std::string, Item> items = {};  // of fruit
   std::optional<Embedding> embedding = {};
+  std::string cells = {};
 };
 
 std::string TextOf(const Item& item) {
@@ -51,13 +52,17 @@ std::string TextOf(const std::optional<Embedding>& embedding) {
   return text;
 }
 
+EmbeddingVersion VersionOf(const Embedding& embedding) {
+  return {static_cast<int64_t>(embedding.version), static_cast<int64_t>(embedding.items_version)};
+}
+
 std::string TextOf(const Model& model) {
   std::string text;
   if (model.fish) absl::StrAppend(&text, "fish 0\n");
   if (!model.fruit) return text;
   absl::StrAppend(&text, "fruit ", model.items.size(), "\n");
   for (const auto& [id, item] : model.items) text += TextOf(item);
-  return text + TextOf(model.embedding);
+  return absl::StrCat(text, TextOf(model.embedding), model.cells);
 }
 
 // An error if something cannot be read.
@@ -74,7 +79,11 @@ absl::StatusOr<std::string> TextOf(SqliteStore* store, const PublicParameters& f
   PM_ASSIGN_OR_RETURN(const std::vector<Item> items, store->GetItems(fruit, gallery.ids));
   for (const Item& item : items) text += TextOf(item);
   PM_ASSIGN_OR_RETURN(const std::optional<Embedding> embedding, store->LoadEmbedding(fruit));
-  return text + TextOf(embedding);
+  if (!embedding) return text + TextOf(embedding);
+  PM_ASSIGN_OR_RETURN(
+      const std::optional<StoredCells> cells,
+      store->LoadCells(fruit, VersionOf(*embedding), [](int64_t) { return absl::OkStatus(); }));
+  return absl::StrCat(text, TextOf(embedding), cells ? cells->image : "");
 }
 
 // A sequence of changes, and the expected content after each.
@@ -87,6 +96,8 @@ class Story {
     Upsert(Large(MakeItems(9, 50)));  // six updates, three insertions, over many pages
     Delete({"item-001", "item-004", "item-007", "not there"});
     SaveEmbedding(5);
+    SaveCells(std::string(9000, 'a'));
+    SaveCells(std::string(9000, 'b'));
     Upsert(MakeItems(3, 90));
     Add([this](SqliteStore* store) { return store->Create(fish_); },
         [](Model* model) { model->fish = true; });
@@ -178,7 +189,14 @@ class Story {
           const uint64_t version = model->embedding ? model->embedding->version + 1 : 1;
           model->embedding = made;
           model->embedding->version = version;
+          model->cells.clear();
         });
+  }
+
+  void SaveCells(const std::string& image) {
+    const EmbeddingVersion of = VersionOf(*model_.embedding);
+    Add([this, of, image](SqliteStore* store) { return store->SaveCells(fruit(), of, image); },
+        [image](Model* model) { model->cells = image; });
   }
 
   static std::vector<Item> Large(std::vector<Item> items) {

@@ -1,0 +1,329 @@
+#include "server/cells/cell_image.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "common/items/item_code.h"
+#include "common/items/item_text.h"
+
+namespace privatemail::server {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they are");
+
+constexpr absl::string_view kMagic("\x89PMCELL\n", 8);
+constexpr uint32_t kVersion = 1;
+constexpr size_t kFingerprintBytes = 32, kDigestBytes = 32;
+constexpr size_t kSections = 5, kSectionsOfPartition = 5;
+
+struct Header {
+  uint32_t version = kVersion;
+  uint32_t sections = 0;
+  uint64_t items = 0;
+  uint64_t items_version = 0;
+  uint64_t embedding_version = 0;
+};
+constexpr size_t kTableOffset = kMagic.size() + sizeof(Header) + kFingerprintBytes;
+static_assert(kTableOffset == 72, "Header has no padding");
+
+struct Section {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+size_t CountSections(const PublicParameters& parameters) {
+  return kSections + kSectionsOfPartition * parameters.cell_partitions.size();
+}
+
+size_t Aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+size_t CountPairs(const Demand& demand) {
+  size_t pairs = 0;
+  for (int64_t cell = 0; cell < demand.cells(); ++cell) pairs += demand.FromCell(cell).size();
+  return pairs;
+}
+
+class Writer {
+ public:
+  Writer(const PublicParameters& parameters, Header header, size_t bytes) : next_(kTableOffset) {
+    const size_t table_end = kTableOffset + header.sections * sizeof(Section);
+    bytes_.reserve(table_end + bytes + (header.sections + 1) * 8 + kDigestBytes);
+    absl::StrAppend(&bytes_, kMagic);
+    bytes_.append(reinterpret_cast<const char*>(&header), sizeof(header));
+    bytes_.append(Fingerprint(parameters));
+    bytes_.resize(table_end);
+  }
+
+  void Add(absl::string_view section) {
+    const Section entry{Aligned(bytes_.size()), section.size()};
+    bytes_.resize(entry.offset);
+    absl::StrAppend(&bytes_, section);
+    std::memcpy(bytes_.data() + next_, &entry, sizeof(entry));
+    next_ += sizeof(entry);
+  }
+  template <typename Value>
+  void Add(const std::vector<Value>& values) {
+    Add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)});
+  }
+
+  std::string Finish() && {
+    bytes_.resize(Aligned(bytes_.size()));
+    bytes_.append(Sha256::Of(bytes_));
+    return std::move(bytes_);
+  }
+
+ private:
+  std::string bytes_;
+  size_t next_;  // place of the next section's entry in the table
+};
+
+void AddIds(const std::vector<std::string>& ids, Writer* writer) {
+  std::vector<uint64_t> ends;
+  std::string joined;
+  for (const std::string& id : ids) {
+    joined += id;
+    ends.push_back(joined.size());
+  }
+  writer->Add(ends);
+  writer->Add(joined);
+}
+
+void AddPartition(const PartitionDemand& partition, Writer* writer) {
+  const ItemCells& items = partition.item_cells;
+  writer->Add(std::vector<uint32_t>(items.cells.begin(), items.cells.end()));
+  writer->Add(items.squared_distances);
+  std::vector<uint64_t> ends;
+  std::vector<uint32_t> rows;
+  std::vector<float> weights;
+  for (int64_t cell = 0; cell < partition.demand.cells(); ++cell) {
+    for (const Demand::ItemWeight& one : partition.demand.FromCell(cell)) {
+      rows.push_back(static_cast<uint32_t>(one.item));
+      weights.push_back(one.weight);
+    }
+    ends.push_back(rows.size());
+  }
+  writer->Add(ends);
+  writer->Add(rows);
+  writer->Add(weights);
+}
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("the form of the cells is damaged: ", what));
+}
+
+// The values of a section.
+template <typename Value>
+class Column {
+ public:
+  explicit Column(absl::string_view bytes) : bytes_(bytes) {}
+  size_t size() const { return bytes_.size() / sizeof(Value); }
+  Value operator[](size_t index) const {
+    Value value;
+    std::memcpy(&value, bytes_.data() + index * sizeof(Value), sizeof(Value));
+    return value;
+  }
+
+ private:
+  absl::string_view bytes_;
+};
+
+// Ends of groups that follow each other: ascending, the last one `all`.
+absl::Status CheckEnds(const Column<uint64_t>& ends, size_t all, absl::string_view what) {
+  uint64_t last = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < last || ends[i] > all) return Damaged(absl::StrCat("ends of ", what));
+    last = ends[i];
+  }
+  return last == all ? absl::OkStatus() : Damaged(absl::StrCat("number of ", what));
+}
+
+class Reader {
+ public:
+  explicit Reader(const PublicParameters& parameters) : parameters_(parameters) {}
+
+  absl::StatusOr<CellContents> Read(absl::string_view image) {
+    PM_RETURN_IF_ERROR(ReadHeader(image));
+    CellContents contents;
+    contents.embedding_version = header_.embedding_version;
+    contents.gallery.version = header_.items_version;
+    PM_RETURN_IF_ERROR(ReadGallery(&contents.gallery));
+    PM_ASSIGN_OR_RETURN(const absl::string_view codes, Next(n_, RowBytes(), "codes"));
+    contents.codes = std::string(codes);
+    PM_RETURN_IF_ERROR(ReadAnchors(&contents.anchor_coordinates));
+    for (const CellPartition& partition : parameters_.cell_partitions) {
+      PM_ASSIGN_OR_RETURN(ItemCells items, ReadItemCells(partition.cells));
+      PM_ASSIGN_OR_RETURN(Demand demand, ReadDemand(partition.cells));
+      contents.partitions.push_back({std::move(items), std::move(demand)});
+    }
+    if (Aligned(end_) != content_.size()) return Damaged("bytes after the last section");
+    return contents;
+  }
+
+ private:
+  size_t RowBytes() const { return static_cast<size_t>(ItemCodeBytes(parameters_)); }
+
+  absl::Status ReadHeader(absl::string_view image) {
+    end_ = kTableOffset + CountSections(parameters_) * sizeof(Section);
+    if (image.size() < end_ + kDigestBytes) return Damaged("it is too short");
+    content_ = image.substr(0, image.size() - kDigestBytes);
+    if (Sha256::Of(content_) != image.substr(content_.size())) return Damaged("checksum");
+    if (content_.substr(0, kMagic.size()) != kMagic) return Damaged("first bytes");
+    std::memcpy(&header_, content_.data() + kMagic.size(), sizeof(header_));
+    if (header_.version != kVersion) {
+      return Damaged(absl::StrCat("version ", header_.version, ", expected ", kVersion));
+    }
+    if (content_.substr(kTableOffset - kFingerprintBytes, kFingerprintBytes) !=
+        Fingerprint(parameters_)) {
+      return Damaged("it is of other parameters");
+    }
+    n_ = header_.items;
+    const bool fits = n_ <= static_cast<size_t>(std::numeric_limits<int32_t>::max());
+    return fits && header_.sections == CountSections(parameters_) ? absl::OkStatus()
+                                                                  : Damaged("sizes");
+  }
+
+  // The next section: any whole number of values of this size, or `count` of them.
+  absl::StatusOr<absl::string_view> Next(size_t value_bytes, absl::string_view what) {
+    Section entry;
+    std::memcpy(&entry, content_.data() + kTableOffset + next_++ * sizeof(entry), sizeof(entry));
+    const size_t padding = Aligned(end_) - end_;
+    if (entry.offset != end_ + padding || entry.offset > content_.size() ||
+        entry.length > content_.size() - entry.offset || entry.length % value_bytes != 0 ||
+        content_.substr(end_, padding).find_first_not_of('\0') != absl::string_view::npos) {
+      return Damaged(absl::StrCat("place of ", what));
+    }
+    end_ = entry.offset + entry.length;
+    return content_.substr(entry.offset, entry.length);
+  }
+  absl::StatusOr<absl::string_view> Next(size_t count, size_t value_bytes, absl::string_view what) {
+    PM_ASSIGN_OR_RETURN(const absl::string_view section, Next(value_bytes, what));
+    if (section.size() / value_bytes != count) return Damaged(absl::StrCat("number of ", what));
+    return section;
+  }
+  template <typename Value>
+  absl::StatusOr<Column<Value>> NextColumn(size_t count, absl::string_view what) {
+    PM_ASSIGN_OR_RETURN(const absl::string_view section, Next(count, sizeof(Value), what));
+    return Column<Value>(section);
+  }
+
+  absl::Status ReadGallery(Gallery* gallery) {
+    PM_ASSIGN_OR_RETURN(const auto ends, NextColumn<uint64_t>(n_, "ends of ids"));
+    PM_ASSIGN_OR_RETURN(const absl::string_view ids, Next(1, "ids"));
+    PM_ASSIGN_OR_RETURN(const auto labels, NextColumn<int32_t>(n_, "labels"));
+    PM_RETURN_IF_ERROR(CheckEnds(ends, ids.size(), "ids"));
+    gallery->ids.reserve(n_);
+    uint64_t first = 0;
+    for (size_t row = 0; row < n_; ++row) {
+      std::string id(ids.substr(first, ends[row] - first));
+      first = ends[row];
+      const bool valid = !id.empty() && id.size() <= kMaxItemIdBytes && IsUtf8(id) &&
+                         (row == 0 || gallery->ids.back() < id);
+      if (!valid) return Damaged("an id");
+      if (!std::binary_search(parameters_.slot_labels.begin(), parameters_.slot_labels.end(),
+                              labels[row])) {
+        return Damaged("a label");
+      }
+      gallery->ids.push_back(std::move(id));
+      gallery->labels.push_back(labels[row]);
+    }
+    gallery->payloads.resize(n_);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadAnchors(FloatMatrix* anchors) {
+    const bool sent = parameters_.SendsCoordinates();
+    anchors->resize(sent ? parameters_.anchor_count : 0,
+                    sent ? parameters_.settings.embedding_dim : 0);
+    PM_ASSIGN_OR_RETURN(const absl::string_view bytes,
+                        Next(static_cast<size_t>(anchors->size()), sizeof(float), "coordinates"));
+    if (sent) std::memcpy(anchors->data(), bytes.data(), bytes.size());
+    return anchors->allFinite() ? absl::OkStatus() : Damaged("a coordinate");
+  }
+
+  absl::StatusOr<ItemCells> ReadItemCells(int64_t cells) {
+    PM_ASSIGN_OR_RETURN(const auto of_items, NextColumn<uint32_t>(n_, "cells"));
+    PM_ASSIGN_OR_RETURN(const auto distances, NextColumn<float>(n_, "distances"));
+    ItemCells read;
+    read.cells.reserve(n_);
+    read.squared_distances.reserve(n_);
+    for (size_t row = 0; row < n_; ++row) {
+      // A NaN would make the order of a list inconsistent.
+      if (of_items[row] >= cells || !(distances[row] >= 0)) return Damaged("an item's cell");
+      read.cells.push_back(of_items[row]);
+      read.squared_distances.push_back(distances[row]);
+    }
+    return read;
+  }
+
+  absl::StatusOr<Demand> ReadDemand(int64_t cells) {
+    PM_ASSIGN_OR_RETURN(const auto ends,
+                        NextColumn<uint64_t>(static_cast<size_t>(cells), "ends of pairs"));
+    PM_ASSIGN_OR_RETURN(const absl::string_view row_bytes, Next(sizeof(uint32_t), "rows of pairs"));
+    const Column<uint32_t> rows(row_bytes);
+    PM_ASSIGN_OR_RETURN(const auto weights, NextColumn<float>(rows.size(), "weights of pairs"));
+    PM_RETURN_IF_ERROR(CheckEnds(ends, rows.size(), "pairs"));
+    std::vector<std::vector<Demand::ItemWeight>> of_cells(ends.size());
+    size_t pair = 0;
+    for (size_t cell = 0; cell < ends.size(); ++cell) {
+      of_cells[cell].reserve(ends[cell] - pair);
+      for (; pair < ends[cell]; ++pair) {
+        const Demand::ItemWeight one{rows[pair], weights[pair]};
+        const bool ascends = of_cells[cell].empty() || of_cells[cell].back().item < one.item;
+        if (one.item >= static_cast<int64_t>(n_) || !ascends || !(one.weight > 0) ||
+            !std::isfinite(one.weight)) {
+          return Damaged("a pair");
+        }
+        of_cells[cell].push_back(one);
+      }
+    }
+    return Demand(std::move(of_cells), static_cast<int64_t>(n_));
+  }
+
+  const PublicParameters& parameters_;
+  absl::string_view content_;  // the image without its checksum
+  Header header_;
+  size_t n_ = 0;
+  size_t next_ = 0;  // section
+  size_t end_ = 0;   // of the section before
+};
+
+}  // namespace
+
+std::string WriteCellImage(const PublicParameters& parameters, const CellContents& contents) {
+  const Gallery& gallery = contents.gallery;
+  const size_t n = gallery.ids.size();
+  const auto anchors = static_cast<size_t>(contents.anchor_coordinates.size());
+  size_t bytes =
+      n * (sizeof(uint64_t) + sizeof(int32_t)) + contents.codes.size() + anchors * sizeof(float);
+  for (const std::string& id : gallery.ids) bytes += id.size();
+  for (const PartitionDemand& partition : contents.partitions) {
+    bytes += 8 * (n + static_cast<size_t>(partition.demand.cells()) + CountPairs(partition.demand));
+  }
+  Writer writer(parameters,
+                {.sections = static_cast<uint32_t>(CountSections(parameters)),
+                 .items = n,
+                 .items_version = gallery.version,
+                 .embedding_version = contents.embedding_version},
+                bytes);
+  AddIds(gallery.ids, &writer);
+  writer.Add(gallery.labels);
+  writer.Add(contents.codes);
+  writer.Add(
+      {reinterpret_cast<const char*>(contents.anchor_coordinates.data()), anchors * sizeof(float)});
+  for (const PartitionDemand& partition : contents.partitions) AddPartition(partition, &writer);
+  return std::move(writer).Finish();
+}
+
+absl::StatusOr<CellContents> ReadCellImage(const PublicParameters& parameters,
+                                           absl::string_view image) {
+  return Reader(parameters).Read(image);
+}
+
+}  // namespace privatemail::server
