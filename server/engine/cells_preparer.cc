@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
@@ -96,6 +98,9 @@ absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr&
                                              CollectionView view,
                                              const std::atomic<bool>& stopped) {
   constexpr absl::Duration kRetry = absl::Milliseconds(500);
+  // A store may take hours to notice that a daemon has lost its host.
+  constexpr absl::Duration kMaxWait = absl::Minutes(10);
+  const absl::Time wait_until = absl::Now() + kMaxWait;
   const PublishedCollection& published = *view.published;
   std::shared_ptr<const void> claim;
   bool is_stored = false;
@@ -118,7 +123,7 @@ absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr&
       }
       break;  // a measurement needs what only a build has
     }
-    if (claim != nullptr) break;
+    if (claim != nullptr || absl::Now() > wait_until) break;
     PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
     // Loads once more in any case: another daemon may have stored them just before.
     if (claim == nullptr) {
