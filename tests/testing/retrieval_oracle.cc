@@ -48,8 +48,8 @@ RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Ancho
     : parameters_(parameters),
       gallery_(gallery),
       targets_(targets),
-      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false},
-                               std::nullopt, &sample_)) {
+      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false}, {},
+                               &sample_)) {
   const Matrix items = UnitRows("gallery", gallery.features).value();
   const Matrix queries = UnitRows("targets", targets.features).value();
   const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
