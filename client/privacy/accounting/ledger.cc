@@ -139,12 +139,11 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(const std::string& path) {
 }
 
 absl::Status Ledger::Initialize() {
-  // EXTRA also syncs the end of a commit: a charge survives the loss of power. A journal that stays
-  // saves two changes of the folder a commit. A write-ahead log would take one sync, but its frames
-  // would show the last state beside a database that was put back from a copy, whose other pages
-  // are old: charges would vanish.
+  // EXTRA also syncs the folder after a commit: a charge survives the loss of power. A write-ahead
+  // log would take fewer syncs, but its frames would show the last state beside a database that was
+  // put back from a copy, whose other pages are old: charges would vanish.
   PM_RETURN_IF_ERROR(
-      database_->Execute("PRAGMA journal_mode = PERSIST; PRAGMA synchronous = EXTRA"));
+      database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const LedgerSchema schema, DetectLedgerSchema(*database_));
   switch (schema) {
