@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <bitset>
 #include <cmath>
 #include <limits>
@@ -159,15 +160,49 @@ void Arrange(Iterator begin, Iterator end, ptrdiff_t group) {
 
 // The squared lengths of kFan differences, rounded as SquaredDistance rounds them.
 template <int kDim>
-void SquaredLengths(const std::array<Lane, kDim>& differences, Lane* lengths) {
-  for (size_t i = 0; i < kFan; ++i) {
-    std::array<double, 4> sums = {};
-    for (size_t c = 0; c < kDim; ++c) {
-      sums[c] = std::fma(differences[c][i], differences[c][i], 0.);
+Lane SquaredLengths(const std::array<Lane, kDim>& differences) {
+  std::array<Lane, 4> squares = {};
+  for (size_t c = 0; c < kDim; ++c) {
+    for (size_t i = 0; i < kFan; ++i) {
+      squares[c][i] = std::fma(differences[c][i], differences[c][i], 0.);
     }
-    (*lengths)[i] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
+  Lane lengths;
+  for (size_t i = 0; i < kFan; ++i) {
+    lengths[i] = squares[0][i];
+    if constexpr (kDim >= 2) lengths[i] += squares[1][i];
+    if constexpr (kDim == 3) lengths[i] += squares[2][i];
+    if constexpr (kDim == 4) lengths[i] += squares[2][i] + squares[3][i];
+  }
+  return lengths;
 }
+
+// The children of a node by their bounds. Few of them are visited, so they are not sorted: the
+// bounds, which are at least 0, are compared as integers whose last bits are the child's number.
+class Children {
+ public:
+  Children(const Lane& bounds, size_t count) {
+    for (size_t i = 0; i < kFan; ++i) {
+      keys_[i] = (std::bit_cast<int64_t>(bounds[i]) & ~kNumber) | static_cast<int64_t>(i);
+    }
+    for (size_t i = count; i < kFan; ++i) Remove(i);
+  }
+
+  // Number and bound, rounded down, of the nearest one; kFan: none is left.
+  std::pair<size_t, double> Nearest() const {
+    int64_t least = kRemoved;
+    for (const int64_t key : keys_) least = std::min(least, key);
+    if (least == kRemoved) return {kFan, 0};
+    return {least & kNumber, std::bit_cast<double>(least & ~kNumber)};
+  }
+  void Remove(size_t child) { keys_[child] = kRemoved; }
+
+ private:
+  static constexpr int64_t kNumber = kFan - 1;
+  static constexpr int64_t kRemoved = std::numeric_limits<int64_t>::max();
+
+  std::array<int64_t, kFan> keys_;
+};
 
 }  // namespace
 
@@ -265,39 +300,17 @@ class RTree::SearcherOf : public RTree::Searcher {
     return nearest.max_squared_distance() * (1 + kRounding) + std::numeric_limits<double>::min();
   }
 
-  // Searches below a node of levels_[height - 1]; height 0: a leaf.
+  // Searches below a node of levels_[height - 1]; height 0: a leaf. Nearest children first.
   void Visit(size_t height, size_t number, const Query& query, TopK& nearest) const {
     if (height == 0) return Offer(number, query, nearest);
     const Level& level = levels_[height - 1];
-    const Lane bounds = Bounds(level.nodes[number], query);
     const size_t first = number * kFan;
-    const size_t children = std::min(kFan, level.children - first);
-    std::array<uint8_t, kFan> order;
-    size_t wanted = 0;
-    const double limit = Limit(nearest);
-    for (size_t i = 0; i < children; ++i) {
-      if (bounds[i] > limit) continue;
-      size_t place = wanted++;
-      for (; place > 0 && bounds[order[place - 1]] > bounds[i]; --place) {
-        order[place] = order[place - 1];
-      }
-      order[place] = static_cast<uint8_t>(i);
-    }
-    if (height == 1) Prefetch(first, order, wanted);
-    for (size_t i = 0; i < wanted; ++i) {
-      if (bounds[order[i]] > Limit(nearest)) return;
-      Visit(height - 1, first + order[i], query, nearest);
-    }
-  }
-
-  // Loads several leaves at once: cache misses dominate a search.
-  void Prefetch(size_t first, const std::array<uint8_t, kFan>& order, size_t wanted) const {
-    constexpr size_t kLeaves = 4;
-    for (size_t i = 0; i < std::min(wanted, kLeaves); ++i) {
-      const auto* leaf = reinterpret_cast<const char*>(&leaves_[first + order[i]]);
-      for (size_t byte = 0; byte < sizeof(Leaf); byte += kCacheLine) {
-        __builtin_prefetch(leaf + byte);
-      }
+    Children children(Bounds(level.nodes[number], query), std::min(kFan, level.children - first));
+    for (;;) {
+      const auto [child, bound] = children.Nearest();
+      if (child == kFan || bound > Limit(nearest)) return;
+      Visit(height - 1, first + child, query, nearest);
+      children.Remove(child);
     }
   }
 
@@ -312,9 +325,7 @@ class RTree::SearcherOf : public RTree::Searcher {
         gaps[c][i] = gap > 0 ? gap : 0;
       }
     }
-    Lane bounds;
-    SquaredLengths<kDim>(gaps, &bounds);
-    return bounds;
+    return SquaredLengths<kDim>(gaps);
   }
 
   void Offer(size_t number, const Query& query, TopK& nearest) const {
@@ -323,8 +334,7 @@ class RTree::SearcherOf : public RTree::Searcher {
     for (size_t c = 0; c < kDim; ++c) {
       for (size_t i = 0; i < kFan; ++i) differences[c][i] = query.at[c] - leaf.at[c][i];
     }
-    Lane distances;
-    SquaredLengths<kDim>(differences, &distances);
+    const Lane distances = SquaredLengths<kDim>(differences);
     for (size_t i = 0; i < leaf.places; ++i) {
       if (!leaf.duplicated[i]) {
         nearest.Offer({leaf.row[i], distances[i]});

@@ -122,6 +122,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
     const Matrix batch = targets.middleRows(slot, std::min(kSlotsPerPass, slots_ - slot));
     for (std::vector<Neighbor>& nearest :
          part ? part->Search(batch, query.k) : index_.Search(batch, query.k, hidden)) {
+      for (const Neighbor& match : nearest) Prefetch(match.row);
       answer.slots.push_back(std::move(nearest));
     }
   }

@@ -77,11 +77,6 @@ class Retriever {
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
   const std::string& PayloadOf(int64_t row) const { return payloads_[row]; }
-  // Prefetches id and label of a row into the cache.
-  void Prefetch(int64_t row) const {
-    __builtin_prefetch(&IdOf(row));
-    __builtin_prefetch(&labels_[static_cast<size_t>(row)]);
-  }
   // Empty if the embedding has no such item.
   std::optional<int64_t> RowOf(const std::string& id) const;
 
@@ -104,6 +99,11 @@ class Retriever {
 
  private:
   absl::Status Check(const RetrievalQuery& query) const;
+  // Loads id and label of a match into the cache, for its encoding, while the search goes on.
+  void Prefetch(int64_t row) const {
+    __builtin_prefetch(&IdOf(row));
+    __builtin_prefetch(&labels_[static_cast<size_t>(row)]);
+  }
 
   EmbeddingSettings settings_;
   Eigen::Index slots_;

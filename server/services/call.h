@@ -252,7 +252,15 @@ class ReactorCall : public Reactor, public Call {
   void OnDone() final { delete this; }
 };
 
-using UnaryCall = ReactorCall<UnaryReactor>;
+class UnaryCall final : public ReactorCall<UnaryReactor> {
+ public:
+  using ReactorCall::ReactorCall;
+
+ private:
+  // OnDone is short and enters no lock under which gRPC is called, so it needs no other thread,
+  // which would cost as much as a tenth of a search. Of gRPC 1.51, not of its API.
+  bool InternalInlineable() override { return true; }
+};
 
 template <typename Message>
 class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageReader<Message> {

@@ -5,10 +5,32 @@
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 namespace privatemail::server {
+
+// Keeps gRPC's part of the calls alive until they are cancelled.
+class IdleCalls::Ended {
+ public:
+  bool empty() const { return calls_.empty(); }
+  void Add(grpc_call* call, const absl::Status& reason) {
+    grpc_call_ref(call);
+    calls_.emplace_back(call, reason);
+  }
+  // Unlike TryCancel this sends a code and a reason.
+  void Cancel() {
+    for (const auto& [call, reason] : calls_) {
+      grpc_call_cancel_with_status(call, static_cast<grpc_status_code>(reason.code()),
+                                   std::string(reason.message()).c_str(), nullptr);
+      grpc_call_unref(call);
+    }
+  }
+
+ private:
+  std::vector<std::pair<grpc_call*, absl::Status>> calls_;
+};
 
 IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context, For what,
                         double seconds)
@@ -39,8 +61,13 @@ IdleCalls::~IdleCalls() {
 void IdleCalls::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
-    EndExpired();
-    if (watches_.empty()) {
+    Ended ended;
+    EndExpired(&ended);
+    if (!ended.empty()) {
+      lock.unlock();
+      ended.Cancel();
+      lock.lock();
+    } else if (watches_.empty()) {
       wakes_at_ = Clock::time_point::max();
       changed_.wait(lock);
     } else {
@@ -52,36 +79,41 @@ void IdleCalls::Run() {
   }
 }
 
-void IdleCalls::EndExpired() {
+void IdleCalls::EndExpired(Ended* ended) {
   while (!watches_.empty() && watches_.begin()->first <= Clock::now()) {
-    EndCall(watches_.begin(), absl::DeadlineExceededError(absl::StrCat(
-                                  "the caller was idle for ", watches_.begin()->second->seconds_,
-                                  " s (stream_idle_seconds)")));
+    EndCall(watches_.begin(),
+            absl::DeadlineExceededError(absl::StrCat("the caller was idle for ",
+                                                     watches_.begin()->second->seconds_,
+                                                     " s (stream_idle_seconds)")),
+            ended);
   }
 }
 
 void IdleCalls::EndUntaken() {
   const auto latest = Clock::now() - std::chrono::duration_cast<Clock::duration>(
                                          std::chrono::duration<double>(kUntakenSeconds));
-  const std::lock_guard<std::mutex> guard(mutex_);
-  for (auto watch = watches_.begin(); watch != watches_.end();) {
-    const bool untaken = watch->second->what_ == For::kAnswer && watch->second->since_ < latest;
-    watch = untaken ? EndCall(watch, absl::ResourceExhaustedError(absl::StrCat(
-                                         "the answer was not taken for ", kUntakenSeconds,
-                                         " s while others waited for a place (max_concurrent)")))
-                    : std::next(watch);
+  Ended ended;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (auto watch = watches_.begin(); watch != watches_.end();) {
+      const bool untaken = watch->second->what_ == For::kAnswer && watch->second->since_ < latest;
+      watch = untaken ? EndCall(watch,
+                                absl::ResourceExhaustedError(absl::StrCat(
+                                    "the answer was not taken for ", kUntakenSeconds,
+                                    " s while others waited for a place (max_concurrent)")),
+                                &ended)
+                      : std::next(watch);
+    }
   }
+  ended.Cancel();
 }
 
-IdleCalls::Watches::iterator IdleCalls::EndCall(Watches::iterator watch, absl::Status reason) {
-  Watch& ended = *watch->second;
-  const std::string message(reason.message());
-  // Unlike TryCancel this sends a code and a reason.
-  grpc_call_cancel_with_status(ended.context_->c_call(),
-                               static_cast<grpc_status_code>(reason.code()), message.c_str(),
-                               nullptr);
-  ended.watching_ = false;
-  ended.end_ = std::move(reason);
+IdleCalls::Watches::iterator IdleCalls::EndCall(Watches::iterator watch, absl::Status reason,
+                                                Ended* ended) {
+  Watch& ending = *watch->second;
+  ended->Add(ending.context_->c_call(), reason);
+  ending.watching_ = false;
+  ending.end_ = std::move(reason);
   return watches_.erase(watch);
 }
 

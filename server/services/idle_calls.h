@@ -62,11 +62,13 @@ class IdleCalls {
 
  private:
   using Watches = std::multimap<Clock::time_point, Watch*>;
+  // Calls to be ended once mutex_ is free, which their destruction may take in the same thread.
+  class Ended;
 
   void Run();
-  // The following require mutex_, so that no watched call is destroyed meanwhile.
-  void EndExpired();
-  Watches::iterator EndCall(Watches::iterator watch, absl::Status reason);
+  // The following require mutex_.
+  void EndExpired(Ended* ended);
+  Watches::iterator EndCall(Watches::iterator watch, absl::Status reason, Ended* ended);
 
   std::mutex mutex_;  // guards the following and all watches
   std::condition_variable changed_;

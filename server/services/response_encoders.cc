@@ -120,9 +120,6 @@ SlotEncoder::SlotEncoder(const RetrievalAnswer& answer, const Retriever& retriev
                          bool with_payloads)
     : answer_(answer), retriever_(retriever), with_payloads_(with_payloads) {
   for (const std::vector<Neighbor>& slot : answer.slots) {
-    for (const Neighbor& match : slot) retriever.Prefetch(match.row);
-  }
-  for (const std::vector<Neighbor>& slot : answer.slots) {
     size_t slot_size = 0;
     for (const Neighbor& match : slot) {
       const size_t match_size = SizeOf(match);
