@@ -15,6 +15,9 @@ constexpr auto kNearer = [](const Neighbor& a, const Neighbor& b) {
 // Capacity that is reserved at once.
 constexpr size_t kReservedCount = 64;
 
+// Up to this count a sorted list, farthest first, is faster than a heap.
+constexpr size_t kMaxSortedCount = 16;
+
 }  // namespace
 
 TopK::TopK(int64_t count, const std::vector<bool>* skipped)
@@ -31,12 +34,22 @@ void TopK::Insert(const Neighbor& candidate) {
   if (skipped_ != nullptr && (*skipped_)[static_cast<size_t>(candidate.row)]) return;
   if (full()) return ReplaceFarthest(candidate);
   best_.push_back(candidate);
-  std::push_heap(best_.begin(), best_.end(), kNearer);
+  if (count_ > kMaxSortedCount) return std::push_heap(best_.begin(), best_.end(), kNearer);
+  auto place = best_.end() - 1;
+  for (; place != best_.begin() && kNearer(place[-1], candidate); --place) *place = place[-1];
+  *place = candidate;
 }
 
 // One pass from the top down, where pop_heap and push_heap take two.
 void TopK::ReplaceFarthest(const Neighbor& candidate) {
   size_t place = 0;
+  if (count_ <= kMaxSortedCount) {
+    for (; place + 1 < count_ && kNearer(candidate, best_[place + 1]); ++place) {
+      best_[place] = best_[place + 1];
+    }
+    best_[place] = candidate;
+    return;
+  }
   for (size_t child = 1; child < best_.size(); child = 2 * place + 1) {
     if (child + 1 < best_.size() && kNearer(best_[child], best_[child + 1])) ++child;
     if (!kNearer(candidate, best_[child])) break;
@@ -47,7 +60,11 @@ void TopK::ReplaceFarthest(const Neighbor& candidate) {
 }
 
 std::vector<Neighbor> TopK::Sorted() {
-  std::sort_heap(best_.begin(), best_.end(), kNearer);
+  if (count_ <= kMaxSortedCount) {
+    std::reverse(best_.begin(), best_.end());
+  } else {
+    std::sort_heap(best_.begin(), best_.end(), kNearer);
+  }
   return std::move(best_);
 }
 

@@ -15,26 +15,30 @@ Matrix SmallIntegers(int n, int d, unsigned seed) {
 }
 
 // The oracle sorts all (distance, row) pairs. Small integers make many ties and are exact.
+void ExpectSortedPairs(int dim, int count) {
+  const Matrix points = SmallIntegers(200, dim, 1);
+  const Matrix queries = SmallIntegers(20, dim, 2);
+  const auto nearest = NearestRows(queries, points, count);
+  for (int q = 0; q < queries.rows(); ++q) {
+    std::set<std::pair<double, int64_t>> all;
+    for (int i = 0; i < points.rows(); ++i) {
+      double squared = 0;
+      for (int c = 0; c < dim; ++c) squared += std::pow(points(i, c) - queries(q, c), 2);
+      all.emplace(squared, i);
+    }
+    ASSERT_EQ(std::ssize(nearest[q]), count);
+    auto expected = all.begin();
+    for (const Neighbor& neighbor : nearest[q]) {
+      EXPECT_EQ(neighbor.squared_distance, expected->first);
+      EXPECT_EQ(neighbor.row, expected->second);
+      ++expected;
+    }
+  }
+}
+
 TEST(NearestRows, MatchSortedListOfAllPairs) {
   for (const int dim : {1, 2, 3, 8, 64}) {
-    const Matrix points = SmallIntegers(200, dim, 1);
-    const Matrix queries = SmallIntegers(20, dim, 2);
-    const auto nearest = NearestRows(queries, points, 17);
-    for (int q = 0; q < queries.rows(); ++q) {
-      std::set<std::pair<double, int64_t>> all;
-      for (int i = 0; i < points.rows(); ++i) {
-        double squared = 0;
-        for (int c = 0; c < dim; ++c) squared += std::pow(points(i, c) - queries(q, c), 2);
-        all.emplace(squared, i);
-      }
-      ASSERT_EQ(nearest[q].size(), 17u);
-      auto expected = all.begin();
-      for (const Neighbor& neighbor : nearest[q]) {
-        EXPECT_EQ(neighbor.squared_distance, expected->first);
-        EXPECT_EQ(neighbor.row, expected->second);
-        ++expected;
-      }
-    }
+    for (const int count : {1, 2, 16, 17, 100}) ExpectSortedPairs(dim, count);
   }
 }
 
