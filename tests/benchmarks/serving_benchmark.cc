@@ -5,8 +5,10 @@
 //        does
 //
 // 16 connections; daemon and echo are separate processes that take turns. Callers do not parse
-// answers. Afterwards the searches are repeated during builds.
+// answers. Afterwards the searches are repeated during builds, and those of the index alone in one
+// thread.
 #include <grpcpp/grpcpp.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,9 +19,12 @@
 #include <thread>
 #include <vector>
 
+#include "common/wire/codec.h"
 #include "privatemail/joint_client.h"
 #include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
+#include "server/engine/retriever.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/benchmarks/verdict.h"
 #include "tests/e2e/service.h"
@@ -91,10 +96,48 @@ void PrintSearches(const SideBySide& figures, int items) {
       "p99 %.1f ms (%.1f times, target 5: %s)\n",
       kCallers, items, kSlots, kNeighbours, search.rate, 1e3 * search.p50, 1e3 * search.p99,
       search.p99 / search.p50, Verdict(search.p99 < 5 * search.p50));
-  std::printf("empty echo: %.0f a second, so searches are %.2f of it (target .5: %s)\n", empty.rate,
-              search.rate / empty.rate, Verdict(search.rate >= .5 * empty.rate));
-  std::printf("processor time of a call: daemon %.0f us, echo %.0f us\n", 1e6 * search.processor,
-              1e6 * empty.processor);
+  std::printf("empty echo: %.0f a second, so searches are %.2f of it (target .35: %s)\n",
+              empty.rate, search.rate / empty.rate, Verdict(search.rate >= .35 * empty.rate));
+}
+
+double ProcessorSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Processor seconds of the index for one request, over the coordinates that the daemon saved.
+double IndexSeconds(const std::string& data, const std::vector<v1::RetrieveRequest>& requests) {
+  constexpr int kRuns = 5;
+  const auto store = *server::SqliteStore::Open(data);
+  const server::StoredCollection stored = store->LoadCollections()->front();
+  server::Embedding embedding = **store->LoadEmbedding(stored.parameters);
+  const SearchIndex index(embedding.coordinates, {});
+  const server::Retriever retriever(stored.parameters, stored.anchors.labels, std::move(embedding));
+  std::vector<Matrix> targets;
+  for (const v1::RetrieveRequest& request : requests) {
+    const Matrix release = FromProto("release", request.release())->cast<double>();
+    server::RetrievalQuery query;
+    query.release = release;
+    query.k = 1;
+    const auto answer = retriever.Retrieve(query);
+    targets.push_back(answer->alignment.Apply(release.topRows(kSlots)));
+  }
+  const double start = ProcessorSeconds();
+  for (int run = 0; run < kRuns; ++run) {
+    for (const Matrix& of_request : targets) index.Search(of_request, kNeighbours);
+  }
+  return (ProcessorSeconds() - start) / (kRuns * static_cast<double>(targets.size()));
+}
+
+void PrintProcessorTime(const SideBySide& figures, double index) {
+  const double daemon = figures.ours.processor, echo = figures.theirs.processor;
+  const double least = echo + index;
+  std::printf(
+      "processor time of a call: daemon %.0f us, echo %.0f us, its searches alone %.0f us: %.2f "
+      "times "
+      "both (target 1.4: %s)\n",
+      1e6 * daemon, 1e6 * echo, 1e6 * index, daemon / least, Verdict(daemon <= 1.4 * least));
 }
 
 void PrintSearchesDuringBuilds(const Transport& admin, const Served& served, double rate,
@@ -108,8 +151,10 @@ void PrintSearchesDuringBuilds(const Transport& admin, const Served& served, dou
   loaded = true;
   builder.join();
   std::printf(
-      "while it is being built (%d times): %.0f a second, %.2f of those without; p99 %.1f ms\n",
-      builds, beside.rate, beside.rate / rate, 1e3 * beside.p99);
+      "while it is being built (%d times): %.0f a second, %.2f of those without; p50 %.1f ms, p99 "
+      "%.1f ms (%.1f times, target 3: %s)\n",
+      builds, beside.rate, beside.rate / rate, 1e3 * beside.p50, 1e3 * beside.p99,
+      beside.p99 / beside.p50, Verdict(beside.p99 <= 3 * beside.p50));
 }
 
 int Measure(const char* self, int items) {
@@ -150,6 +195,9 @@ int Measure(const char* self, int items) {
   std::printf("start with a built collection of %d: ready after %.2f s (target 3: %s)\n", items,
               ready, Verdict(ready < 3));
   PrintSearchesDuringBuilds(admin, ours, figures.ours.rate, search);
+  daemon->program().Signal(SIGTERM);
+  daemon->program().Wait();
+  PrintProcessorTime(figures, IndexSeconds(folder / "data", requests));
   return 0;
 }
 
