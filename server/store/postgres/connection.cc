@@ -70,8 +70,9 @@ absl::StatusOr<Target> Target::Parse(const std::string& conninfo) {
     if (secret) target.secrets_.emplace_back(option->val);
   }
   for (const auto& [keyword, value] : kDefaults) {
-    const bool given = std::any_of(target.options_.begin(), target.options_.end(),
-                                   [&](const auto& option) { return option.first == keyword; });
+    const bool given =
+        std::any_of(target.options_.begin(), target.options_.end(),
+                    [&name = keyword](const auto& option) { return option.first == name; });
     if (!given) target.options_.emplace_back(keyword, value);
   }
   return target;
