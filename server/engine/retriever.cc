@@ -107,11 +107,11 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   }
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
-    PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
                         payloads_.MatchingRows(
                             *query.filter, query.hidden.get(),
                             {query.cancelled, query.filter_memory, query.reserve, query.searcher}));
-    part.emplace(index_.exact(), std::move(rows));
+    part.emplace(index_.exact(), rows);
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
   const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;

@@ -164,7 +164,7 @@ int Main(int argc, char** argv) {
       "%.3g times; made in %.2f s; rows %s a scan's in double\n",
       items, dim, kSlots, kCount, 1e3 * flat, 1e3 * ours, flat / ours, build,
       identical ? "equal" : "DIFFER FROM");
-  if (!index.has_tree()) CompareApproximate(index, queries, flat, ours, found);
+  if (!index.has_r_tree()) CompareApproximate(index, queries, flat, ours, found);
   return identical ? 0 : 1;
 }
 
