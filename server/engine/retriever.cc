@@ -41,13 +41,13 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       anchors_(std::move(embedding.anchor_coordinates)),
       index_(std::move(embedding.coordinates), index) {}
 
-// Rows in the order of ids and in that of the index's leaves, and cached columns of filters, which
-// are as much again.
+// Rows in the order of ids, in that of the index's leaves and, half as precise, of an inverted
+// file; and cached columns of filters, which are as much again.
 int64_t Retriever::MemoryFor(int64_t items, int64_t embedding_dim) {
   constexpr int64_t kTexts = 2 * sizeof(std::string);
   const int64_t of_item = kTexts + static_cast<int64_t>(sizeof(int32_t)) +
-                          2 * embedding_dim * static_cast<int64_t>(sizeof(double)) +
-                          2 * static_cast<int64_t>(sizeof(int64_t));
+                          embedding_dim * static_cast<int64_t>(2 * sizeof(double) + 1) +
+                          3 * static_cast<int64_t>(sizeof(int64_t));
   return 2 * items * of_item;
 }
 
