@@ -47,10 +47,19 @@ int64_t ListsFor(Eigen::Index rows) {
   return std::max<int64_t>(1, std::llround(2 * std::sqrt(static_cast<double>(rows))));
 }
 
+// Squared distances of the rows of `columns` (n x k) to a point (k); distances: n.
+void SquaredDistances(const Eigen::VectorXf& point, const Eigen::MatrixXf& columns,
+                      Eigen::ArrayXf* distances) {
+  *distances = Eigen::ArrayXf::Zero(columns.rows());
+  for (Eigen::Index c = 0; c < columns.cols(); ++c) {
+    *distances += (columns.col(c).array() - point[c]).square();
+  }
+}
+
 }  // namespace
 
 InvertedLists::InvertedLists(const Matrix& points, const std::atomic<bool>* stopped)
-    : lists_(points) {
+    : lists_(points, BoundingBox::Around(points)) {
   const FloatMatrix scaled = lists_.Scaled();
   const FloatMatrix centroids = KMeans(scaled, ListsFor(points.rows()), kRoughKMeans);
   const std::vector<int64_t> list_of_row = NearestCentroids(scaled, centroids, stopped);
@@ -63,9 +72,9 @@ InvertedLists::InvertedLists(const Matrix& points, const std::atomic<bool>* stop
   for (std::vector<int64_t>& list : rows) lists_.AddGroup(std::move(list));
 }
 
-std::vector<int64_t> InvertedLists::Nearest(const Eigen::VectorXf& scaled, int64_t count) const {
+std::vector<int64_t> InvertedLists::Nearest(const RowVector& scaled, int64_t count) const {
   Eigen::ArrayXf distances;
-  SquaredDistances(scaled, centroids_, &distances);
+  SquaredDistances(scaled.transpose().cast<float>(), centroids_, &distances);
   std::vector<int64_t> lists(static_cast<size_t>(size()));
   std::iota(lists.begin(), lists.end(), 0);
   const auto nearer = [&](int64_t a, int64_t b) {
@@ -84,10 +93,10 @@ const std::vector<int64_t>& InvertedLists::RowsAround(const RowVector& query) co
 std::vector<Neighbor> InvertedLists::Search(const RowVector& query, int64_t count,
                                             const std::vector<bool>* skipped,
                                             int64_t probed) const {
-  const ScreenedPoints::Query prepared = lists_.Prepare(query);
+  ScreenedPoints::Query prepared = lists_.Prepare(query);
   TopK nearest(count, skipped);
   for (const int64_t list : Nearest(prepared.scaled, probed)) {
-    lists_.Scan(list, prepared, &nearest);
+    lists_.Scan(list, &prepared, &nearest);
   }
   return nearest.Sorted();
 }
@@ -95,7 +104,7 @@ std::vector<Neighbor> InvertedLists::Search(const RowVector& query, int64_t coun
 std::unique_ptr<const ApproximateIndex> ApproximateIndex::Make(const ExactIndex& exact,
                                                                double recall,
                                                                const std::atomic<bool>* stopped) {
-  if (!ScreenedPoints::CanHold(exact.points())) return nullptr;
+  if (!ScreenedPoints::CanScreen(BoundingBox::Around(exact.points()))) return nullptr;
   auto index = std::unique_ptr<ApproximateIndex>(new ApproximateIndex(exact, stopped));
   if (IsSet(stopped) || !index->ChooseProbed(recall, stopped)) return nullptr;
   return index;

@@ -19,7 +19,7 @@ namespace privatemail {
 // the constructor does, on the calling thread.
 class InvertedLists {
  public:
-  // points: ScreenedPoints::CanHold(points); they must outlive this. O(n sqrt(n) k) time. If
+  // points: ScreenedPoints::CanScreen their box; they must outlive this. O(n sqrt(n) k) time. If
   // `stopped` becomes true, construction ends early and the object must not be searched.
   explicit InvertedLists(const Matrix& points, const std::atomic<bool>* stopped = nullptr);
 
@@ -33,7 +33,7 @@ class InvertedLists {
 
  private:
   // The lists with the nearest centroids, nearest first.
-  std::vector<int64_t> Nearest(const Eigen::VectorXf& scaled, int64_t count) const;
+  std::vector<int64_t> Nearest(const RowVector& scaled, int64_t count) const;
 
   ScreenedPoints lists_;       // one group a list
   Eigen::MatrixXf centroids_;  // lists x k, scaled as the points are

@@ -1,4 +1,4 @@
-// Exact nearest neighbours by R-tree or blocked scan.
+// Exact nearest neighbours by R-tree or k-d tree.
 #ifndef PRIVATEMAIL_COMMON_INDEX_EXACT_INDEX_H_
 #define PRIVATEMAIL_COMMON_INDEX_EXACT_INDEX_H_
 
@@ -7,30 +7,14 @@
 #include <vector>
 
 #include "common/base/matrix.h"
+#include "common/index/kd_tree.h"
 #include "common/index/r_tree.h"
-#include "common/index/screened_points.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail {
 
-// A scan of all points for several queries at once, mostly in single precision and in cache.
-// Returns the rows and bits of NearestRows in O(m n k) time. Immutable, thread-safe.
-class FlatScan {
- public:
-  // points: n x k, finite; must outlive this. O(n k) time, 4 k + 8 bytes a row.
-  explicit FlatScan(const Matrix& points);
-
-  // As NearestRows.
-  std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
-                                            const std::vector<bool>* skipped) const;
-
- private:
-  const Matrix& points_;
-  std::optional<ScreenedPoints> copies_;  // nullopt if single precision cannot represent them
-};
-
 // An index over n x k coordinates, rows ordered by item id: an R-tree if k is small, otherwise a
-// scan, with the same results. Immutable and thread-safe.
+// k-d tree, with the same results. Immutable and thread-safe.
 class ExactIndex {
  public:
   explicit ExactIndex(Matrix points);
@@ -39,36 +23,34 @@ class ExactIndex {
 
   Eigen::Index size() const { return points_.rows(); }
   const Matrix& points() const { return points_; }
-  // Whether searches visit only a few rows.
-  bool has_tree() const { return tree_.has_value(); }
+  // Whether searches visit only a few rows, wherever the points and queries are.
+  bool has_r_tree() const { return r_tree_.has_value(); }
 
   // The min(count, n) rows nearest to each query (m x k, finite), nearest first; ties by the
   // smaller row, i.e. id. hidden: n flags of rows to leave out, or null. About O(m count log n)
-  // time with a tree, else O(m n k), less a query for several queries.
+  // time with an R-tree, at most O(m n k) with a k-d tree, less a query for several queries.
   std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
                                             const std::vector<bool>* hidden = nullptr) const;
 
-  // A copy of some rows (ascending), made once for all searches of a request.
+  // An index of some rows (ascending), made once for all searches of a request. The whole index
+  // must outlive it. O(n + rows k) time.
   class Part {
    public:
-    Part(const ExactIndex& whole, std::vector<int64_t> rows);
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    Part(const ExactIndex& whole, const std::vector<int64_t>& rows);
 
-    Eigen::Index size() const { return points_.rows(); }
+    Eigen::Index size() const { return size_; }
     // As ExactIndex::Search; returns rows of the whole index.
     std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count) const;
 
    private:
-    std::vector<int64_t> rows_;
-    Matrix points_;
-    FlatScan scan_;
+    Eigen::Index size_;
+    KdTree tree_;
   };
 
  private:
   Matrix points_;
-  std::optional<RTree> tree_;     // either this
-  std::optional<FlatScan> scan_;  // or this
+  std::optional<RTree> r_tree_;    // either this
+  std::optional<KdTree> kd_tree_;  // or this
 };
 
 }  // namespace privatemail

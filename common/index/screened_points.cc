@@ -1,90 +1,187 @@
 #include "common/index/screened_points.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
 namespace privatemail {
 namespace {
 
-RowVector CentreOf(const Matrix& points) { return points.colwise().mean(); }
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double ScaleOf(const Matrix& points, const RowVector& centre) {
-  return (points.rowwise() - centre).cwiseAbs().maxCoeff();
+RowVector MiddleOf(const BoundingBox& box) { return box.low / 2 + box.high / 2; }
+
+// Half the widest side.
+double RadiusOf(const BoundingBox& box) { return (box.high / 2 - box.low / 2).maxCoeff(); }
+
+// Whether all rows equal the first, bit by bit but for the sign of zero.
+bool Coincide(const Matrix& points, const std::vector<int64_t>& rows) {
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](int64_t row) { return points.row(row) == points.row(rows.front()); });
+}
+
+void Prefetch(const Eigen::Ref<const RowVector>& row) {
+  constexpr Eigen::Index kCacheLine = 8;  // doubles
+  for (Eigen::Index c = 0; c < row.size(); c += kCacheLine) __builtin_prefetch(row.data() + c);
 }
 
 }  // namespace
 
-void SquaredDistances(const Eigen::VectorXf& point, const Eigen::MatrixXf& columns,
-                      Eigen::ArrayXf* distances) {
-  *distances = Eigen::ArrayXf::Zero(columns.rows());
-  for (Eigen::Index c = 0; c < columns.cols(); ++c) {
-    *distances += (columns.col(c).array() - point[c]).square();
-  }
+BoundingBox BoundingBox::Empty(Eigen::Index dim) {
+  return {RowVector::Constant(dim, kInfinity), RowVector::Constant(dim, -kInfinity)};
 }
 
-bool ScreenedPoints::CanHold(const Matrix& points) {
-  if (points.size() == 0) return false;
-  const RowVector centre = CentreOf(points);
-  const double scale = ScaleOf(points, centre);
+void BoundingBox::Enclose(const BoundingBox& other) {
+  low = low.cwiseMin(other.low);
+  high = high.cwiseMax(other.high);
+}
+
+BoundingBox BoundingBox::Around(const Matrix& points) {
+  BoundingBox box = Empty(points.cols());
+  for (Eigen::Index row = 0; row < points.rows(); ++row) {
+    box.low = box.low.cwiseMin(points.row(row));
+    box.high = box.high.cwiseMax(points.row(row));
+  }
+  return box;
+}
+
+BoundingBox BoundingBox::Around(const Matrix& points, const std::vector<int64_t>& rows) {
+  BoundingBox box = Empty(points.cols());
+  for (const int64_t row : rows) {
+    box.low = box.low.cwiseMin(points.row(row));
+    box.high = box.high.cwiseMax(points.row(row));
+  }
+  return box;
+}
+
+bool ScreenedPoints::CanScreen(const BoundingBox& box) {
   // Below, squared distances in double are denormal and less exact than floats.
   constexpr double kMinScale = 1e-120;
-  return centre.allFinite() && std::isfinite(scale) && scale > kMinScale;
+  const double scale = RadiusOf(box);
+  return scale > kMinScale && std::isfinite(scale);
 }
 
-ScreenedPoints::ScreenedPoints(const Matrix& points)
-    : points_(points), centre_(CentreOf(points)), scale_(ScaleOf(points, centre_)) {}
-
-Eigen::VectorXf ScreenedPoints::Scaled(const RowVector& point) const {
-  return ((point - centre_) / scale_).transpose().cast<float>();
-}
+ScreenedPoints::ScreenedPoints(const Matrix& points, const BoundingBox& box)
+    : points_(points),
+      screened_(CanScreen(box)),
+      centre_(screened_ ? MiddleOf(box) : RowVector::Zero(points.cols())),
+      scale_(screened_ ? RadiusOf(box) : 1),
+      rounding_(std::ldexp(static_cast<double>(points.cols() + 8), -50)) {}
 
 FloatMatrix ScreenedPoints::Scaled() const {
   return ((points_.rowwise() - centre_) / scale_).cast<float>();
 }
 
-void ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
-  Eigen::MatrixXf copies(static_cast<Eigen::Index>(rows.size()), points_.cols());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    copies.row(static_cast<Eigen::Index>(i)) =
-        ((points_.row(rows[i]) - centre_) / scale_).cast<float>();
+BoundingBox ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
+  Matrix scaled(std::ssize(rows), points_.cols());
+  for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
+    scaled.row(i) = (points_.row(rows[static_cast<size_t>(i)]) - centre_) / scale_;
   }
-  groups_.push_back({std::move(rows), std::move(copies)});
+  BoundingBox box = BoundingBox::Around(scaled);
+  Group group = {.rows = std::move(rows),
+                 .coincide = false,
+                 .centre = MiddleOf(box),
+                 .radius = 0,
+                 .copies = {}};
+  group.coincide = Coincide(points_, group.rows);
+  if (screened_ && !group.coincide) {
+    scaled.rowwise() -= group.centre;
+    group.radius = std::sqrt(scaled.rowwise().squaredNorm().maxCoeff());
+    const Eigen::Index tiles = (scaled.rows() + kLanes - 1) / kLanes;
+    group.copies.setZero(kLanes, tiles * scaled.cols());
+    for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
+      group.copies.row(i % kLanes).segment(i / kLanes * scaled.cols(), scaled.cols()) =
+          scaled.row(i).cast<float>();
+    }
+  }
+  groups_.push_back(std::move(group));
+  return box;
 }
 
-// Error bound of distances between copies. With scaled coordinates of points at most 1 and of the
-// query at most m:
-// - copies are off by 2^-24 (1 + m), their rounded differences by at most 2^-22 (1 + m)
-// - distances are off by sqrt(k) times that; their sum of squares by 2^-24 of itself for each of
-//   k + 1 operations
 ScreenedPoints::Query ScreenedPoints::Prepare(const RowVector& query) const {
   Query prepared = {.exact = query, .scaled = Scaled(query)};
-  const double widest = 1 + static_cast<double>(prepared.scaled.cwiseAbs().maxCoeff());
-  // Beyond, squares overflow in single precision: then every row is compared in double.
-  constexpr double kMaxWidth = 1e18;
-  prepared.max_error =
-      widest < kMaxWidth ? std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(widest, -22)
-                         : std::numeric_limits<double>::infinity();
+  prepared.width = 1 + prepared.scaled.cwiseAbs().maxCoeff();
   return prepared;
 }
 
-void ScreenedPoints::Scan(int64_t group, const Query& query, TopK* nearest) const {
+// Scaled coordinates are off by 2^-51 width, for query and point together, and local ones by 2^-52
+// width more.
+double ScreenedPoints::ScaledLimit(const Query& query, const TopK& nearest) const {
+  if (!screened_ || !nearest.full() || nearest.size() == 0) return kInfinity;
+  const double error =
+      std::sqrt(static_cast<double>(points_.cols())) * std::ldexp(query.width, -50);
+  const double within = std::sqrt(nearest.max_squared_distance()) / scale_ + error;
+  return within * within * (1 + rounding_);
+}
+
+// With local coordinates q of the query and p of a point, |q - p|^2 = |q|^2 + sum p (p - 2 q). Only
+// the sum is computed in single precision: its error is small beside |p|, however far the query is.
+// - Copies of p and 2 q, their difference and its product with p are rounded, by Cauchy-Schwarz
+// each
+//   to 2^-24 |p| (|p| + 2 |q|); so are k partial sums. 2 more of these are for second orders.
+// - Underflow adds less than 2^-140 k (2 + |q|^2).
+void ScreenedPoints::Scan(int64_t group, Query* query, TopK* nearest) const {
   const Group& scanned = groups_[static_cast<size_t>(group)];
-  Eigen::ArrayXf distances;
-  SquaredDistances(query.scaled, scanned.copies, &distances);
-  const double rounding = 1 + static_cast<double>(points_.cols() + 2) * std::ldexp(1, -23);
-  const auto farthest = [&] {
-    if (!nearest->full() || nearest->size() == 0) return std::numeric_limits<double>::infinity();
-    const double within = std::sqrt(nearest->max_squared_distance()) / scale_ + query.max_error;
-    return within * within * rounding;
+  if (scanned.coincide) return OfferCoincident(scanned, *query, nearest);
+  const Eigen::Index cols = points_.cols();
+  const auto offer = [&](int64_t row) {
+    nearest->Offer({row, SquaredDistance(points_.data() + row * cols, query->exact.data(), cols)});
   };
-  double limit = farthest();
-  for (Eigen::Index i = 0; i < distances.size(); ++i) {
-    if (distances[i] > limit) continue;
-    const int64_t row = scanned.rows[static_cast<size_t>(i)];
-    const double* point = points_.data() + row * points_.cols();
-    nearest->Offer({row, SquaredDistance(point, query.exact.data(), points_.cols())});
-    limit = farthest();
+  // Beyond, single precision may overflow: then every row is compared in double.
+  constexpr double kMaxWidth = 1e30;
+  if (!screened_ || !(query->width < kMaxWidth)) {
+    for (const int64_t row : scanned.rows) offer(row);
+    return;
+  }
+  query->local = query->scaled - scanned.centre;
+  query->twice = (2 * query->local).transpose().array().cast<float>();
+  const double squared_length = query->local.squaredNorm();
+  const double term = scanned.radius * (scanned.radius + 2 * std::sqrt(squared_length));
+  const auto k = static_cast<double>(cols);
+  const double max_error =
+      std::ldexp((4 + k + 2) * term, -24) + std::ldexp(k * (2 + squared_length), -140);
+  const auto max_sum = [&] {
+    return ScaledLimit(*query, *nearest) - squared_length * (1 - rounding_) + max_error;
+  };
+  double limit = max_sum();
+  std::vector<Candidate>& candidates = query->candidates;
+  const auto rows = static_cast<Eigen::Index>(scanned.rows.size());
+  for (Eigen::Index first = 0, column = 0; first < rows; first += kLanes, column += cols) {
+    using Lanes = Eigen::Array<float, kLanes, 1>;
+    Lanes sums = Lanes::Zero();
+    for (Eigen::Index c = 0; c < cols; ++c) {
+      const auto copies = scanned.copies.col(column + c);
+      sums += copies * (copies - query->twice[c]);
+    }
+    if (static_cast<double>(sums.minCoeff()) > limit) continue;
+    for (Eigen::Index i = 0; i < std::min(kLanes, rows - first); ++i) {
+      if (!(static_cast<double>(sums[i]) > limit)) candidates.push_back({sums[i], first + i});
+    }
+  }
+  // Nearest first, so that few are compared in double: each is a cache miss.
+  std::make_heap(candidates.begin(), candidates.end(), std::greater<>());
+  constexpr size_t kPrefetched = 16;
+  for (size_t i = 0; i < std::min(candidates.size(), kPrefetched); ++i) {
+    Prefetch(points_.row(scanned.rows[static_cast<size_t>(candidates[i].second)]));
+  }
+  while (!candidates.empty() && !(static_cast<double>(candidates.front().first) > limit)) {
+    offer(scanned.rows[static_cast<size_t>(candidates.front().second)]);
+    limit = max_sum();
+    std::pop_heap(candidates.begin(), candidates.end(), std::greater<>());
+    candidates.pop_back();
+  }
+  candidates.clear();
+}
+
+void ScreenedPoints::OfferCoincident(const Group& group, const Query& query, TopK* nearest) const {
+  if (group.rows.empty()) return;
+  const double* point = points_.data() + group.rows.front() * points_.cols();
+  const double distance = SquaredDistance(point, query.exact.data(), points_.cols());
+  for (const int64_t row : group.rows) {
+    if (!nearest->Accepts({row, distance})) return;  // nor later rows
+    nearest->Offer({row, distance});
   }
 }
 

@@ -27,7 +27,7 @@ SearchIndex::SearchIndex(Matrix points, const IndexOptions& options)
     : exact_(std::make_unique<const ExactIndex>(std::move(points))), options_(options) {}
 
 bool SearchIndex::ShouldBuildApproximate() const {
-  return options_.approximate && !exact_->has_tree() && size() >= kMinApproximateRows;
+  return options_.approximate && !exact_->has_r_tree() && size() >= kMinApproximateRows;
 }
 
 void SearchIndex::BuildApproximateIndex(const std::atomic<bool>* stopped) const {
@@ -50,7 +50,7 @@ SearchIndex::Approximate SearchIndex::TryApproximate(const std::atomic<bool>* st
 }
 
 std::string SearchIndex::ExactDescription() const {
-  return exact_->has_tree() ? "exact, R-tree" : "exact, scan";
+  return exact_->has_r_tree() ? "exact, R-tree" : "exact, k-d tree";
 }
 
 std::string SearchIndex::description() const {

@@ -37,9 +37,9 @@ class SearchIndex {
   Eigen::Index size() const { return exact_->size(); }
   // Whether every search takes microseconds. An inverted file scans thousands of rows and may fall
   // back to an exact search.
-  bool IsFast() const { return exact_->has_tree(); }
-  // "exact, R-tree", "exact, scan", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400 queries",
-  // or the reason why it is (still) exact.
+  bool IsFast() const { return exact_->has_r_tree(); }
+  // "exact, R-tree", "exact, k-d tree", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400
+  // queries", or the reason why it is (still) exact.
   std::string description() const;
 
   // As ExactIndex::Search and ApproximateIndex::Search.

@@ -109,8 +109,8 @@ std::vector<Setting> IndexSettings() {
   using Options = DaemonOptions;
   return {
       Choice({"index", Of<&Options::index>, kLive,
-              "Index of embeddings of more than 4 columns and at least 10000 items: exact scan, or "
-              "inverted file (IVF). Applies to embeddings built or loaded from then on."},
+              "Index of embeddings of more than 4 columns and at least 10000 items: exact k-d "
+              "tree, or inverted file (IVF). Applies to embeddings built or loaded from then on."},
              {"exact", "ivf"}),
       {"index_recall", Of<&Options::index_recall>, kLive,
        "Minimum recall@8 of index ivf, measured when the index is built; below it, the exact index "

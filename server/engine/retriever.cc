@@ -41,13 +41,13 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       anchors_(std::move(embedding.anchor_coordinates)),
       index_(std::move(embedding.coordinates), index) {}
 
-// Rows in the order of ids and in that of the index's leaves, and cached columns of filters, which
-// are as much again.
+// Rows in the order of ids, in that of the index's leaves and, half as precise, of an inverted
+// file; and cached columns of filters, which are as much again.
 int64_t Retriever::MemoryFor(int64_t items, int64_t embedding_dim) {
   constexpr int64_t kTexts = 2 * sizeof(std::string);
   const int64_t of_item = kTexts + static_cast<int64_t>(sizeof(int32_t)) +
-                          2 * embedding_dim * static_cast<int64_t>(sizeof(double)) +
-                          2 * static_cast<int64_t>(sizeof(int64_t));
+                          embedding_dim * static_cast<int64_t>(2 * sizeof(double) + 1) +
+                          3 * static_cast<int64_t>(sizeof(int64_t));
   return 2 * items * of_item;
 }
 
@@ -107,11 +107,11 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   }
   std::optional<ExactIndex::Part> part;
   if (query.filter) {
-    PM_ASSIGN_OR_RETURN(std::vector<int64_t> rows,
+    PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
                         payloads_.MatchingRows(
                             *query.filter, query.hidden.get(),
                             {query.cancelled, query.filter_memory, query.reserve, query.searcher}));
-    part.emplace(index_.exact(), std::move(rows));
+    part.emplace(index_.exact(), rows);
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
   const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;

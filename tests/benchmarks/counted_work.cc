@@ -83,7 +83,17 @@ void Find(Eigen::Index dim) {
 
 void Search() { Find(2); }
 
-void Scan() { Find(16); }
+void Noise() { Find(16); }
+
+// Fifty classes a hundredth as wide as they are apart.
+void Classes() {
+  const Matrix centres = Normal(50, 16);
+  Matrix points = .01 * Normal(20100, 16);
+  for (Eigen::Index row = 0; row < points.rows(); ++row) points.row(row) += centres.row(row % 50);
+  const ExactIndex index(points.topRows(20000));
+  const Matrix queries = points.bottomRows(100);
+  Measured([&] { index.Search(queries, 8); });
+}
 
 void InvertedFile() {
   const Matrix points = Normal(4000, 8);
@@ -109,7 +119,8 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
                                                  {"gaussian_noise", GaussianNoise},
                                                  {"class_sums", ClassSums},
                                                  {"search", Search},
-                                                 {"scan", Scan},
+                                                 {"kd_tree_noise", Noise},
+                                                 {"kd_tree_classes", Classes},
                                                  {"ivf", InvertedFile}};
 
 }  // namespace

@@ -2,9 +2,10 @@
 //
 // usage: index_benchmark ITEMS DIM
 //
-// Data: 100 classes, each a cloud, like the coordinates of an embedding. Beyond four columns the
-// approximate index is compared as well. Exits with 1 if the exact index differs from a scan in
-// double. Times are processor seconds of the calling thread; set OPENBLAS_NUM_THREADS=1.
+// Data: 100 classes, each a cloud. Beyond four columns also an embedding made by EmbedRows, uniform
+// noise, slots that noise moved between the classes, and the approximate index. Exits with 1 if the
+// exact index differs from a scan in double. Times are medians of processor seconds of the calling
+// thread, in turn with the baseline; set OPENBLAS_NUM_THREADS=1.
 #include <faiss/IndexFlat.h>
 #include <omp.h>
 #include <time.h>
@@ -13,11 +14,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "common/embedding/default_settings.h"
+#include "common/embedding/embed_rows.h"
 #include "common/index/approximate_index.h"
 #include "common/index/exact_index.h"
 
@@ -37,11 +41,11 @@ class Cloud {
   explicit Cloud(Eigen::Index dim)
       : centres_(Matrix::NullaryExpr(kClasses, dim, [&] { return normal_(bits_); })) {}
 
-  Matrix Draw(Eigen::Index rows) {
+  Matrix Draw(Eigen::Index rows, double stddev = .05) {
     Matrix points(rows, centres_.cols());
     for (Eigen::Index i = 0; i < rows; ++i) {
       for (Eigen::Index c = 0; c < points.cols(); ++c) {
-        points(i, c) = centres_(i % kClasses, c) + .05 * normal_(bits_);
+        points(i, c) = centres_(i % kClasses, c) + stddev * normal_(bits_);
       }
     }
     return points;
@@ -63,26 +67,24 @@ double ProcessorSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The median of some runs.
-template <typename Task>
-double SecondsOf(Task task) {
-  std::vector<double> seconds;
-  for (int run = 0; run < kRuns; ++run) {
-    const double start = ProcessorSeconds();
-    task();
-    seconds.push_back(ProcessorSeconds() - start);
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
-  return seconds[kRuns / 2];
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
+  return values[values.size() / 2];
 }
 
-double FlatSeconds(const FloatMatrix& points, const FloatMatrix& queries) {
-  faiss::IndexFlatL2 index(points.cols());
-  index.add(points.rows(), points.data());
-  std::vector<float> distances(kSlots * kCount);
-  std::vector<faiss::Index::idx_t> rows(kSlots * kCount);
-  return SecondsOf(
-      [&] { index.search(kSlots, queries.data(), kCount, distances.data(), rows.data()); });
+// The medians of both tasks, which take turns.
+template <typename One, typename Other>
+std::pair<double, double> SecondsOf(One one, Other other) {
+  std::vector<double> of_one, of_other;
+  for (int run = 0; run < kRuns; ++run) {
+    const double start = ProcessorSeconds();
+    one();
+    const double between = ProcessorSeconds();
+    other();
+    of_one.push_back(between - start);
+    of_other.push_back(ProcessorSeconds() - between);
+  }
+  return {Median(of_one), Median(of_other)};
 }
 
 // Every distance in double, sorted: nothing of ours in it.
@@ -124,24 +126,99 @@ double Recall(const Results& found, const Results& nearest) {
   return hits / static_cast<double>(kSlots * kCount);
 }
 
-void CompareApproximate(const ExactIndex& exact, const Matrix& queries, double flat_seconds,
-                        double exact_seconds, const Results& nearest) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto index = ApproximateIndex::Make(exact, .99);
-  const double build = SecondsSince(start);
-  if (index == nullptr) {
-    std::printf("approximate index: recall@%d .99 is not reached\n", kCount);
-    return;
+// An index of items beside FAISS's flat one.
+class Comparison {
+ public:
+  Comparison(const char* items, const Matrix& points)
+      : items_(items), start_(std::chrono::steady_clock::now()), index_(points) {
+    std::printf("retrieval, n %d, k %d, %d slots, %d neighbours, %s: exact index made in %.2f s\n",
+                static_cast<int>(points.rows()), static_cast<int>(points.cols()), kSlots, kCount,
+                items_, SecondsSince(start_));
+    const FloatMatrix floats = points.cast<float>();
+    flat_.add(floats.rows(), floats.data());
   }
-  Results found;
-  const double seconds = SecondsOf([&] { found = index->Search(queries, kCount); });
-  const ApproximateIndex::Quality& quality = index->quality();
-  std::printf(
-      "  IVF of %d lists, %d probed: %.3f ms: %.1f times IndexFlatL2, %.1f times the exact index; "
-      "recall@%d %.4f of the slots, %.4f of its own %d queries; made in %.1f s\n",
-      static_cast<int>(quality.lists), static_cast<int>(quality.probed), 1e3 * seconds,
-      flat_seconds / seconds, exact_seconds / seconds, kCount, Recall(found, nearest),
-      quality.recall, ApproximateIndex::kRecallQueries, build);
+
+  const ExactIndex& index() const { return index_; }
+
+  // Whether the rows equal those of a scan in double.
+  bool Exact(const char* what, const Matrix& queries) {
+    Results found;
+    const auto [ours, flat] = SecondsOf([&] { found = index_.Search(queries, kCount); },
+                                        [&] { SearchFlat(queries.cast<float>()); });
+    const bool identical = Identical(found, PlainScan(queries, index_.points()));
+    std::printf(
+        "  %s, %s: IndexFlatL2 %.1f ms, exact index %.3f ms: %.3g times; rows %s a scan's in "
+        "double\n",
+        items_, what, 1e3 * flat, 1e3 * ours, flat / ours, identical ? "equal" : "DIFFER FROM");
+    return identical;
+  }
+
+  void Approximate(const char* what, const Matrix& queries) {
+    if (approximate_ == nullptr && !MakeApproximate()) return;
+    Results found;
+    const auto [ours, flat] = SecondsOf([&] { found = approximate_->Search(queries, kCount); },
+                                        [&] { SearchFlat(queries.cast<float>()); });
+    std::printf("  %s, %s: IVF %.3f ms: %.1f times IndexFlatL2; recall@%d %.4f\n", items_, what,
+                1e3 * ours, flat / ours, kCount, Recall(found, index_.Search(queries, kCount)));
+  }
+
+ private:
+  void SearchFlat(const FloatMatrix& queries) const {
+    std::vector<float> distances(kSlots * kCount);
+    std::vector<faiss::Index::idx_t> rows(kSlots * kCount);
+    flat_.search(kSlots, queries.data(), kCount, distances.data(), rows.data());
+  }
+
+  bool MakeApproximate() {
+    const auto start = std::chrono::steady_clock::now();
+    approximate_ = ApproximateIndex::Make(index_, .99);
+    if (approximate_ == nullptr) {
+      std::printf("  %s: IVF would not reach recall@%d .99\n", items_, kCount);
+      return false;
+    }
+    const ApproximateIndex::Quality& quality = approximate_->quality();
+    std::printf(
+        "  %s: IVF of %d lists, %d probed, recall@%d %.4f of its own %d queries, made in %.1f s\n",
+        items_, static_cast<int>(quality.lists), static_cast<int>(quality.probed), kCount,
+        quality.recall, ApproximateIndex::kRecallQueries, SecondsSince(start));
+    return true;
+  }
+
+  const char* items_;
+  std::chrono::steady_clock::time_point start_;
+  ExactIndex index_;
+  faiss::IndexFlatL2 flat_{index_.points().cols()};
+  std::unique_ptr<const ApproximateIndex> approximate_;
+};
+
+// Slots a quarter of the way from an item to one of another class.
+Matrix Moved(const Matrix& points, const Matrix& queries) {
+  Matrix moved = queries;
+  for (Eigen::Index q = 0; q < moved.rows(); ++q) {
+    moved.row(q) = .75 * queries.row(q) + .25 * points.row(7919 * q % points.rows());
+  }
+  return moved;
+}
+
+// Items and, as its last kSlots rows, slots: an embedding with the default settings of clusters
+// about as wide as they are apart.
+Matrix Embedded(int items, int dim) {
+  constexpr int kFeatures = 32;
+  Cloud cloud(kFeatures);
+  const FloatMatrix features = cloud.Draw(items + kSlots, .7).cast<float>();
+  std::vector<int32_t> labels;
+  for (int row = 0; row < items + kSlots; ++row) labels.push_back(row % kClasses);
+  const Anchors anchors = {features.topRows(10 * kClasses),
+                           {labels.begin(), labels.begin() + 10 * kClasses}};
+  EmbeddingSettings settings = DefaultSettings(labels);
+  settings.embedding_dim = dim;
+  const auto parameters = MakePublicParameters("4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5", settings,
+                                               anchors, {}, "vectors");
+  auto points = UnitPoints::Create(features, FloatMatrix(0, kFeatures));
+  return EmbedRows(parameters.value(), std::make_shared<UnitPoints>(std::move(points).value()),
+                   labels, nullptr)
+      .value()
+      .coordinates;
 }
 
 int Main(int argc, char** argv) {
@@ -150,22 +227,27 @@ int Main(int argc, char** argv) {
   omp_set_num_threads(1);
   Cloud cloud(dim);
   const Matrix points = cloud.Draw(items);
-  const Matrix queries = cloud.Draw(kSlots);
+  const Matrix slots = cloud.Draw(kSlots);
+  Comparison clouds("clouds", points);
+  bool exact = clouds.Exact("slots", slots);
+  if (clouds.index().has_r_tree()) return exact ? 0 : 1;
+  clouds.Approximate("slots", slots);
+  const Matrix moved = Moved(points, slots);
+  exact &= clouds.Exact("moved slots", moved);
+  clouds.Approximate("moved slots", moved);
 
-  const auto start = std::chrono::steady_clock::now();
-  const ExactIndex index(points);
-  const double build = SecondsSince(start);
-  Results found;
-  const double ours = SecondsOf([&] { found = index.Search(queries, kCount); });
-  const bool identical = Identical(found, PlainScan(queries, points));
-  const double flat = FlatSeconds(points.cast<float>(), queries.cast<float>());
-  std::printf(
-      "retrieval, n %d, k %d, %d slots, %d neighbours: IndexFlatL2 %.1f ms, exact index %.3f ms: "
-      "%.3g times; made in %.2f s; rows %s a scan's in double\n",
-      items, dim, kSlots, kCount, 1e3 * flat, 1e3 * ours, flat / ours, build,
-      identical ? "equal" : "DIFFER FROM");
-  if (!index.has_tree()) CompareApproximate(index, queries, flat, ours, found);
-  return identical ? 0 : 1;
+  const Matrix embedded = Embedded(items, dim);
+  Comparison embedding("embedding", embedded.topRows(items));
+  const Matrix embedded_slots = embedded.bottomRows(kSlots);
+  exact &= embedding.Exact("slots", embedded_slots);
+  embedding.Approximate("slots", embedded_slots);
+  const Matrix embedded_moved = Moved(embedded, embedded_slots);
+  exact &= embedding.Exact("moved slots", embedded_moved);
+  embedding.Approximate("moved slots", embedded_moved);
+
+  const Matrix noise = Matrix::Random(items + kSlots, dim);
+  exact &= Comparison("noise", noise.topRows(items)).Exact("slots", noise.bottomRows(kSlots));
+  return exact ? 0 : 1;
 }
 
 }  // namespace

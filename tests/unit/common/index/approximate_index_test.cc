@@ -84,7 +84,7 @@ TEST(InvertedLists, ProbingAllListsMatchesExactScan) {
   Matrix outlier = Noise(2000, 5);
   outlier.row(7) *= 1e9;  // floats at its scale cannot distinguish the other rows
   for (const Matrix& points : {Noise(2000, 16), far, lattice, outlier, Matrix(1e200 * far)}) {
-    ASSERT_TRUE(ScreenedPoints::CanHold(points));
+    ASSERT_TRUE(ScreenedPoints::CanScreen(BoundingBox::Around(points)));
     const InvertedLists lists(points);
     std::vector<bool> hidden(static_cast<size_t>(points.rows()));
     for (size_t row = 0; row < hidden.size(); row += 3) hidden[row] = true;
@@ -98,9 +98,15 @@ TEST(InvertedLists, ProbingAllListsMatchesExactScan) {
   }
 }
 
-TEST(ScreenedPoints, CannotHoldCoincidentOrHugePoints) {
-  EXPECT_FALSE(ScreenedPoints::CanHold(Matrix::Ones(100, 5)));
-  EXPECT_FALSE(ScreenedPoints::CanHold(1e307 * Matrix::Ones(100, 5)));
+TEST(ScreenedPoints, CannotScreenCoincidentDenormalOrHugePoints) {
+  const auto can_screen = [](const Matrix& points) {
+    return ScreenedPoints::CanScreen(BoundingBox::Around(points));
+  };
+  Matrix points = Noise(100, 5);
+  EXPECT_TRUE(can_screen(points));
+  EXPECT_FALSE(can_screen(Matrix::Ones(100, 5)));
+  EXPECT_FALSE(can_screen(1e-310 * points));
+  EXPECT_FALSE(can_screen(Matrix(0, 5)));
 }
 
 TEST(ApproximateIndex, ReachesRecallOnUnseenQueries) {
@@ -185,14 +191,14 @@ std::string FinalDescription(const Matrix& points, const IndexOptions& options) 
 TEST(SearchIndex, ApproximateOnlyIfEnabledAndUseful) {
   const IndexOptions ivf = {true, .99};
   const Matrix clouds = Clouds(kRows, 1);
-  EXPECT_EQ(FinalDescription(clouds, {}), "exact, scan");
+  EXPECT_EQ(FinalDescription(clouds, {}), "exact, k-d tree");
   EXPECT_EQ(FinalDescription(clouds.leftCols(4), ivf), "exact, R-tree");
-  EXPECT_EQ(FinalDescription(clouds.topRows(9'999), ivf), "exact, scan");
+  EXPECT_EQ(FinalDescription(clouds.topRows(9'999), ivf), "exact, k-d tree");
   EXPECT_THAT(
       FinalDescription(clouds, ivf),
       MatchesRegex("IVF of 219 lists, [0-9]+ probed, recall@8 (0.99.|1.000) on 400 queries"));
   EXPECT_EQ(FinalDescription(Noise(10'000, 32), ivf),
-            "exact, scan; IVF would not reach recall@8 0.99");
+            "exact, k-d tree; IVF would not reach recall@8 0.99");
   EXPECT_TRUE(SearchIndex(clouds.leftCols(4), ivf).IsFast());
   EXPECT_FALSE(SearchIndex(clouds, ivf).IsFast());
 }
@@ -200,7 +206,7 @@ TEST(SearchIndex, ApproximateOnlyIfEnabledAndUseful) {
 TEST(SearchIndex, SearchesDuringBuildAreAnswered) {
   const Matrix clouds = Clouds(kRows, 1);
   const SearchIndex index(clouds, {true, .5});
-  EXPECT_EQ(index.description(), "exact, scan; IVF is being built");
+  EXPECT_EQ(index.description(), "exact, k-d tree; IVF is being built");
   const RowVector between = (clouds.row(0) + clouds.row(1)) / 2;
   std::vector<int64_t> nearest = Ranked(clouds, between, std::vector<bool>(kRows));
   nearest.resize(8);
@@ -220,7 +226,7 @@ TEST(SearchIndex, StoppedBuildStaysExact) {
   const SearchIndex index(Clouds(kRows, 1), {true, .5});
   const std::atomic<bool> stopped = true;
   index.BuildApproximateIndex(&stopped);
-  EXPECT_THAT(index.description(), ::testing::StartsWith("exact, scan"));
+  EXPECT_THAT(index.description(), ::testing::StartsWith("exact, k-d tree"));
 }
 
 }  // namespace

@@ -57,14 +57,14 @@ TEST_F(IndexSettingTest, ReloadAppliesToNextBuild) {
   EXPECT_EQ(Index(), "");
   std::vector<v1::BuildEmbeddingResponse> progress;
   ASSERT_THAT(Build("fruit", &progress), IsOk());
-  EXPECT_EQ(Index(), "exact, scan");
+  EXPECT_EQ(Index(), "exact, k-d tree");
   DaemonOptions updated = daemon_->options();
   updated.index = "ivf";
   updated.index_recall = .9;
   daemon_->Reload(updated);
-  EXPECT_EQ(Index(), "exact, scan");
+  EXPECT_EQ(Index(), "exact, k-d tree");
   ASSERT_THAT(Build("fruit", &progress), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being built"; }));
+  EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, k-d tree; IVF is being built"; }));
   EXPECT_THAT(Index(), StartsWith("IVF of 200 lists, "));
 }
 

@@ -23,21 +23,21 @@ class CatalogIndexTest : public CatalogTest {
 
   // Waits until no index is being built.
   std::string FinalIndex() const {
-    EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, scan; IVF is being built"; }));
+    EXPECT_TRUE(WaitUntil([&] { return Index() != "exact, k-d tree; IVF is being built"; }));
     return Index();
   }
 };
 
 TEST_F(CatalogIndexTest, NewOptionsApplyToLaterEmbeddings) {
   CreateAndBuild("fruit");
-  EXPECT_EQ(Index(), "exact, scan");
+  EXPECT_EQ(Index(), "exact, k-d tree");
   const CatalogOptions ivf = {.index = {true, .9}};
   catalog_->SetOptions(ivf);
-  EXPECT_EQ(Index(), "exact, scan");
+  EXPECT_EQ(Index(), "exact, k-d tree");
   ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
   Reopen();
-  EXPECT_EQ(Index(), "exact, scan");
+  EXPECT_EQ(Index(), "exact, k-d tree");
   catalog_.reset();
   catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr, ivf);
   EXPECT_THAT(FinalIndex(), StartsWith("IVF of 200 lists, "));
