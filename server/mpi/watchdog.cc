@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +14,8 @@ namespace {
 constexpr std::chrono::seconds kBeat(1);
 // Short waits, as for sums, poll at once; longer ones leave the core to those that compute.
 constexpr int kPollsAtOnce = 100;
-constexpr std::chrono::microseconds kPause(200);
+constexpr std::chrono::microseconds kPause(50);  // grows by as much with each poll
+constexpr std::chrono::microseconds kMaxPause(2000);
 
 }  // namespace
 
@@ -50,7 +52,7 @@ void Watchdog::Complete(absl::FunctionRef<void(MPI_Request*)> start) {
   int done = 0;
   for (int polls = 0; done == 0; ++polls) {
     if (polls > kPollsAtOnce) {
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(std::min((polls - kPollsAtOnce) * kPause, kMaxPause));
     } else if (polls > 0) {
       std::this_thread::yield();
     }
