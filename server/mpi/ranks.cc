@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -92,6 +93,13 @@ Ranks::Ranks(int* argc, char*** argv) {
   // Other threads compute; of MPI only this one and the watchdog's are users, never at once.
   int provided = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED) {
+    std::fprintf(stderr,
+                 "privatemaild-embed: MPI must allow calls of several threads in turn "
+                 "(MPI_THREAD_SERIALIZED), but offers level %d\n",
+                 provided);
+    Abort();
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   watchdog_ = std::make_unique<Watchdog>(rank_, size_);
