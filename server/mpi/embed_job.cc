@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/engine/embed.h"
@@ -77,7 +78,7 @@ class Progress {
   std::unique_ptr<ChangeWatch> watch_;  // ends before what it writes to
 };
 
-absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& rows,
+absl::StatusOr<EmbeddedRows> Embed(const Ranks& ranks, const std::shared_ptr<const RowShare>& rows,
                                    const GalleryShare& share,
                                    const std::map<int32_t, int64_t>& rows_of_label,
                                    const StoredCollection& collection, PostgresStore* store) {
@@ -87,20 +88,60 @@ absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& rows,
     progress.emplace(store, collection);
     observer = [&](double done, int steps) { return progress->Report(done, steps); };
   }
-  return EmbedShare(collection.parameters, rows, share.points, share.labels, rows_of_label,
-                    observer);
+  return EmbedShare(collection.parameters, rows, ranks.Watched(share.points), share.labels,
+                    rows_of_label, observer);
 }
 
-absl::StatusOr<EmbedOutcome> Save(PostgresStore* store, const StoredCollection& collection,
-                                  Embedding embedding, const EmbeddedRows& rows) {
-  PM_RETURN_IF_ERROR(CheckAnchorCoordinates(embedding.anchor_coordinates));
+// The key of the embedding, the same in all ranks.
+absl::StatusOr<int64_t> NewKey(PostgresStore* store, const Ranks& ranks) {
+  std::string own;
+  if (ranks.rank() == 0) {
+    PM_ASSIGN_OR_RETURN(const int64_t key, store->NewEmbeddingKey());
+    own = absl::StrCat(key);
+  }
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.Exchange(own));
+  int64_t key = 0;
+  if (absl::SimpleAtoi(all.front(), &key)) return key;
+  return absl::InternalError("the ranks have no key of the embedding in common");
+}
+
+// On rank 0. Other ranks send their rows meanwhile.
+absl::StatusOr<uint64_t> Save(PostgresStore* store, const Ranks& ranks,
+                              const StoredCollection& collection, const Embedding& embedding,
+                              int64_t key, RowCollection* rows) {
+  const auto next = [&]() -> absl::StatusOr<std::string> {
+    std::string piece = rows->Next();
+    // Before the commit, all ranks are known to live.
+    if (piece.empty()) PM_RETURN_IF_ERROR(ranks.Agree(absl::OkStatus()));
+    return piece;
+  };
+  const absl::StatusOr<uint64_t> version = store->SaveEncoded(
+      collection.parameters, embedding, key, static_cast<int64_t>(collection.items), next);
+  if (!version.ok()) {
+    while (!rows->Next().empty()) {
+    }
+  }
+  if (absl::IsNotFound(version.status())) return Deleted(collection.name);
+  return version;
+}
+
+// In all ranks; returns the version in rank 0.
+absl::StatusOr<uint64_t> CollectAndSave(PostgresStore* store, const Ranks& ranks,
+                                        const StoredCollection& collection, const RowShare& rows,
+                                        const GalleryShare& share, const EmbeddedRows& embedded) {
+  Embedding embedding;
   embedding.items_version = collection.latest_version;
   embedding.collection = collection.key;
-  embedding.objective = rows.objective;
-  const absl::StatusOr<uint64_t> version = store->SaveEmbedding(collection.parameters, embedding);
-  if (absl::IsNotFound(version.status())) return Deleted(collection.name);
-  PM_RETURN_IF_ERROR(version.status());
-  return EmbedOutcome{*version, collection.items, rows.plan.why};
+  embedding.objective = embedded.objective;
+  PM_ASSIGN_OR_RETURN(embedding.anchor_coordinates,
+                      CollectAnchors(ranks, collection, share, embedded.coordinates));
+  PM_RETURN_IF_ERROR(CheckAnchorCoordinates(embedding.anchor_coordinates));
+  PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(store, ranks));
+  RowCollection all(ranks, rows, share, embedded.coordinates, key);
+  if (ranks.rank() == 0) return Save(store, ranks, collection, embedding, key, &all);
+  all.SendAll();
+  PM_RETURN_IF_ERROR(ranks.Agree(absl::OkStatus()));
+  return uint64_t{0};
 }
 
 // Between two calls of Agree no rank waits for another.
@@ -122,11 +163,10 @@ absl::StatusOr<EmbedOutcome> RunOnRank(const EmbedJob& job, const Ranks& ranks) 
   PM_RETURN_IF_ERROR(share.status());
   PM_ASSIGN_OR_RETURN(const auto rows_of_label, CountAllLabels(ranks, share->labels));
   PM_ASSIGN_OR_RETURN(const EmbeddedRows embedded,
-                      Embed(rows, *share, rows_of_label, collection, store.get()));
-  PM_RETURN_IF_ERROR(ranks.Agree(absl::OkStatus()));
-  Embedding embedding = Collect(ranks, collection, *share, embedded.coordinates);
-  if (ranks.rank() > 0) return EmbedOutcome{};
-  return Save(store.get(), collection, std::move(embedding), embedded);
+                      Embed(ranks, rows, *share, rows_of_label, collection, store.get()));
+  PM_ASSIGN_OR_RETURN(const uint64_t version,
+                      CollectAndSave(store.get(), ranks, collection, *rows, *share, embedded));
+  return EmbedOutcome{version, collection.items, embedded.plan.why};
 }
 
 }  // namespace

@@ -4,27 +4,18 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/label_graph.h"
 
 namespace privatemail::server {
 namespace {
 
-// A message is sent when it exceeds this size; one item takes far less than 2 GiB.
-constexpr size_t kPieceBytes = 16 << 20;
-
 template <typename Value>
 void Append(const Value& value, std::string* to) {
   to->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-void AppendText(const std::string& text, std::string* to) {
-  Append(static_cast<uint32_t>(text.size()), to);
-  to->append(text);
-}
-
-// Reads what Append and AppendText wrote. Both ends are the same program.
+// Reads what Append wrote. Both ends are the same program.
 class Piece {
  public:
   explicit Piece(const std::string& bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
@@ -37,66 +28,10 @@ class Piece {
     at_ += sizeof(value);
     return value;
   }
-  std::string TakeText() {
-    const auto size = Take<uint32_t>();
-    at_ += size;
-    return {at_ - size, size};
-  }
 
  private:
   const char* at_;
   const char* end_;
-};
-
-// Serializes coordinates, and id, label and payload of items; `take` gets some megabytes at a time.
-void Write(const GalleryShare& share, const Matrix& coordinates,
-           absl::FunctionRef<void(const std::string&)> take) {
-  std::string piece;
-  for (Eigen::Index row = 0; row < coordinates.rows(); ++row) {
-    const auto i = static_cast<size_t>(row);
-    const bool is_item = i < share.columns.ids.size();
-    Append(is_item, &piece);
-    if (is_item) {
-      AppendText(share.columns.ids[i], &piece);
-      Append(share.columns.labels[i], &piece);
-      AppendText(share.columns.payloads[i], &piece);
-    }
-    for (const double value : coordinates.row(row)) Append(value, &piece);
-    if (piece.size() < kPieceBytes && row + 1 < coordinates.rows()) continue;
-    take(piece);
-    piece.clear();
-  }
-}
-
-// Appends rows to an embedding.
-class Reader {
- public:
-  Reader(const StoredCollection& collection, Embedding* embedding) : embedding_(*embedding) {
-    const int dim = collection.parameters.settings.embedding_dim;
-    embedding_.coordinates.resize(static_cast<Eigen::Index>(collection.items), dim);
-    embedding_.anchor_coordinates.resize(collection.parameters.anchor_count, dim);
-  }
-
-  void Read(const std::string& bytes) {
-    Piece piece(bytes);
-    while (!piece.empty()) {
-      const bool is_item = piece.Take<bool>();
-      if (is_item) {
-        embedding_.ids.push_back(piece.TakeText());
-        embedding_.labels.push_back(piece.Take<int32_t>());
-        embedding_.payloads.push_back(piece.TakeText());
-      }
-      Matrix& to = is_item ? embedding_.coordinates : embedding_.anchor_coordinates;
-      Eigen::Index& row = is_item ? items_ : anchors_;
-      for (double& value : to.row(row)) value = piece.Take<double>();
-      ++row;
-    }
-  }
-
- private:
-  Embedding& embedding_;
-  Eigen::Index items_ = 0;
-  Eigen::Index anchors_ = 0;
 };
 
 }  // namespace
@@ -144,22 +79,43 @@ absl::StatusOr<std::map<int32_t, int64_t>> CountAllLabels(const Ranks& ranks,
   return rows_of_label;
 }
 
-Embedding Collect(const Ranks& ranks, const StoredCollection& collection, const GalleryShare& share,
-                  const Matrix& coordinates) {
-  Embedding embedding;
-  if (ranks.rank() > 0) {
-    Write(share, coordinates, [&](const std::string& piece) { ranks.Send(piece); });
-    ranks.Send("");
-    return embedding;
+absl::StatusOr<Matrix> CollectAnchors(const Ranks& ranks, const StoredCollection& collection,
+                                      const GalleryShare& share, const Matrix& coordinates) {
+  const auto items = static_cast<Eigen::Index>(share.columns.ids.size());
+  std::string own;
+  for (Eigen::Index row = items; row < coordinates.rows(); ++row) {
+    for (const double value : coordinates.row(row)) Append(value, &own);
   }
-  Reader reader(collection, &embedding);
-  Write(share, coordinates, [&](const std::string& piece) { reader.Read(piece); });
-  for (int rank = 1; rank < ranks.size(); ++rank) {
-    for (std::string piece = ranks.Receive(rank); !piece.empty(); piece = ranks.Receive(rank)) {
-      reader.Read(piece);
-    }
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks.Exchange(own));
+  Matrix anchors(collection.parameters.anchor_count, coordinates.cols());
+  double* to = anchors.data();
+  for (const std::string& of_rank : all) {
+    for (Piece piece(of_rank); !piece.empty();) *to++ = piece.Take<double>();
   }
-  return embedding;
+  return anchors;
+}
+
+RowCollection::RowCollection(const Ranks& ranks, const RowShare& rows, const GalleryShare& share,
+                             const Matrix& coordinates, int64_t key)
+    : ranks_(ranks),
+      own_(key, {rows.first_row(), share.columns.ids, share.columns.labels, share.columns.payloads,
+                 &coordinates}) {}
+
+std::string RowCollection::Next() {
+  while (from_ < ranks_.size()) {
+    std::string piece = from_ == 0 ? own_.Next() : ranks_.Receive(from_);
+    if (!piece.empty()) return piece;
+    ++from_;
+  }
+  return "";
+}
+
+void RowCollection::SendAll() {
+  std::string piece;
+  do {
+    piece = own_.Next();
+    ranks_.Send(piece);
+  } while (!piece.empty());
 }
 
 }  // namespace privatemail::server

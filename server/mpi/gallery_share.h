@@ -1,4 +1,4 @@
-// A rank's share of a gallery, and the collection of results.
+// A rank's share of a gallery, and the collection of results on rank 0.
 #ifndef PRIVATEMAIL_SERVER_MPI_GALLERY_SHARE_H_
 #define PRIVATEMAIL_SERVER_MPI_GALLERY_SHARE_H_
 
@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/engine/point_file.h"
 #include "server/mpi/ranks.h"
+#include "server/store/postgres/embedded_items.h"
 #include "server/store/postgres/postgres_store.h"
 
 namespace privatemail::server {
@@ -31,10 +32,27 @@ absl::StatusOr<GalleryShare> ReadShare(PostgresStore* store, const StoredCollect
 absl::StatusOr<std::map<int32_t, int64_t>> CountAllLabels(const Ranks& ranks,
                                                           const std::vector<int32_t>& labels);
 
-// Gathers ids, labels, payloads and coordinates of all rows on rank 0, in memory; the others return
-// an empty embedding. coordinates: of this share. Requires a preceding Agree.
-Embedding Collect(const Ranks& ranks, const StoredCollection& collection, const GalleryShare& share,
-                  const Matrix& coordinates);
+// The anchors' coordinates of all ranks, in order. coordinates: of this share.
+absl::StatusOr<Matrix> CollectAnchors(const Ranks& ranks, const StoredCollection& collection,
+                                      const GalleryShare& share, const Matrix& coordinates);
+
+// The rows of all ranks on rank 0, as PostgresStore::SaveEncoded takes them.
+class RowCollection {
+ public:
+  // key: of the embedding; coordinates: of this share. The arguments must outlive it.
+  RowCollection(const Ranks& ranks, const RowShare& rows, const GalleryShare& share,
+                const Matrix& coordinates, int64_t key);
+
+  // On rank 0: a piece of its own rows, then of those of the other ranks; "" after the last.
+  std::string Next();
+  // On the others: sends all rows.
+  void SendAll();
+
+ private:
+  const Ranks& ranks_;
+  postgres::EmbeddedItemsEncoder own_;
+  int from_ = 0;
+};
 
 }  // namespace privatemail::server
 

@@ -3,10 +3,13 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/mpi/watchdog.h"
 
 namespace privatemail::server {
 namespace {
@@ -17,16 +20,11 @@ constexpr Eigen::Index kPassedAtOnce = 8192;
 // Callers keep within int, in which MPI counts. MPI errors end the program.
 int Count(size_t count) { return static_cast<int>(count); }
 
-void Broadcast(std::string* text, int from) {
-  auto size = static_cast<long long>(text->size());
-  MPI_Bcast(&size, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
-  text->resize(static_cast<size_t>(size));
-  MPI_Bcast(text->data(), Count(text->size()), MPI_CHAR, from, MPI_COMM_WORLD);
-}
+}  // namespace
 
-class RankRows final : public RowShare {
+class Ranks::Rows final : public RowShare {
  public:
-  RankRows(const Ranks& ranks, const RowGroups& groups)
+  Rows(const Ranks& ranks, const RowGroups& groups)
       : RowShare(groups, Border(ranks, groups, ranks.rank()),
                  Border(ranks, groups, ranks.rank() + 1)),
         ranks_(ranks) {}
@@ -38,21 +36,27 @@ class RankRows final : public RowShare {
   absl::Status AddUp(const absl::Status& own, absl::Span<const Vector> of_groups,
                      Vector* total) const override {
     PM_RETURN_IF_ERROR(ranks_.Agree(own));
-    const int last = ranks_.size() - 1;
+    Watchdog& watchdog = *ranks_.watchdog_;
+    const int rank = ranks_.rank(), last = ranks_.size() - 1;
     for (Eigen::Index at = 0; at < total->size(); at += kPassedAtOnce) {
       const Eigen::Index count = std::min(kPassedAtOnce, total->size() - at);
       auto part = total->segment(at, count);
       part.setZero();
-      if (ranks_.rank() > 0) {
-        MPI_Recv(part.data(), Count(count), MPI_DOUBLE, ranks_.rank() - 1, 0, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+      if (rank > 0) {
+        watchdog.Complete([&](MPI_Request* request) {
+          MPI_Irecv(part.data(), Count(count), MPI_DOUBLE, rank - 1, 0, MPI_COMM_WORLD, request);
+        });
       }
       for (const Vector& one : of_groups) part += one.segment(at, count);
-      if (ranks_.rank() < last) {
-        MPI_Send(part.data(), Count(count), MPI_DOUBLE, ranks_.rank() + 1, 0, MPI_COMM_WORLD);
+      if (rank < last) {
+        watchdog.Complete([&](MPI_Request* request) {
+          MPI_Isend(part.data(), Count(count), MPI_DOUBLE, rank + 1, 0, MPI_COMM_WORLD, request);
+        });
       }
     }
-    MPI_Bcast(total->data(), Count(total->size()), MPI_DOUBLE, last, MPI_COMM_WORLD);
+    watchdog.Complete([&](MPI_Request* request) {
+      MPI_Ibcast(total->data(), Count(total->size()), MPI_DOUBLE, last, MPI_COMM_WORLD, request);
+    });
     return absl::OkStatus();
   }
 
@@ -64,26 +68,67 @@ class RankRows final : public RowShare {
   const Ranks& ranks_;
 };
 
-}  // namespace
+// Counts the blocks that are read as work.
+class Ranks::WatchedPoints final : public PointSource {
+ public:
+  WatchedPoints(Watchdog* watchdog, std::shared_ptr<const PointSource> points)
+      : watchdog_(*watchdog), points_(std::move(points)) {
+    watchdog_.BeginWork();
+  }
+  ~WatchedPoints() override { watchdog_.EndWork(); }
+
+  Eigen::Index rows() const override { return points_->rows(); }
+  Eigen::Index cols() const override { return points_->cols(); }
+  absl::Status Read(Eigen::Index first, Matrix* block) const override {
+    watchdog_.CountWork();
+    return points_->Read(first, block);
+  }
+
+ private:
+  Watchdog& watchdog_;
+  const std::shared_ptr<const PointSource> points_;
+};
 
 Ranks::Ranks(int* argc, char*** argv) {
-  // Other threads compute, but only this one calls MPI.
+  // Other threads compute; of MPI only this one and the watchdog's are users, never at once.
   int provided = 0;
-  MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED) {
+    std::fprintf(stderr,
+                 "privatemaild-embed: MPI must allow calls of several threads in turn "
+                 "(MPI_THREAD_SERIALIZED), but offers level %d\n",
+                 provided);
+    Abort();
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  watchdog_ = std::make_unique<Watchdog>(rank_, size_);
 }
 
-Ranks::~Ranks() { MPI_Finalize(); }
+Ranks::~Ranks() = default;
+
+void Ranks::Broadcast(std::string* text, int from) const {
+  auto size = static_cast<long long>(text->size());
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Ibcast(&size, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD, request);
+  });
+  text->resize(static_cast<size_t>(size));
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Ibcast(text->data(), Count(text->size()), MPI_CHAR, from, MPI_COMM_WORLD, request);
+  });
+}
 
 absl::Status Ranks::Agree(const absl::Status& own) const {
   if (!failure_.ok()) return failure_;
   const int mine = own.ok() ? size_ : rank_;
   int first = size_;
-  MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, request);
+  });
   if (first == size_) return absl::OkStatus();
   int code = static_cast<int>(own.code());
-  MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
+  watchdog_->Complete(
+      [&](MPI_Request* request) { MPI_Ibcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD, request); });
   std::string message(own.message());
   Broadcast(&message, first);
   failure_ = absl::Status(static_cast<absl::StatusCode>(code),
@@ -107,20 +152,32 @@ absl::StatusOr<std::shared_ptr<const RowShare>> Ranks::Share(Eigen::Index rows) 
     return absl::InvalidArgumentError(absl::StrCat("mpirun -n must be at most ", groups.count(),
                                                    " for ", rows, " rows, but is ", size_));
   }
-  return std::make_shared<RankRows>(*this, groups);
+  return std::make_shared<Rows>(*this, groups);
+}
+
+std::shared_ptr<const PointSource> Ranks::Watched(std::shared_ptr<const PointSource> points) const {
+  return std::make_shared<WatchedPoints>(watchdog_.get(), std::move(points));
 }
 
 void Ranks::Send(const std::string& message) const {
-  MPI_Send(message.data(), Count(message.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+  auto size = static_cast<long long>(message.size());
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Isend(&size, 1, MPI_LONG_LONG, 0, 0, MPI_COMM_WORLD, request);
+  });
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Isend(message.data(), Count(message.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD, request);
+  });
 }
 
 std::string Ranks::Receive(int from) const {
-  MPI_Status status;
-  MPI_Probe(from, 0, MPI_COMM_WORLD, &status);
-  int size = 0;
-  MPI_Get_count(&status, MPI_CHAR, &size);
+  long long size = 0;
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Irecv(&size, 1, MPI_LONG_LONG, from, 0, MPI_COMM_WORLD, request);
+  });
   std::string message(static_cast<size_t>(size), '\0');
-  MPI_Recv(message.data(), size, MPI_CHAR, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  watchdog_->Complete([&](MPI_Request* request) {
+    MPI_Irecv(message.data(), Count(message.size()), MPI_CHAR, from, 0, MPI_COMM_WORLD, request);
+  });
   return message;
 }
 

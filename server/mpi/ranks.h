@@ -1,4 +1,4 @@
-// The MPI ranks of a job; the only part that includes MPI.
+// The MPI ranks of a job.
 #ifndef PRIVATEMAIL_SERVER_MPI_RANKS_H_
 #define PRIVATEMAIL_SERVER_MPI_RANKS_H_
 
@@ -8,12 +8,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/numerics/point_source.h"
 #include "common/numerics/row_share.h"
 
 namespace privatemail::server {
 
+class Watchdog;
+
 // One rank. All ranks make the same calls in the same order. If a rank or the network fails, MPI
-// ends all of them. Not thread-safe.
+// ends all of them; if one stalls, the Watchdog of another does. Not thread-safe.
 class Ranks {
  public:
   // At most one in a process. Without mpirun there is one rank.
@@ -36,6 +39,10 @@ class Ranks {
   // INVALID_ARGUMENT: more ranks than groups.
   absl::StatusOr<std::shared_ptr<const RowShare>> Share(Eigen::Index rows) const;
 
+  // The same points. Until it is destroyed, the job ends if this rank reads none of them for long,
+  // unless it waits for other ranks.
+  std::shared_ptr<const PointSource> Watched(std::shared_ptr<const PointSource> points) const;
+
   // From another rank to rank 0, less than 2 GiB a message.
   void Send(const std::string& message) const;
   std::string Receive(int from) const;
@@ -44,9 +51,15 @@ class Ranks {
   [[noreturn]] static void Abort();
 
  private:
+  class Rows;
+  class WatchedPoints;
+
+  void Broadcast(std::string* text, int from) const;
+
   int rank_ = 0;
   int size_ = 1;
   mutable absl::Status failure_;
+  std::unique_ptr<Watchdog> watchdog_;  // ends MPI
 };
 
 }  // namespace privatemail::server

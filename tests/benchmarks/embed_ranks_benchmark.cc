@@ -1,17 +1,30 @@
-// privatemaild-embed with two ranks, one core each, on a PostgreSQL server (T = 5, s = 6, 1,000
-// anchors); baseline: one rank.
+// The whole job of privatemaild-embed, from its start to the saved embedding, on a PostgreSQL
+// server of this machine (T = 5, s = 6, 1,000 anchors, an earlier embedding is replaced): two ranks
+// of one core each. Baselines: one rank of one core, and one rank that may use all cores.
 //
-// usage: embed_ranks_benchmark ITEMS DIM
+// usage: embed_ranks_benchmark ITEMS DIM [ROUNDS]    default 3
 //
-// Prints rows per second of a step, and the whole job.
+// Each round runs all three. Prints medians: rows per second of a step, seconds of the job's parts,
+// processor seconds, and the ratios of the rounds. Beside other work, which takes more from two
+// ranks than from one, compare `critical`: processor seconds that follow each other.
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
 #include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,6 +33,7 @@
 #include "tests/e2e/programs.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::server {
 namespace {
@@ -64,12 +78,20 @@ absl::Status Fill(Store* store, const StoredCollection& collection, int items, s
   return absl::OkStatus();
 }
 
+struct Setup {
+  const char* name;
+  int ranks;
+  std::vector<std::string> flags;  // of mpirun
+};
+
 struct Times {
   double first = 0;  // start, reading, and the first step
   double step = 0;   // of those after the first
-  double last = 0;   // the objective, gathering and saving
+  double last = 0;   // the objective, and saving
   double job = 0;
-  double processor = 0;  // of all ranks, waiting for each other included
+  double processor = 0;  // of mpirun and all ranks
+  double critical = 0;   // of each part: the processor seconds of the rank and of the session of
+                         // the server that took most
 };
 
 double ProcessorSecondsOfChildren() {
@@ -81,35 +103,130 @@ double ProcessorSecondsOfChildren() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// User and system time: columns 14 and 15 of /proc/PID/stat; the name, column 2, has no spaces
+// here.
+double ProcessorSeconds(pid_t process) {
+  std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
+  std::string line;
+  std::getline(stat, line);
+  std::istringstream columns(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  std::string skipped;
+  for (int column = 3; column < 14; ++column) columns >> skipped;
+  double user = 0, system = 0;
+  columns >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// Samples the processor seconds of a program's children until they end.
+class ChildTimes {
+ public:
+  explicit ChildTimes(pid_t parent) : parent_(parent) {
+    Sample();
+    before_ = now_;
+    thread_ = std::thread([this] {
+      for (; !stopped_; std::this_thread::sleep_for(std::chrono::milliseconds(20))) Sample();
+    });
+  }
+  ~ChildTimes() {
+    stopped_ = true;
+    thread_.join();
+  }
+
+  // The most that one of them has used since the last call.
+  double Most() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    double most = 0;
+    for (const auto& [process, seconds] : now_) {
+      most = std::max(most, seconds - std::exchange(before_[process], seconds));
+    }
+    return most;
+  }
+
+ private:
+  void Sample() {
+    std::ifstream list(absl::StrCat("/proc/", parent_, "/task/", parent_, "/children"));
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (pid_t one = 0; list >> one;) now_[one] = std::max(now_[one], ProcessorSeconds(one));
+  }
+
+  const pid_t parent_;
+  std::mutex mutex_;
+  std::map<pid_t, double> now_, before_;
+  std::atomic<bool> stopped_ = false;
+  std::thread thread_;
+};
+
+// Vacuums, so that each job finds the same tables; then no session is left.
+void Prepare(const std::string& conninfo) {
+  PostgresServer::Ask(conninfo, "VACUUM ANALYZE privatemail.items, privatemail.embedded_items");
+  PostgresServer::Ask(conninfo, "CHECKPOINT");
+  const auto alone = [&] {
+    return PostgresServer::Ask(conninfo,
+                               "SELECT count(*) FROM pg_stat_activity WHERE "
+                               "backend_type = 'client backend'") == "1";
+  };
+  if (!WaitUntil(alone)) std::fprintf(stderr, "sessions are left\n");
+}
+
 // Returns zeros on failure.
-Times Embed(int ranks, const std::string& conninfo_file, const std::string& directory) {
+Times Embed(const Setup& setup, const PostgresServer& server, const std::string& conninfo,
+            const std::string& conninfo_file, const std::string& directory) {
   std::vector<std::string> command = e2e::Mpirun(
-      ranks, {"--collection", "large", "--postgres-file", conninfo_file, "--data-dir", directory});
-  command.insert(command.begin() + 1, {"--bind-to", "core"});
+      setup.ranks,
+      {"--collection", "large", "--postgres-file", conninfo_file, "--data-dir", directory});
+  command.insert(command.begin() + 1, setup.flags.begin(), setup.flags.end());
+  Prepare(conninfo);
   const double processor_before = ProcessorSecondsOfChildren();
+  ChildTimes sessions(server.pid());
   const Clock::time_point start = Clock::now();
   e2e::Program program(command);
-  program.ReadLine();
+  ChildTimes ranks(program.pid());
   Times times;
+  const auto add_part = [&] { times.critical += ranks.Most() + sessions.Most(); };
+  program.ReadLine();
   times.first = SecondsSince(start);
+  add_part();
   for (int step = 2; step <= EmbeddingSettings{}.steps; ++step) program.ReadLine();
   const double steps = SecondsSince(start);
+  add_part();
   times.step = (steps - times.first) / (EmbeddingSettings{}.steps - 1);
   const e2e::Outcome outcome = program.Wait();
   std::fputs(outcome.err.c_str(), stderr);
   if (outcome.exit_code != 0) return {};
   times.job = SecondsSince(start);
+  add_part();
   times.last = times.job - steps;
   times.processor = ProcessorSecondsOfChildren() - processor_before;
   return times;
 }
 
-void Print(int ranks, double rows, const Times& times) {
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double Median(const std::vector<Times>& rounds, double Times::*value) {
+  std::vector<double> values;
+  for (const Times& one : rounds) values.push_back(one.*value);
+  return Median(std::move(values));
+}
+
+void Print(const Setup& setup, double rows, const std::vector<Times>& rounds) {
+  const auto of = [&](double Times::*value) { return Median(rounds, value); };
   std::printf(
-      "%d rank%s: %.2f s a step, %.0f rows/s; first step after %.2f s, last %.2f s, in all %.2f s "
-      "(%.2f processor seconds)\n",
-      ranks, ranks == 1 ? "" : "s", times.step, rows / times.step, times.first, times.last,
-      times.job, times.processor);
+      "%s: %.2f s a step, %.0f rows/s; first step after %.2f s, last %.2f s, in all %.2f s "
+      "(processor seconds: %.2f of the ranks, %.2f critical)\n",
+      setup.name, of(&Times::step), rows / of(&Times::step), of(&Times::first), of(&Times::last),
+      of(&Times::job), of(&Times::processor), of(&Times::critical));
+}
+
+void PrintRatio(const char* name, const std::vector<Times>& before, const std::vector<Times>& after,
+                double Times::*value) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < before.size(); ++i) ratios.push_back(before[i].*value / (after[i].*value));
+  std::printf("  %s: %.2f times as fast (", name, Median(ratios));
+  for (const double one : ratios) std::printf(" %.2f", one);
+  std::printf(" )\n");
 }
 
 void PrintTable(const std::string& conninfo, const char* table, int items) {
@@ -123,14 +240,16 @@ void PrintTable(const std::string& conninfo, const char* table, int items) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   const int items = std::atoi(argv[1]), dim = std::atoi(argv[2]);
-  PostgresServer server;
+  const int rounds = argc == 4 ? std::atoi(argv[3]) : 3;
+  PostgresServer server(std::vector<std::string>{});
+  server.Start({"-c", "autovacuum=off"});  // otherwise it runs beside some jobs and not others
   const TemporaryFolder folder;
   const std::string conninfo = server.NewDatabase();
   const std::string conninfo_file = folder.Write("conninfo", conninfo);
   ::chmod(conninfo_file.c_str(), 0600);
-  const auto store = PostgresStore::Open(conninfo);
+  auto store = PostgresStore::Open(conninfo);
   std::mt19937 bits(1);
   const StoredCollection collection = MakeCollection(dim, &bits);
   if (!store.ok() || !(*store)->Create(collection).ok() ||
@@ -138,17 +257,30 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "the collection cannot be stored\n");
     return 1;
   }
-  std::printf("privatemaild-embed, n %d, d %d, k 2, T 5, s 6; one core a rank\n", items, dim);
-  const Times one = Embed(1, conninfo_file, folder.path());
+  store = absl::UnknownError("closed");  // ends its sessions
+  const std::vector<Setup> setups = {{"1 rank of one core", 1, {"--bind-to", "core"}},
+                                     {"1 rank of all cores", 1, {"--bind-to", "none"}},
+                                     {"2 ranks of one core", 2, {"--bind-to", "core"}}};
+  std::printf("privatemaild-embed, n %d, d %d, k 2, T 5, s 6\n", items, dim);
+  std::vector<std::vector<Times>> times(setups.size());
+  for (int round = -1; round < rounds; ++round) {
+    for (size_t i = 0; i < setups.size(); ++i) {
+      const Times one = Embed(setups[i], server, conninfo, conninfo_file, folder.path());
+      if (!(one.job > 0)) return 1;
+      if (round >= 0) times[i].push_back(one);
+      if (round < 0) break;  // the first makes the embedding that the others replace
+    }
+  }
   PrintTable(conninfo, "items", items);
   PrintTable(conninfo, "embedded_items", items);
-  const Times two = Embed(2, conninfo_file, folder.path());
-  if (!(one.job > 0) || !(two.job > 0)) return 1;
-  const double rows = items + kAnchors;
-  Print(1, rows, one);
-  Print(2, rows, two);
-  std::printf("2 ranks are %.2f times as fast in a step, %.2f times in all\n", one.step / two.step,
-              one.job / two.job);
+  for (size_t i = 0; i < setups.size(); ++i) Print(setups[i], items + kAnchors, times[i]);
+  for (const size_t baseline : {0, 1}) {
+    std::printf("%s against %s, medians and all rounds:\n", setups[2].name, setups[baseline].name);
+    PrintRatio("a step", times[baseline], times[2], &Times::step);
+    PrintRatio("in all", times[baseline], times[2], &Times::job);
+    // The threads of a rank of all cores do not follow each other.
+    if (baseline == 0) PrintRatio("critical", times[baseline], times[2], &Times::critical);
+  }
   return 0;
 }
 

@@ -1,8 +1,19 @@
 // privatemaild-embed under mpirun on a PostgreSQL server.
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,9 +31,13 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using namespace privatemail::testing;  // NOLINT: the small collection
 using namespace server;                // NOLINT: the store
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kItems = 4001;  // with 12 anchors 16 blocks, the last of 173 rows
 constexpr int kManySteps = 10000;
@@ -41,7 +56,8 @@ class EmbedRanks : public ::testing::Test {
  protected:
   EmbedRanks() {
     // 17 ranks that start beside other work may take longer than the default of 5 s.
-    conninfo_file_ = folder_.Write("conninfo", conninfo_ + " connect_timeout=120\n");
+    conninfo_file_ =
+        folder_.Write("conninfo", conninfo_ + " connect_timeout=120 application_name=ranks\n");
     ::chmod(conninfo_file_.c_str(), 0600);
     store_ = *PostgresStore::Open(conninfo_);
   }
@@ -131,21 +147,127 @@ TEST_F(EmbedRanks, RunningDaemonLoadsTheEmbedding) {
       WaitUntil([&] { return transport.GetCollection("things")->embedding_version() == 1; }));
 }
 
-TEST_F(EmbedRanks, KilledRankKeepsTheStoredVersion) {
-  const StoredCollection things = Make("things", kItems, kManySteps);
-  Embedding former = SomeEmbedding(3);
-  former.items_version = kItems;
-  ASSERT_THAT(store_->SaveEmbedding(things.parameters, former), IsOk());
-  Program ranks(Embed("things", 2));
-  ASSERT_EQ(ranks.ReadLine(), "step 1 of 10000");
-  const std::vector<pid_t> children = Children(ranks.pid());
-  ASSERT_EQ(children.size(), 2u);
-  ::kill(children.back(), SIGKILL);
-  EXPECT_NE(ranks.Wait().exit_code, 0);
-  const auto saved = store_->LoadEmbedding(things.parameters);
-  ASSERT_TRUE(saved.ok() && saved->has_value());
-  EXPECT_EQ((*saved)->version, 1u);
-  EXPECT_EQ((*saved)->coordinates, former.coordinates);
+// Shared memory that a process has mapped.
+std::set<std::string> SharedMemory(pid_t process) {
+  std::ifstream maps(absl::StrCat("/proc/", process, "/maps"));
+  std::set<std::string> files;
+  for (std::string line; std::getline(maps, line);) {
+    if (const size_t at = line.find("/dev/shm/"); at != std::string::npos) {
+      files.insert(line.substr(at));
+    }
+  }
+  return files;
+}
+
+// Gone, or waiting to be reaped.
+bool HasEnded(pid_t process) {
+  std::ifstream stat(absl::StrCat("/proc/", process, "/stat"));
+  std::string id, name, state;
+  stat >> id >> name >> state;
+  return state.empty() || state == "Z";
+}
+
+// A job of two ranks in its steps, over a collection with an earlier embedding.
+class FailingRank : public EmbedRanks {
+ protected:
+  FailingRank() {
+    former_.items_version = kItems;
+    EXPECT_THAT(store_->SaveEmbedding(things_.parameters, former_), IsOk());
+    EXPECT_TRUE(std::filesystem::create_directory(scratch_));
+    Command command = Mpirun(
+        2, {"--collection", "things", "--postgres-file", conninfo_file_, "--data-dir", scratch_});
+    command.insert(command.begin() + 1, {"--mca", "orte_tmpdir_base", scratch_});
+    job_.emplace(command);
+    EXPECT_EQ(job_->ReadLine(), "step 1 of 10000");
+    ranks_ = Children(job_->pid());
+    EXPECT_THAT(ranks_, SizeIs(2));
+    for (const pid_t rank : ranks_) shared_.merge(SharedMemory(rank));
+  }
+
+  // Waits for the end of the job, and checks that nothing of it is left.
+  void ExpectEnd(const ::testing::Matcher<const std::string&>& message,
+                 Clock::time_point failed = Clock::now()) {
+    const Outcome outcome = job_->Wait();
+    EXPECT_LT(Clock::now() - failed, std::chrono::seconds(30));
+    EXPECT_NE(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.err, message);
+    EXPECT_THAT(outcome.out, Not(HasSubstr("embedded things")));
+    for (const pid_t rank : ranks_) EXPECT_TRUE(WaitUntil([&] { return HasEnded(rank); })) << rank;
+    for (const std::string& file : shared_) EXPECT_FALSE(std::filesystem::exists(file)) << file;
+    EXPECT_TRUE(WaitUntil([&] { return Sessions() == "0"; })) << Sessions();
+    EXPECT_TRUE(std::filesystem::is_empty(scratch_));
+    EXPECT_EQ(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.embedded_items"),
+              "3");
+    const auto saved = store_->LoadEmbedding(things_.parameters);
+    ASSERT_TRUE(saved.ok() && saved->has_value());
+    EXPECT_EQ((*saved)->version, 1u);
+    EXPECT_EQ((*saved)->coordinates, former_.coordinates);
+  }
+
+  std::string Sessions() const {
+    return PostgresServer::Ask(
+        conninfo_, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ranks'");
+  }
+
+  const StoredCollection things_ = Make("things", kItems, kManySteps);
+  Embedding former_ = SomeEmbedding(3);
+  const std::string scratch_ = folder_ / "scratch";
+  std::optional<Program> job_;
+  std::vector<pid_t> ranks_;
+  std::set<std::string> shared_;
+};
+
+TEST_F(FailingRank, KilledRankEndsTheJob) {
+  ::kill(ranks_[1], SIGKILL);
+  ExpectEnd(AllOf(HasSubstr("process rank 1 with"), HasSubstr("exited on signal 9")));
+}
+
+TEST_F(FailingRank, StoppedFirstRankEndsTheJob) {
+  ::kill(ranks_[0], SIGSTOP);
+  ExpectEnd(HasSubstr("privatemaild-embed: rank 0 of 2 has stalled: rank 1 expected"));
+}
+
+TEST_F(FailingRank, StoppedLastRankEndsTheJob) {
+  ::kill(ranks_[1], SIGSTOP);
+  ExpectEnd(HasSubstr("privatemaild-embed: rank 1 of 2 has stalled: rank 0 expected"));
+}
+
+// All threads of a rank but the one that sends heartbeats.
+TEST_F(FailingRank, HangingRankEndsTheJob) {
+  const Clock::time_point failed = Clock::now();
+  std::vector<pid_t> stopped;
+  for (const auto& task :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", ranks_[1], "/task"))) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "watchdog") continue;
+    stopped.push_back(std::stoi(task.path().filename()));
+    ASSERT_EQ(::ptrace(PTRACE_SEIZE, stopped.back(), nullptr, nullptr), 0) << std::strerror(errno);
+    ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, stopped.back(), nullptr, nullptr), 0);
+  }
+  // Their end is told to this thread, in any order, before mpirun learns of it.
+  const auto has_ended = [](pid_t thread) {
+    int status = 0;
+    const pid_t changed = ::waitpid(thread, &status, __WALL | WNOHANG);
+    return changed < 0 || (changed == thread && (WIFEXITED(status) || WIFSIGNALED(status)));
+  };
+  EXPECT_TRUE(WaitUntil([&] { return std::erase_if(stopped, has_ended), stopped.empty(); }));
+  ExpectEnd(HasSubstr("privatemaild-embed: rank 1 of 2 has stalled: it should have finished"),
+            failed);
+}
+
+// Runs a tenth of the time for longer than a stalled rank is waited for.
+TEST_F(FailingRank, SlowRankIsWaitedFor) {
+  for (const auto start = Clock::now(); Clock::now() - start < std::chrono::seconds(25);) {
+    ::kill(ranks_[1], SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2700));
+    ::kill(ranks_[1], SIGCONT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  EXPECT_THAT(job_->err(), IsEmpty());
+  EXPECT_FALSE(HasEnded(ranks_[0]));
+  ::kill(ranks_[1], SIGKILL);
+  ExpectEnd(HasSubstr("exited on signal 9"));
 }
 
 TEST_F(EmbedRanks, DeletedCollectionEndsTheRanks) {

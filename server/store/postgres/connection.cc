@@ -181,7 +181,7 @@ absl::Status Connection::WaitUntilReady(absl::Time deadline) {
   }
 }
 
-absl::StatusOr<Result> Connection::Await() {
+absl::StatusOr<Result> Connection::Await(absl::string_view copied) {
   const absl::Time deadline = absl::Now() + kClientTimeout;
   absl::Status status;
   Result last(nullptr);
@@ -194,7 +194,17 @@ absl::StatusOr<Result> Connection::Await() {
     if (handle == nullptr) break;
     last = Result(handle);
     const ExecStatusType kind = PQresultStatus(handle);
-    if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK) status = ErrorOf(handle);
+    if (kind == PGRES_COPY_IN) {
+      // Queued; sent while the result is waited for.
+      const int size = static_cast<int>(copied.size());
+      if (PQputCopyData(handle_.get(), copied.data(), size) != 1 ||
+          PQputCopyEnd(handle_.get(), nullptr) != 1) {
+        usable_ = false;
+        return Unavailable(PQerrorMessage(handle_.get()));
+      }
+    } else if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK) {
+      status = ErrorOf(handle);
+    }
   }
   if (absl::IsUnavailable(status)) usable_ = false;
   PM_RETURN_IF_ERROR(status);
@@ -226,6 +236,14 @@ absl::StatusOr<Result> Connection::Query(const std::string& sql, const Parameter
     return Unavailable(PQerrorMessage(handle_.get()));
   }
   return Await();
+}
+
+absl::StatusOr<Result> Connection::Copy(const std::string& sql, absl::string_view rows) {
+  if (PQsendQuery(handle_.get(), sql.c_str()) == 0) {
+    usable_ = false;
+    return Unavailable(PQerrorMessage(handle_.get()));
+  }
+  return Await(rows);
 }
 
 absl::StatusOr<bool> Connection::TakeNotifications() {

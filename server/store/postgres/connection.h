@@ -58,6 +58,9 @@ class Connection {
   // One statement.
   absl::StatusOr<Result> Query(const std::string& sql, const Parameters& parameters = {});
 
+  // COPY ... FROM STDIN (FORMAT binary) of less than 1 GiB of CopyRows.
+  absl::StatusOr<Result> Copy(const std::string& sql, absl::string_view rows);
+
   // False after a failure that requires closing the session.
   bool usable() const { return usable_ && PQstatus(handle_.get()) == CONNECTION_OK; }
   // Also in a failed transaction.
@@ -76,8 +79,9 @@ class Connection {
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
   absl::Status ErrorOf(const PGresult* result) const;
-  // Waits for the complete result. After a timeout the session is unusable.
-  absl::StatusOr<Result> Await();
+  // Waits for the complete result; `copied` is what a COPY takes. After a timeout the session is
+  // unusable.
+  absl::StatusOr<Result> Await(absl::string_view copied = {});
   absl::Status WaitUntilReady(absl::Time deadline);
 
   const Target* target_;

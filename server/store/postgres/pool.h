@@ -65,6 +65,9 @@ class Transaction {
   absl::StatusOr<Result> Query(const std::string& sql, const Parameters& parameters = {}) {
     return connection_->Query(sql, parameters);
   }
+  absl::StatusOr<Result> Copy(const std::string& sql, absl::string_view rows) {
+    return connection_->Copy(sql, rows);
+  }
   absl::Status Execute(const std::string& sql) { return connection_->Execute(sql); }
 
   // OK: the writes survive a crash of the server and its machine. UNAVAILABLE: unknown.

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
+#include "server/store/postgres/embedded_items.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 
@@ -54,9 +55,27 @@ absl::Status Replace(Transaction* transaction, int64_t collection, const Embeddi
 
 }  // namespace
 
-// Writes the rows before locking the collection, so that its items can change meanwhile.
+absl::StatusOr<int64_t> PostgresStore::NewEmbeddingKey() {
+  PM_ASSIGN_OR_RETURN(Transaction transaction,
+                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
+  PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return next.Int(0, 0);
+}
+
 absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& parameters,
                                                       const Embedding& embedding) {
+  PM_ASSIGN_OR_RETURN(const int64_t key, NewEmbeddingKey());
+  postgres::EmbeddedItemsEncoder rows(
+      key, {0, embedding.ids, embedding.labels, embedding.payloads, &embedding.coordinates});
+  return SaveEncoded(parameters, embedding, key, static_cast<int64_t>(embedding.ids.size()),
+                     [&] { return rows.Next(); });
+}
+
+// Writes the rows before locking the collection, so that its items can change meanwhile.
+absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& parameters,
+                                                    const Embedding& embedding, int64_t key,
+                                                    int64_t count, EncodedRows next) {
   const std::string& uuid = parameters.collection_uuid;
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kKeepAlive));
@@ -65,9 +84,17 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
     return NoSuchCollection(uuid);
   }
   PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
-  PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
-  const int64_t key = next.Int(0, 0);
-  PM_RETURN_IF_ERROR(postgres::WriteEmbeddedItems(&transaction, key, embedding));
+  int64_t written = 0;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const std::string rows, next());
+    if (rows.empty()) break;
+    PM_ASSIGN_OR_RETURN(const int64_t copied, postgres::WriteEmbeddedItems(&transaction, rows));
+    written += copied;
+  }
+  if (written != count) {
+    return absl::InternalError(
+        absl::StrCat("an embedding of ", count, " rows came with ", written));
+  }
   PM_RETURN_IF_ERROR(postgres::FindCollection(&transaction, uuid, RowLock::kChange).status());
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
                       FindFormer(&transaction, collection.key, items_version));

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
+#include "server/store/postgres/embedded_items.h"
 
 namespace privatemail::server::postgres {
 namespace {
 
 // Rows per statement, which bounds its memory and time.
 constexpr int64_t kChunkRows = 5000;
-constexpr size_t kChunkBytes = 8 << 20;
 
 const char* SqlOf(RowLock lock) {
   switch (lock) {
@@ -50,32 +52,6 @@ absl::StatusOr<std::string> IdBefore(Transaction* transaction, const CollectionR
     left -= hop;
   }
   return id;
-}
-
-absl::Status WriteChunk(Transaction* transaction, int64_t key, const Embedding& embedding,
-                        size_t first, size_t last) {
-  std::vector<int64_t> positions;
-  std::vector<int64_t> labels;
-  std::vector<std::string> coordinates;
-  for (size_t i = first; i < last; ++i) {
-    const auto row = static_cast<Eigen::Index>(i);
-    positions.push_back(row);
-    labels.push_back(embedding.labels[i]);
-    coordinates.emplace_back(
-        BytesOf(embedding.coordinates.row(row).data(), embedding.coordinates.cols()));
-  }
-  const size_t count = last - first;
-  Parameters parameters;
-  parameters.Int(key).Ints(positions);
-  parameters.ByteArrays(absl::MakeConstSpan(embedding.ids).subspan(first, count));
-  parameters.Ints(labels).ByteArrays(coordinates);
-  parameters.ByteArrays(absl::MakeConstSpan(embedding.payloads).subspan(first, count));
-  return transaction
-      ->Query(
-          "INSERT INTO embedded_items (embedding, position, id, label, coordinates, payload) "
-          "SELECT $1, * FROM unnest($2, $3, $4, $5, $6)",
-          parameters)
-      .status();
 }
 
 }  // namespace
@@ -147,6 +123,10 @@ absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
                        const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit) {
   const int64_t part_rows = GalleryPartRows(feature_dim);
+  // Without statistics, as soon after an ingest, the planner would sort all further rows for each
+  // part instead of following the index.
+  PM_RETURN_IF_ERROR(
+      transaction->Execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"));
   PM_ASSIGN_OR_RETURN(std::string after, IdBefore(transaction, collection, range.first));
   int64_t left = range.count;
   do {
@@ -178,20 +158,12 @@ absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection
   return absl::OkStatus();
 }
 
-absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding) {
-  const size_t row_bytes = static_cast<size_t>(embedding.coordinates.cols()) * sizeof(double);
-  const size_t rows = embedding.ids.size();
-  for (size_t first = 0; first < rows;) {
-    size_t bytes = 0;
-    size_t last = first;
-    while (last < rows && last - first < static_cast<size_t>(kChunkRows) && bytes < kChunkBytes) {
-      bytes += row_bytes + embedding.ids[last].size() + embedding.payloads[last].size();
-      ++last;
-    }
-    PM_RETURN_IF_ERROR(WriteChunk(transaction, key, embedding, first, last));
-    first = last;
-  }
-  return absl::OkStatus();
+absl::StatusOr<int64_t> WriteEmbeddedItems(Transaction* transaction, absl::string_view rows) {
+  PM_ASSIGN_OR_RETURN(const Result copied, transaction->Copy(kCopyEmbeddedItems, rows));
+  int64_t count = 0;
+  absl::string_view tag = copied.command();
+  if (absl::ConsumePrefix(&tag, "COPY ") && absl::SimpleAtoi(tag, &count)) return count;
+  return absl::InternalError("the database does not say how many rows it copied");
 }
 
 absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,

@@ -67,8 +67,9 @@ struct ItemRange {
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
                        const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit);
 
+// rows: of an EmbeddedItemsEncoder. Returns their number.
+absl::StatusOr<int64_t> WriteEmbeddedItems(Transaction* transaction, absl::string_view rows);
 // Ids, labels, payloads and coordinates of the embedding with this key.
-absl::Status WriteEmbeddedItems(Transaction* transaction, int64_t key, const Embedding& embedding);
 absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 

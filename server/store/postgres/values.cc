@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace privatemail::server::postgres {
 namespace {
 
@@ -81,6 +83,37 @@ Parameters& Parameters::ByteArrays(absl::Span<const std::string> values) {
     bytes += value;
   }
   return Add(kByteaArray, std::move(bytes));
+}
+
+CopyRows& CopyRows::BeginRow() {
+  AppendBigEndian(static_cast<uint16_t>(columns_), &rows_);
+  return *this;
+}
+
+CopyRows& CopyRows::Int(int64_t value) {
+  AppendBigEndian<uint32_t>(sizeof(value), &rows_);
+  AppendBigEndian(static_cast<uint64_t>(value), &rows_);
+  return *this;
+}
+
+CopyRows& CopyRows::Int32(int32_t value) {
+  AppendBigEndian<uint32_t>(sizeof(value), &rows_);
+  AppendBigEndian(static_cast<uint32_t>(value), &rows_);
+  return *this;
+}
+
+CopyRows& CopyRows::Bytes(absl::string_view value) {
+  AppendBigEndian(static_cast<uint32_t>(value.size()), &rows_);
+  absl::StrAppend(&rows_, value);
+  return *this;
+}
+
+// Header: signature, flags, length of an extension. Trailer: -1 as a number of columns.
+std::string CopyRows::Take() {
+  static constexpr char kHeader[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+  static constexpr char kTrailer[] = "\377\377";
+  const auto whole = [](const auto& text) { return absl::string_view(text, sizeof(text) - 1); };
+  return absl::StrCat(whole(kHeader), std::exchange(rows_, std::string()), whole(kTrailer));
 }
 
 absl::string_view Result::Bytes(int row, int column) const {

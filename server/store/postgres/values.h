@@ -34,6 +34,25 @@ class Parameters {
   std::vector<std::string> values_;
 };
 
+// Rows for COPY ... FROM STDIN (FORMAT binary), value after value in the order of the columns.
+class CopyRows {
+ public:
+  explicit CopyRows(int columns) : columns_(columns) {}
+
+  CopyRows& BeginRow();
+  CopyRows& Int(int64_t value);              // bigint
+  CopyRows& Int32(int32_t value);            // integer
+  CopyRows& Bytes(absl::string_view value);  // bytea
+
+  size_t size() const { return rows_.size(); }  // bytes so far
+  // The rows since the last call, between header and trailer.
+  std::string Take();
+
+ private:
+  int columns_;
+  std::string rows_;
+};
+
 // Rows of a result. Columns count from 0. A NULL or a column of another type reads as 0 or empty.
 class Result {
  public:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
+#include "server/store/postgres/embedded_items.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -127,6 +128,128 @@ TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
   EXPECT_THAT(read("11", 5, 6), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
   EXPECT_THAT(read("9", 5, 4), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
   EXPECT_THAT(read("13", 12, 1), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+}
+
+// The statistics count the rows that were fetched. A plan that sorts what follows each of the 8
+// parts would fetch more than four times as many.
+TEST_F(TwoDaemons, GalleryWithoutStatisticsIsReadOnce) {
+  constexpr int kItems = 40000;
+  const auto store = OpenStore(conninfo_);
+  PostgresServer::Ask(conninfo_, "ALTER TABLE privatemail.items SET (autovacuum_enabled = off)");
+  ASSERT_THAT(store->Create(fruit_), IsOk());
+  std::vector<Item> items = MakeItems(kItems, 1);
+  for (int i = 0; i < kItems; ++i) items[i].id = absl::StrFormat("%06d", i);
+  ASSERT_THAT(store->Upsert(fruit_.parameters, items), IsOk());
+  const auto fetched = [&](const char* after) {
+    // A session reports what it has read when it ends.
+    EXPECT_TRUE(WaitUntil([&] {
+      return PostgresServer::Ask(conninfo_, absl::StrCat("SELECT idx_tup_fetch > ", after,
+                                                         " FROM pg_stat_all_tables WHERE relname "
+                                                         "= 'items'")) == "t";
+    }));
+    return std::stoi(PostgresServer::Ask(
+        conninfo_, "SELECT idx_tup_fetch FROM pg_stat_all_tables WHERE relname = 'items'"));
+  };
+  {
+    const auto reader = OpenStore(conninfo_);
+    ASSERT_THAT(
+        reader->ReadGallery(fruit_.parameters, [](int64_t, Gallery) { return absl::OkStatus(); }),
+        IsOk());
+  }
+  EXPECT_LE(fetched("30000"), 2 * kItems);
+}
+
+// Encodes rows [first, end) of an embedding, as one of several processes does.
+std::vector<std::string> Encode(const Embedding& embedding, int64_t key, size_t first, size_t end) {
+  const auto at = static_cast<Eigen::Index>(first);
+  const auto count = static_cast<Eigen::Index>(end - first);
+  const Matrix coordinates = embedding.coordinates.middleRows(at, count);
+  postgres::EmbeddedItemsEncoder encoder(
+      key, {at, absl::MakeConstSpan(embedding.ids).subspan(first, end - first),
+            absl::MakeConstSpan(embedding.labels).subspan(first, end - first),
+            absl::MakeConstSpan(embedding.payloads).subspan(first, end - first), &coordinates});
+  std::vector<std::string> pieces;
+  for (std::string piece = encoder.Next(); !piece.empty(); piece = encoder.Next()) {
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+class EncodedEmbedding : public TwoDaemons {
+ protected:
+  EncodedEmbedding() {
+    for (int i = 0; i < kRows; ++i) large_.ids.push_back(absl::StrFormat("%06d", i));
+    for (int i = 0; i < kRows; ++i) large_.payloads.push_back(absl::StrCat("{\"n\": ", i, "}"));
+    for (int i = 0; i < kRows; ++i) large_.labels.push_back(-i);
+    large_.coordinates = Matrix::Random(kRows, 2);
+    EXPECT_THAT(store_->Create(fruit_), IsOk());
+    EXPECT_THAT(store_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
+  }
+
+  absl::StatusOr<uint64_t> Save(std::vector<std::string> pieces, int64_t key) {
+    size_t next = 0;
+    return store_->SaveEncoded(fruit_.parameters, large_, key, kRows,
+                               [&]() -> absl::StatusOr<std::string> {
+                                 return next < pieces.size() ? pieces[next++] : "";
+                               });
+  }
+
+  void ExpectFormerVersion() {
+    EXPECT_EQ((*store_->LoadEmbedding(fruit_.parameters))->version, 1u);
+    EXPECT_EQ(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.embedded_items"),
+              "3");
+  }
+
+  static constexpr int kRows = 30000;  // three megabytes
+  const std::unique_ptr<PostgresStore> store_ = OpenStore(conninfo_);
+  Embedding large_ = SomeEmbedding(0);
+};
+
+TEST_F(EncodedEmbedding, PiecesOfTwoProcessesAreOneEmbedding) {
+  const int64_t key = *store_->NewEmbeddingKey();
+  std::vector<std::string> pieces = Encode(large_, key, 12345, kRows);
+  EXPECT_THAT(pieces, SizeIs(::testing::Gt(1)));
+  for (std::string& piece : Encode(large_, key, 0, 12345)) pieces.push_back(std::move(piece));
+  EXPECT_EQ(*Save(pieces, key), 2u);
+  const auto loaded = store_->LoadEmbedding(fruit_.parameters);
+  ASSERT_TRUE(loaded.ok() && loaded->has_value());
+  EXPECT_EQ((*loaded)->ids, large_.ids);
+  EXPECT_EQ((*loaded)->labels, large_.labels);
+  EXPECT_EQ((*loaded)->payloads, large_.payloads);
+  EXPECT_EQ((*loaded)->coordinates, large_.coordinates);
+}
+
+TEST_F(EncodedEmbedding, MissingPieceKeepsTheFormerVersion) {
+  const int64_t key = *store_->NewEmbeddingKey();
+  EXPECT_THAT(Save(Encode(large_, key, 0, 12345), key),
+              FailsWith(absl::StatusCode::kInternal, "of 30000 rows came with 12345"));
+  ExpectFormerVersion();
+}
+
+TEST_F(EncodedEmbedding, RepeatedOrDamagedPieceKeepsTheFormerVersion) {
+  const int64_t key = *store_->NewEmbeddingKey();
+  std::vector<std::string> pieces = Encode(large_, key, 0, 12345);
+  pieces.push_back(pieces.front());
+  EXPECT_FALSE(Save(pieces, key).ok());
+  ExpectFormerVersion();
+  pieces.back().resize(pieces.back().size() / 2);
+  EXPECT_FALSE(Save(pieces, key).ok());
+  ExpectFormerVersion();
+  EXPECT_THAT(store_->SaveEmbedding(fruit_.parameters, large_), IsOk()) << "the session goes on";
+}
+
+TEST_F(EncodedEmbedding, ErrorOfTheSourceKeepsTheFormerVersion) {
+  const int64_t key = *store_->NewEmbeddingKey();
+  std::vector<std::string> pieces = Encode(large_, key, 0, 12345);
+  const auto saved = store_->SaveEncoded(fruit_.parameters, large_, key, kRows,
+                                         [&]() -> absl::StatusOr<std::string> {
+                                           if (pieces.empty()) return absl::AbortedError("rank 1");
+                                           std::string piece = std::move(pieces.back());
+                                           pieces.pop_back();
+                                           return piece;
+                                         });
+  EXPECT_THAT(saved, FailsWith(absl::StatusCode::kAborted, "rank 1"));
+  ExpectFormerVersion();
 }
 
 TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
