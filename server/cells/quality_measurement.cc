@@ -9,6 +9,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/items/item_code.h"
 
 namespace privatemail::server {
@@ -310,8 +311,9 @@ int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items) {
          kMaxQueries * (parameters.feature_dim * kValue + Demand::kRanks * kRow);
 }
 
-QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen::Index>& queries,
-                            const std::vector<std::vector<int64_t>>& nearest) {
+absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
+                                            const std::vector<Eigen::Index>& queries,
+                                            const std::vector<std::vector<int64_t>>& nearest) {
   std::vector<size_t> all(queries.size()), chosen;
   std::iota(all.begin(), all.end(), 0);
   std::sample(all.begin(), all.end(), std::back_inserter(chosen), kMaxQueries,
@@ -321,7 +323,7 @@ QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen
     sample.rows.push_back(queries[query]);
     sample.nearest.push_back(nearest[query]);
   }
-  sample.features = features(sample.rows, Eigen::all);
+  PM_ASSIGN_OR_RETURN(sample.features, ReadRows(items, {sample.rows.begin(), sample.rows.end()}));
   return sample;
 }
 

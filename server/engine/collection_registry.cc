@@ -21,12 +21,15 @@ std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) 
 }
 
 // Items of `cells` that an embedding of later items does not have: they were deleted in between,
-// perhaps by another daemon. Empty if the embedding is not later. O(n log n).
+// perhaps by another daemon. Empty if the embedding is not later. Ids of both ascend; O(n).
 std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells) {
   std::vector<std::string> missing;
   if (cells.items_version() >= retriever.items_version()) return missing;
+  int64_t embedded = 0;
   for (int64_t row = 0; row < cells.items(); ++row) {
-    if (!retriever.RowOf(cells.IdOf(row))) missing.push_back(cells.IdOf(row));
+    const std::string& id = cells.IdOf(row);
+    while (embedded < retriever.items() && retriever.IdOf(embedded) < id) ++embedded;
+    if (embedded == retriever.items() || retriever.IdOf(embedded) != id) missing.push_back(id);
   }
   return missing;
 }
