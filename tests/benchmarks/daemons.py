@@ -75,9 +75,10 @@ class Client:
 
     def wait_for_cells(self, name, state="ready"):
         """state: how the description of its cells begins."""
+        begun = time.perf_counter()
         while not (info := self.run("collection", "info", name))["cells_state"].startswith(state):
             assert info["cells_state"] in ("", "being made") or info["cells_ready"], info["cells_state"]
-            time.sleep(.2)
+            pause(begun)
 
 
 class Postgres:
@@ -114,6 +115,11 @@ class Postgres:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(timeout=600)
         shutil.rmtree(self.folder)
+
+
+def pause(begun):
+    """Between polls: short against the wait so far, long against the processor time of a poll."""
+    time.sleep(min(2, .1 + .05 * (time.perf_counter() - begun)))
 
 
 def processor_seconds(process, with_children=False):

@@ -12,6 +12,7 @@ FOLDER needs about 4 kB of space a row, and loses what scale.py wrote there.
 """
 import argparse
 import json
+import math
 import pathlib
 import shutil
 import signal
@@ -25,10 +26,11 @@ import grpc
 import numpy as np
 
 from daemons import (ANCHORS, CLASSES, CREATE, DIM, Client, Daemon, Postgres, Things, client_seconds, disk_bytes,
-                     memory, processor_seconds, reset_peak)
+                     memory, pause, processor_seconds, reset_peak)
 
 BUILD_MEMORY = 4_000_000_000
 PART_ROWS = 1_000_000  # of a file
+LAST_STEP = {"sqlite": "rebuild: cells", "postgres": "privatemaild-embed"}
 DELETED_SHARE = 10  # every 10th item
 CALLERS, CALL_SECONDS = 4, 15
 FIDELITY_EPSILON = 8
@@ -69,8 +71,13 @@ def stored_cells(rows):
 
 
 def cells_bytes(rows):
-    """Preparing takes max_build_memory at most; then the stored form is written."""
-    return max(BUILD_MEMORY, kept_cells(rows) + stored_cells(rows))
+    """Features that do not fit into max_build_memory are in a file. After the preparation the stored form is made."""
+    queries = known_queries(rows)
+    lists = max(1, min(max(math.isqrt(rows), rows // 2048), queries // 32))
+    compared = min(rows, max(64 * lists, 64 * rows // lists, 65_536))
+    prepare = kept_cells(rows) + 16 * rows + 520 * queries + FEATURES * compared
+    in_memory = prepare + FEATURES * rows + 2 * TEXTS * rows <= BUILD_MEMORY
+    return max(prepare + (FEATURES * rows if in_memory else 0), kept_cells(rows) + stored_cells(rows))
 
 
 def quality_bytes(rows):
@@ -280,8 +287,9 @@ class Scale:
         self.recorder.measure("cells", lambda: client.wait_for_cells("things"), cells_bytes(self.rows))
 
         def measured():
+            begun = time.perf_counter()
             while client.call("plan", "things").returncode != 0:
-                time.sleep(.5)
+                pause(begun)
 
         self.recorder.measure("quality", measured, quality_bytes(self.rows) + stored_cells(self.rows))
         items = max(8, round(self.rows * FIDELITY_ITEMS))
@@ -361,8 +369,9 @@ class Scale:
         def build():
             self.write_config(.05)
             daemon.process.send_signal(signal.SIGHUP)
+            begun = time.perf_counter()
             while client.run("collection", "info", "things")["version"] == version:
-                time.sleep(.2)
+                pause(begun)
 
         self.recorder.measure("rebuild", build, build_bytes(self.rows))
         self.recorder.measure("rebuild: cells", lambda: client.wait_for_cells("things", f"ready: {left + 1000} "),
@@ -389,36 +398,40 @@ class Scale:
                           stated=build_bytes(self.rows) + ROOM, disk=self.recorder.disk())
 
 
-def print_table(runs, sizes):
-    for store, by_rows in runs.items():
-        known = [size for size in map(str, sizes) if size in by_rows]
-        if not known:
-            continue
-        first, last = by_rows[known[0]], by_rows[known[-1]]
-        print(f"\n{store}, rows x {DIM}; seconds wall / daemon / clients"
-              + (" / PostgreSQL" if store == "postgres" else "") + "; peak memory (stated); on disk")
-        for step in last:
-            print(f"{step}:")
-            for size in known:
-                if step not in by_rows[size]:
-                    continue
-                figures = by_rows[size][step]
-                stated = figures.get("stated")
-                above = stated is not None and figures["peak"] > stated
-                seconds = " / ".join(f"{figures[key]:.2f}" for key in ("seconds", "daemon", "client", "postgres")
-                                     if key in figures)
-                shown = [key for key in ("p50", "rate", "items", "bytes") if key in figures]
-                more = "".join(f"; {key} {figures[key]:.4g}" for key in shown)
-                if "fidelity" in figures:
-                    more += f"; fidelity@8 {figures['fidelity']['value']:.3f}"
-                print(f"  {int(size):>12,} {seconds} s; {figures['peak'] / 1e6:,.0f} MB"
-                      + (f" ({stated / 1e6:,.0f}{' !' if above else ''})" if stated else "")
-                      + f"; {figures['disk'] / 1e6:,.0f} MB{more}")
-            if len(known) > 1 and step in first:
-                ratios = {key: last[step][key] / first[step][key] for key in ("seconds", "daemon", "p50")
-                          if first[step].get(key)}
-                print("  ratio        " + ", ".join(f"{key} {ratio:.1f}{' !' if ratio > MOST_RATIO else ''}"
-                                                    for key, ratio in ratios.items()))
+def describe(figures):
+    """Seconds, processor seconds, memory and disk of a step, and what else it has."""
+    processor = " + ".join(f"{figures[key]:.3g}" for key in ("daemon", "client", "postgres") if key in figures)
+    above = " !" if figures.get("stated") and figures["peak"] > figures["stated"] else ""
+    stated = f" of {figures['stated'] / 1e6:,.0f}" if figures.get("stated") else ""
+    text = [f"{figures['seconds']:.3g} s", processor, f"{figures['peak'] / 1e6:,.0f}{stated} MB{above}",
+            f"{figures['disk'] / 1e9:.2f} GB"]
+    if "p50" in figures:
+        text[0] = f"p50 {1000 * figures['p50']:.3g} ms, {figures['rate']:,.0f}/s"
+        text[1] = f"{1000 * figures['daemon'] / figures['calls']:.3g} ms a call"
+    if "fidelity" in figures:
+        text.append(f"fidelity@8 {figures['fidelity']['value']:.3f} of {figures['items']:,} items")
+    if "bytes" in figures:
+        text.append(f"file {figures['bytes'] / 1e9:.2f} GB")
+    return "; ".join(text)
+
+
+def ratio(first, last):
+    """Of processor time, and of what a user waits for; calls are compared one by one."""
+    def a_call(figures):
+        return figures["daemon"] / figures.get("calls", 1)
+    wait = "p50" if "p50" in first else "seconds"
+    values = [a_call(last) / a_call(first) if first["daemon"] else 0, last[wait] / first[wait]]
+    return ", ".join(f"{value:.1f}{' !' if value > MOST_RATIO else ''}" for value in values)
+
+
+def print_table(by_rows, sizes, store):
+    """Markdown: seconds; processor seconds of daemon, clients (and PostgreSQL); peak memory of what is stated; disk."""
+    known = [by_rows[str(size)] for size in sizes]
+    print(f"\n| {store} | " + " | ".join(f"{size:,}" for size in sizes) + " | ratio: processor, wait |")
+    print("|---" * (len(sizes) + 2) + "|")
+    for step in known[0]:
+        cells = [describe(of[step]) for of in known]
+        print(f"| {step} | " + " | ".join(cells) + f" | {ratio(known[0][step], known[-1][step])} |")
 
 
 def main():
@@ -438,7 +451,7 @@ def main():
     try:
         messages = message_module(work / "messages")
         for rows in options.rows:
-            if options.resume and runs.get(store, {}).get(str(rows), {}).get("complete"):
+            if options.resume and LAST_STEP[store] in runs.get(store, {}).get(str(rows), {}):
                 continue
             runs.setdefault(store, {}).pop(str(rows), None)
             folder = work / str(rows)
@@ -453,7 +466,7 @@ def main():
             shutil.rmtree(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    print_table(runs, options.rows)
+    print_table(runs[store], options.rows, store)
 
 
 main()
