@@ -131,8 +131,8 @@ ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
   return found;
 }
 
-NearPoints NearestItems(const FloatMatrix& queries, const FloatMatrix& points, int64_t count,
-                        const std::atomic<bool>& stopped) {
+NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
+                        int64_t count, const std::atomic<bool>& stopped) {
   constexpr Eigen::Index kQueriesPerCall = 64;
   const OneThread one_thread;
   const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));

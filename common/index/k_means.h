@@ -47,8 +47,8 @@ struct NearPoints {
 
 // The min(count, n) points nearest to each query (m x d). In single precision: nearly equal
 // distances may be swapped. `stopped` as above.
-NearPoints NearestItems(const FloatMatrix& queries, const FloatMatrix& points, int64_t count,
-                        const std::atomic<bool>& stopped);
+NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
+                        int64_t count, const std::atomic<bool>& stopped);
 
 }  // namespace privatemail
 

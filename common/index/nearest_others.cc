@@ -175,36 +175,34 @@ class NearLists {
  public:
   NearLists(const RowBlocks& by_list, const ListOrder& order) : by_list_(by_list), order_(order) {}
 
-  absl::StatusOr<FloatMatrix> Read(const std::vector<int64_t>& lists) {
+  absl::Status Read(const std::vector<int64_t>& lists) {
     items_.clear();
-    FloatMatrix rows(
-        std::accumulate(lists.begin(), lists.end(), Eigen::Index{0},
-                        [&](Eigen::Index sum, int64_t list) { return sum + Size(list); }),
-        by_list_.cols());
-    Eigen::Index at = 0;
-    FloatMatrix block;
     for (const int64_t list : lists) {
-      const Eigen::Index begin = order_.begins[static_cast<size_t>(list)];
-      block.resize(Size(list), rows.cols());
-      PM_RETURN_IF_ERROR(by_list_.Read(begin, &block));
-      rows.middleRows(at, block.rows()) = block;
-      at += block.rows();
-      items_.insert(items_.end(), order_.items.begin() + begin,
-                    order_.items.begin() + begin + block.rows());
+      const auto begin = order_.items.begin() + Begin(list);
+      items_.insert(items_.end(), begin, begin + Size(list));
     }
-    return rows;
+    // Grows seldom: new memory of this size costs more than it takes to fill it.
+    if (rows_.rows() < std::ssize(items_))
+      rows_.resize(5 * std::ssize(items_) / 4, by_list_.cols());
+    Eigen::Index at = 0;
+    for (const int64_t list : lists) {
+      PM_RETURN_IF_ERROR(by_list_.Read(Begin(list), rows_.middleRows(at, Size(list))));
+      at += Size(list);
+    }
+    return absl::OkStatus();
   }
+  // Those that were read last.
+  Eigen::Ref<const FloatMatrix> rows() const { return rows_.topRows(std::ssize(items_)); }
   int64_t ItemOf(int64_t row) const { return items_[static_cast<size_t>(row)]; }
 
  private:
-  Eigen::Index Size(int64_t list) const {
-    const auto at = static_cast<size_t>(list);
-    return order_.begins[at + 1] - order_.begins[at];
-  }
+  Eigen::Index Begin(int64_t list) const { return order_.begins[static_cast<size_t>(list)]; }
+  Eigen::Index Size(int64_t list) const { return Begin(list + 1) - Begin(list); }
 
   const RowBlocks& by_list_;
   const ListOrder& order_;
-  std::vector<int64_t> items_;  // of the rows that were read last
+  FloatMatrix rows_;            // and room for more
+  std::vector<int64_t> items_;  // of the rows
 };
 
 // All queries of a list are compared with the same items.
@@ -226,13 +224,13 @@ absl::StatusOr<Nearest> SearchLists(const RowSource& items, const Rows& queries,
   NearLists near(*by_list, order);
   for (size_t list = 0; list < queries_in.size() && !stopped; ++list) {
     if (queries_in[list].empty()) continue;
-    PM_ASSIGN_OR_RETURN(const FloatMatrix near_items, near.Read(probed[list]));
+    PM_RETURN_IF_ERROR(near.Read(probed[list]));
     Rows list_queries;
     for (const Eigen::Index query : queries_in[list]) {
       list_queries.push_back(queries[static_cast<size_t>(query)]);
     }
     PM_ASSIGN_OR_RETURN(const FloatMatrix query_rows, ReadRows(items, list_queries));
-    const Nearest found = NearestItems(query_rows, near_items, count + 1, stopped).rows;
+    const Nearest found = NearestItems(query_rows, near.rows(), count + 1, stopped).rows;
     for (size_t i = 0; i < found.size(); ++i) {
       std::vector<int64_t>& rows = nearest[static_cast<size_t>(queries_in[list][i])];
       for (const int64_t place : found[i]) rows.push_back(near.ItemOf(place));

@@ -16,9 +16,9 @@ class ReorderedRows : public RowBlocks {
 
   Eigen::Index rows() const override { return std::ssize(order_); }
   Eigen::Index cols() const override { return matrix_.cols(); }
-  absl::Status Read(Eigen::Index first, FloatMatrix* block) const override {
-    for (Eigen::Index row = 0; row < block->rows(); ++row) {
-      block->row(row) = matrix_.row(order_[static_cast<size_t>(first + row)]);
+  absl::Status Read(Eigen::Index first, FloatRows block) const override {
+    for (Eigen::Index row = 0; row < block.rows(); ++row) {
+      block.row(row) = matrix_.row(order_[static_cast<size_t>(first + row)]);
     }
     return absl::OkStatus();
   }
@@ -30,8 +30,8 @@ class ReorderedRows : public RowBlocks {
 
 }  // namespace
 
-absl::Status MatrixRows::Read(Eigen::Index first, FloatMatrix* block) const {
-  *block = matrix_.middleRows(first, block->rows());
+absl::Status MatrixRows::Read(Eigen::Index first, FloatRows block) const {
+  block = matrix_.middleRows(first, block.rows());
   return absl::OkStatus();
 }
 
@@ -56,7 +56,7 @@ absl::Status VisitBlocks(
   FloatMatrix block;
   for (Eigen::Index first = 0; first < source.rows(); first += rows) {
     block.resize(std::min(rows, source.rows() - first), source.cols());
-    PM_RETURN_IF_ERROR(source.Read(first, &block));
+    PM_RETURN_IF_ERROR(source.Read(first, block));
     PM_RETURN_IF_ERROR(visit(first, block));
   }
   return absl::OkStatus();
@@ -71,10 +71,8 @@ absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
   std::sort(ascending.begin(), ascending.end(),
             [&](Eigen::Index a, Eigen::Index b) { return number(a) < number(b); });
   FloatMatrix rows(std::ssize(numbers), source.cols());
-  FloatMatrix row(1, source.cols());
   for (const Eigen::Index i : ascending) {
-    PM_RETURN_IF_ERROR(source.Read(number(i), &row));
-    rows.row(i) = row;
+    PM_RETURN_IF_ERROR(source.Read(number(i), rows.middleRows(i, 1)));
   }
   return rows;
 }

@@ -14,6 +14,9 @@
 
 namespace privatemail {
 
+// Whole rows of a matrix, one after the other in memory.
+using FloatRows = Eigen::Ref<FloatMatrix>;
+
 // n rows of d floats, in memory or in a file. Immutable; reading is thread-safe.
 class RowBlocks {
  public:
@@ -24,7 +27,7 @@ class RowBlocks {
 
   // Fills `block` (any number of rows x cols()) with existing rows from `first` on. UNAVAILABLE or
   // DATA_LOSS: they cannot be read.
-  virtual absl::Status Read(Eigen::Index first, FloatMatrix* block) const = 0;
+  virtual absl::Status Read(Eigen::Index first, FloatRows block) const = 0;
 };
 
 class RowSource : public RowBlocks {
@@ -42,7 +45,7 @@ class MatrixRows : public RowSource {
 
   Eigen::Index rows() const override { return matrix_.rows(); }
   Eigen::Index cols() const override { return matrix_.cols(); }
-  absl::Status Read(Eigen::Index first, FloatMatrix* block) const override;
+  absl::Status Read(Eigen::Index first, FloatRows block) const override;
   absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
       const std::vector<int64_t>& order) const override;
 

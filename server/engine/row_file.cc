@@ -23,9 +23,9 @@ absl::Status RowFile::Write(int64_t first, const float* rows, int64_t count) {
                                            static_cast<size_t>(count * RowBytes())});
 }
 
-absl::Status RowFile::Read(Eigen::Index first, FloatMatrix* block) const {
-  return file_->Read(first * RowBytes(), static_cast<size_t>(block->rows() * RowBytes()),
-                     reinterpret_cast<char*>(block->data()));
+absl::Status RowFile::Read(Eigen::Index first, FloatRows block) const {
+  return file_->Read(first * RowBytes(), static_cast<size_t>(block.rows() * RowBytes()),
+                     reinterpret_cast<char*>(block.data()));
 }
 
 // Reads forwards and writes runs of rows that follow each other in both.

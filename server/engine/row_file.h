@@ -28,7 +28,7 @@ class RowFile : public RowSource {
 
   Eigen::Index rows() const override { return file_->size() / RowBytes(); }
   Eigen::Index cols() const override { return cols_; }
-  absl::Status Read(Eigen::Index first, FloatMatrix* block) const override;
+  absl::Status Read(Eigen::Index first, FloatRows block) const override;
   // Another file. Takes 8 bytes a row and some MiB while it is written.
   absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
       const std::vector<int64_t>& order) const override;

@@ -33,7 +33,7 @@ TEST(MatrixRows, ReorderedReadsRowsInThatOrder) {
   const std::vector<int64_t> order = {2, 0, 3, 1};
   const auto reordered = source.Reordered(order).value();
   FloatMatrix block(2, 3);
-  ASSERT_TRUE(reordered->Read(1, &block).ok());
+  ASSERT_TRUE(reordered->Read(1, block).ok());
   EXPECT_EQ(block, rows({0, 3}, Eigen::all));
 }
 

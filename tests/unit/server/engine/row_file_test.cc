@@ -27,7 +27,7 @@ TEST(RowFile, ReadsBackAppendedRows) {
   ASSERT_THAT(file->Append(rows.bottomRows(5)), IsOk());
   ASSERT_EQ(file->rows(), 9);
   FloatMatrix block(3, 5);
-  ASSERT_THAT(file->Read(3, &block), IsOk());
+  ASSERT_THAT(file->Read(3, block), IsOk());
   EXPECT_EQ(block, rows.middleRows(3, 3));
   EXPECT_EQ(ReadRows(*file, {8, 0, 8, 2}).value(), rows({8, 0, 8, 2}, Eigen::all));
 }
@@ -42,7 +42,7 @@ TEST(RowFile, ReorderedReadsRowsInThatOrder) {
   std::shuffle(order.begin() + 100, order.end(), std::mt19937(1));  // and a run of a hundred
   ASSERT_OK_AND_ASSIGN(const auto reordered, file->Reordered(order));
   FloatMatrix all(rows.rows(), kWide);
-  ASSERT_THAT(reordered->Read(0, &all), IsOk());
+  ASSERT_THAT(reordered->Read(0, all), IsOk());
   EXPECT_EQ(all, rows(order, Eigen::all));
 }
 
