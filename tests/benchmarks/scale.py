@@ -81,7 +81,7 @@ def cells_bytes(rows):
 
 
 def quality_bytes(rows):
-    return 89 * rows + min(rows, 313_000) * (CODE + 8 * DIM + 264) + 5000 * (4 * DIM + 512) + 3_000_000
+    return 88 * rows + min(rows, 313_000) * (CODE + 8 * DIM + 269) + 5000 * (4 * DIM + 512) + 2_000_000
 
 
 def start_bytes(rows):
