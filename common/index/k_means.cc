@@ -3,6 +3,7 @@
 #include <faiss/Clustering.h>
 #include <faiss/IndexFlat.h>
 #include <faiss/utils/distances.h>
+#include <faiss/utils/random.h>
 
 #include <algorithm>
 #include <cmath>
@@ -89,6 +90,20 @@ FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort&
   return Eigen::Map<const FloatMatrix>(clustering.centroids.data(), count, points.cols());
 }
 
+std::vector<Eigen::Index> KMeansSample(Eigen::Index points, int64_t count,
+                                       const KMeansEffort& effort) {
+  std::vector<Eigen::Index> sample(static_cast<size_t>(points));
+  const int64_t most = count * effort.points_per_centroid;
+  if (points <= most) {
+    std::iota(sample.begin(), sample.end(), 0);
+    return sample;
+  }
+  // As faiss::Clustering, which holds all points.
+  std::vector<int> permutation(sample.size());
+  faiss::rand_perm(permutation.data(), permutation.size(), faiss::ClusteringParameters().seed);
+  return {permutation.begin(), permutation.begin() + most};
+}
+
 std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatrix& centroids,
                                       const std::atomic<bool>* stopped) {
   const OneThread one_thread;
@@ -116,14 +131,14 @@ ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
   return found;
 }
 
-std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
-                                               const FloatMatrix& points, int64_t count,
-                                               const std::atomic<bool>& stopped) {
+NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
+                        int64_t count, const std::atomic<bool>& stopped) {
   constexpr Eigen::Index kQueriesPerCall = 64;
   const OneThread one_thread;
   const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
   const auto dim = static_cast<size_t>(points.cols());
-  std::vector<std::vector<int64_t>> nearest(static_cast<size_t>(queries.rows()));
+  const auto all = static_cast<size_t>(queries.rows());
+  NearPoints nearest{std::vector<std::vector<int64_t>>(all), std::vector<std::vector<float>>(all)};
   std::vector<float> distances(kQueriesPerCall * wanted);
   std::vector<int64_t> rows(kQueriesPerCall * wanted);
   for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesPerCall) {
@@ -132,105 +147,14 @@ std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
     faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
                      static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
     for (Eigen::Index query = 0; query < some; ++query) {
-      const auto first = rows.begin() + query * static_cast<Eigen::Index>(wanted);
-      nearest[static_cast<size_t>(begin + query)].assign(first,
-                                                         first + static_cast<Eigen::Index>(wanted));
+      const auto at = static_cast<size_t>(begin + query);
+      const Eigen::Index first = query * static_cast<Eigen::Index>(wanted);
+      const Eigen::Index end = first + static_cast<Eigen::Index>(wanted);
+      nearest.rows[at].assign(rows.begin() + first, rows.begin() + end);
+      nearest.squared_distances[at].assign(distances.begin() + first, distances.begin() + end);
     }
   }
   return nearest;
-}
-
-namespace {
-
-using Rows = std::vector<Eigen::Index>;
-using Nearest = std::vector<std::vector<int64_t>>;
-
-constexpr int64_t kProbed = 32;
-// Average queries of a list, enough for matrix products to pay.
-constexpr int64_t kQueriesOfList = 32;
-// With fewer lists, the probed ones would be most of the gallery.
-static_assert(kManyQueries / kQueriesOfList >= 4 * kProbed);
-
-// Removes the query itself, or else the farthest: searches return one row too many.
-void RemoveQuery(int64_t query, std::vector<int64_t>* nearest) {
-  if (nearest->empty()) return;  // stopped
-  const auto self = std::find(nearest->begin(), nearest->end(), query);
-  nearest->erase(self != nearest->end() ? self : nearest->end() - 1);
-}
-
-Nearest SearchAll(const FloatMatrix& items, const Rows& queries, int64_t count,
-                  const std::atomic<bool>& stopped) {
-  Nearest nearest = NearestItems(items(queries, Eigen::all), items, count + 1, stopped);
-  for (size_t query = 0; query < nearest.size(); ++query)
-    RemoveQuery(queries[query], &nearest[query]);
-  return nearest;
-}
-
-// For each list the indices into `rows` of its rows.
-std::vector<Rows> ByList(const Rows& rows, const std::vector<int64_t>& list_of_item,
-                         int64_t lists) {
-  std::vector<Rows> numbers(static_cast<size_t>(lists));
-  for (size_t number = 0; number < rows.size(); ++number) {
-    const int64_t list = list_of_item[static_cast<size_t>(rows[number])];
-    numbers[static_cast<size_t>(list)].push_back(static_cast<Eigen::Index>(number));
-  }
-  return numbers;
-}
-
-// matrix(rows, Eigen::all), copied row by row.
-FloatMatrix RowsOf(const FloatMatrix& matrix, const Rows& rows) {
-  FloatMatrix some(std::ssize(rows), matrix.cols());
-  for (Eigen::Index row = 0; row < some.rows(); ++row) {
-    some.row(row) = matrix.row(rows[static_cast<size_t>(row)]);
-  }
-  return some;
-}
-
-Rows Picked(const Rows& from, const Rows& numbers) {
-  Rows picked;
-  for (const Eigen::Index number : numbers) picked.push_back(from[static_cast<size_t>(number)]);
-  return picked;
-}
-
-// All queries of a list are compared with the same items.
-Nearest SearchLists(const FloatMatrix& items, const Rows& queries, int64_t count,
-                    const std::atomic<bool>& stopped) {
-  const int64_t lists = std::min(static_cast<int64_t>(std::sqrt(items.rows())),
-                                 static_cast<int64_t>(std::ssize(queries)) / kQueriesOfList);
-  const FloatMatrix centroids = KMeans(items, lists, kRoughKMeans);
-  const std::vector<int64_t> list_of_item = NearestCentroids(items, centroids, &stopped);
-  const Nearest probed = NearestItems(centroids, centroids, kProbed, stopped);
-  Nearest nearest(queries.size());
-  if (stopped) return nearest;
-  Rows all(static_cast<size_t>(items.rows()));
-  std::iota(all.begin(), all.end(), 0);
-  const std::vector<Rows> items_in = ByList(all, list_of_item, lists);
-  const std::vector<Rows> queries_in = ByList(queries, list_of_item, lists);
-  for (size_t list = 0; list < queries_in.size() && !stopped; ++list) {
-    Rows near;
-    for (const int64_t one : probed[list]) {
-      const Rows& some = items_in[static_cast<size_t>(one)];
-      near.insert(near.end(), some.begin(), some.end());
-    }
-    const FloatMatrix near_items = RowsOf(items, near);
-    const Rows list_queries = Picked(queries, queries_in[list]);
-    const Nearest found = NearestItems(RowsOf(items, list_queries), near_items, count + 1, stopped);
-    for (size_t i = 0; i < found.size(); ++i) {
-      std::vector<int64_t>& rows = nearest[static_cast<size_t>(queries_in[list][i])];
-      for (const int64_t place : found[i]) rows.push_back(near[static_cast<size_t>(place)]);
-      RemoveQuery(list_queries[i], &rows);
-    }
-  }
-  return nearest;
-}
-
-}  // namespace
-
-std::vector<std::vector<int64_t>> NearestOthers(const FloatMatrix& items, const Rows& queries,
-                                                int64_t count, const std::atomic<bool>& stopped) {
-  const bool many = items.rows() >= kLargeGallery && std::ssize(queries) >= kManyQueries;
-  return many ? SearchLists(items, queries, count, stopped)
-              : SearchAll(items, queries, count, stopped);
 }
 
 }  // namespace privatemail

@@ -25,6 +25,11 @@ inline constexpr KMeansEffort kRoughKMeans = {.iterations = 8, .points_per_centr
 FloatMatrix KMeans(const FloatMatrix& points, int64_t count, const KMeansEffort& effort,
                    const CancelledFunction& cancelled = nullptr);
 
+// The rows of n points on which KMeans trains, in its order: all, or a sample without repetition.
+// KMeans of these rows alone gives the same centroids.
+std::vector<Eigen::Index> KMeansSample(Eigen::Index points, int64_t count,
+                                       const KMeansEffort& effort);
+
 // The nearest centroid of each point. If `stopped` (null: never) becomes true, it returns early
 // with unspecified values.
 std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatrix& centroids,
@@ -34,29 +39,16 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
 ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
                         const std::atomic<bool>* stopped = nullptr);
 
-// The min(count, n) points nearest to each query (m x d), nearest first. In single precision:
-// nearly equal distances may be swapped. `stopped` as above.
-std::vector<std::vector<int64_t>> NearestItems(const FloatMatrix& queries,
-                                               const FloatMatrix& points, int64_t count,
-                                               const std::atomic<bool>& stopped);
+// Points near some queries, nearest first.
+struct NearPoints {
+  std::vector<std::vector<int64_t>> rows;  // of each query
+  std::vector<std::vector<float>> squared_distances;
+};
 
-inline constexpr int64_t kLargeGallery = 50'000;
-inline constexpr int64_t kManyQueries = 4096;
-
-// The `count` rows of `items` (n x d, finite) nearest to each query, itself excluded, nearest
-// first; fewer if there are fewer. queries: ascending rows of items.
-// - Single precision; equal items give equal rows; starts no threads.
-// - From kLargeGallery items and kManyQueries queries on it is approximate: items are grouped into
-//   at most sqrt(n) lists by k-means, and a query is compared with the 32 lists around its own.
-// - If `stopped` becomes true, returns unspecified rows within seconds.
-//
-//   q queries of n items in d coordinates
-//   exact        O(q n d) time
-//   approximate  O(n sqrt(n) d + q sqrt(n) d) time; 24 bytes a row beside at most a quarter of the
-//                items
-std::vector<std::vector<int64_t>> NearestOthers(const FloatMatrix& items,
-                                                const std::vector<Eigen::Index>& queries,
-                                                int64_t count, const std::atomic<bool>& stopped);
+// The min(count, n) points nearest to each query (m x d). In single precision: nearly equal
+// distances may be swapped. `stopped` as above.
+NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
+                        int64_t count, const std::atomic<bool>& stopped);
 
 }  // namespace privatemail
 

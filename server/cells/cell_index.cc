@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
+#include "common/index/nearest_others.h"
 #include "common/items/item_code.h"
 
 namespace privatemail::server {
@@ -16,6 +17,9 @@ namespace {
 // Bounds the comparison of known queries with all items to a few minutes of one core.
 constexpr double kMaxComparedValues = 2e12;
 constexpr int64_t kMinQueries = 1000;
+// Of large galleries at least a query for so many items, to which an approximate comparison is
+// linear. With fewer, most items would be wanted by none, and lists would find less.
+constexpr int64_t kMaxItemsOfQuery = 64;
 
 // Capacities of the caches.
 constexpr int64_t kListBytesPerItem = 128;
@@ -28,14 +32,6 @@ constexpr int64_t kMinListLength = 64;
 // Large enough for little overhead, small enough to begin at once and to bound memory.
 constexpr int64_t kBlockBytes = 1 << 19;
 constexpr int64_t kMaxBlockBytes = 1 << 21;
-
-// In double, because squares of small floats vanish. No row is zero.
-FloatMatrix UnitRows(FloatMatrix features) {
-  for (Eigen::Index row = 0; row < features.rows(); ++row) {
-    features.row(row) = features.row(row).cast<double>().normalized().cast<float>();
-  }
-  return features;
-}
 
 // Rounded up to a power of two, so that one list serves similar lengths.
 int64_t LengthToCompute(int64_t length, int64_t items) {
@@ -50,25 +46,29 @@ int64_t MaxRows(int64_t lists, int64_t length, int64_t items) {
 
 int64_t QueryCount(int64_t items, int64_t dim) {
   const double values = static_cast<double>(items) * static_cast<double>(dim) + 1;
-  return std::min(items, std::max(static_cast<int64_t>(kMaxComparedValues / values), kMinQueries));
+  const auto compared = static_cast<int64_t>(kMaxComparedValues / values);
+  return std::min(items, std::max({compared, items / kMaxItemsOfQuery, kMinQueries}));
 }
 
 // Evenly spaced: the order of ids is unrelated to that of neighbours.
-std::vector<Eigen::Index> ChooseQueries(const FloatMatrix& items) {
+std::vector<Eigen::Index> ChooseQueries(const RowSource& items) {
   const int64_t count = QueryCount(items.rows(), items.cols());
   std::vector<Eigen::Index> queries;
   for (int64_t i = 0; i < count; ++i) queries.push_back(i * items.rows() / count);
   return queries;
 }
 
-std::string Encode(const PublicParameters& parameters, const FloatMatrix& rows,
-                   const std::atomic<bool>& stopped) {
-  std::string bytes;
-  bytes.reserve(static_cast<size_t>(rows.rows() * ItemCodeBytes(parameters)));
+void AppendCodes(const PublicParameters& parameters, const FloatMatrix& rows,
+                 const std::atomic<bool>& stopped, std::string* codes) {
   for (Eigen::Index row = 0; row < rows.rows() && !stopped; ++row) {
-    AppendItemCode(parameters, rows.row(row), &bytes);
+    AppendItemCode(parameters, rows.row(row), codes);
   }
-  return bytes;
+}
+
+void Append(const ItemCells& part, ItemCells* all) {
+  all->cells.insert(all->cells.end(), part.cells.begin(), part.cells.end());
+  all->squared_distances.insert(all->squared_distances.end(), part.squared_distances.begin(),
+                                part.squared_distances.end());
 }
 
 // Approximate bytes of an encoded record.
@@ -113,34 +113,69 @@ CellIndex::CellIndex(CellContents contents, int64_t memory_to_keep)
                    (block.hidden == nullptr ? 0 : items / 8);
           }) {}
 
+// In double, because squares of small floats vanish.
+FloatMatrix CellIndex::UnitItems(FloatMatrix features) {
+  for (Eigen::Index row = 0; row < features.rows(); ++row) {
+    features.row(row) = features.row(row).cast<double>().normalized().cast<float>();
+  }
+  return features;
+}
+
 std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& parameters,
                                                    const Anchors& anchors, Gallery gallery,
                                                    const std::atomic<bool>& stopped,
                                                    CellCoordinates coordinates,
                                                    QualitySample* sample) {
-  const FloatMatrix items = UnitRows(std::exchange(gallery.features, {}));
-  const Matrix unit_anchors = UnitRows(anchors.features).cast<double>();
+  const MatrixRows items(UnitItems(std::exchange(gallery.features, {})));
+  return *Create(parameters, anchors, std::move(gallery), items, stopped, std::move(coordinates),
+                 sample);  // rows in memory can be read
+}
+
+absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
+    const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
+    const RowSource& items, const std::atomic<bool>& stopped, CellCoordinates coordinates,
+    QualitySample* sample) {
+  const Matrix unit_anchors = UnitItems(anchors.features).cast<double>();
+  const auto partitions = parameters.cell_partitions.size();
+  std::vector<FloatMatrix> centroids;
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    centroids.push_back(CellCentroids(partition, unit_anchors).cast<float>());
+  }
+  const auto n = static_cast<size_t>(items.rows());
+  std::vector<ItemCells> item_cells(partitions);
+  for (ItemCells& cells : item_cells) {
+    cells.cells.reserve(n);
+    cells.squared_distances.reserve(n);
+  }
+  std::string codes;
+  codes.reserve(n * static_cast<size_t>(ItemCodeBytes(parameters)));
+  PM_RETURN_IF_ERROR(VisitBlocks(items, [&](Eigen::Index /*first*/, const FloatMatrix& block) {
+    for (size_t partition = 0; partition < partitions && !stopped; ++partition) {
+      Append(FindItemCells(block, centroids[partition], &stopped), &item_cells[partition]);
+    }
+    if (!parameters.SendsCoordinates()) AppendCodes(parameters, block, stopped, &codes);
+    return absl::OkStatus();
+  }));
+  if (parameters.SendsCoordinates()) AppendCodes(parameters, coordinates.items, stopped, &codes);
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
-  const std::vector<std::vector<int64_t>> nearest =
-      NearestOthers(items, queries, Demand::kRanks, stopped);
+  PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> nearest,
+                      NearestOthers(items, queries, Demand::kRanks, stopped));
+  if (stopped) return nullptr;
   CellContents contents{.gallery = std::move(gallery),
+                        .codes = std::move(codes),
                         .embedding_version = coordinates.embedding_version,
                         .anchor_coordinates = std::move(coordinates.anchors)};
-  for (const CellPartition& partition : parameters.cell_partitions) {
-    if (stopped) return nullptr;
-    const FloatMatrix centroids = CellCentroids(partition, unit_anchors).cast<float>();
-    ItemCells item_cells = FindItemCells(items, centroids, &stopped);
+  for (size_t partition = 0; partition < partitions; ++partition) {
     KnownQueries known{.nearest = nearest, .cells = {}};
     for (const Eigen::Index query : queries) {
-      known.cells.push_back(item_cells.cells[static_cast<size_t>(query)]);
+      known.cells.push_back(item_cells[partition].cells[static_cast<size_t>(query)]);
     }
-    Demand demand(known, partition.cells, items.rows());
-    contents.partitions.push_back({std::move(item_cells), std::move(demand)});
+    Demand demand(known, parameters.cell_partitions[partition].cells, items.rows());
+    contents.partitions.push_back({std::move(item_cells[partition]), std::move(demand)});
   }
-  contents.codes =
-      Encode(parameters, parameters.SendsCoordinates() ? coordinates.items : items, stopped);
-  if (stopped) return nullptr;
-  if (sample != nullptr) *sample = SampleQueries(items, queries, nearest);
+  if (sample != nullptr) {
+    PM_ASSIGN_OR_RETURN(*sample, SampleQueries(items, queries, nearest));
+  }
   return Restore(parameters, std::move(contents));
 }
 
@@ -173,19 +208,20 @@ int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t it
   constexpr int64_t kValue = sizeof(float), kRow = sizeof(int64_t);
   const int64_t dim = parameters.feature_dim;
   const auto partitions = std::ssize(parameters.cell_partitions);
-  // NearestOthers: its lists, a quarter of the features, the queries and the result.
-  const int64_t of_item = 3 * kRow + dim * kValue / 4;
-  const int64_t of_query = dim * kValue + (Demand::kRanks + 1) * kRow;
+  // NearestOthers, and the rows of the queries.
+  const int64_t queries = QueryCount(items, dim);
+  const int64_t nearest =
+      MemoryOfNearestOthers(items, dim, queries, Demand::kRanks) + queries * kRow;
   // ItemCells, and Demand by items and by queries.
   const int64_t of_item_in_partition = kRow + 2 * kValue;
   const int64_t of_query_in_partition = Demand::kRanks * 2 * kRow;
   // CellCoordinates, which the codes copy.
   const int64_t of_coordinates =
       parameters.SendsCoordinates() ? parameters.settings.embedding_dim * kValue : 0;
-  const int64_t create = items * (of_item + ItemCodeBytes(parameters) + of_coordinates +
-                                  partitions * of_item_in_partition) +
-                         QueryCount(items, dim) * (of_query + partitions * of_query_in_partition) +
-                         parameters.anchor_count * of_coordinates;
+  const int64_t create =
+      nearest +
+      items * (ItemCodeBytes(parameters) + of_coordinates + partitions * of_item_in_partition) +
+      queries * partitions * of_query_in_partition + parameters.anchor_count * of_coordinates;
   return parameters.publish_quality ? std::max(create, MemoryToMeasure(parameters, items)) : create;
 }
 

@@ -18,6 +18,7 @@
 #include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
+#include "common/numerics/row_source.h"
 #include "server/cells/cell_image.h"
 #include "server/cells/quality_measurement.h"
 #include "server/store/types.h"
@@ -57,7 +58,9 @@ class CellIndex {
     auto operator<=>(const BlockKey&) const = default;
   };
 
-  // Indexes a gallery of n items. O(sample n d) time.
+  // Indexes a gallery of n items whose unit rows are `items` (UnitItems), read some MiB at a time.
+  // O(sample n d) time. Errors of RowSource.
+  //   gallery:      its features are not used.
   //   sample:       filled with queries for Measure, unless null.
   //   parameters:   have a code and at least one partition.
   //   stopped:      polled; null is returned once it is true.
@@ -69,11 +72,18 @@ class CellIndex {
   //   | cached lists                | max(128 n bytes, 1 MiB)                                   |
   //   | cached blocks               | max(2 n code_bytes, 1 MiB)                                |
   // A sample of the items serves as known queries; all of a small gallery.
+  static absl::StatusOr<std::shared_ptr<const CellIndex>> Create(
+      const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
+      const RowSource& items, const std::atomic<bool>& stopped, CellCoordinates coordinates = {},
+      QualitySample* sample = nullptr);
+  // The same from the gallery's own features.
   static std::shared_ptr<const CellIndex> Create(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
                                                  const std::atomic<bool>& stopped,
                                                  CellCoordinates coordinates = {},
                                                  QualitySample* sample = nullptr);
+  // Rows of length 1, of features of which none is zero.
+  static FloatMatrix UnitItems(FloatMatrix features);
 
   // An index that answers as the one whose contents these were. contents: of these parameters.
   static std::shared_ptr<const CellIndex> Restore(const PublicParameters& parameters,
@@ -86,8 +96,8 @@ class CellIndex {
                                      const QualitySample& sample,
                                      absl::FunctionRef<bool()> stopped) const;
 
-  // Bytes that Create takes for this many items in addition to the gallery, or, if that is more and
-  // parameters.publish_quality, that Measure takes.
+  // Bytes that Create takes for this many items in addition to the gallery and a source in memory,
+  // or, if that is more and parameters.publish_quality, that Measure takes.
   static int64_t MemoryToCreate(const PublicParameters& parameters, int64_t items);
 
   // Approximate bytes of an index in addition to its gallery without features, with full caches.

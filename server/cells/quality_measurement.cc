@@ -9,6 +9,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/items/item_code.h"
 
 namespace privatemail::server {
@@ -112,8 +113,7 @@ class PartitionMeasurement {
         means_(counts_.size() * epsilons_.size()),
         own_(means_),
         other_(means_),
-        column_(gallery.labels.size(), -1),
-        rank_(gallery.labels.size(), kFar) {}
+        column_(gallery.labels.size(), -1) {}
 
   PartitionQuality Measure(absl::FunctionRef<bool()> stopped) {
     const std::vector<std::vector<Request>> requests = ChooseRequests();
@@ -131,14 +131,16 @@ class PartitionMeasurement {
  private:
   static constexpr int8_t kFar = -1, kItself = -2;
 
+  // Columns number the rows of all lists of a cell. What is looked up for each item of a list is
+  // held by column, so that it fits into a cache whatever the size of the gallery.
   struct List {
     CellOrder order;
-    std::vector<int64_t> rows;
+    std::vector<int32_t> columns;
   };
 
   // An item whose demand without the query is less.
   struct Demoted {
-    int64_t row;
+    int32_t column;
     float demand;
   };
 
@@ -162,28 +164,32 @@ class PartitionMeasurement {
                    absl::FunctionRef<bool()> stopped) {
     if (requests.empty()) return;
     std::vector<List> lists;
-    std::vector<int64_t> rows;  // of all lists
+    rows_.clear();
     const auto items = std::ssize(gallery_.labels);
     // Beside what is scored, the query itself and the items that its vote may have promoted.
     const int64_t length = std::min(items, counts_.back() + 1 + Demand::kRanks);
     for (const double epsilon : epsilons_) {
-      if (stopped()) return;
+      if (stopped()) break;
       List& list =
           lists.emplace_back(List{{partition_.demand, partition_.item_cells, cell, epsilon}, {}});
-      list.rows = list.order.First(length);
-      for (const int64_t row : list.rows) {
+      for (const int64_t row : list.order.First(length)) {
         int32_t& column = column_[static_cast<size_t>(row)];
-        if (column >= 0) continue;
-        column = static_cast<int32_t>(rows.size());
-        rows.push_back(row);
+        if (column < 0) {
+          column = static_cast<int32_t>(rows_.size());
+          rows_.push_back(row);
+        }
+        list.columns.push_back(column);
       }
     }
-    const FloatMatrix decoded = Decode(rows);
+    rank_.assign(rows_.size(), kFar);
+    labels_.clear();
+    for (const int64_t row : rows_) labels_.push_back(gallery_.labels[static_cast<size_t>(row)]);
+    const FloatMatrix decoded = Decode(rows_);
     const absl::Span<const Request> all(requests);
     for (size_t begin = 0; begin < all.size() && !stopped(); begin += kQueriesAtOnce) {
       MeasureRequests(lists, decoded, all.subspan(begin, kQueriesAtOnce));
     }
-    for (const int64_t row : rows) column_[static_cast<size_t>(row)] = -1;
+    for (const int64_t row : rows_) column_[static_cast<size_t>(row)] = -1;
   }
 
   FloatMatrix Decode(const std::vector<int64_t>& rows) const {
@@ -221,42 +227,45 @@ class PartitionMeasurement {
     Matches matches;
     int64_t visited = 0;
     size_t count = 0;
-    const auto visit = [&](int64_t row) {
-      const int8_t rank = rank_[static_cast<size_t>(row)];
-      matches.Add(distances[column_[static_cast<size_t>(row)]], rank >= 0 && rank < kQualityMatches,
-                  gallery_.labels[static_cast<size_t>(row)] ==
-                      gallery_.labels[static_cast<size_t>(itself)]);
+    const int32_t label = gallery_.labels[static_cast<size_t>(itself)];
+    const auto visit = [&](int32_t column) {
+      const auto at = static_cast<size_t>(column);
+      matches.Add(distances[column], rank_[at] >= 0 && rank_[at] < kQualityMatches,
+                  labels_[at] == label);
       if (++visited != counts_[count]) return;
       Record(request, first_mean + count, matches.Stats());
       ++count;
     };
-    for (const int64_t row : list.rows) {
-      const int8_t rank = rank_[static_cast<size_t>(row)];
+    for (const int32_t column : list.columns) {
+      const int8_t rank = rank_[static_cast<size_t>(column)];
       if (rank == kItself) continue;
       if (rank >= 0) {
-        Demote(list.order, row, share * weights[static_cast<size_t>(rank)]);
+        Demote(list.order, column, share * weights[static_cast<size_t>(rank)]);
         continue;
       }
       while (count < counts_.size() && !demoted_.empty() &&
-             list.order.IsBefore(demoted_.back().row, demoted_.back().demand, row,
-                                 list.order.demand(row))) {
-        visit(demoted_.back().row);
+             list.order.IsBefore(RowOf(demoted_.back().column), demoted_.back().demand,
+                                 RowOf(column), list.order.demand(RowOf(column)))) {
+        visit(demoted_.back().column);
         demoted_.pop_back();
       }
-      if (count < counts_.size()) visit(row);
+      if (count < counts_.size()) visit(column);
       if (count == counts_.size()) break;
     }
-    for (; count < counts_.size(); demoted_.pop_back()) visit(demoted_.back().row);
+    for (; count < counts_.size(); demoted_.pop_back()) visit(demoted_.back().column);
     Unmark(itself, nearest);
   }
 
+  int64_t RowOf(int32_t column) const { return rows_[static_cast<size_t>(column)]; }
+
   // Keeps the first of them last.
-  void Demote(const CellOrder& order, int64_t row, float vote) {
+  void Demote(const CellOrder& order, int32_t column, float vote) {
     constexpr float kRounding = 1e-5F;  // relative; what is left then is no vote
+    const int64_t row = RowOf(column);
     const float rest = order.demand(row) - vote;
-    const Demoted demoted{row, rest > kRounding * vote ? rest : 0};
+    const Demoted demoted{column, rest > kRounding * vote ? rest : 0};
     const auto at = std::partition_point(demoted_.begin(), demoted_.end(), [&](const Demoted& one) {
-      return order.IsBefore(row, demoted.demand, one.row, one.demand);
+      return order.IsBefore(row, demoted.demand, RowOf(one.column), one.demand);
     });
     demoted_.insert(at, demoted);
   }
@@ -266,14 +275,19 @@ class PartitionMeasurement {
   }
 
   void Mark(int64_t itself, const std::vector<int64_t>& nearest) {
-    rank_[static_cast<size_t>(itself)] = kItself;
+    SetRank(itself, kItself);
     for (size_t rank = 0; rank < nearest.size(); ++rank) {
-      rank_[static_cast<size_t>(nearest[rank])] = static_cast<int8_t>(rank);
+      SetRank(nearest[rank], static_cast<int8_t>(rank));
     }
   }
   void Unmark(int64_t itself, const std::vector<int64_t>& nearest) {
-    rank_[static_cast<size_t>(itself)] = kFar;
-    for (const int64_t row : nearest) rank_[static_cast<size_t>(row)] = kFar;
+    SetRank(itself, kFar);
+    for (const int64_t row : nearest) SetRank(row, kFar);
+  }
+  // Rows of no list are never looked up.
+  void SetRank(int64_t row, int8_t rank) {
+    const int32_t column = column_[static_cast<size_t>(row)];
+    if (column >= 0) rank_[static_cast<size_t>(column)] = rank;
   }
 
   const std::vector<float>& WeightsOf(size_t neighbours) {
@@ -289,8 +303,10 @@ class PartitionMeasurement {
   const size_t means_;
   std::vector<QualityMean> own_;
   std::vector<QualityMean> other_;
-  std::vector<int32_t> column_;  // of each row among those that are decoded; -1: none
-  std::vector<int8_t> rank_;     // of each row among the query's nearest; kFar, kItself
+  std::vector<int32_t> column_;  // of each row of the gallery; -1: none
+  std::vector<int64_t> rows_;    // of the columns
+  std::vector<int32_t> labels_;  // of the columns
+  std::vector<int8_t> rank_;     // of the columns among the query's nearest; kFar, kItself
   std::vector<Demoted> demoted_;
   std::vector<float> weights_;
 };
@@ -302,16 +318,17 @@ int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items) {
   const int64_t epsilons = std::ssize(ListEpsilons());
   const int64_t length = std::min(items, kMaxQualityItems + 1 + Demand::kRanks);  // of a list
   const int64_t listed = std::min(items, epsilons * length);  // rows of a cell's lists
-  // Orders, the rows of one while it is sorted, columns and ranks; lists; codes of their rows,
-  // twice decoded, and distances; the sample.
-  return items * (epsilons * kValue + kRow + kValue + 1) + epsilons * length * kRow +
+  // Orders, the rows of one while it is sorted, and columns; lists; codes of their rows, twice
+  // decoded, distances, rows, labels and ranks; the sample.
+  return items * (epsilons * kValue + kRow + kValue) + epsilons * length * kValue +
          listed * (ItemCodeBytes(parameters) +
-                   (2 * parameters.feature_dim + kQueriesAtOnce) * kValue + kRow) +
+                   (2 * parameters.feature_dim + kQueriesAtOnce + 1) * kValue + kRow + 1) +
          kMaxQueries * (parameters.feature_dim * kValue + Demand::kRanks * kRow);
 }
 
-QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen::Index>& queries,
-                            const std::vector<std::vector<int64_t>>& nearest) {
+absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
+                                            const std::vector<Eigen::Index>& queries,
+                                            const std::vector<std::vector<int64_t>>& nearest) {
   std::vector<size_t> all(queries.size()), chosen;
   std::iota(all.begin(), all.end(), 0);
   std::sample(all.begin(), all.end(), std::back_inserter(chosen), kMaxQueries,
@@ -321,7 +338,7 @@ QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen
     sample.rows.push_back(queries[query]);
     sample.nearest.push_back(nearest[query]);
   }
-  sample.features = features(sample.rows, Eigen::all);
+  PM_ASSIGN_OR_RETURN(sample.features, ReadRows(items, {sample.rows.begin(), sample.rows.end()}));
   return sample;
 }
 

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
+#include "common/numerics/row_source.h"
 
 namespace privatemail::server {
 
@@ -23,9 +25,11 @@ struct QualitySample {
   std::vector<std::vector<int64_t>> nearest;  // their nearest other rows, Demand::kRanks of them
 };
 
-// features: unit rows of the gallery. nearest: of each of `queries`, ascending rows. Deterministic.
-QualitySample SampleQueries(const FloatMatrix& features, const std::vector<Eigen::Index>& queries,
-                            const std::vector<std::vector<int64_t>>& nearest);
+// items: unit rows of the gallery. nearest: of each of `queries`, ascending rows. Deterministic.
+// Errors of RowSource.
+absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
+                                            const std::vector<Eigen::Index>& queries,
+                                            const std::vector<std::vector<int64_t>>& nearest);
 
 // A gallery of n items with a code of features, as a cell index answers for it.
 struct MeasuredGallery {

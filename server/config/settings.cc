@@ -155,9 +155,9 @@ std::vector<Setting> LimitSettings() {
        "Maximum memory of one call in bytes, estimated from its sizes before it starts.", 65536,
        kMaxBytes},
       {"max_build_memory", Limit<&Limits::max_build_memory>, kLive,
-       "Maximum memory of one build in bytes, estimated before it starts; feature vectors that "
-       "would exceed it are moved to an unnamed file in data_dir. Also limits the cell index, "
-       "which is not built beyond it.",
+       "Maximum memory of one build in bytes, estimated before it starts, and of one cell index "
+       "that is built; feature vectors that would exceed it are moved to unnamed files in "
+       "data_dir. A cell index that exceeds it without them is not built.",
        65536, kMaxBytes},
       {"max_resident_memory", Limit<&Limits::max_resident_memory>, kLive,
        "Approximate maximum memory of all collections in bytes. Collections, embeddings and cells "

@@ -29,7 +29,7 @@ absl::Status DeletedDuringBuild(absl::string_view name) {
 Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn)
     : store_(std::move(store)),
       directory_(std::move(directory)),
-      preparer_(store_.get(), &registry_, std::move(warn)),
+      preparer_(store_.get(), &registry_, directory_, std::move(warn)),
       synchronizer_(store_.get(), &registry_, &preparer_) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,

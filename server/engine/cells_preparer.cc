@@ -10,16 +10,10 @@
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
+#include "server/engine/row_file.h"
 
 namespace privatemail::server {
 namespace {
-
-std::optional<int64_t> VisibleRow(const Retriever& retriever, const HiddenRows* hidden,
-                                  const std::string& id) {
-  const std::optional<int64_t> row = retriever.RowOf(id);
-  const bool is_hidden = row && hidden != nullptr && hidden->hidden[static_cast<size_t>(*row)];
-  return is_hidden ? std::nullopt : row;
-}
 
 // Moves row `from` of the gallery to row `to`, with the label and payload of the embedding.
 void MoveRow(const Retriever& retriever, int64_t embedded, size_t from, size_t to,
@@ -162,24 +156,15 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
                                        const std::atomic<bool>& stopped) {
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
-  const int64_t memory = registry_->options().cells_memory;
-  const int64_t index_bytes =
-      CellIndex::MemoryToCreate(parameters, static_cast<int64_t>(view.items));
-  const Store::LoadWatch watch = [&](int64_t bytes) -> absl::Status {
-    if (stopped) return absl::CancelledError("the server ends");
-    return CheckBuildMemory("building it", index_bytes + bytes, memory);
-  };
-  PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
-  // The gallery gets the embedding's version, so InstallCells hides all later deletions.
-  PM_ASSIGN_OR_RETURN(CellCoordinates coordinates,
-                      RestrictToEmbedding(*view.retriever, view.hidden.get(),
-                                          parameters.SendsCoordinates(), &gallery));
+  PM_ASSIGN_OR_RETURN(CellInputs inputs, ReadInputs(view, stopped));
   view = {};  // so that a later build frees what it replaces
-  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, gallery));
+  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, inputs.gallery));
   QualitySample sample;
-  const std::shared_ptr<const CellIndex> cells =
-      CellIndex::Create(parameters, published->anchors, std::move(gallery), stopped,
-                        std::move(coordinates), parameters.publish_quality ? &sample : nullptr);
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells,
+                      CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery),
+                                        *inputs.items, stopped, std::move(inputs.coordinates),
+                                        parameters.publish_quality ? &sample : nullptr));
+  inputs.items = nullptr;
   if (cells == nullptr) return absl::OkStatus();  // stopped
   registry_->InstallCells(entry.get(), cells);
   if (!is_stored) {
@@ -188,6 +173,53 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
   }
   if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
   return absl::OkStatus();
+}
+
+// The gallery gets the embedding's version, so InstallCells hides all later deletions.
+absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
+    const CollectionView& view, const std::atomic<bool>& stopped) {
+  const PublicParameters& parameters = view.published->parameters;
+  const Retriever& retriever = *view.retriever;
+  const int64_t memory = registry_->options().cells_memory;
+  const int64_t index_bytes = CellIndex::MemoryToCreate(parameters, retriever.items());
+  const int64_t feature_bytes =
+      retriever.items() * parameters.feature_dim * static_cast<int64_t>(sizeof(float));
+  const bool in_memory = index_bytes + feature_bytes + retriever.memory() <= memory;
+  CellInputs inputs;
+  EmbeddedItems embedded(retriever, view.hidden.get());
+  std::unique_ptr<RowFile> file;
+  FloatMatrix features;
+  Eigen::Index rows = 0;
+  if (in_memory) {
+    features.resize(retriever.items(), parameters.feature_dim);
+  } else {
+    PM_ASSIGN_OR_RETURN(file, RowFile::Create(directory_, parameters.feature_dim));
+  }
+  int64_t bytes = in_memory ? feature_bytes : 0;
+  PM_RETURN_IF_ERROR(
+      store_->ReadGallery(parameters, [&](int64_t /*items*/, Gallery part) -> absl::Status {
+        if (stopped) return absl::CancelledError("the server ends");
+        embedded.Keep(&part);
+        const FloatMatrix units = CellIndex::UnitItems(std::exchange(part.features, {}));
+        bytes += BytesOf(part);
+        PM_RETURN_IF_ERROR(CheckBuildMemory("building it", index_bytes + bytes, memory));
+        AppendRows(std::move(part), &inputs.gallery);
+        if (!in_memory) return file->Append(units);
+        features.middleRows(rows, units.rows()) = units;
+        rows += units.rows();
+        return absl::OkStatus();
+      }));
+  if (in_memory) {
+    features.conservativeResize(rows, Eigen::NoChange);
+    inputs.items = std::make_unique<MatrixRows>(std::move(features));
+  } else {
+    inputs.items = std::move(file);
+  }
+  if (parameters.SendsCoordinates()) {
+    PM_ASSIGN_OR_RETURN(inputs.coordinates, embedded.Coordinates());
+  }
+  inputs.coordinates.embedding_version = retriever.version();
+  return inputs;
 }
 
 void CellsPreparer::WarnUnlessStored(const PublishedCollection& published,
@@ -231,25 +263,28 @@ void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
   });
 }
 
-absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,
-                                                    const HiddenRows* hidden, bool with_coordinates,
-                                                    Gallery* gallery) {
-  std::vector<int64_t> embedded;  // row of each remaining item
-  for (size_t row = 0; row < gallery->ids.size(); ++row) {
-    const auto embedded_row = VisibleRow(retriever, hidden, gallery->ids[row]);
-    if (!embedded_row) continue;
-    MoveRow(retriever, *embedded_row, row, embedded.size(), gallery);
-    embedded.push_back(*embedded_row);
+void EmbeddedItems::Keep(Gallery* part) {
+  size_t kept = 0;
+  for (size_t row = 0; row < part->ids.size(); ++row) {
+    const std::string& id = part->ids[row];
+    while (next_ < retriever_.items() && retriever_.IdOf(next_) < id) ++next_;
+    if (next_ == retriever_.items()) break;
+    const bool is_hidden = hidden_ != nullptr && hidden_->hidden[static_cast<size_t>(next_)];
+    if (retriever_.IdOf(next_) != id || is_hidden) continue;
+    MoveRow(retriever_, next_, row, kept++, part);
+    rows_.push_back(next_);
   }
-  gallery->ids.resize(embedded.size());
-  gallery->labels.resize(embedded.size());
-  gallery->payloads.resize(embedded.size());
-  gallery->features.conservativeResize(std::ssize(embedded), Eigen::NoChange);
-  gallery->version = retriever.items_version();
-  CellCoordinates coordinates{.embedding_version = retriever.version(), .items = {}, .anchors = {}};
-  if (!with_coordinates) return coordinates;
-  coordinates.anchors = retriever.anchor_coordinates().cast<float>();
-  coordinates.items = retriever.coordinates()(embedded, Eigen::all).cast<float>();
+  part->ids.resize(kept);
+  part->labels.resize(kept);
+  part->payloads.resize(kept);
+  part->features.conservativeResize(static_cast<Eigen::Index>(kept), Eigen::NoChange);
+  part->version = retriever_.items_version();
+}
+
+absl::StatusOr<CellCoordinates> EmbeddedItems::Coordinates() const {
+  CellCoordinates coordinates{.embedding_version = retriever_.version(),
+                              .items = retriever_.coordinates()(rows_, Eigen::all).cast<float>(),
+                              .anchors = retriever_.anchor_coordinates().cast<float>()};
   PM_RETURN_IF_ERROR(CheckFloatCoordinates(coordinates));
   return coordinates;
 }

@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/background_queue.h"
+#include "common/numerics/row_source.h"
 #include "server/cells/cell_index.h"
 #include "server/engine/collection_registry.h"
 #include "server/engine/hidden_rows.h"
@@ -28,16 +30,28 @@ class CellsPreparer {
  public:
   using Warn = std::function<void(const std::string& message)>;
 
-  // Both must outlive it. warn: may be empty; called from other threads, about cells that are
-  // damaged or cannot be stored, which are answered all the same.
-  CellsPreparer(Store* store, CollectionRegistry* registry, Warn warn = nullptr)
-      : store_(store), registry_(registry), warn_(std::move(warn)) {}
+  // Both must outlive it. directory: for scratch files of features that exceed cells_memory. warn:
+  // may be empty; called from other threads, about cells that are damaged or cannot be stored,
+  // which are answered all the same.
+  CellsPreparer(Store* store, CollectionRegistry* registry, std::string directory,
+                Warn warn = nullptr)
+      : store_(store),
+        registry_(registry),
+        directory_(std::move(directory)),
+        warn_(std::move(warn)) {}
 
   // Queues these jobs for the current retriever.
   void Schedule(const CollectionRegistry::EntryPtr& entry);
 
  private:
   using Entry = CollectionRegistry::Entry;
+
+  // What a cell index is made from.
+  struct CellInputs {
+    Gallery gallery;                         // without features
+    std::unique_ptr<const RowSource> items;  // their unit rows
+    CellCoordinates coordinates;
+  };
 
   // Records a failure in the view; throws nothing.
   void PrepareCells(const CollectionRegistry::EntryPtr& entry, const std::atomic<bool>& stopped);
@@ -47,6 +61,9 @@ class CellsPreparer {
   absl::StatusOr<bool> LoadCells(Entry* entry, const CollectionView& view);
   absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
                           bool is_stored, const std::atomic<bool>& stopped);
+  // Features are in memory if all that the index takes fits into cells_memory, or else in a file.
+  absl::StatusOr<CellInputs> ReadInputs(const CollectionView& view,
+                                        const std::atomic<bool>& stopped);
   // Warns unless it is OK or another embedding has replaced theirs.
   void WarnUnlessStored(const PublishedCollection& published, const absl::Status& stored) const;
   absl::Status CheckResidentMemory(const Entry& entry, const PublicParameters& parameters,
@@ -57,21 +74,35 @@ class CellsPreparer {
 
   Store* const store_;
   CollectionRegistry* const registry_;
+  const std::string directory_;
   const Warn warn_;
   // Last: their jobs use the other members. Of their own, because measurements can take minutes.
   BackgroundQueue measurements_;
   BackgroundQueue queue_;
 };
 
-// Removes items from the gallery that the embedding does not have or that are hidden there (null:
-// none), and returns the coordinates of the others, if wanted. These get the labels, payloads and
-// version of the embedding and keep the gallery's features. The gallery must not be older than the
-// embedding.
-// FAILED_PRECONDITION: coordinates that overflow in float, or anchors that cannot be aligned in
-// float. O(n log n).
-absl::StatusOr<CellCoordinates> RestrictToEmbedding(const Retriever& retriever,
-                                                    const HiddenRows* hidden, bool with_coordinates,
-                                                    Gallery* gallery);
+// Restricts a gallery, part by part, to the items of an embedding that are not hidden there. The
+// gallery must not be older than the embedding; its parts ascend by id. Not thread-safe.
+class EmbeddedItems {
+ public:
+  // hidden: null: none. Both must outlive it.
+  EmbeddedItems(const Retriever& retriever, const HiddenRows* hidden)
+      : retriever_(retriever), hidden_(hidden) {}
+
+  // Removes the other items of the next part. The rest get the labels, payloads and version of the
+  // embedding and keep the part's features. All parts: O(n).
+  void Keep(Gallery* part);
+
+  // The coordinates of the items that were kept. FAILED_PRECONDITION: coordinates that overflow in
+  // float, or anchors that cannot be aligned in float.
+  absl::StatusOr<CellCoordinates> Coordinates() const;
+
+ private:
+  const Retriever& retriever_;
+  const HiddenRows* const hidden_;
+  int64_t next_ = 0;           // row of the embedding
+  std::vector<int64_t> rows_;  // of the embedding that were kept
+};
 
 // Takes the payloads of stored contents from their embedding. DATA_LOSS: they are of another one.
 absl::Status TakePayloads(const Retriever& retriever, CellContents* contents);

@@ -21,12 +21,18 @@ std::shared_ptr<const PublishedCollection> Publish(StoredCollection collection) 
 }
 
 // Items of `cells` that an embedding of later items does not have: they were deleted in between,
-// perhaps by another daemon. Empty if the embedding is not later. O(n log n).
-std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells) {
+// perhaps by another daemon; without the rows that are `hidden` (null: none) already. Empty if the
+// embedding is not later. Ids of both ascend; O(n).
+std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& cells,
+                                  const HiddenRows* hidden = nullptr) {
   std::vector<std::string> missing;
   if (cells.items_version() >= retriever.items_version()) return missing;
+  int64_t embedded = 0;
   for (int64_t row = 0; row < cells.items(); ++row) {
-    if (!retriever.RowOf(cells.IdOf(row))) missing.push_back(cells.IdOf(row));
+    if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
+    const std::string& id = cells.IdOf(row);
+    while (embedded < retriever.items() && retriever.IdOf(embedded) < id) ++embedded;
+    if (embedded == retriever.items() || retriever.IdOf(embedded) != id) missing.push_back(id);
   }
   return missing;
 }
@@ -208,9 +214,10 @@ bool CollectionRegistry::EndBuild(Entry* entry) {
 
 bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
                                           const Deletion& deleted) {
-  const std::shared_ptr<const CellIndex> cells = ViewOf(*entry).cells;
-  std::vector<std::string> missing;
-  if (cells != nullptr) missing = IdsNotIn(*retriever, *cells);
+  const CollectionView before = ViewOf(*entry);
+  const std::shared_ptr<const CellIndex>& cells = before.cells;
+  std::vector<std::string> missing;  // few: a search for each, under the lock
+  if (cells != nullptr) missing = IdsNotIn(*retriever, *cells, before.hidden_in_cells.get());
   const uint64_t items_version = retriever->items_version();
   // Destroyed after the lock is released: the former one is large.
   std::shared_ptr<const Retriever> former = std::move(retriever);

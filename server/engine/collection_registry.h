@@ -80,7 +80,7 @@ class CollectionRegistry {
 
   // Publishes a retriever unless a later one is there. deleted: ids that the store has deleted
   // since its embedding, and a version that none of these deletions is later than. False: the
-  // collection was removed. O(n log n) if the collection has cells.
+  // collection was removed. O(n) if the collection has cells.
   bool InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
                         const Deletion& deleted);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -50,14 +51,14 @@ absl::Status ScratchFile::Unusable(absl::string_view doing) const {
                                          : absl::UnavailableError(message));
 }
 
-absl::Status ScratchFile::Append(absl::string_view bytes) {
-  for (int64_t at = size_; !bytes.empty();) {
+absl::Status ScratchFile::Write(int64_t at, absl::string_view bytes) {
+  while (!bytes.empty()) {
     const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return Unusable("write");
     bytes.remove_prefix(static_cast<size_t>(written));
     at += written;
-    if (bytes.empty()) size_ = at;  // a part does not count
+    if (bytes.empty()) size_ = std::max(size_, at);  // a part does not count
   }
   return absl::OkStatus();
 }

@@ -14,8 +14,8 @@
 namespace privatemail::server {
 
 // A file of mode 0600 without a name, deleted with this object or the process. (On file systems
-// without O_TMPFILE it has a name for a moment.) Bytes are appended first and read afterwards.
-// Reading is thread-safe; appending is not.
+// without O_TMPFILE it has a name for a moment.) Bytes are written first and read afterwards.
+// Reading is thread-safe; writing is not.
 class ScratchFile {
  public:
   // holds: names the content in errors, "the features of a build". RESOURCE_EXHAUSTED: no space, or
@@ -27,7 +27,9 @@ class ScratchFile {
   ScratchFile& operator=(const ScratchFile&) = delete;
 
   // RESOURCE_EXHAUSTED: no space. UNAVAILABLE: it cannot be written.
-  absl::Status Append(absl::string_view bytes);
+  absl::Status Append(absl::string_view bytes) { return Write(size_, bytes); }
+  // From offset `at` on; what is not written before a later offset reads as zeros.
+  absl::Status Write(int64_t at, absl::string_view bytes);
   int64_t size() const { return size_; }
 
   // `size` bytes from offset `at`. DATA_LOSS: the file is shorter. UNAVAILABLE: it cannot be read.

@@ -8,13 +8,14 @@
 
 namespace privatemail::server {
 
+using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-absl::StatusOr<int64_t> SqliteStore::KeyOfEmbedding(absl::string_view uuid,
+absl::StatusOr<int64_t> SqliteStore::KeyOfEmbedding(Database* database, absl::string_view uuid,
                                                     const EmbeddingVersion& of) {
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersion stored, VersionOf(key));
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(database, uuid));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion stored, VersionOf(database, key));
   if (stored == of) return key;
   return OtherEmbeddingError(stored);
 }
@@ -23,7 +24,8 @@ absl::Status SqliteStore::SaveCells(const PublicParameters& parameters, const Em
                                     absl::string_view image) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOfEmbedding(parameters.collection_uuid, of));
+  PM_ASSIGN_OR_RETURN(const int64_t key,
+                      KeyOfEmbedding(database_.get(), parameters.collection_uuid, of));
   for (const char* sql : {"DELETE FROM cell_parts WHERE collection = ?1",
                           "UPDATE embeddings SET cell_quality = x'' WHERE collection = ?1"}) {
     PM_ASSIGN_OR_RETURN(Statement clear, database_->Prepare(sql));
@@ -46,7 +48,8 @@ absl::Status SqliteStore::SaveQuality(const PublicParameters& parameters,
   const std::string bytes = EncodeQuality(quality);
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOfEmbedding(parameters.collection_uuid, of));
+  PM_ASSIGN_OR_RETURN(const int64_t key,
+                      KeyOfEmbedding(database_.get(), parameters.collection_uuid, of));
   PM_ASSIGN_OR_RETURN(
       Statement save,
       database_->Prepare("UPDATE embeddings SET cell_quality = ?2 WHERE collection = ?1"));
@@ -56,27 +59,26 @@ absl::Status SqliteStore::SaveQuality(const PublicParameters& parameters,
 
 absl::StatusOr<std::optional<StoredCells>> SqliteStore::LoadCells(
     const PublicParameters& parameters, const EmbeddingVersion& of, SizeCheck check) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const absl::StatusOr<int64_t> key = KeyOfEmbedding(parameters.collection_uuid, of);
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  const absl::StatusOr<int64_t> key = KeyOfEmbedding(reader.get(), parameters.collection_uuid, of);
   if (absl::IsAborted(key.status())) return std::nullopt;
   PM_RETURN_IF_ERROR(key.status());
   PM_ASSIGN_OR_RETURN(
       Statement head,
-      database_->Prepare(
-          "SELECT cell_quality, (SELECT coalesce(sum(length(bytes)), 0) FROM "
-          "cell_parts WHERE collection = ?1) FROM embeddings WHERE collection = ?1"));
+      reader->Prepare("SELECT cell_quality, (SELECT coalesce(sum(length(bytes)), 0) FROM "
+                      "cell_parts WHERE collection = ?1) FROM embeddings WHERE collection = ?1"));
   PM_RETURN_IF_ERROR(head.Bind(1, *key).Step().status());
   const int64_t size = head.Int(1);
   if (size == 0) return std::nullopt;
   PM_RETURN_IF_ERROR(check(size));
   StoredCells cells;
   auto quality = DecodeQuality(head.Bytes(0), parameters.cell_partitions.size());
-  if (!quality.ok()) return Damaged(*database_, quality.status().message());
+  if (!quality.ok()) return Damaged(*reader.get(), quality.status().message());
   cells.quality = *std::move(quality);
   cells.image.reserve(static_cast<size_t>(size));
   PM_ASSIGN_OR_RETURN(
       Statement select,
-      database_->Prepare("SELECT bytes FROM cell_parts WHERE collection = ?1 ORDER BY part"));
+      reader->Prepare("SELECT bytes FROM cell_parts WHERE collection = ?1 ORDER BY part"));
   select.Bind(1, *key);
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());

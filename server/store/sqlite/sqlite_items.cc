@@ -56,19 +56,19 @@ absl::StatusOr<DeleteResult> SqliteStore::DeleteItems(const PublicParameters& pa
 
 absl::StatusOr<std::vector<Item>> SqliteStore::GetItems(const PublicParameters& parameters,
                                                         absl::Span<const std::string> ids) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare(absl::StrCat("SELECT ", ItemColumns(true),
-                                                      " FROM items WHERE collection = ?1 "
-                                                      "AND id = ?2")));
+                      reader->Prepare(absl::StrCat("SELECT ", ItemColumns(true),
+                                                   " FROM items WHERE collection = ?1 "
+                                                   "AND id = ?2")));
   std::vector<Item> items;
   for (const std::string& id : ids) {
     select.Reset();
     PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).BindText(2, id).Step());
     if (!found) continue;
     PM_ASSIGN_OR_RETURN(items.emplace_back(),
-                        ReadItem(*database_, select, parameters.feature_dim, true));
+                        ReadItem(*reader.get(), select, parameters.feature_dim, true));
   }
   return items;
 }
@@ -76,10 +76,10 @@ absl::StatusOr<std::vector<Item>> SqliteStore::GetItems(const PublicParameters& 
 absl::Status SqliteStore::ScanItems(const PublicParameters& parameters, absl::string_view after,
                                     int64_t limit, bool with_features,
                                     absl::FunctionRef<bool(Item)> visit) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare(absl::StrCat(
+                      reader->Prepare(absl::StrCat(
                           "SELECT ", ItemColumns(with_features),
                           " FROM items WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3")));
   select.Bind(1, key).BindText(2, after).Bind(3, limit);
@@ -87,7 +87,7 @@ absl::Status SqliteStore::ScanItems(const PublicParameters& parameters, absl::st
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());
     if (!more) return absl::OkStatus();
     PM_ASSIGN_OR_RETURN(Item item,
-                        ReadItem(*database_, select, parameters.feature_dim, with_features));
+                        ReadItem(*reader.get(), select, parameters.feature_dim, with_features));
     if (!visit(std::move(item))) return absl::OkStatus();
   }
 }
@@ -96,7 +96,7 @@ absl::StatusOr<std::optional<std::vector<std::string>>> SqliteStore::DeletedSinc
     const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(database_.get(), key));
   if (static_cast<uint64_t>(versions.version) != embedding_version) return std::nullopt;
   return ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version),
                           after);
@@ -104,20 +104,20 @@ absl::StatusOr<std::optional<std::vector<std::string>>> SqliteStore::DeletedSinc
 
 absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
     const PublicParameters& parameters) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(key));
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion versions, VersionOf(reader.get(), key));
   PM_ASSIGN_OR_RETURN(Statement count,
-                      database_->Prepare("SELECT count(*) FILTER (WHERE inserted > ?2), "
-                                         "count(*) FILTER (WHERE inserted <= ?2) "
-                                         "FROM items WHERE collection = ?1 AND version > ?2"));
+                      reader->Prepare("SELECT count(*) FILTER (WHERE inserted > ?2), "
+                                      "count(*) FILTER (WHERE inserted <= ?2) "
+                                      "FROM items WHERE collection = ?1 AND version > ?2"));
   PM_RETURN_IF_ERROR(count.Bind(1, key).Bind(2, versions.items_version).Step().status());
   ChangesSinceEmbedding changes;
   changes.inserted = static_cast<uint64_t>(count.Int(0));
   changes.updated = static_cast<uint64_t>(count.Int(1));
   PM_ASSIGN_OR_RETURN(
       const std::vector<std::string> deleted,
-      ReadDeletedSince(database_.get(), key, static_cast<uint64_t>(versions.items_version), 0));
+      ReadDeletedSince(reader.get(), key, static_cast<uint64_t>(versions.items_version), 0));
   changes.deleted = deleted.size();
   return changes;
 }

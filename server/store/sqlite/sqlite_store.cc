@@ -132,10 +132,10 @@ absl::StatusOr<int64_t> SqliteStore::KeyOf(Database* database, absl::string_view
   return select.Int(0);
 }
 
-absl::StatusOr<EmbeddingVersion> SqliteStore::VersionOf(int64_t key) {
+absl::StatusOr<EmbeddingVersion> SqliteStore::VersionOf(Database* database, int64_t key) {
   PM_ASSIGN_OR_RETURN(
       Statement select,
-      database_->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
+      database->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
   if (!found) return EmbeddingVersion{};
   return EmbeddingVersion{select.Int(0), select.Int(1)};
@@ -181,23 +181,26 @@ absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
   }
 }
 
+absl::StatusOr<SqliteStore::Reader> SqliteStore::BeginRead() {
+  Reader reader;
+  reader.lock_ = std::unique_lock<std::mutex>(mutex_);
+  reader.database_ = database_.get();
+  if (read_only_) return reader;
+  const std::string path = database_->path();
+  reader.lock_.unlock();
+  PM_ASSIGN_OR_RETURN(reader.separate_, Database::OpenReadOnly(path));
+  reader.database_ = reader.separate_.get();
+  return reader;
+}
+
 absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  std::unique_ptr<Database> separate;
-  Database* reader = database_.get();
-  if (!read_only_) {
-    const std::string path = reader->path();
-    lock.unlock();
-    // So that a slow visitor does not block other calls.
-    PM_ASSIGN_OR_RETURN(separate, Database::OpenReadOnly(path));
-    reader = separate.get();
-  }
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader, parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(Statement select,
                       reader->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
   PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
   const auto version = static_cast<uint64_t>(select.Int(0));
-  return ReadItems(reader, key, parameters.feature_dim,
+  return ReadItems(reader.get(), key, parameters.feature_dim,
                    [&](int64_t items, Gallery part) -> absl::Status {
                      part.version = version;
                      part.collection = key;
@@ -213,7 +216,7 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
   if (embedding.collection != 0 && embedding.collection != key) {
     return NoSuchCollection(parameters.collection_uuid);
   }
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersion former, VersionOf(key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingVersion former, VersionOf(database_.get(), key));
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
   for (const absl::string_view sql :
@@ -242,12 +245,12 @@ absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& para
 
 absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
     const PublicParameters& parameters) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
   PM_ASSIGN_OR_RETURN(
       Statement select,
-      database_->Prepare("SELECT version, objective, anchor_coordinates, items_version "
-                         "FROM embeddings WHERE collection = ?1"));
+      reader->Prepare("SELECT version, objective, anchor_coordinates, items_version "
+                      "FROM embeddings WHERE collection = ?1"));
   PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
   if (!found) return std::nullopt;
   Embedding embedding;
@@ -257,12 +260,12 @@ absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
   absl::StatusOr<Matrix> anchors =
       DecodeMatrix("coordinates of the anchors", select.Bytes(2), parameters.anchor_count,
                    parameters.settings.embedding_dim);
-  if (!anchors.ok()) return Damaged(*database_, anchors.status().message());
+  if (!anchors.ok()) return Damaged(*reader.get(), anchors.status().message());
   embedding.anchor_coordinates = *std::move(anchors);
   PM_RETURN_IF_ERROR(
-      ReadEmbeddedItems(database_.get(), key, parameters.settings.embedding_dim, &embedding));
+      ReadEmbeddedItems(reader.get(), key, parameters.settings.embedding_dim, &embedding));
   PM_ASSIGN_OR_RETURN(embedding.deleted,
-                      ReadDeletedSince(database_.get(), key, embedding.items_version, 0));
+                      ReadDeletedSince(reader.get(), key, embedding.items_version, 0));
   return embedding;
 }
 

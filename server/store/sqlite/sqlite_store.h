@@ -20,11 +20,11 @@ namespace privatemail::server {
 
 // A store in the file `privatemail.sqlite` of a locked data directory.
 // - Durability: write-ahead log, synchronous=FULL.
-// - Concurrency: calls are serialized, except that imports and deletions of collections run in
-//   parts and galleries are read concurrently.
+// - Concurrency: writes are serialized; imports and deletions of collections run in parts. Items,
+//   embeddings and cells are read concurrently, from one snapshot a call.
 // - An upsert takes about 10 us an item. Errors name the file.
 // - Full disk: if an existing database cannot be opened for writing, the store is read-only until
-//   TryWritable succeeds. Galleries are then read one at a time, which other calls wait for.
+//   TryWritable succeeds. Reads then wait for each other.
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked, cannot be created or written, or has a database
@@ -83,12 +83,27 @@ class SqliteStore final : public Store {
   // Begins a transaction that writes; the reason if the store is read-only. Requires mutex_.
   absl::StatusOr<sqlite::Transaction> BeginWrite();
 
+  // A snapshot of the file. Writes go on meanwhile unless the store is read-only.
+  class Reader {
+   public:
+    sqlite::Database* operator->() const { return database_; }
+    sqlite::Database* get() const { return database_; }
+
+   private:
+    friend class SqliteStore;
+    std::unique_lock<std::mutex> lock_;           // of a store that is read-only
+    std::unique_ptr<sqlite::Database> separate_;  // of others
+    sqlite::Database* database_ = nullptr;
+  };
+  absl::StatusOr<Reader> BeginRead();
+
   // The key of a collection in the file. NOT_FOUND.
   absl::StatusOr<int64_t> KeyOf(absl::string_view uuid);
   static absl::StatusOr<int64_t> KeyOf(sqlite::Database* database, absl::string_view uuid);
-  absl::StatusOr<EmbeddingVersion> VersionOf(int64_t key);
+  static absl::StatusOr<EmbeddingVersion> VersionOf(sqlite::Database* database, int64_t key);
   // The key of a collection whose embedding is `of`. NOT_FOUND, ABORTED.
-  absl::StatusOr<int64_t> KeyOfEmbedding(absl::string_view uuid, const EmbeddingVersion& of);
+  static absl::StatusOr<int64_t> KeyOfEmbedding(sqlite::Database* database, absl::string_view uuid,
+                                                const EmbeddingVersion& of);
 
   // The steps of an import: reserve a key, then insert items and the collection.
   absl::StatusOr<int64_t> ReserveKey(const StoredCollection& collection);

@@ -300,8 +300,10 @@ TEST(CellIndex, BlockSizeIsBounded) {
 // All 200 items of 4 dimensions are queries; there are two partitions.
 TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
-  const int64_t of_item = 24 + 4 + 8 + 2 * 16;
-  const int64_t of_query = 16 + 65 * 8 + 2 * 64 * 16;
+  // A block of features, the code and two partitions.
+  const int64_t of_item = 16 + 8 + 2 * 16;
+  // Its row and features, 65 neighbours with distances, demand in two partitions.
+  const int64_t of_query = 8 + 16 + 65 * 12 + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
   EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "common/index/k_means.h"
+#include "common/index/nearest_others.h"
 #include "common/items/item_code.h"
 #include "tests/testing/matchers.h"
 
@@ -28,7 +29,7 @@ class QualityMeasurement : public ::testing::Test {
       queries_.push_back(i);
     }
     features_.rowwise().normalize();
-    nearest_ = NearestOthers(features_, queries_, Demand::kRanks, never_);
+    nearest_ = NearestOthers(MatrixRows(features_), queries_, Demand::kRanks, never_).value();
     parameters_.feature_dim = kDim;
     parameters_.cell_code = CellCode::kScalar8;
     for (int64_t i = 0; i < kItems; ++i) AppendItemCode(parameters_, features_.row(i), &codes_);
@@ -44,7 +45,8 @@ class QualityMeasurement : public ::testing::Test {
 
   std::optional<CellQuality> Measure(bool stopped = false) const {
     return MeasureQuality({parameters_, labels_, codes_, demands_},
-                          SampleQueries(features_, queries_, nearest_), [&] { return stopped; });
+                          SampleQueries(MatrixRows(features_), queries_, nearest_).value(),
+                          [&] { return stopped; });
   }
 
   // As if the item had cast no vote.

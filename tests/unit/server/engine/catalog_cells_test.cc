@@ -237,6 +237,32 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
 }
 
+// With deleted and changed items, and coordinates as well as codes of features.
+TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
+  for (const CellCode code : {CellCode::kFloat16, CellCode::kNone}) {
+    Create(200, code);
+    Build();
+    Ready(200);
+    DeleteItems({"item-003", "item-150"});
+    const auto build = [&](int64_t memory) {
+      catalog_->SetOptions({.index = {}, .cells_memory = memory});
+      Build();
+      const CollectionView view = CoordinatesReady();
+      EXPECT_EQ(view.cells->items(), 198);
+      CellContents contents = view.cells->contents();
+      contents.embedding_version = 0;
+      contents.anchor_coordinates.setZero();
+      return WriteCellImage(view.published->parameters, contents);
+    };
+    const CollectionView view = *catalog_->Find("fruit");
+    const int64_t in_file = CellIndex::MemoryToCreate(view.published->parameters, 200) + 20'000;
+    const int64_t in_memory =
+        in_file + 200 * kDim * static_cast<int64_t>(sizeof(float)) + view.retriever->memory();
+    EXPECT_EQ(build(in_file), build(in_memory));
+    EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
+  }
+}
+
 TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
   Create(4);
   Build();

@@ -12,11 +12,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Five embedded items, whose coordinates are their numbers.
-struct EmbeddedItems {
+struct EmbeddedScene {
   StoredCollection collection = SmallCollection("fruit");
   Embedding embedding = SomeEmbedding(5);
 
-  EmbeddedItems() {
+  EmbeddedScene() {
     embedding.version = 7;
     embedding.items_version = 5;
     for (int i = 0; i < 5; ++i) {
@@ -36,8 +36,8 @@ Gallery Later(const std::vector<Item>& items) {
   return gallery;
 }
 
-TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
-  const EmbeddedItems scene;
+TEST(EmbeddedItems, KeepsCommonItemsAsEmbedded) {
+  const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   std::vector<Item> items = MakeItems(7, 1);  // of which two are new
   items[2].label = 9;
@@ -46,8 +46,9 @@ TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
   const std::vector<float> features = items[2].features;
   items.erase(items.begin() + 1);
   Gallery gallery = Later(items);
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
-                       RestrictToEmbedding(retriever, nullptr, true, &gallery));
+  EmbeddedItems embedded(retriever, nullptr);
+  embedded.Keep(&gallery);
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
   EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
   EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
@@ -63,40 +64,65 @@ TEST(RestrictToEmbedding, KeepsCommonItemsAsEmbedded) {
 }
 
 // Inserted again under the id of a deleted item.
-TEST(RestrictToEmbedding, DropsHiddenItems) {
-  const EmbeddedItems scene;
+TEST(EmbeddedItems, DropsHiddenItems) {
+  const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   const HiddenRows hidden{{true, false, false, true, false}, 2};
   Gallery gallery = Later(MakeItems(5, 1));
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates,
-                       RestrictToEmbedding(retriever, &hidden, true, &gallery));
+  EmbeddedItems embedded(retriever, &hidden);
+  embedded.Keep(&gallery);
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-001", "item-002", "item-004"));
   EXPECT_EQ(coordinates.items.rows(), 3);
 
   gallery = Later({MakeItem("other", 3, 1)});
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates none,
-                       RestrictToEmbedding(retriever, nullptr, true, &gallery));
+  EmbeddedItems others(retriever, nullptr);
+  others.Keep(&gallery);
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates none, others.Coordinates());
   EXPECT_THAT(gallery.ids, IsEmpty());
   EXPECT_EQ(none.items.rows(), 0);
 }
 
-TEST(RestrictToEmbedding, OverflowInFloatReturnsFailedPrecondition) {
-  EmbeddedItems scene;
+// The parts that a store passes.
+TEST(EmbeddedItems, PartsGiveTheSameAsTheWhole) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const HiddenRows hidden{{false, true, false, false, false}, 1};
+  const std::vector<Item> items = MakeItems(7, 1);
+  EmbeddedItems embedded(retriever, &hidden);
+  std::vector<std::string> ids;
+  for (const auto& [first, last] : {std::pair(0, 2), {2, 2}, {2, 3}, {3, 7}}) {
+    Gallery part = Later({items.begin() + first, items.begin() + last});
+    part.features.conservativeResize(last - first, kDim);
+    embedded.Keep(&part);
+    ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+    EXPECT_EQ(part.features.rows(), std::ssize(part.ids));
+  }
+  EXPECT_THAT(ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
+  EXPECT_EQ(coordinates.items, (FloatMatrix(4, 2) << 0, 0, 2, 4, 3, 6, 4, 8).finished());
+}
+
+TEST(EmbeddedItems, OverflowInFloatReturnsFailedPrecondition) {
+  const auto coordinates_of = [](const EmbeddedScene& scene) {
+    const Retriever retriever = scene.MakeRetriever();
+    EmbeddedItems embedded(retriever, nullptr);
+    Gallery gallery = Later(MakeItems(5, 1));
+    embedded.Keep(&gallery);
+    return embedded.Coordinates().status();
+  };
+  EmbeddedScene scene;
   scene.embedding.coordinates(3, 1) = 1e300;
-  Gallery gallery = Later(MakeItems(5, 1));
-  EXPECT_THAT(
-      RestrictToEmbedding(scene.MakeRetriever(), nullptr, true, &gallery),
-      FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates must be finite as floats"));
+  EXPECT_THAT(coordinates_of(scene), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                               "coordinates must be finite as floats"));
   scene.embedding.coordinates(3, 1) = 0;
   scene.embedding.anchor_coordinates *= 1e-60;
-  gallery = Later(MakeItems(5, 1));
-  EXPECT_THAT(
-      RestrictToEmbedding(scene.MakeRetriever(), nullptr, true, &gallery),
-      FailsWith(absl::StatusCode::kFailedPrecondition, "coordinates of the anchors as floats: "));
+  EXPECT_THAT(coordinates_of(scene), FailsWith(absl::StatusCode::kFailedPrecondition,
+                                               "coordinates of the anchors as floats: "));
 }
 
 TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
-  const EmbeddedItems scene;
+  const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   const auto contents = [&] {
     CellContents stored{.gallery = GalleryOf(MakeItems(5, 1)), .embedding_version = 7};

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <future>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +130,25 @@ TEST(Uuid, IsRandomVersion4) {
     seen.insert(*uuid);
   }
   EXPECT_THAT(seen, SizeIs(100));
+}
+
+// Cells of large collections take seconds to read.
+TEST_F(SqliteFile, ItemsAreWrittenWhileCellsAreRead) {
+  Upsert(MakeItems(3, 1));
+  ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(3)), IsOk());
+  const EmbeddingVersion of{1, static_cast<int64_t>(SomeEmbedding(3).items_version)};
+  ASSERT_THAT(store_->SaveCells(collection_.parameters, of, "image"), IsOk());
+  std::future<absl::StatusOr<UpsertResult>> write;
+  ASSERT_OK_AND_ASSIGN(
+      const auto cells, store_->LoadCells(collection_.parameters, of, [&](int64_t /*bytes*/) {
+        write = std::async(std::launch::async, [&] {
+          return store_->Upsert(collection_.parameters, {{MakeItem("new", 3, 1)}});
+        });
+        EXPECT_EQ(write.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+        return absl::OkStatus();
+      }));
+  EXPECT_EQ(cells->image, "image");
+  EXPECT_EQ(write.get()->inserted, 1u);
 }
 
 }  // namespace

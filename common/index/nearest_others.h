@@ -1,0 +1,52 @@
+// The nearest other items of a sample of items, read in blocks.
+#ifndef PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
+#define PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/matrix.h"
+#include "common/numerics/row_source.h"
+
+namespace privatemail {
+
+inline constexpr int64_t kLargeGallery = 50'000;
+inline constexpr int64_t kManyQueries = 4096;
+
+// The `count` rows of `items` (n x d, finite) nearest to each query, itself excluded, nearest
+// first; fewer if there are fewer. queries: ascending rows of items.
+// - Single precision; equal items give equal rows, from memory and from a file; starts no threads.
+// - From kLargeGallery items and kManyQueries queries on it is approximate: items are grouped into
+//   lists of near items, and a query is compared with the 32 lists around its own.
+// - If `stopped` becomes true, returns unspecified rows within seconds.
+// Errors of RowSource.
+//
+//   q queries, L = min(max(sqrt(n), n / 2048), q / 32) lists
+//   exact        O(q n d) time
+//   approximate  O(n min(L, 1024) d + q n / L d) time
+absl::StatusOr<std::vector<std::vector<int64_t>>> NearestOthers(
+    const RowSource& items, const std::vector<Eigen::Index>& queries, int64_t count,
+    const std::atomic<bool>& stopped);
+
+// Approximate bytes that it takes beside a source in memory, result included.
+int64_t MemoryOfNearestOthers(int64_t items, int64_t cols, int64_t queries, int64_t count);
+
+inline constexpr int64_t kMaxFlatLists = 1024;
+
+// Lists of near items, by k-means.
+struct ItemLists {
+  FloatMatrix centroids;              // about as many as were wanted
+  std::vector<int64_t> list_of_item;  // n
+};
+
+// Beyond kMaxFlatLists in two steps: sqrt(lists) groups, each with lists of its own; an item is
+// compared with the lists of the groups around its own. So the time of an item does not grow with
+// the number of lists. Errors of RowSource; `stopped` as above.
+absl::StatusOr<ItemLists> MakeItemLists(const RowSource& items, int64_t lists,
+                                        const std::atomic<bool>& stopped);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_

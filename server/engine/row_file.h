@@ -1,0 +1,50 @@
+// A scratch file of rows in single precision, for galleries that exceed memory.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
+#define PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/numerics/row_source.h"
+#include "server/store/scratch_file.h"
+
+namespace privatemail::server {
+
+// Rows of floats on disk. Server side; gallery features in the clear. Appending is not thread-safe
+// and must end before reading begins; reading is thread-safe.
+class RowFile : public RowSource {
+ public:
+  // Errors of ScratchFile.
+  static absl::StatusOr<std::unique_ptr<RowFile>> Create(const std::string& directory,
+                                                         Eigen::Index cols);
+
+  // rows: n x cols(). Errors of ScratchFile.
+  absl::Status Append(const FloatMatrix& rows);
+
+  Eigen::Index rows() const override { return file_->size() / RowBytes(); }
+  Eigen::Index cols() const override { return cols_; }
+  absl::Status Read(Eigen::Index first, FloatRows block) const override;
+  // Another file. Takes 8 bytes a row and some MiB while it is written.
+  absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
+      const std::vector<int64_t>& order) const override;
+
+ private:
+  RowFile(std::unique_ptr<ScratchFile> file, std::string directory, Eigen::Index cols)
+      : file_(std::move(file)), directory_(std::move(directory)), cols_(cols) {}
+  int64_t RowBytes() const { return cols_ * static_cast<int64_t>(sizeof(float)); }
+  // `count` rows from `rows` on, as rows from `first` on.
+  absl::Status Write(int64_t first, const float* rows, int64_t count);
+
+  const std::unique_ptr<ScratchFile> file_;
+  const std::string directory_;
+  const Eigen::Index cols_;
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
