@@ -14,7 +14,7 @@ namespace privatemail {
 // Returns the rows and bits of NearestRows in about logarithmic time. Immutable, thread-safe.
 class RTree {
  public:
-  // With more coordinates a scan is faster (tests/benchmarks/index_benchmark.cc).
+  // With more coordinates there is a k-d tree (kd_tree.h).
   static constexpr Eigen::Index kMaxDimensions = 4;
 
   // points: n >= 1 rows, finite, at most kMaxDimensions columns k. Equal rows are visited once.
