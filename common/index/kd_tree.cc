@@ -91,7 +91,7 @@ KdTree::Node KdTree::Right(const Node& node) {
   return {node.number + 2 * left, node.first + left, node.last};
 }
 
-// Sets those of a node and all below it; returns its own.
+// Sets the boxes of a node and of all below it; returns its own.
 BoundingBox KdTree::SetBoxes(const Node& node, const std::vector<BoundingBox>& leaves) {
   BoundingBox box = BoundingBox::Empty(low_.cols());
   if (node.last == node.first + 1) {

@@ -102,7 +102,8 @@ BoundingBox ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
 
 ScreenedPoints::Query ScreenedPoints::Prepare(const RowVector& query) const {
   Query prepared = {.exact = query, .scaled = Scaled(query)};
-  prepared.width = 1 + prepared.scaled.cwiseAbs().maxCoeff();
+  // Points reach 2 instead of 1 where the middle of the box is rounded to its end.
+  prepared.width = 2 + prepared.scaled.cwiseAbs().maxCoeff();
   return prepared;
 }
 
@@ -118,9 +119,9 @@ double ScreenedPoints::ScaledLimit(const Query& query, const TopK& nearest) cons
 
 // With local coordinates q of the query and p of a point, |q - p|^2 = |q|^2 + sum p (p - 2 q). Only
 // the sum is computed in single precision: its error is small beside |p|, however far the query is.
-// - Copies of p and 2 q, their difference and its product with p are rounded, by Cauchy-Schwarz
-// each
-//   to 2^-24 |p| (|p| + 2 |q|); so are k partial sums. 2 more of these are for second orders.
+// - Copies of p and 2 q, their difference and its product with p are rounded to
+//   2^-24 |p| (|p| + 2 |q|) each (Cauchy-Schwarz); so are k partial sums. 2 more of these are for
+//   second orders.
 // - Underflow adds less than 2^-140 k (2 + |q|^2).
 void ScreenedPoints::Scan(int64_t group, Query* query, TopK* nearest) const {
   const Group& scanned = groups_[static_cast<size_t>(group)];

@@ -54,7 +54,7 @@ class ScreenedPoints {
   struct Query {
     RowVector exact;
     RowVector scaled;
-    double width = 0;  // at least the difference of any Scaled coordinates
+    double width = 0;  // at least the difference of its and any point's Scaled coordinates
     // Scratch of Scan: from the middle of its group; twice that; rows that may be near.
     RowVector local = {};
     Eigen::ArrayXf twice = {};

@@ -1,4 +1,4 @@
-// Exact k nearest neighbours by full scan, and the bounded heap that collects them.
+// Exact k nearest neighbours by full scan, and the bounded list that collects them.
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_NEIGHBORS_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_NEIGHBORS_H_
 
@@ -40,11 +40,11 @@ class TopK {
     if (full() && count_ > 0 && candidate.squared_distance > max_squared_distance()) return;
     Insert(candidate);
   }
-  // Whether the candidate, if not skipped, would enter the heap.
+  // Whether the candidate, if not skipped, would be one of them.
   bool Accepts(const Neighbor& candidate) const;
   bool full() const { return best_.size() == count_; }
   size_t size() const { return best_.size(); }
-  // Largest squared distance in the heap. Requires size() > 0.
+  // Largest squared distance among them. Requires size() > 0.
   double max_squared_distance() const { return best_.front().squared_distance; }
 
   // Nearest first. Call once.
@@ -56,7 +56,8 @@ class TopK {
 
   size_t count_;
   const std::vector<bool>* skipped_;
-  std::vector<Neighbor> best_;  // max-heap by distance, then row
+  std::vector<Neighbor>
+      best_;  // by distance, then row: farthest first, or a max-heap if they are many
 };
 
 // The min(count, n) rows of `points` (n x d) nearest to each row of `queries` (m x d).

@@ -1,6 +1,7 @@
 #include "server/mpi/watchdog.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,15 @@ constexpr std::chrono::seconds kBeat(1);
 constexpr int kPollsAtOnce = 100;
 constexpr std::chrono::microseconds kPause(50);  // grows by as much with each poll
 constexpr std::chrono::microseconds kMaxPause(2000);
+
+// Of a beat; the watchdog itself takes a tenth of it.
+constexpr int64_t kWorkNanoseconds = 2'000'000;
+
+int64_t ProcessorNanoseconds() {
+  timespec used = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+}
 
 }  // namespace
 
@@ -79,7 +89,8 @@ bool Watchdog::ExchangeHeartbeats() {
 
 bool Watchdog::Works() {
   const int64_t before = std::exchange(work_seen_, work_.load());
-  return !working_ || work_seen_ != before;
+  const int64_t used_before = std::exchange(processor_seen_, ProcessorNanoseconds());
+  return !working_ || work_seen_ != before || processor_seen_ - used_before > kWorkNanoseconds;
 }
 
 void Watchdog::Run() {

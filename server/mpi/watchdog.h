@@ -17,7 +17,7 @@ namespace privatemail::server {
 // A thread that sends a heartbeat to the next rank every second and expects those of the previous
 // one. It prints a message and ends all ranks, with exit code 1, when
 //   - the previous rank has sent none for kMaxSilentBeats seconds: it is stopped or unreachable
-//   - this rank computes and has finished no work for as long
+//   - this rank has work, but for as long has neither finished a part nor used the processor
 //   - another rank does not reach the end of the job for as long after this one
 // Seconds are beats of this thread, so that a machine that was suspended as a whole goes on. A slow
 // rank is not taken for a stalled one: its thread needs a moment every kMaxSilentBeats seconds.
@@ -62,6 +62,7 @@ class Watchdog {
   std::atomic<bool> working_ = false;
   std::atomic<int64_t> work_ = 0;
   int64_t work_seen_ = 0;
+  int64_t processor_seen_ = 0;
 
   std::mutex mutex_;  // of all calls of MPI, and of state_
   std::condition_variable changed_;

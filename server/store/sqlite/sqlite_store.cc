@@ -186,6 +186,7 @@ absl::StatusOr<SqliteStore::Reader> SqliteStore::BeginRead() {
   reader.lock_ = std::unique_lock<std::mutex>(mutex_);
   reader.database_ = database_.get();
   if (read_only_) return reader;
+  PM_RETURN_IF_ERROR(database_->CheckNotMoved());  // what is at its path now is another file
   const std::string path = database_->path();
   reader.lock_.unlock();
   PM_ASSIGN_OR_RETURN(reader.separate_, Database::OpenReadOnly(path));

@@ -50,6 +50,8 @@ std::vector<Matrix> Clouds(Eigen::Index dim) {
   // Floats at the scale of the outlier cannot distinguish the other rows.
   clouds.push_back(random);
   clouds.back().row(7) *= 1e9;
+  // Neighbouring numbers, whose middle is rounded to one of them.
+  clouds.push_back(Matrix::NullaryExpr(3000, dim, [&] { return 1e16 + 2 * (small(bits) % 2); }));
   clouds.push_back(1e200 * random);
   clouds.push_back(1e-310 * random);
   return clouds;

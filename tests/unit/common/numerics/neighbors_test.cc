@@ -15,13 +15,16 @@ Matrix SmallIntegers(int n, int d, unsigned seed) {
 }
 
 // The oracle sorts all (distance, row) pairs. Small integers make many ties and are exact.
-void ExpectSortedPairs(int dim, int count) {
+void ExpectSortedPairs(int dim, int count, bool hides) {
   const Matrix points = SmallIntegers(200, dim, 1);
   const Matrix queries = SmallIntegers(20, dim, 2);
-  const auto nearest = NearestRows(queries, points, count);
+  std::vector<bool> skipped(200);
+  for (size_t row = 0; row < skipped.size(); row += 3) skipped[row] = hides;
+  const auto nearest = NearestRows(queries, points, count, &skipped);
   for (int q = 0; q < queries.rows(); ++q) {
     std::set<std::pair<double, int64_t>> all;
     for (int i = 0; i < points.rows(); ++i) {
+      if (hides && i % 3 == 0) continue;
       double squared = 0;
       for (int c = 0; c < dim; ++c) squared += std::pow(points(i, c) - queries(q, c), 2);
       all.emplace(squared, i);
@@ -38,7 +41,10 @@ void ExpectSortedPairs(int dim, int count) {
 
 TEST(NearestRows, MatchSortedListOfAllPairs) {
   for (const int dim : {1, 2, 3, 8, 64}) {
-    for (const int count : {1, 2, 16, 17, 100}) ExpectSortedPairs(dim, count);
+    for (const int count : {1, 2, 16, 17, 100}) {
+      ExpectSortedPairs(dim, count, /*hides=*/false);
+      ExpectSortedPairs(dim, count, /*hides=*/true);
+    }
   }
 }
 
