@@ -27,10 +27,6 @@ absl::StatusOr<EmbeddingRow> FindFormer(Transaction* transaction, int64_t collec
 absl::Status Replace(Transaction* transaction, int64_t collection, const EmbeddingRow& former,
                      int64_t key, const Embedding& embedding) {
   const auto items_version = static_cast<int64_t>(embedding.items_version);
-  PM_RETURN_IF_ERROR(
-      transaction
-          ->Query("DELETE FROM embedded_items WHERE embedding = $1", Parameters().Int(former.key))
-          .status());
   for (const char* sql : {postgres::kDeleteCellParts, postgres::kDeleteCells}) {
     PM_RETURN_IF_ERROR(transaction->Query(sql, Parameters().Int(collection)).status());
   }
@@ -54,7 +50,8 @@ absl::Status Replace(Transaction* transaction, int64_t collection, const Embeddi
 
 }  // namespace
 
-// Writes the rows before locking the collection, so that its items can change meanwhile.
+// Writes and deletes the rows before locking the collection, so that its items can change
+// meanwhile.
 absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& parameters,
                                                       const Embedding& embedding) {
   const std::string& uuid = parameters.collection_uuid;
@@ -64,13 +61,18 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
   if (embedding.collection != 0 && embedding.collection != collection.key) {
     return NoSuchCollection(uuid);
   }
-  PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow seen,
+                      FindFormer(&transaction, collection.key, items_version));
   PM_ASSIGN_OR_RETURN(const Result next, transaction.Query("SELECT nextval('embedding_keys')"));
   const int64_t key = next.Int(0, 0);
   PM_RETURN_IF_ERROR(postgres::WriteEmbeddedItems(&transaction, key, embedding));
+  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, seen.key));
   PM_RETURN_IF_ERROR(postgres::FindCollection(&transaction, uuid, RowLock::kChange).status());
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
                       FindFormer(&transaction, collection.key, items_version));
+  if (former.key != seen.key) {  // another daemon has saved one meanwhile
+    PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, former.key));
+  }
   PM_RETURN_IF_ERROR(Replace(&transaction, collection.key, former, key, embedding));
   PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
   PM_RETURN_IF_ERROR(transaction.Commit());
