@@ -6,8 +6,8 @@ usage: scale.py BUILD_FOLDER --rows N [N ...] --folder FOLDER --json OUT [--post
 Rows of 128 dimensions, 100 classes, 1,000 anchors, two partitions, code scalar8, published quality, in SQLite (with
 --postgres in a PostgreSQL server of its own), ingested from files of a million rows. max_build_memory is 4 GB. Each
 step: seconds, processor seconds of daemon and clients, the daemon's peak memory, bytes on disk. The ratio is that of
-the last to the first size; above 11 it is marked "!". Memory is marked "!" above what docs/limits.md states. OUT gets
-every step as soon as it is measured; --continue leaves out sizes that OUT has completely.
+the last to the first size; "!" marks more than 1.1 times the ratio of rows, and memory above what docs/limits.md
+states. OUT gets every step as soon as it is measured; --continue leaves out sizes that OUT has completely.
 FOLDER needs about 4 kB of space a row, and loses what scale.py wrote there.
 """
 import argparse
@@ -36,7 +36,7 @@ CALLERS, CALL_SECONDS = 4, 15
 FIDELITY_EPSILON = 8
 # A server measures up to 16,384 returned items, which are this share of the largest gallery.
 FIDELITY_ITEMS = 1 / 610
-MOST_RATIO = 11
+MOST_GROWTH = 1.1  # of the ratio of rows: 11 times for ten times the rows
 RETRIEVAL = "/privatemail.v1.RetrievalService/"
 
 # docs/limits.md, in bytes.
@@ -415,23 +415,25 @@ def describe(figures):
     return "; ".join(text)
 
 
-def ratio(first, last):
-    """Of processor time, and of what a user waits for; calls are compared one by one."""
+def ratio(first, last, most):
+    """Of processor time, and of what a user waits for; calls are compared one by one. "!": above `most`."""
     def a_call(figures):
         return figures["daemon"] / figures.get("calls", 1)
     wait = "p50" if "p50" in first else "seconds"
     values = [a_call(last) / a_call(first) if first["daemon"] else 0, last[wait] / first[wait]]
-    return ", ".join(f"{value:.1f}{' !' if value > MOST_RATIO else ''}" for value in values)
+    return ", ".join(f"{value:.1f}{' !' if value > most else ''}" for value in values)
 
 
 def print_table(by_rows, sizes, store):
     """Markdown: seconds; processor seconds of daemon, clients (and PostgreSQL); peak memory of what is stated; disk."""
     known = [by_rows[str(size)] for size in sizes]
-    print(f"\n| {store} | " + " | ".join(f"{size:,}" for size in sizes) + " | ratio: processor, wait |")
-    print("|---" * (len(sizes) + 2) + "|")
-    for step in known[0]:
-        cells = [describe(of[step]) for of in known]
-        print(f"| {step} | " + " | ".join(cells) + f" | {ratio(known[0][step], known[-1][step])} |")
+    several = len(sizes) > 1
+    rows = [[store, *(f"{size:,}" for size in sizes), *(["ratio: processor, wait"] if several else [])]]
+    rows.append(["---"] * len(rows[0]))
+    for step in (step for step in known[0] if all(step in of for of in known)):
+        compared = [ratio(known[0][step], known[-1][step], MOST_GROWTH * sizes[-1] / sizes[0])] if several else []
+        rows.append([step, *(describe(of[step]) for of in known), *compared])
+    print("", *("| " + " | ".join(row) + " |" for row in rows), sep="\n")
 
 
 def main():

@@ -28,10 +28,6 @@ absl::StatusOr<EmbeddingRow> FindFormer(Transaction* transaction, int64_t collec
 absl::Status Replace(Transaction* transaction, int64_t collection, const EmbeddingRow& former,
                      int64_t key, const Embedding& embedding) {
   const auto items_version = static_cast<int64_t>(embedding.items_version);
-  PM_RETURN_IF_ERROR(
-      transaction
-          ->Query("DELETE FROM embedded_items WHERE embedding = $1", Parameters().Int(former.key))
-          .status());
   for (const char* sql : {postgres::kDeleteCellParts, postgres::kDeleteCells}) {
     PM_RETURN_IF_ERROR(transaction->Query(sql, Parameters().Int(collection)).status());
   }
@@ -72,7 +68,8 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEmbedding(const PublicParameters& pa
                      [&] { return rows.Next(); });
 }
 
-// Writes the rows before locking the collection, so that its items can change meanwhile.
+// Writes and deletes the rows before locking the collection, so that its items can change
+// meanwhile.
 absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& parameters,
                                                     const Embedding& embedding, int64_t key,
                                                     int64_t count, EncodedRows next) {
@@ -83,7 +80,8 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& para
   if (embedding.collection != 0 && embedding.collection != collection.key) {
     return NoSuchCollection(uuid);
   }
-  PM_RETURN_IF_ERROR(FindFormer(&transaction, collection.key, items_version).status());
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow seen,
+                      FindFormer(&transaction, collection.key, items_version));
   int64_t written = 0;
   while (true) {
     PM_ASSIGN_OR_RETURN(const std::string rows, next());
@@ -95,9 +93,13 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& para
     return absl::InternalError(
         absl::StrCat("an embedding of ", count, " rows came with ", written));
   }
+  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, seen.key));
   PM_RETURN_IF_ERROR(postgres::FindCollection(&transaction, uuid, RowLock::kChange).status());
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
                       FindFormer(&transaction, collection.key, items_version));
+  if (former.key != seen.key) {  // another daemon has saved one meanwhile
+    PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, former.key));
+  }
   PM_RETURN_IF_ERROR(Replace(&transaction, collection.key, former, key, embedding));
   PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
   PM_RETURN_IF_ERROR(transaction.Commit());

@@ -170,12 +170,13 @@ absl::Status PostgresStore::ImportParts(const StoredCollection& collection, Gall
 absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kDelete));
   auto& [transaction, collection] = begun;
-  for (const char* sql :
-       {"DELETE FROM items WHERE collection = $1", "DELETE FROM deletions WHERE collection = $1",
-        "DELETE FROM embedded_items WHERE embedding IN "
-        "(SELECT key FROM embeddings WHERE collection = $1)",
-        "DELETE FROM embeddings WHERE collection = $1", kDeleteCellParts, kDeleteCells,
-        "DELETE FROM collections WHERE key = $1"}) {
+  PM_ASSIGN_OR_RETURN(const postgres::EmbeddingRow embedding,
+                      postgres::FindEmbedding(&transaction, collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kItems, collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kDeletions, collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, embedding.key));
+  for (const char* sql : {"DELETE FROM embeddings WHERE collection = $1", kDeleteCellParts,
+                          kDeleteCells, "DELETE FROM collections WHERE key = $1"}) {
     PM_RETURN_IF_ERROR(transaction.Query(sql, Parameters().Int(collection.key)).status());
   }
   PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));

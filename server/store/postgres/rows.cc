@@ -1,6 +1,7 @@
 #include "server/store/postgres/rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -192,6 +193,25 @@ absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t em
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status DeleteRows(Transaction* transaction, const LargeTable& table, int64_t key) {
+  const auto [name, key_column, order] = table;
+  const std::string from =
+      absl::StrCat(" FROM ", name, " WHERE ", key_column, " = $1 AND ", order, " > $2");
+  for (int64_t after = -1;;) {
+    PM_ASSIGN_OR_RETURN(const Result found,
+                        transaction->Query(absl::StrCat("SELECT ", order, from, " ORDER BY ", order,
+                                                        " OFFSET $3 LIMIT 1"),
+                                           Parameters().Int(key).Int(after).Int(kDeletedRows - 1)));
+    const int64_t last = found.rows() == 1 ? found.Int(0, 0) : std::numeric_limits<int64_t>::max();
+    PM_RETURN_IF_ERROR(transaction
+                           ->Query(absl::StrCat("DELETE", from, " AND ", order, " <= $3"),
+                                   Parameters().Int(key).Int(after).Int(last))
+                           .status());
+    if (found.rows() == 0) return absl::OkStatus();
+    after = last;
+  }
 }
 
 absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,

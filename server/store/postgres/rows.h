@@ -78,6 +78,23 @@ absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transacti
                                                           int64_t collection, int64_t items_version,
                                                           int64_t after);
 
+// Rows that one statement of DeleteRows deletes, some seconds of work.
+inline constexpr int64_t kDeletedRows = 20'000;
+
+// Tables whose rows can be millions, with the columns of their index. No two rows are equal in
+// them.
+struct LargeTable {
+  const char* name;
+  const char* key;
+  const char* order;
+};
+inline constexpr LargeTable kItems{"items", "collection", "version"};
+inline constexpr LargeTable kDeletions{"deletions", "collection", "version"};
+inline constexpr LargeTable kEmbeddedItems{"embedded_items", "embedding", "position"};
+
+// Deletes all rows of a key, in statements that each end within their time.
+absl::Status DeleteRows(Transaction* transaction, const LargeTable& table, int64_t key);
+
 // Delete what is stored for the cells of a collection ($1), in this order.
 inline constexpr char kDeleteCellParts[] =
     "DELETE FROM cell_parts WHERE cells IN (SELECT key FROM cells WHERE collection = $1)";

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
 #include "server/store/postgres/embedded_items.h"
+#include "server/store/postgres/rows.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -330,6 +331,38 @@ TEST_F(TwoDaemons, FailedWatchCallbackIsRetried) {
   EXPECT_TRUE(WaitUntil([&] { return calls >= 3; }));
   absl::SleepFor(absl::Milliseconds(1200));  // retries are a second apart
   EXPECT_EQ(calls, 3);
+}
+
+// A statement has two minutes, in which tens of millions of rows cannot be deleted. A trigger
+// counts the rows of each.
+TEST_F(TwoDaemons, ManyRowsAreDeletedInBoundedStatements) {
+  constexpr int kMany = 2 * postgres::kDeletedRows + 1;
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(kMany, 1)), IsOk());
+  ASSERT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(kMany)), IsOk());
+  PostgresServer::Ask(conninfo_,
+                      "CREATE TABLE privatemail.counts (name text, rows bigint);"
+                      "CREATE FUNCTION privatemail.note() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                      "BEGIN INSERT INTO privatemail.counts SELECT TG_TABLE_NAME, count(*) FROM "
+                      "gone; RETURN NULL; END $$;"
+                      "CREATE TRIGGER note AFTER DELETE ON privatemail.items REFERENCING OLD TABLE "
+                      "AS gone FOR EACH STATEMENT EXECUTE FUNCTION privatemail.note();"
+                      "CREATE TRIGGER note AFTER DELETE ON privatemail.embedded_items REFERENCING "
+                      "OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION privatemail.note();"
+                      "SELECT 1");
+  const auto ask = [&](const std::string& what, const std::string& table) {
+    return PostgresServer::Ask(
+        conninfo_,
+        absl::StrCat("SELECT ", what, " FROM privatemail.counts WHERE name = '", table, "'"));
+  };
+  ASSERT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
+  EXPECT_EQ(ask("sum(rows)", "embedded_items"), absl::StrCat(kMany));
+  EXPECT_EQ(ask("max(rows)", "embedded_items"), absl::StrCat(postgres::kDeletedRows));
+  EXPECT_EQ(one_->LoadEmbedding(fruit_.parameters)->value().ids.size(), 3u);
+  ASSERT_THAT(other_->Delete(fruit_.parameters.collection_uuid), IsOk());
+  EXPECT_EQ(ask("sum(rows)", "items"), absl::StrCat(kMany));
+  EXPECT_EQ(ask("max(rows)", "items"), absl::StrCat(postgres::kDeletedRows));
+  EXPECT_EQ(ask("sum(rows)", "embedded_items"), absl::StrCat(kMany + 3));
 }
 
 }  // namespace
