@@ -302,8 +302,9 @@ TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
   // A block of features, the code and two partitions.
   const int64_t of_item = 16 + 8 + 2 * 16;
-  // Its row and features, 65 neighbours with distances, demand in two partitions.
-  const int64_t of_query = 8 + 16 + 65 * 12 + 2 * 64 * 16;
+  // Its row and features, 65 neighbours with distances in two vectors twice, demand in two
+  // partitions.
+  const int64_t of_query = 8 + 16 + 2 * (65 * 12 + 2 * 24) + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
   EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;
