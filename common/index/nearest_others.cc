@@ -232,9 +232,10 @@ absl::StatusOr<Rows> WithoutRepetitions(const RowSource& items, const Rows& rows
   return kept;
 }
 
-// Bounds lists that many equal items make long, and so the time of a query.
-absl::Status ShortenLists(const RowSource& items, int64_t count, const std::atomic<bool>& stopped,
-                          int64_t max_size, ListOrder* order) {
+// Removes needless repetitions from lists of more than `max_size` items.
+absl::Status RemoveRepetitions(const RowSource& items, int64_t count,
+                               const std::atomic<bool>& stopped, int64_t max_size,
+                               ListOrder* order) {
   Eigen::Index end = 0;  // of what is kept
   for (size_t list = 0; list + 1 < order->begins.size(); ++list) {
     const auto begin = order->items.begin() + std::exchange(order->begins[list], end);
@@ -245,9 +246,7 @@ absl::Status ShortenLists(const RowSource& items, int64_t count, const std::atom
     }
     PM_ASSIGN_OR_RETURN(const Rows kept,
                         WithoutRepetitions(items, {begin, list_end}, count, stopped));
-    const int64_t size = std::min(max_size, std::ssize(kept));
-    for (int64_t i = 0; i < size; ++i) {
-      const Eigen::Index position = kept[static_cast<size_t>(i * std::ssize(kept) / size)];
+    for (const Eigen::Index position : kept) {
       order->items[static_cast<size_t>(end++)] = begin[position];
     }
   }
@@ -256,21 +255,22 @@ absl::Status ShortenLists(const RowSource& items, int64_t count, const std::atom
   return absl::OkStatus();
 }
 
-// Searches lists, of which it reads `max_rows` rows at once.
+// A searcher of lists: of each at most `max_size` items, of which `max_rows` are read at once.
 class ListSearcher {
  public:
-  ListSearcher(const RowBlocks& by_list, const ListOrder& order, int64_t max_rows)
-      : by_list_(by_list), order_(order), max_rows_(max_rows) {}
+  ListSearcher(const RowBlocks& by_list, const ListOrder& order, int64_t max_size, int64_t max_rows)
+      : by_list_(by_list), order_(order), max_size_(max_size), max_rows_(max_rows) {}
 
-  // The `count` items of these lists that are nearest to each query.
+  // The `count` items of these lists that are nearest to each query. Of longer lists, different
+  // turns search different parts, so that each item is found by some.
   absl::StatusOr<Nearest> Search(const FloatMatrix& queries, const std::vector<int64_t>& lists,
-                                 int64_t count, const std::atomic<bool>& stopped) {
+                                 int64_t count, size_t turn, const std::atomic<bool>& stopped) {
     NearPoints nearest = NoPoints(static_cast<size_t>(queries.rows()));
-    size_t list = 0;
-    Eigen::Index done = 0;  // of the list
-    while (list < lists.size()) {
+    std::vector<Range> left;
+    for (const int64_t list : lists) left.push_back(PartOf(static_cast<size_t>(list), turn));
+    for (auto next = left.begin(); next != left.end();) {
       PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
-      PM_RETURN_IF_ERROR(ReadNext(lists, &list, &done));
+      PM_ASSIGN_OR_RETURN(next, ReadNext(next, left.end()));
       const NearPoints found =
           NearestItems(queries, rows_.topRows(std::ssize(items_)), count, stopped);
       const auto item_of = [&](int64_t row) { return items_[static_cast<size_t>(row)]; };
@@ -280,32 +280,40 @@ class ListSearcher {
   }
 
  private:
-  // Reads on from row `done` of a list.
-  absl::Status ReadNext(const std::vector<int64_t>& lists, size_t* list, Eigen::Index* done) {
-    std::vector<std::pair<Eigen::Index, Eigen::Index>> parts;  // first and end
+  struct Range {
+    Eigen::Index first, end;
+  };
+  using Ranges = std::vector<Range>::iterator;
+
+  Range PartOf(size_t list, size_t turn) const {
+    const Eigen::Index begin = order_.begins[list];
+    const Eigen::Index size = order_.begins[list + 1] - begin;
+    const Eigen::Index parts = (size + max_size_ - 1) / max_size_;  // no list is empty
+    const Eigen::Index part = static_cast<Eigen::Index>(turn) % parts;
+    return {begin + part * size / parts, begin + (part + 1) * size / parts};
+  }
+
+  // Returns the first range that is not read, or not to its end.
+  absl::StatusOr<Ranges> ReadNext(Ranges next, Ranges end) {
     Eigen::Index sum = 0;
-    while (*list < lists.size() && sum < max_rows_) {
-      const auto at = static_cast<size_t>(lists[*list]);
-      const Eigen::Index first = order_.begins[at] + *done;
-      const Eigen::Index end = std::min(order_.begins[at + 1], first + max_rows_ - sum);
-      parts.emplace_back(first, end);
-      sum += end - first;
-      const bool ends = end == order_.begins[at + 1];
-      *done = ends ? 0 : *done + end - first;
-      if (ends) ++*list;
-    }
+    for (auto at = next; at != end; ++at) sum += at->end - at->first;
+    sum = std::min(sum, max_rows_);
     // Grows seldom: new memory of this size costs more than it takes to fill it.
     if (rows_.rows() < sum) rows_.resize(std::min(max_rows_, 5 * sum / 4), by_list_.cols());
     items_.clear();
-    for (const auto& [first, end] : parts) {
-      PM_RETURN_IF_ERROR(by_list_.Read(first, rows_.middleRows(std::ssize(items_), end - first)));
-      items_.insert(items_.end(), order_.items.begin() + first, order_.items.begin() + end);
+    for (; std::ssize(items_) < sum; next += next->first == next->end ? 1 : 0) {
+      const Eigen::Index at = std::ssize(items_);
+      const Eigen::Index count = std::min(next->end - next->first, sum - at);
+      PM_RETURN_IF_ERROR(by_list_.Read(next->first, rows_.middleRows(at, count)));
+      const auto items = order_.items.begin() + std::exchange(next->first, next->first + count);
+      items_.insert(items_.end(), items, items + count);
     }
-    return absl::OkStatus();
+    return next;
   }
 
   const RowBlocks& by_list_;
   const ListOrder& order_;
+  const Eigen::Index max_size_;
   const Eigen::Index max_rows_;
   FloatMatrix rows_;            // those read last, and room for more
   std::vector<int64_t> items_;  // of the rows
@@ -326,21 +334,23 @@ absl::StatusOr<Nearest> SearchLists(const RowSource& items, const Rows& queries,
   }
   const std::vector<Rows> queries_in = PlacesOf(list_of_query, lists.centroids.rows());
   lists = {};
-  PM_RETURN_IF_ERROR(
-      ShortenLists(items, count + 1, stopped, kProbed * items.rows() / wanted, &order));
+  const int64_t max_size = kProbed * items.rows() / wanted;
+  PM_RETURN_IF_ERROR(RemoveRepetitions(items, count + 1, stopped, max_size, &order));
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<const RowBlocks> by_list,
                       items.Reordered(order.items, stopped));
-  ListSearcher searcher(*by_list, order, RowsReadAtOnce(items.rows(), wanted));
+  ListSearcher searcher(*by_list, order, max_size, RowsReadAtOnce(items.rows(), wanted));
   Nearest nearest(queries.size());
   for (size_t list = 0; list < queries_in.size(); ++list) {
     const Rows& all = queries_in[list];
-    for (auto next = all.begin(); next != all.end();) {
+    size_t turn = list;
+    for (auto next = all.begin(); next != all.end(); ++turn) {
       const auto begin = next;
       next += std::min<int64_t>(kQueriesAtOnce, all.end() - begin);
       Rows some;
       for (auto at = begin; at != next; ++at) some.push_back(queries[static_cast<size_t>(*at)]);
       PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ReadRows(items, some, &stopped));
-      PM_ASSIGN_OR_RETURN(Nearest found, searcher.Search(rows, probed[list], count + 1, stopped));
+      PM_ASSIGN_OR_RETURN(Nearest found,
+                          searcher.Search(rows, probed[list], count + 1, turn, stopped));
       for (size_t i = 0; i < found.size(); ++i) {
         RemoveQuery(some[i], &found[i]);
         nearest[static_cast<size_t>(begin[static_cast<int64_t>(i)])] = std::move(found[i]);

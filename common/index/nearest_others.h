@@ -1,4 +1,4 @@
-// A search for the nearest other items of a sample of items, which are read in blocks.
+// The nearest other items of a sample of items, read in blocks.
 #ifndef PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
 #define PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
 
@@ -21,7 +21,7 @@ inline constexpr int64_t kManyQueries = 4096;
 // - From kLargeGallery items and kManyQueries queries on it is approximate: items are grouped into
 //   lists of near items, and a query is compared with the 32 lists around its own.
 // - Equal items gather in one list. Of a list of more than 32 n / L items only the first count + 1
-//   of equal ones are compared with, and of what remains at most 32 n / L, evenly spaced.
+//   of equal ones are compared with; if it is still longer, a query is compared with a part of it.
 // Errors of RowSource; CANCELLED, within seconds: `stopped` became true.
 //
 //   q queries, L = min(max(sqrt(n), n / 2048), q / 32) lists
