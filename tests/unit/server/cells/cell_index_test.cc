@@ -183,6 +183,24 @@ TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
+TEST(CellIndex, StoppedCreateReadsOneBlock) {
+  class CountedRows : public MatrixRows {
+   public:
+    using MatrixRows::MatrixRows;
+    absl::Status Read(Eigen::Index first, FloatRows block) const override {
+      ++reads;
+      return MatrixRows::Read(first, block);
+    }
+    mutable int reads = 0;
+  };
+  const Scene scene;
+  const CountedRows items(FloatMatrix::Zero(2 * RowsOfBlock(kDim), kDim));
+  const auto stopped =
+      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, items, {true});
+  EXPECT_THAT(stopped, FailsWith(kCancelled, ""));
+  EXPECT_EQ(items.reads, 1);
+}
+
 TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
   EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
