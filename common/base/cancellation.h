@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -18,6 +19,11 @@ using CancelledFunction = std::function<bool()>;
 inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
   if (!cancelled || !cancelled()) return absl::OkStatus();
   return absl::CancelledError("the caller no longer waits for an answer");
+}
+
+// For background jobs, which end with their queue.
+inline absl::Status CheckNotStopped(const std::atomic<bool>& stopped) {
+  return stopped ? absl::CancelledError("the job was stopped") : absl::OkStatus();
 }
 
 // Waits; CANCELLED, soon, if the caller has gone meanwhile.

@@ -20,12 +20,13 @@ inline constexpr int64_t kManyQueries = 4096;
 // - Single precision; equal items give equal rows, from memory and from a file; starts no threads.
 // - From kLargeGallery items and kManyQueries queries on it is approximate: items are grouped into
 //   lists of near items, and a query is compared with the 32 lists around its own.
-// - If `stopped` becomes true, returns unspecified rows within seconds.
-// Errors of RowSource.
+// - Equal items gather in one list. Of a list of more than 32 n / L items only the first count + 1
+//   of equal ones are compared with; if it is still longer, a query is compared with a part of it.
+// Errors of RowSource; CANCELLED, within seconds: `stopped` became true.
 //
 //   q queries, L = min(max(sqrt(n), n / 2048), q / 32) lists
 //   exact        O(q n d) time
-//   approximate  O(n min(L, 1024) d + q n / L d) time
+//   approximate  O(n min(L, 1024) d + q n / L d) time; O(n L d + q n / L d) with many equal items
 absl::StatusOr<std::vector<std::vector<int64_t>>> NearestOthers(
     const RowSource& items, const std::vector<Eigen::Index>& queries, int64_t count,
     const std::atomic<bool>& stopped);
@@ -35,15 +36,15 @@ int64_t MemoryOfNearestOthers(int64_t items, int64_t cols, int64_t queries, int6
 
 inline constexpr int64_t kMaxFlatLists = 1024;
 
-// Lists of near items, by k-means.
+// Lists of near items, by k-means. None is empty.
 struct ItemLists {
-  FloatMatrix centroids;              // about as many as were wanted
+  FloatMatrix centroids;              // about as many as were wanted; of few distinct items, fewer
   std::vector<int64_t> list_of_item;  // n
 };
 
 // Beyond kMaxFlatLists in two steps: sqrt(lists) groups, each with lists of its own; an item is
 // compared with the lists of the groups around its own. So the time of an item does not grow with
-// the number of lists. Errors of RowSource; `stopped` as above.
+// the number of lists. Errors of RowSource; CANCELLED as above.
 absl::StatusOr<ItemLists> MakeItemLists(const RowSource& items, int64_t lists,
                                         const std::atomic<bool>& stopped);
 

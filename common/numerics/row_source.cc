@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -36,7 +37,7 @@ absl::Status MatrixRows::Read(Eigen::Index first, FloatRows block) const {
 }
 
 absl::StatusOr<std::unique_ptr<const RowBlocks>> MatrixRows::Reordered(
-    const std::vector<int64_t>& order) const {
+    const std::vector<int64_t>& order, const std::atomic<bool>& /*stopped*/) const {
   return std::make_unique<ReorderedRows>(matrix_, order);
 }
 
@@ -63,7 +64,8 @@ absl::Status VisitBlocks(
 }
 
 absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
-                                     const std::vector<Eigen::Index>& numbers) {
+                                     const std::vector<Eigen::Index>& numbers,
+                                     const std::atomic<bool>* stopped) {
   // A file is read forwards.
   std::vector<Eigen::Index> ascending(numbers.size());
   std::iota(ascending.begin(), ascending.end(), 0);
@@ -72,6 +74,7 @@ absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
             [&](Eigen::Index a, Eigen::Index b) { return number(a) < number(b); });
   FloatMatrix rows(std::ssize(numbers), source.cols());
   for (const Eigen::Index i : ascending) {
+    if (stopped != nullptr) PM_RETURN_IF_ERROR(CheckNotStopped(*stopped));
     PM_RETURN_IF_ERROR(source.Read(number(i), rows.middleRows(i, 1)));
   }
   return rows;

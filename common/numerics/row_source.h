@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_NUMERICS_ROW_SOURCE_H_
 #define PRIVATEMAIL_COMMON_NUMERICS_ROW_SOURCE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -32,10 +33,11 @@ class RowBlocks {
 
 class RowSource : public RowBlocks {
  public:
-  // The rows in another order: row i of the result is row order[i] of this source. Source and order
-  // must outlive it. Errors of Read; RESOURCE_EXHAUSTED: no space for it.
+  // Some rows in another order: row i of the result is row order[i] of this source. order: without
+  // repetition. Source and order must outlive it. Errors of Read; RESOURCE_EXHAUSTED: no space for
+  // it; CANCELLED: `stopped` became true.
   virtual absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order) const = 0;
+      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const = 0;
 };
 
 // The rows of a matrix.
@@ -47,14 +49,14 @@ class MatrixRows : public RowSource {
   Eigen::Index cols() const override { return matrix_.cols(); }
   absl::Status Read(Eigen::Index first, FloatRows block) const override;
   absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order) const override;
+      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const override;
 
  private:
   const FloatMatrix matrix_;
 };
 
-// Rows of about 32 MiB. Fewer only at the end, so that matrix products of rows and their rounding
-// depend on the rows alone.
+// Rows of about 32 MiB, at least 1,024. Fewer only at the end, so that matrix products of rows and
+// their rounding depend on the rows alone.
 Eigen::Index RowsOfBlock(Eigen::Index cols);
 
 // Reads all rows in blocks of RowsOfBlock rows, in order. Errors of Read and `visit`.
@@ -62,9 +64,11 @@ absl::Status VisitBlocks(
     const RowBlocks& source,
     absl::FunctionRef<absl::Status(Eigen::Index first, const FloatMatrix& block)> visit);
 
-// The rows of these numbers, in their order. Errors of Read.
+// The rows of these numbers, in their order. Errors of Read; CANCELLED: `stopped` (null: never)
+// became true.
 absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
-                                     const std::vector<Eigen::Index>& numbers);
+                                     const std::vector<Eigen::Index>& numbers,
+                                     const std::atomic<bool>* stopped = nullptr);
 
 }  // namespace privatemail
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/background_queue.h"
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
@@ -127,8 +128,9 @@ std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& param
                                                    CellCoordinates coordinates,
                                                    QualitySample* sample) {
   const MatrixRows items(UnitItems(std::exchange(gallery.features, {})));
-  return *Create(parameters, anchors, std::move(gallery), items, stopped, std::move(coordinates),
-                 sample);  // rows in memory can be read
+  return Create(parameters, anchors, std::move(gallery), items, stopped, std::move(coordinates),
+                sample)
+      .value_or(nullptr);  // rows in memory can be read
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
@@ -154,13 +156,12 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
       Append(FindItemCells(block, centroids[partition], &stopped), &item_cells[partition]);
     }
     if (!parameters.SendsCoordinates()) AppendCodes(parameters, block, stopped, &codes);
-    return absl::OkStatus();
+    return CheckNotStopped(stopped);
   }));
   if (parameters.SendsCoordinates()) AppendCodes(parameters, coordinates.items, stopped, &codes);
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
   PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> nearest,
                       NearestOthers(items, queries, Demand::kRanks, stopped));
-  if (stopped) return nullptr;
   CellContents contents{.gallery = std::move(gallery),
                         .codes = std::move(codes),
                         .embedding_version = coordinates.embedding_version,

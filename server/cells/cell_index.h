@@ -59,11 +59,10 @@ class CellIndex {
   };
 
   // Indexes a gallery of n items whose unit rows are `items` (UnitItems), read some MiB at a time.
-  // O(sample n d) time. Errors of RowSource.
+  // O(sample n d) time. Errors of RowSource; CANCELLED: `stopped` became true.
   //   gallery:      its features are not used.
   //   sample:       filled with queries for Measure, unless null.
   //   parameters:   have a code and at least one partition.
-  //   stopped:      polled; null is returned once it is true.
   //   coordinates:  if the code is `none`, they replace the codes.
   // Memory:
   //   | ids, labels, payloads       | as in the gallery                                         |
@@ -76,7 +75,7 @@ class CellIndex {
       const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
       const RowSource& items, const std::atomic<bool>& stopped, CellCoordinates coordinates = {},
       QualitySample* sample = nullptr);
-  // The same from the gallery's own features.
+  // The same from the gallery's own features; null if it was stopped.
   static std::shared_ptr<const CellIndex> Create(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
                                                  const std::atomic<bool>& stopped,

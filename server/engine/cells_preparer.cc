@@ -165,7 +165,6 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
                                         *inputs.items, stopped, std::move(inputs.coordinates),
                                         parameters.publish_quality ? &sample : nullptr));
   inputs.items = nullptr;
-  if (cells == nullptr) return absl::OkStatus();  // stopped
   registry_->InstallCells(entry.get(), cells);
   if (!is_stored) {
     WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
@@ -186,7 +185,7 @@ absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
       retriever.items() * parameters.feature_dim * static_cast<int64_t>(sizeof(float));
   const bool in_memory = index_bytes + feature_bytes + retriever.memory() <= memory;
   CellInputs inputs;
-  EmbeddedItems embedded(retriever, view.hidden.get());
+  EmbeddingFilter embedded(retriever, view.hidden.get());
   std::unique_ptr<RowFile> file;
   FloatMatrix features;
   Eigen::Index rows = 0;
@@ -198,7 +197,7 @@ absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
   int64_t bytes = in_memory ? feature_bytes : 0;
   PM_RETURN_IF_ERROR(
       store_->ReadGallery(parameters, [&](int64_t /*items*/, Gallery part) -> absl::Status {
-        if (stopped) return absl::CancelledError("the server ends");
+        PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
         embedded.Keep(&part);
         const FloatMatrix units = CellIndex::UnitItems(std::exchange(part.features, {}));
         bytes += BytesOf(part);
@@ -263,7 +262,7 @@ void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
   });
 }
 
-void EmbeddedItems::Keep(Gallery* part) {
+void EmbeddingFilter::Keep(Gallery* part) {
   size_t kept = 0;
   for (size_t row = 0; row < part->ids.size(); ++row) {
     const std::string& id = part->ids[row];
@@ -281,7 +280,7 @@ void EmbeddedItems::Keep(Gallery* part) {
   part->version = retriever_.items_version();
 }
 
-absl::StatusOr<CellCoordinates> EmbeddedItems::Coordinates() const {
+absl::StatusOr<CellCoordinates> EmbeddingFilter::Coordinates() const {
   CellCoordinates coordinates{.embedding_version = retriever_.version(),
                               .items = retriever_.coordinates()(rows_, Eigen::all).cast<float>(),
                               .anchors = retriever_.anchor_coordinates().cast<float>()};

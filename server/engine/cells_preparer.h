@@ -46,7 +46,7 @@ class CellsPreparer {
  private:
   using Entry = CollectionRegistry::Entry;
 
-  // What a cell index is made from.
+  // The inputs of CellIndex::Create.
   struct CellInputs {
     Gallery gallery;                         // without features
     std::unique_ptr<const RowSource> items;  // their unit rows
@@ -81,12 +81,12 @@ class CellsPreparer {
   BackgroundQueue queue_;
 };
 
-// Restricts a gallery, part by part, to the items of an embedding that are not hidden there. The
+// A filter of a gallery, part by part, for items of an embedding that are not hidden there. The
 // gallery must not be older than the embedding; its parts ascend by id. Not thread-safe.
-class EmbeddedItems {
+class EmbeddingFilter {
  public:
   // hidden: null: none. Both must outlive it.
-  EmbeddedItems(const Retriever& retriever, const HiddenRows* hidden)
+  EmbeddingFilter(const Retriever& retriever, const HiddenRows* hidden)
       : retriever_(retriever), hidden_(hidden) {}
 
   // Removes the other items of the next part. The rest get the labels, payloads and version of the

@@ -1,8 +1,8 @@
 #include "server/engine/row_file.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -30,8 +30,9 @@ absl::Status RowFile::Read(Eigen::Index first, FloatRows block) const {
 
 // Reads forwards and writes runs of rows that follow each other in both.
 absl::StatusOr<std::unique_ptr<const RowBlocks>> RowFile::Reordered(
-    const std::vector<int64_t>& order) const {
-  std::vector<int64_t> place_of(order.size());
+    const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const {
+  constexpr int64_t kNowhere = -1;
+  std::vector<int64_t> place_of(static_cast<size_t>(this->rows()), kNowhere);
   for (size_t place = 0; place < order.size(); ++place) {
     place_of[static_cast<size_t>(order[place])] = static_cast<int64_t>(place);
   }
@@ -41,8 +42,10 @@ absl::StatusOr<std::unique_ptr<const RowBlocks>> RowFile::Reordered(
         const auto place = [&](Eigen::Index row) {
           return place_of[static_cast<size_t>(first + row)];
         };
-        std::vector<Eigen::Index> rows(static_cast<size_t>(block.rows()));
-        std::iota(rows.begin(), rows.end(), 0);
+        std::vector<Eigen::Index> rows;
+        for (Eigen::Index row = 0; row < block.rows(); ++row) {
+          if (place(row) != kNowhere) rows.push_back(row);
+        }
         std::sort(rows.begin(), rows.end(),
                   [&](Eigen::Index a, Eigen::Index b) { return place(a) < place(b); });
         FloatMatrix run(block.rows(), block.cols());
@@ -51,6 +54,7 @@ absl::StatusOr<std::unique_ptr<const RowBlocks>> RowFile::Reordered(
           run.row(length++) = block.row(rows[i]);
           const bool ends = i + 1 == rows.size() || place(rows[i + 1]) != place(rows[i]) + 1;
           if (!ends) continue;
+          PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
           PM_RETURN_IF_ERROR(reordered->Write(place(rows[i]) + 1 - length, run.data(), length));
           length = 0;
         }

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 #define PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,9 +30,9 @@ class RowFile : public RowSource {
   Eigen::Index rows() const override { return file_->size() / RowBytes(); }
   Eigen::Index cols() const override { return cols_; }
   absl::Status Read(Eigen::Index first, FloatRows block) const override;
-  // Another file. Takes 8 bytes a row and some MiB while it is written.
+  // Another file. Takes 8 bytes a row and two blocks of RowsOfBlock rows while it is written.
   absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order) const override;
+      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const override;
 
  private:
   RowFile(std::unique_ptr<ScratchFile> file, std::string directory, Eigen::Index cols)

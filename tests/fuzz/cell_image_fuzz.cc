@@ -25,7 +25,7 @@ PublicParameters Parameters(CellCode code) {
                                code);
 }
 
-// Whatever is accepted can be answered from, and is written as it was read.
+// An accepted image can be answered from, and is written as it was read.
 void Check(const PublicParameters& parameters, absl::string_view image) {
   absl::StatusOr<CellContents> contents = ReadCellImage(parameters, image);
   if (!contents.ok()) return Require(absl::IsDataLoss(contents.status()));

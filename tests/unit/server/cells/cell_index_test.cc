@@ -183,6 +183,24 @@ TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
+TEST(CellIndex, StoppedCreateReadsOneBlock) {
+  class CountedRows : public MatrixRows {
+   public:
+    using MatrixRows::MatrixRows;
+    absl::Status Read(Eigen::Index first, FloatRows block) const override {
+      ++reads;
+      return MatrixRows::Read(first, block);
+    }
+    mutable int reads = 0;
+  };
+  const Scene scene;
+  const CountedRows items(FloatMatrix::Zero(2 * RowsOfBlock(kDim), kDim));
+  const auto stopped =
+      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, items, {true});
+  EXPECT_THAT(stopped, FailsWith(kCancelled, ""));
+  EXPECT_EQ(items.reads, 1);
+}
+
 TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
   EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
@@ -302,8 +320,9 @@ TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
   // A block of features, the code and two partitions.
   const int64_t of_item = 16 + 8 + 2 * 16;
-  // Its row and features, 65 neighbours with distances, demand in two partitions.
-  const int64_t of_query = 8 + 16 + 65 * 12 + 2 * 64 * 16;
+  // Its row and features, 65 neighbours with distances in two vectors twice, demand in two
+  // partitions.
+  const int64_t of_query = 8 + 16 + 2 * (65 * 12 + 2 * 24) + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
   EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
   PublicParameters coordinates = scene.parameters;

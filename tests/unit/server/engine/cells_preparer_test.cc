@@ -36,7 +36,7 @@ Gallery Later(const std::vector<Item>& items) {
   return gallery;
 }
 
-TEST(EmbeddedItems, KeepsCommonItemsAsEmbedded) {
+TEST(EmbeddingFilter, KeepsCommonItemsAsEmbedded) {
   const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   std::vector<Item> items = MakeItems(7, 1);  // of which two are new
@@ -46,7 +46,7 @@ TEST(EmbeddedItems, KeepsCommonItemsAsEmbedded) {
   const std::vector<float> features = items[2].features;
   items.erase(items.begin() + 1);
   Gallery gallery = Later(items);
-  EmbeddedItems embedded(retriever, nullptr);
+  EmbeddingFilter embedded(retriever, nullptr);
   embedded.Keep(&gallery);
   ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
@@ -64,19 +64,19 @@ TEST(EmbeddedItems, KeepsCommonItemsAsEmbedded) {
 }
 
 // Inserted again under the id of a deleted item.
-TEST(EmbeddedItems, DropsHiddenItems) {
+TEST(EmbeddingFilter, DropsHiddenItems) {
   const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   const HiddenRows hidden{{true, false, false, true, false}, 2};
   Gallery gallery = Later(MakeItems(5, 1));
-  EmbeddedItems embedded(retriever, &hidden);
+  EmbeddingFilter embedded(retriever, &hidden);
   embedded.Keep(&gallery);
   ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-001", "item-002", "item-004"));
   EXPECT_EQ(coordinates.items.rows(), 3);
 
   gallery = Later({MakeItem("other", 3, 1)});
-  EmbeddedItems others(retriever, nullptr);
+  EmbeddingFilter others(retriever, nullptr);
   others.Keep(&gallery);
   ASSERT_OK_AND_ASSIGN(const CellCoordinates none, others.Coordinates());
   EXPECT_THAT(gallery.ids, IsEmpty());
@@ -84,12 +84,12 @@ TEST(EmbeddedItems, DropsHiddenItems) {
 }
 
 // The parts that a store passes.
-TEST(EmbeddedItems, PartsGiveTheSameAsTheWhole) {
+TEST(EmbeddingFilter, PartsGiveTheSameAsTheWhole) {
   const EmbeddedScene scene;
   const Retriever retriever = scene.MakeRetriever();
   const HiddenRows hidden{{false, true, false, false, false}, 1};
   const std::vector<Item> items = MakeItems(7, 1);
-  EmbeddedItems embedded(retriever, &hidden);
+  EmbeddingFilter embedded(retriever, &hidden);
   std::vector<std::string> ids;
   for (const auto& [first, last] : {std::pair(0, 2), {2, 2}, {2, 3}, {3, 7}}) {
     Gallery part = Later({items.begin() + first, items.begin() + last});
@@ -103,10 +103,10 @@ TEST(EmbeddedItems, PartsGiveTheSameAsTheWhole) {
   EXPECT_EQ(coordinates.items, (FloatMatrix(4, 2) << 0, 0, 2, 4, 3, 6, 4, 8).finished());
 }
 
-TEST(EmbeddedItems, OverflowInFloatReturnsFailedPrecondition) {
+TEST(EmbeddingFilter, OverflowInFloatReturnsFailedPrecondition) {
   const auto coordinates_of = [](const EmbeddedScene& scene) {
     const Retriever retriever = scene.MakeRetriever();
-    EmbeddedItems embedded(retriever, nullptr);
+    EmbeddingFilter embedded(retriever, nullptr);
     Gallery gallery = Later(MakeItems(5, 1));
     embedded.Keep(&gallery);
     return embedded.Coordinates().status();

@@ -40,10 +40,19 @@ TEST(RowFile, ReorderedReadsRowsInThatOrder) {
   std::vector<int64_t> order(static_cast<size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin() + 100, order.end(), std::mt19937(1));  // and a run of a hundred
-  ASSERT_OK_AND_ASSIGN(const auto reordered, file->Reordered(order));
-  FloatMatrix all(rows.rows(), kWide);
+  order.resize(order.size() - 50);
+  ASSERT_OK_AND_ASSIGN(const auto reordered, file->Reordered(order, {false}));
+  ASSERT_EQ(reordered->rows(), std::ssize(order));
+  FloatMatrix all(reordered->rows(), kWide);
   ASSERT_THAT(reordered->Read(0, all), IsOk());
   EXPECT_EQ(all, rows(order, Eigen::all));
+}
+
+TEST(RowFile, StoppedReorderingReturnsCancelled) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto file, RowFile::Create(folder.path(), 2));
+  ASSERT_THAT(file->Append(FloatMatrix::Random(3, 2)), IsOk());
+  EXPECT_THAT(file->Reordered({2, 0, 1}, {true}), FailsWith(kCancelled, ""));
 }
 
 // Approximate and exact.
