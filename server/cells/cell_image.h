@@ -34,7 +34,7 @@
 
 namespace privatemail::server {
 
-// What a cell index answers from.
+// The data that a cell index answers from.
 struct CellContents {
   Gallery gallery = {};  // n items without features, of the embedding
   std::vector<PartitionDemand> partitions = {};

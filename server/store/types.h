@@ -145,7 +145,7 @@ struct EmbeddingVersion {
 // ABORTED: cells of another embedding than the stored one.
 absl::Status OtherEmbeddingError(const EmbeddingVersion& stored);
 
-// What answers for the cells of an embedding.
+// The stored cells of an embedding.
 struct StoredCells {
   std::string image;                   // server/cells/cell_image.h, which the store never reads
   std::optional<CellQuality> quality;  // once it is measured
