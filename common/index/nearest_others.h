@@ -1,4 +1,4 @@
-// The nearest other items of a sample of items, read in blocks.
+// A search for the nearest other items of a sample of items, read in blocks.
 #ifndef PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
 #define PRIVATEMAIL_COMMON_INDEX_NEAREST_OTHERS_H_
 
@@ -33,20 +33,6 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> NearestOthers(
 
 // Approximate bytes that it takes beside a source in memory, result included.
 int64_t MemoryOfNearestOthers(int64_t items, int64_t cols, int64_t queries, int64_t count);
-
-inline constexpr int64_t kMaxFlatLists = 1024;
-
-// Lists of near items, by k-means. None is empty.
-struct ItemLists {
-  FloatMatrix centroids;              // about as many as were wanted; of few distinct items, fewer
-  std::vector<int64_t> list_of_item;  // n
-};
-
-// Beyond kMaxFlatLists in two steps: sqrt(lists) groups, each with lists of its own; an item is
-// compared with the lists of the groups around its own. So the time of an item does not grow with
-// the number of lists. Errors of RowSource; CANCELLED as above.
-absl::StatusOr<ItemLists> MakeItemLists(const RowSource& items, int64_t lists,
-                                        const std::atomic<bool>& stopped);
 
 }  // namespace privatemail
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "common/index/item_lists.h"
 #include "common/index/k_means.h"
 #include "common/numerics/neighbors.h"
 
