@@ -1,0 +1,37 @@
+// Integers of the scores (PRIVACY.md section 9): unit rows as int16, shares modulo 2^32, and the
+// bits of a product that are sent.
+#ifndef PRIVATEMAIL_COMMON_IMAGE_SCORE_SHARES_H_
+#define PRIVATEMAIL_COMMON_IMAGE_SCORE_SHARES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
+
+namespace privatemail {
+
+inline constexpr double kScoreScale = 1 << 14;  // of a unit row
+inline constexpr int kDroppedScoreBits = 6;     // the lowest of a product
+inline constexpr size_t kScoreBytes = 3;        // of a row, bits 6 to 29
+inline constexpr size_t kScoreSeedBytes = 16;
+inline constexpr int64_t kMaxScoreDim = 65'536;
+
+// unit_row times kScoreScale, rounded to the nearest. unit_row: of length 1.
+std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row);
+
+// The first `dim` words of AES-128 in counter mode from 0 under `seed` (kScoreSeedBytes).
+std::vector<uint32_t> ExpandScoreSeed(absl::string_view seed, int64_t dim);
+
+// What a server sends of a product modulo 2^32.
+constexpr uint32_t SentScore(uint32_t product) {
+  return (product >> kDroppedScoreBits) & ((uint32_t{1} << (8 * kScoreBytes)) - 1);
+}
+
+// The cosine of an item and the query from the two servers' halves, below by at most 4.7e-7.
+double CombineScores(uint32_t sent_a, uint32_t sent_b);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_IMAGE_SCORE_SHARES_H_
