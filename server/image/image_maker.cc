@@ -1,0 +1,1 @@
+#include "server/image/image_maker.h"

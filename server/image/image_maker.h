@@ -1,0 +1,45 @@
+// The making of images, which two operators serve (PRIVACY.md section 9), from a cell index.
+#ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGE_MAKER_H_
+#define PRIVATEMAIL_SERVER_IMAGE_IMAGE_MAKER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/embedding/public_parameters.h"
+#include "common/numerics/row_source.h"
+#include "server/cells/cell_image.h"
+
+namespace privatemail::server {
+
+// A serialised v1.ImageHeader and the sections in its order. Whoever holds it has not checked it.
+struct ImageParts {
+  std::string header;
+  std::vector<std::string> sections;
+};
+
+struct ImageOptions {
+  uint32_t list_items = 200;  // of every list, at most the image's items
+  // n x feature_dim unit rows of the contents' items. Null: an image without scores.
+  const RowSource* unit_rows = nullptr;
+};
+
+// The image of a cell index's contents. Equal inputs give equal bytes on every machine.
+//   hidden:  rows of the contents that are left out, one value a row; null: none. The others are
+//            numbered anew, ascending by id.
+//   lists:   of a cell the items that its queries want, by demand; then its own by distance to its
+//            centroid; then the others by total demand.
+// Takes the parts' memory, and 32 bytes an item. Errors of RowSource, and
+// - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; scores
+//   of more than kMaxScoreDim values; more than 1 GiB of payloads, or of ids
+// - INVALID_ARGUMENT: list_items is 0
+// - CANCELLED: `stopped` became true
+absl::StatusOr<ImageParts> MakeImage(const PublicParameters& parameters,
+                                     const CellContents& contents, const std::vector<bool>* hidden,
+                                     const ImageOptions& options, const std::atomic<bool>& stopped);
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_IMAGE_IMAGE_MAKER_H_

@@ -1,0 +1,1 @@
+#include "server/image/shared_pass.h"
