@@ -39,11 +39,14 @@ class Descriptor {
   int value_;
 };
 
-absl::Status WriteAndSync(int file, const std::string& path, absl::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(file, content.data(), content.size());
-    if (written < 0) return Failed("write", path);
-    content.remove_prefix(static_cast<size_t>(written));
+absl::Status WriteAndSync(int file, const std::string& path,
+                          absl::Span<const absl::string_view> parts) {
+  for (absl::string_view part : parts) {
+    while (!part.empty()) {
+      const ssize_t written = ::write(file, part.data(), part.size());
+      if (written < 0) return Failed("write", path);
+      part.remove_prefix(static_cast<size_t>(written));
+    }
   }
   return ::fsync(file) == 0 ? absl::OkStatus() : Failed("sync", path);
 }
@@ -115,13 +118,18 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_by
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
+  return WriteFileAtomically(path, absl::MakeConstSpan(&content, 1), mode);
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::string_view> parts,
+                                 mode_t mode) {
   const std::string temporary = absl::StrCat(path, ".new");
   // A file left by a crash may have other permissions.
   ::unlink(temporary.c_str());
   {
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0) return Failed("create", temporary);
-    if (absl::Status status = WriteAndSync(file.get(), temporary, content); !status.ok()) {
+    if (absl::Status status = WriteAndSync(file.get(), temporary, parts); !status.ok()) {
       ::unlink(temporary.c_str());  // frees the space on a full disk
       return status;
     }

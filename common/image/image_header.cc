@@ -7,6 +7,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/image/item_list.h"
+#include "common/image/score_shares.h"
 #include "common/items/item_text.h"
 
 namespace privatemail {
@@ -14,7 +15,6 @@ namespace {
 
 constexpr size_t kDigestBytes = 32;
 constexpr uint32_t kMaxIdBytes = 512;
-constexpr uint64_t kMaxListBytes = uint64_t{1} << 30;
 
 absl::Status Malformed(absl::string_view field, absl::string_view expected, uint64_t actual) {
   return absl::DataLossError(
@@ -37,6 +37,7 @@ absl::Status CheckPartition(const v1::ImageHeader& header, int partition) {
   const std::string field = absl::StrCat("partitions[", partition, "]");
   PM_RETURN_IF_ERROR(CheckBetween(field + ".lists", group.lists(), 2, kMaxLists));
   PM_RETURN_IF_ERROR(CheckBetween(field + ".rows", group.rows(), 1, header.items()));
+  PM_RETURN_IF_ERROR(CheckBetween(field + ".list_bytes", group.list_bytes(), 0, kMaxListBytes));
   return CheckEqual(
       field + ".list_bytes", group.list_bytes(),
       kListChecksumBytes + group.rows() * ItemRecordBytes(header.id_bytes(), header.code_bytes()));
@@ -82,12 +83,22 @@ absl::Status CheckSections(const v1::ImageHeader& header) {
     PM_RETURN_IF_ERROR(
         CheckEqual(field + ".sha256 in bytes", section.sha256().size(), kDigestBytes));
     const std::optional<uint64_t> bytes = ExpectedBytes(header, section.section());
-    if (bytes) PM_RETURN_IF_ERROR(CheckEqual(field + ".bytes", section.bytes(), *bytes));
+    if (bytes) {
+      PM_RETURN_IF_ERROR(CheckEqual(field + ".bytes", section.bytes(), *bytes));
+    } else {
+      PM_RETURN_IF_ERROR(CheckBetween(
+          field + ".bytes", section.bytes(), 0,
+          section.section() == v1::IMAGE_SECTION_TABLE ? kMaxTableBytes : kMaxPayloadBytes));
+    }
   }
   for (const auto section :
        {v1::IMAGE_SECTION_TABLE, v1::IMAGE_SECTION_CODES, v1::IMAGE_SECTION_LISTS}) {
     PM_RETURN_IF_ERROR(CheckEqual(absl::StrCat("number of sections ", section),
                                   FindSection(header, section) != nullptr, 1));
+  }
+  if (header.has_scores()) {
+    PM_RETURN_IF_ERROR(
+        CheckBetween("feature_dim with scores", header.feature_dim(), 1, kMaxScoreDim));
   }
   PM_RETURN_IF_ERROR(CheckEqual("has_scores", header.has_scores(),
                                 FindSection(header, v1::IMAGE_SECTION_SCORES) != nullptr));

@@ -16,6 +16,10 @@ inline constexpr uint32_t kImageVersion = 1;
 inline constexpr int64_t kMaxLists = 4096;
 inline constexpr int kMaxFetches = 64;
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 31;
+inline constexpr uint64_t kMaxListBytes = uint64_t{1} << 30;
+// Of the sections: protobuf's limit, and one for the payloads.
+inline constexpr uint64_t kMaxTableBytes = (uint64_t{1} << 31) - 1;
+inline constexpr uint64_t kMaxPayloadBytes = uint64_t{1} << 30;
 
 // The digest that names an image: SHA-256 of its header's bytes.
 std::string ImageDigest(absl::string_view header);

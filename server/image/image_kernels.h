@@ -1,4 +1,4 @@
-// The arithmetic of an image's answers. Time and memory accesses do not depend on the values.
+// The arithmetic of an image's answers. Instructions and memory accesses do not depend on values.
 #ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGE_KERNELS_H_
 #define PRIVATEMAIL_SERVER_IMAGE_IMAGE_KERNELS_H_
 
@@ -6,27 +6,32 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace privatemail::server {
 
-// A vector of words modulo 2^32 as signed halves of 16 bits: word = low + 2^16 high. Products of
-// int16 with each half are what processors add up fastest.
+// A vector of words modulo 2^32 in signed halves of 16 bits: word = low + 2^16 high. Processors
+// multiply and add pairs of int16 in one instruction.
 struct SplitShare {
   explicit SplitShare(absl::Span<const uint32_t> words);
 
   std::vector<int16_t> low, high;
 };
 
-// products[v][row] = the product of row `row` of `rows` (count x shares[0].low.size()) with the
-// v-th share, modulo 2^32. Shares have one length.
+// products[v][row] = the product modulo 2^32 of row `row` of `rows` (count x dim) with share v. All
+// shares have dim words.
 void MultiplyRows(const int16_t* rows, size_t count, absl::Span<const SplitShare* const> shares,
                   absl::Span<uint32_t* const> products);
 
-// For every s: xors into outputs[s] the bytes [first, last) of each list c whose masks[s][c] is ~0;
-// the masks of the others are 0. outputs[s] is the place of byte `first`.
-void XorLists(const char* lists, size_t count, size_t list_bytes, size_t first, size_t last,
-              absl::Span<const uint64_t* const> masks, absl::Span<char* const> outputs);
+// One byte for each of `lists` lists: all bits, if the selection has the list's bit
+// (FetchListsRequest), or none.
+std::vector<uint8_t> SelectionMasks(absl::string_view selection, size_t lists);
+
+// outputs[s][i] ^= the xor of the bytes first + i of all lists, each under its mask of selection s,
+// for i < bytes. lists: one after the other, stride bytes each. masks[s]: one a list.
+void XorLists(const uint8_t* lists, size_t count, size_t stride, size_t first, size_t bytes,
+              absl::Span<const uint8_t* const> masks, absl::Span<uint8_t* const> outputs);
 
 }  // namespace privatemail::server
 

@@ -29,9 +29,10 @@ struct ImageOptions {
 // The image of a cell index's contents. Equal inputs give equal bytes on every machine.
 //   hidden:  rows of the contents that are left out, one value a row; null: none. The others are
 //            numbered anew, ascending by id.
-//   lists:   of a cell the items that its queries want, by demand; then its own by distance to its
-//            centroid; then the others by total demand.
-// Takes the parts' memory, and 32 bytes an item. Errors of RowSource, and
+//   lists:   the items of the cell by total demand, then by distance to its centroid; then others
+//            by the demand of the cell's queries; then others by total demand. Unlike CellOrder's,
+//            lists of near cells have little in common, because a query fetches several of them.
+// Takes twice the parts' memory, and 32 bytes an item. Errors of RowSource, and
 // - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; scores
 //   of more than kMaxScoreDim values; more than 1 GiB of payloads, or of ids
 // - INVALID_ARGUMENT: list_items is 0

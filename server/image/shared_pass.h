@@ -38,7 +38,7 @@ class SharedPass {
                                      const CancelledFunction& cancelled);
 
   // For each selection the xor of its lists, one after the other. selections: 1 to kMaxFetches, as
-  // FetchListsRequest. Takes the answer's memory and 8 bytes for each selection and list.
+  // FetchListsRequest. Takes the answer's memory and a byte for each selection and list.
   // - INVALID_ARGUMENT naming group or selection: no such group, another length, a bit beyond K
   // - CANCELLED
   absl::StatusOr<std::string> Lists(uint32_t group, absl::Span<const std::string> selections,
@@ -47,11 +47,12 @@ class SharedPass {
  private:
   struct Call;
 
-  absl::StatusOr<std::string> Join(std::shared_ptr<Call> call, const CancelledFunction& cancelled);
+  absl::StatusOr<std::string> Join(const std::shared_ptr<Call>& call,
+                                   const CancelledFunction& cancelled);
   // Runs passes until no call waits.
   void RunPasses();
-  void ScorePass(const std::vector<std::shared_ptr<Call>>& calls) const;
-  void ListPass(uint32_t group, const std::vector<std::shared_ptr<Call>>& calls) const;
+  void PassOverScores(const std::vector<std::shared_ptr<Call>>& calls) const;
+  void PassOverLists(uint32_t group, const std::vector<std::shared_ptr<Call>>& calls) const;
 
   const std::shared_ptr<const Image> image_;
   std::mutex mutex_;                            // guards the following
