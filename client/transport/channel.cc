@@ -23,6 +23,10 @@ constexpr char kServiceConfig[] = R"json({
   "methodConfig": [{
     "name": [
       {"service": "privatemail.v1.RetrievalService"},
+      {"service": "privatemail.v1.TwoServerService", "method": "GetImage"},
+      {"service": "privatemail.v1.TwoServerService", "method": "GetImageSection"},
+      {"service": "privatemail.v1.TwoServerService", "method": "Score"},
+      {"service": "privatemail.v1.TwoServerService", "method": "FetchLists"},
       {"service": "privatemail.v1.CollectionsService", "method": "ListCollections"},
       {"service": "privatemail.v1.CollectionsService", "method": "GetItems"},
       {"service": "privatemail.v1.CollectionsService", "method": "ScrollItems"},

@@ -22,12 +22,14 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/rpc/pem.h"
 #include "common/rpc/status.h"
 #include "common/wire/parameters_proto.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
+#include "privatemail/v1/two_server.grpc.pb.h"
 
 namespace privatemail::client {
 namespace {
@@ -129,9 +131,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 
 // Adds the server's name and a remedy to errors of the connection.
 absl::Status Explain(const ConnectionOptions& options, const absl::Status& status) {
-  // UNAVAILABLE from the server itself, about its store or collection.
-  for (const absl::string_view begin :
-       {"the store is unavailable", "what answers for the cells", "embedding_version "}) {
+  // UNAVAILABLE from the server itself, about its store, collection or image.
+  for (const absl::string_view begin : {"the store is unavailable", "what answers for the cells",
+                                        "embedding_version ", "the image "}) {
     if (absl::StartsWith(status.message(), begin)) return status;
   }
   if (status.code() == absl::StatusCode::kUnavailable) {
@@ -209,6 +211,62 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
   return messages;
 }
 
+// Of GetImage: a header has at most 1 MiB.
+constexpr int64_t kMaxImageDescriptionBytes = 2 << 20;
+// Of a message beside its bytes, by MessageMemory.
+constexpr int64_t kMessageMemory = 4096;
+
+ConnectionOptions WithLimit(ConnectionOptions options, int64_t max_memory) {
+  options.max_memory = std::min(options.max_memory, max_memory);
+  return options;
+}
+
+// The bytes of a stream's messages, which are `bytes` together.
+template <typename Message, typename BytesOf>
+absl::StatusOr<std::string> ReadBytes(const ConnectionOptions& options,
+                                      const std::shared_ptr<grpc::Channel>& channel,
+                                      const std::string& method,
+                                      const google::protobuf::Message& request, uint64_t bytes,
+                                      BytesOf bytes_of) {
+  if (bytes > static_cast<uint64_t>(options.max_memory - kMessageMemory)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory of the server's answer must be at most ", options.max_memory,
+                     " bytes (--max-memory), but is ", bytes));
+  }
+  const auto wrong = [bytes](absl::string_view actual) {
+    return absl::DataLossError(absl::StrCat("the server's answer must have ", bytes,
+                                            " bytes as the image's header says, but has ", actual));
+  };
+  const ConnectionOptions limited =
+      WithLimit(options, static_cast<int64_t>(bytes) + kMessageMemory);
+  std::string all;
+  const auto attempt = [&](absl::Time deadline) {
+    all.clear();
+    Call call(channel, method, limited, deadline);
+    call.WriteLast(request);
+    for (Message message; call.Read(&message); call.ForgetMessages()) {
+      absl::StrAppend(&all, bytes_of(message));
+      if (all.size() > bytes) call.Cancel(wrong("more"));
+    }
+    absl::Status status = FinishCall(options, &call);
+    // A message of more than all bytes was refused before it was parsed.
+    if (call.cancelled() && absl::IsResourceExhausted(status)) status = wrong("more");
+    return Attempted{status, call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options, OnRateLimit::kWait, attempt));
+  if (all.size() < bytes) return wrong(absl::StrCat(all.size()));
+  return all;
+}
+
+absl::StatusOr<ServerIdentity> IdentityOf(const std::string& pem) {
+  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> shown,
+                      ParseCertificates("the server's certificate", pem));
+  ServerIdentity identity;
+  PM_ASSIGN_OR_RETURN(identity.certificate, FingerprintOf(*shown.front()));
+  PM_ASSIGN_OR_RETURN(identity.key, KeyFingerprintOf(*shown.front()));
+  return identity;
+}
+
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
@@ -255,6 +313,45 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
   return CallUnary<v1::RetrieveResponse>(
       options_, channel_, MethodOf<v1::RetrievalService>("Retrieve"), request, OnRateLimit::kWait);
+}
+
+absl::StatusOr<ServedImage> Transport::GetImage(const std::string& collection) const {
+  v1::GetImageRequest request;
+  request.set_collection(collection);
+  const ConnectionOptions limited = WithLimit(options_, kMaxImageDescriptionBytes);
+  ServedImage served;
+  std::string certificate;
+  const auto attempt = [&](absl::Time deadline) {
+    Call call(channel_, MethodOf<v1::TwoServerService>("GetImage"), limited, deadline);
+    call.WriteLast(request);
+    if (call.Read(&served.image)) certificate = call.server_certificate();
+    return Attempted{FinishCall(options_, &call), call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options_, OnRateLimit::kWait, attempt));
+  if (certificate.empty()) return served;
+  PM_ASSIGN_OR_RETURN(served.identity, IdentityOf(certificate));
+  return served;
+}
+
+absl::StatusOr<std::string> Transport::GetImageSection(const v1::GetImageSectionRequest& request,
+                                                       uint64_t bytes) const {
+  return ReadBytes<v1::ImageBytes>(
+      options_, channel_, MethodOf<v1::TwoServerService>("GetImageSection"), request, bytes,
+      [](const v1::ImageBytes& part) { return absl::string_view(part.bytes()); });
+}
+
+absl::StatusOr<std::string> Transport::Score(const v1::ScoreRequest& request,
+                                             uint64_t bytes) const {
+  return ReadBytes<v1::ScoreResponse>(
+      options_, channel_, MethodOf<v1::TwoServerService>("Score"), request, bytes,
+      [](const v1::ScoreResponse& part) { return absl::string_view(part.scores()); });
+}
+
+absl::StatusOr<std::string> Transport::FetchLists(const v1::FetchListsRequest& request,
+                                                  uint64_t bytes) const {
+  return ReadBytes<v1::FetchListsResponse>(
+      options_, channel_, MethodOf<v1::TwoServerService>("FetchLists"), request, bytes,
+      [](const v1::FetchListsResponse& part) { return absl::string_view(part.lists()); });
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(

@@ -102,6 +102,10 @@ absl::Status CheckSections(const v1::ImageHeader& header) {
   }
   PM_RETURN_IF_ERROR(CheckEqual("has_scores", header.has_scores(),
                                 FindSection(header, v1::IMAGE_SECTION_SCORES) != nullptr));
+  if (header.has_scores()) {  // the sums of larger ones could wrap around
+    PM_RETURN_IF_ERROR(CheckBetween("feature_dim with scores", header.feature_dim(), 1,
+                                    static_cast<uint64_t>(kMaxScoreDim)));
+  }
   return CheckEqual("number of sections of payloads",
                     FindSection(header, v1::IMAGE_SECTION_PAYLOADS) != nullptr,
                     header.has_payloads());

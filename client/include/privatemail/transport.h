@@ -2,8 +2,10 @@
 #ifndef PRIVATEMAIL_TRANSPORT_H_
 #define PRIVATEMAIL_TRANSPORT_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
+#include "privatemail/v1/two_server.pb.h"
 
 namespace grpc {
 class Channel;
@@ -52,12 +55,24 @@ struct CollectionDetails {
   bool quality = false;  // of queries for cells; if it is published
 };
 
+// What TLS proved of a server: SHA-256 in lower-case hex.
+struct ServerIdentity {
+  std::string certificate;  // of its DER, as --trust names it
+  std::string key;          // of its public key (SubjectPublicKeyInfo)
+};
+
+struct ServedImage {
+  v1::GetImageResponse image;
+  std::optional<ServerIdentity> identity;  // of the server that answered; none without TLS
+};
+
 // The client's gRPC calls over one channel. Held by the client; everything that it carries is
 // visible to the server. Thread-safe.
 //
 // Retries, within the deadline:
 //   read-only calls and searches   up to 4 attempts with the same bytes on UNAVAILABLE or CANCELLED
-//   GetCollection, GetAnchors, Retrieve, RetrieveCells   also after the server's retry-after time
+//   GetCollection, GetAnchors, Retrieve, RetrieveCells, calls of two-server searches   also after
+//   the server's retry-after time
 //                                  when the key exceeds its rate
 //   changes                        never
 // Statuses are the server's, except:
@@ -88,6 +103,16 @@ class Transport {
   absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
       const v1::RetrieveCellsRequest& request,
       const std::function<AcceptCells()>& make_accept) const;
+
+  // Calls of a search at two operators (two_server_client.h). bytes: of the whole answer, by the
+  // image's header. No longer answer is parsed.
+  // RESOURCE_EXHAUSTED: `bytes` exceed options.max_memory. DATA_LOSS: the answer has others.
+  absl::StatusOr<ServedImage> GetImage(const std::string& collection) const;
+  absl::StatusOr<std::string> GetImageSection(const v1::GetImageSectionRequest& request,
+                                              uint64_t bytes) const;
+  absl::StatusOr<std::string> Score(const v1::ScoreRequest& request, uint64_t bytes) const;
+  absl::StatusOr<std::string> FetchLists(const v1::FetchListsRequest& request,
+                                         uint64_t bytes) const;
 
   // RESOURCE_EXHAUSTED naming the field: larger than the maximum message.
   absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(

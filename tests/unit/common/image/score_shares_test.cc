@@ -1,0 +1,96 @@
+#include "common/image/score_shares.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "absl/strings/escaping.h"
+#include "common/numerics/neighbors.h"
+
+namespace privatemail::score_shares_test {
+namespace {
+
+// Oracles: `openssl enc -aes-128-ctr` of zeros from counter 0. The key is that of NIST SP 800-38A
+// appendix F; the first block is also in RFC 4493 section 4, AES-128(key, 0).
+TEST(ScoreShares, SeedExpandsByAesInCounterMode) {
+  const std::string seed = absl::HexStringToBytes("2b7e151628aed2a6abf7158809cf4f3c");
+  const std::string stream = absl::HexStringToBytes(
+      "7df76b0c1ab899b33e42f047b91b546f57127d4034b1bebfaef466b9c7726fc6973f2ef34879e2027f1734303ff2"
+      "1f89");
+  const std::vector<uint32_t> words = ExpandScoreSeed(seed, 11);
+  ASSERT_EQ(words.size(), 11u);
+  for (size_t i = 0; i < words.size(); ++i) {
+    uint32_t expected = 0;  // little-endian
+    for (size_t byte = 4; byte-- > 0;) {
+      expected = expected << 8 | static_cast<uint8_t>(stream[4 * i + byte]);
+    }
+    EXPECT_EQ(words[i], expected) << i;
+  }
+}
+
+// Exact bounds of section 9: v in [64 m, 64 m + 126].
+void ExpectRecovered(int64_t product, uint32_t share_a) {
+  const auto share_b = static_cast<uint32_t>(product) - share_a;
+  const double cosine = CombineScores(SentScore(share_a), SentScore(share_b));
+  const double exact = static_cast<double>(product) / (1 << 28);
+  EXPECT_LE(cosine, exact);
+  EXPECT_GE(cosine, exact - 126. / (1 << 28)) << product << " with share " << share_a;
+  EXPECT_LT(126. / (1 << 28), 4.7e-7);
+}
+
+TEST(ScoreShares, SumOfSentBitsIsTheProduct) {
+  constexpr int64_t kBound = 273'000'000;  // B of section 9
+  constexpr uint32_t kEdges[] = {0,          1,          63,         64,         65,
+                                 0x3fffffff, 0x40000000, 0x7fffffff, 0x80000000, 0xffffffff,
+                                 0xffffffc0, 0x3fffffc0, 0x1fffffff, 0x20000000};
+  for (const int64_t product :
+       {-kBound, -kBound + 1, -int64_t{1} << 28, int64_t{-65}, int64_t{-64}, int64_t{-1},
+        int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{1} << 28, kBound - 1, kBound}) {
+    for (const uint32_t share : kEdges) ExpectRecovered(product, share);
+  }
+  std::mt19937 bits(1);
+  std::uniform_int_distribution<int64_t> products(-kBound, kBound);
+  for (int i = 0; i < 100'000; ++i) ExpectRecovered(products(bits), bits());
+}
+
+TEST(ScoreShares, SharesAreSentAsTheirMiddleBits) {
+  EXPECT_EQ(SentScore(0x3fffffff), 0xffffffU);
+  EXPECT_EQ(SentScore(0xc000003f), 0u);
+  EXPECT_EQ(SentScore(64), 1u);
+}
+
+TEST(ScoreShares, UnitRowsAreRoundedToNearest) {
+  RowVector row(5);
+  row << 1, -1, 0, .5 / 16384, -1.49 / 16384;
+  const std::vector<int16_t> expected = {16384, -16384, 0, 1, -1};
+  EXPECT_EQ(QuantiseUnitRow(row), expected);
+}
+
+// The rows of greatest product within rounding: all values half a step above a multiple.
+TEST(ScoreShares, LargestProductsStayBelowTheBound) {
+  for (const int64_t dim : {int64_t{1}, int64_t{2}, int64_t{128}, int64_t{4'097}, kMaxScoreDim}) {
+    const RowVector even = RowVector::Constant(dim, 1 / std::sqrt(static_cast<double>(dim)));
+    // Rounding upwards everywhere adds the most: the largest multiple plus one half, scaled down
+    // to length 1 by a last value.
+    RowVector upwards = even;
+    const double step = (std::floor(upwards[0] * kScoreScale - .5) + .500001) / kScoreScale;
+    upwards.setConstant(step);
+    upwards[0] = std::sqrt(std::max(0., 1 - (static_cast<double>(dim) - 1) * step * step));
+    RowVector unit = RowVector::Zero(dim);
+    unit[0] = 1;
+    for (const RowVector& row : {even, upwards, unit}) {
+      const std::vector<int16_t> values = QuantiseUnitRow(row.normalized());
+      int64_t product = 0;
+      for (const int16_t value : values) product += int64_t{value} * value;
+      const double length = kScoreScale + std::sqrt(static_cast<double>(dim)) / 2;
+      EXPECT_LE(static_cast<double>(product), length * length) << dim;
+      EXPECT_LE(product, 273'000'000) << dim;
+      EXPECT_LT(product, (int64_t{1} << 29) - 128) << dim;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::score_shares_test
