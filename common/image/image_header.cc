@@ -1,6 +1,9 @@
 #include "common/image/image_header.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -111,12 +114,38 @@ absl::Status CheckSections(const v1::ImageHeader& header) {
                     header.has_payloads());
 }
 
+const unsigned char* Bytes(absl::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
 }  // namespace
 
 std::string ImageDigest(absl::string_view header) { return Sha256::Of(header); }
 
 std::string ImageSignatureText(absl::string_view digest) {
   return absl::StrCat("privatemail image 1\n", digest);
+}
+
+absl::Status CheckImageSignature(absl::string_view digest, absl::string_view signer,
+                                 absl::string_view signature) {
+  if (signer.size() != kSignerBytes || signature.size() != kSignatureBytes) {
+    return absl::DataLossError(absl::StrCat(
+        "signer and signature of the image must have ", kSignerBytes, " and ", kSignatureBytes,
+        " bytes, but have ", signer.size(), " and ", signature.size()));
+  }
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(signer), signer.size()),
+      EVP_PKEY_free);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        EVP_MD_CTX_free);
+  const std::string text = ImageSignatureText(digest);
+  if (key != nullptr && context != nullptr &&
+      EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+      EVP_DigestVerify(context.get(), Bytes(signature), signature.size(), Bytes(text),
+                       text.size()) == 1) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("the image's signature is not that of its signer");
 }
 
 absl::StatusOr<v1::ImageHeader> ReadImageHeader(absl::string_view bytes) {

@@ -1,10 +1,12 @@
-// The header of an image, which two operators serve (PRIVACY.md section 9).
+// The header of an image, which two operators serve (PRIVACY.md section 9), and its signature.
 #ifndef PRIVATEMAIL_COMMON_IMAGE_IMAGE_HEADER_H_
 #define PRIVATEMAIL_COMMON_IMAGE_IMAGE_HEADER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "privatemail/v1/two_server.pb.h"
@@ -25,6 +27,14 @@ inline constexpr uint64_t kMaxPayloadBytes = uint64_t{1} << 30;
 std::string ImageDigest(absl::string_view header);
 // The bytes that the maker of an image signs.
 std::string ImageSignatureText(absl::string_view digest);
+
+inline constexpr size_t kSignerBytes = 32;  // a public key
+inline constexpr size_t kSignatureBytes = 64;
+
+// Checks the maker's signature of the image with this digest. DATA_LOSS: it is not `signer`'s, or
+// signer or signature is malformed.
+absl::Status CheckImageSignature(absl::string_view digest, absl::string_view signer,
+                                 absl::string_view signature);
 
 // Reads a header from a peer. DATA_LOSS naming the field: malformed, of another version, or its
 // sizes contradict each other.

@@ -60,6 +60,19 @@ std::vector<Setting> AddressSettings() {
   };
 }
 
+std::vector<Setting> TwoServerSettings() {
+  using Options = DaemonOptions;
+  return {
+      {"operator", Of<&Options::operator_name>, kRestart,
+       "Name of whoever runs this daemon, as searchers who ask two operators see it; empty: no "
+       "part "
+       "in such searches."},
+      {"allow_scores", Of<&Options::allow_scores>, kRestart,
+       "Let searchers who ask two operators have one score per item, from which they can compute "
+       "the feature vectors with about as many queries as a vector has values."},
+  };
+}
+
 std::vector<Setting> StoreSettings() {
   using Options = DaemonOptions;
   return {
@@ -237,8 +250,8 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
-    for (const auto& more :
-         {StoreSettings(), OperationSettings(), IndexSettings(), LimitSettings()}) {
+    for (const auto& more : {TwoServerSettings(), StoreSettings(), OperationSettings(),
+                             IndexSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

@@ -112,6 +112,11 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& opti
   return AuditLog::Open(path, options.audit_max_bytes);
 }
 
+absl::StatusOr<std::optional<ImageSigner>> PrepareSigner(const DaemonOptions& options) {
+  if (options.operator_name.empty()) return std::nullopt;
+  return ImageSigner::LoadOrCreate(options.data_directory + "/image-key.pem");
+}
+
 // Null: TLS is off.
 absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
@@ -169,6 +174,8 @@ void LogRefresh(const absl::Status& status) {
   }
 }
 
+void LogWarning(const std::string& message) { Log(LogLevel::kWarning, message); }
+
 void LogReadOnly(const absl::Status& status) {
   if (status.ok()) {
     Log(LogLevel::kInfo, "there is space again: the store takes writes");
@@ -203,7 +210,11 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       dispatcher_(
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
+      images_(
+          parts_.catalog.get(),
+          [this](absl::string_view digest) { return parts_.signer->Sign(digest); }, LogWarning),
       retrieval_(parts_.catalog.get(), &dispatcher_),
+      two_servers_({options.operator_name, options.allow_scores}, &images_, &dispatcher_),
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
@@ -252,13 +263,13 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   // certificates and keys.
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(options, &parts.lock));
   PM_ASSIGN_OR_RETURN(parts.tls, PrepareTls(options));
-  PM_ASSIGN_OR_RETURN(
-      parts.catalog,
-      Catalog::Open(std::move(store), options.data_directory, LogRefresh, ToCatalogOptions(options),
-                    [](const std::string& message) { Log(LogLevel::kWarning, message); }));
+  PM_ASSIGN_OR_RETURN(parts.catalog,
+                      Catalog::Open(std::move(store), options.data_directory, LogRefresh,
+                                    ToCatalogOptions(options), LogWarning));
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
+  PM_ASSIGN_OR_RETURN(parts.signer, PrepareSigner(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   PM_RETURN_IF_ERROR(daemon->StartHttp(options));
@@ -284,6 +295,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
+  builder.RegisterService(&two_servers_);
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);

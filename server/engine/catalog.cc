@@ -7,7 +7,7 @@
 #include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
 #include "server/engine/label_agreement.h"
-#include "server/engine/point_file.h"
+#include "server/engine/row_file.h"
 
 namespace privatemail::server {
 namespace {

@@ -13,8 +13,6 @@
 namespace privatemail::server {
 namespace {
 
-constexpr size_t kPollRows = 4096;
-
 // Approximate memory of a parsed value.
 int64_t ValueBytes(const nlohmann::json& value) {
   constexpr int64_t kBlock = 48;  // a heap allocation with its overhead

@@ -11,8 +11,6 @@
 namespace privatemail::server {
 namespace {
 
-constexpr size_t kPollRows = 4096;
-
 // Calls `visit` with every path of the object that a filter may have. The recursion is bounded by
 // the length of a path.
 void VisitPaths(const nlohmann::json& object, const std::string& prefix,

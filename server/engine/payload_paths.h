@@ -15,6 +15,9 @@
 
 namespace privatemail::server {
 
+// Rows between two looks at whether a filter's caller has gone.
+inline constexpr size_t kPollRows = 4096;
+
 // An inverted index of rare paths, so that filters on paths of hardly any item read no other
 // payload. Not thread-safe.
 class PayloadPaths {

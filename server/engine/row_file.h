@@ -1,4 +1,4 @@
-// A scratch file of rows in single precision, for galleries that exceed memory.
+// Scratch files of rows in single precision, for galleries that exceed memory.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 #define PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 
@@ -11,8 +11,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/embedding/public_parameters.h"
+#include "common/numerics/point_source.h"
 #include "common/numerics/row_source.h"
 #include "server/store/scratch_file.h"
+#include "server/store/store.h"
+#include "server/store/types.h"
 
 namespace privatemail::server {
 
@@ -45,6 +50,43 @@ class RowFile : public RowSource {
   const std::string directory_;
   const Eigen::Index cols_;
 };
+
+// Rows in float on disk; Read scales each to length 1 in double. 8 bytes of memory a row. Server
+// side; gallery features in the clear. Appending is not thread-safe and must end before reading
+// begins; reading is thread-safe.
+class PointFile : public PointSource {
+ public:
+  // Errors of ScratchFile.
+  static absl::StatusOr<std::unique_ptr<PointFile>> Create(const std::string& directory,
+                                                           Eigen::Index cols);
+
+  // rows: n x cols(). `field` names them in errors. INVALID_ARGUMENT: another number of columns, or
+  // a row that is zero or not finite; nothing is appended. Errors of ScratchFile.
+  absl::Status Append(absl::string_view field, const FloatMatrix& rows);
+
+  Eigen::Index rows() const override { return static_cast<Eigen::Index>(inverse_length_.size()); }
+  Eigen::Index cols() const override { return cols_; }
+  absl::Status Read(Eigen::Index first, Matrix* block) const override;
+
+ private:
+  PointFile(std::unique_ptr<ScratchFile> file, Eigen::Index cols)
+      : file_(std::move(file)), cols_(cols) {}
+
+  std::unique_ptr<ScratchFile> file_;
+  Eigen::Index cols_;
+  std::vector<double> inverse_length_;
+};
+
+struct SpooledGallery {
+  Gallery columns;                    // without features
+  std::unique_ptr<PointFile> points;  // features of the gallery, then of the anchors
+};
+
+// Reads all items of one moment, some megabytes of features at a time. watch: as in LoadGallery,
+// with the bytes in memory. Errors of Store::ReadGallery and PointFile.
+absl::StatusOr<SpooledGallery> SpoolGallery(Store& store, const PublicParameters& parameters,
+                                            const Anchors& anchors, const std::string& directory,
+                                            const Store::LoadWatch& watch = nullptr);
 
 }  // namespace privatemail::server
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/point_file.h"
+#include "server/engine/row_file.h"
 #include "server/mpi/ranks.h"
-#include "server/store/postgres/embedded_items.h"
 #include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/rows.h"
 
 namespace privatemail::server {
 

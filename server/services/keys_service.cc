@@ -31,7 +31,7 @@ absl::StatusOr<KeyGrant> ParseGrant(const v1::CreateKeyRequest& request) {
   return grant;
 }
 
-void ToProto(const AccessKey& key, v1::Key* proto) {
+void KeyToProto(const AccessKey& key, v1::Key* proto) {
   proto->set_id(key.id);
   proto->set_name(key.grant.name);
   for (const auto& [scope, bit] : kScopes) {
@@ -60,7 +60,7 @@ UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, 
         PM_ASSIGN_OR_RETURN(NewAccessKey created, keys_->Create(std::move(grant)));
         call.AddRows(1);
         call.SetAuditSubject(created.key.id);
-        ToProto(created.key, answer->mutable_key());
+        KeyToProto(created.key, answer->mutable_key());
         answer->set_text(std::move(created.text));
         return absl::OkStatus();
       });
@@ -71,7 +71,7 @@ UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, B
       context, "ListKeys", request, response,
       [this](Call& call, const auto&, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        for (const AccessKey& key : keys_->List()) ToProto(key, answer->add_keys());
+        for (const AccessKey& key : keys_->List()) KeyToProto(key, answer->add_keys());
         call.AddRows(static_cast<uint64_t>(answer->keys_size()));
         return absl::OkStatus();
       });
@@ -87,7 +87,7 @@ UnaryReactor* KeysService::RevokeKey(RpcContext* context, const Bytes* request, 
         if (IsKeyId(message.id())) call.SetAuditSubject(message.id());
         PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(message.id()));
         call.AddRows(1);
-        ToProto(key, answer->mutable_key());
+        KeyToProto(key, answer->mutable_key());
         return absl::OkStatus();
       });
 }

@@ -85,7 +85,7 @@ struct FakeImage {
   v1::GetImageResponse Served(const std::string& operator_name) const {
     v1::GetImageResponse response;
     response.set_header(header.SerializeAsString());
-    response.set_operator_(operator_name);
+    response.set_operator_name(operator_name);
     response.set_allows_scores(true);
     return response;
   }

@@ -84,7 +84,7 @@ absl::Status CheckScores(const Halves<v1::GetImageResponse>& images,
   for (const auto& [server, image] : {std::pair{"A", &images.a}, {"B", &images.b}}) {
     if (image->allows_scores()) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(Named(server, image->operator_()), " does not allow scores; use mode lists"));
+        absl::StrCat(Named(server, image->operator_name()), " does not allow scores; use mode lists"));
   }
   return absl::OkStatus();
 }
@@ -98,7 +98,7 @@ absl::StatusOr<TwoServerImage> TwoServerImage::Create(const PublicParameters& pa
         "the collection has no cells: it was created without --cells");
   }
   TwoServerImage image;
-  image.operators_ = {images.a.operator_(), images.b.operator_()};
+  image.operators_ = {images.a.operator_name(), images.b.operator_name()};
   PM_RETURN_IF_ERROR(CheckOperators(image.operators_));
   Halves<v1::ImageHeader> headers;
   PM_ASSIGN_OR_RETURN(headers.a,

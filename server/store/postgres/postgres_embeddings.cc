@@ -2,7 +2,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
-#include "server/store/postgres/embedded_items.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/rows.h"
 

@@ -10,13 +10,16 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
-#include "server/store/postgres/embedded_items.h"
+#include "server/store/postgres/values.h"
 
 namespace privatemail::server::postgres {
 namespace {
 
 // Rows per statement, which bounds its memory and time.
 constexpr int64_t kChunkRows = 5000;
+
+constexpr int kEmbeddedColumns = 6;
+constexpr size_t kPieceBytes = size_t{1} << 20;
 
 const char* SqlOf(RowLock lock) {
   switch (lock) {
@@ -157,6 +160,23 @@ absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection
     PM_RETURN_IF_ERROR(visit(range.count, std::move(part)));
   } while (left > 0);
   return absl::OkStatus();
+}
+
+const char kCopyEmbeddedItems[] =
+    "COPY embedded_items (embedding, position, id, label, coordinates, payload) "
+    "FROM STDIN (FORMAT binary)";
+
+std::string EmbeddedItemsEncoder::Next() {
+  if (done_ == items_.ids.size()) return "";
+  CopyRows rows(kEmbeddedColumns);
+  for (; done_ < items_.ids.size() && rows.size() < kPieceBytes; ++done_) {
+    const auto row = static_cast<Eigen::Index>(done_);
+    rows.BeginRow().Int(key_).Int(items_.first + row).Bytes(items_.ids[done_]);
+    rows.Int32(items_.labels[done_]);
+    rows.Bytes(BytesOf(items_.coordinates->row(row).data(), items_.coordinates->cols()));
+    rows.Bytes(items_.payloads[done_]);
+  }
+  return rows.Take();
 }
 
 absl::StatusOr<int64_t> WriteEmbeddedItems(Transaction* transaction, absl::string_view rows) {

@@ -10,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/matrix.h"
 #include "server/store/postgres/pool.h"
 #include "server/store/store.h"
 #include "server/store/types.h"
@@ -66,6 +68,33 @@ struct ItemRange {
 // Items of a range, as in Store::ReadGallery; range.count is the total.
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
                        const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit);
+
+// Consecutive rows of an embedding; views of the caller's.
+struct EmbeddedItems {
+  int64_t first = 0;  // position in the embedding
+  absl::Span<const std::string> ids;
+  absl::Span<const int32_t> labels;
+  absl::Span<const std::string> payloads;
+  const Matrix* coordinates = nullptr;  // may have further rows
+};
+
+// Encodes rows in pieces of about a megabyte, each of which a statement takes.
+class EmbeddedItemsEncoder {
+ public:
+  // key: PostgresStore::NewEmbeddingKey.
+  EmbeddedItemsEncoder(int64_t key, const EmbeddedItems& items) : key_(key), items_(items) {}
+
+  // "" after the last row.
+  std::string Next();
+
+ private:
+  const int64_t key_;
+  const EmbeddedItems items_;
+  size_t done_ = 0;
+};
+
+// The statement that takes a piece.
+extern const char kCopyEmbeddedItems[];
 
 // rows: of an EmbeddedItemsEncoder. Returns their number.
 absl::StatusOr<int64_t> WriteEmbeddedItems(Transaction* transaction, absl::string_view rows);

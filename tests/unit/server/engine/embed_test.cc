@@ -5,7 +5,7 @@
 
 #include "common/base/validate.h"
 #include "common/embedding/tiled_affinity.h"
-#include "server/engine/point_file.h"
+#include "server/engine/row_file.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {

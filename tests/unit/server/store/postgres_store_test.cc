@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
-#include "server/store/postgres/embedded_items.h"
 #include "server/store/postgres/rows.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/postgres_fixture.h"

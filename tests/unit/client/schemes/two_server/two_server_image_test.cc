@@ -35,12 +35,12 @@ TEST(TwoServerImage, AgreesOnOneImage) {
 
 TEST(TwoServerImage, OneOperatorReturnsFailedPrecondition) {
   Images images = Both();
-  images.b.set_operator_("north");
+  images.b.set_operator_name("north");
   EXPECT_THAT(Agree(images), FailsWith(kFailedPrecondition, "both are of north"));
-  images.b.clear_operator_();
+  images.b.clear_operator_name();
   EXPECT_THAT(Agree(images), FailsWith(kFailedPrecondition, "operator of server B must have"));
   images = Both();
-  images.a.clear_operator_();
+  images.a.clear_operator_name();
   EXPECT_THAT(Agree(images), FailsWith(kFailedPrecondition, "operator of server A must have"));
 }
 

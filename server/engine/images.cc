@@ -1,0 +1,271 @@
+#include "server/engine/images.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+#include "common/image/image_header.h"
+#include "server/engine/collection_creation.h"
+#include "server/engine/row_file.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr absl::string_view kImageSuffix = ".image";
+constexpr absl::string_view kOriginSuffix = ".json";
+
+std::string ToJson(const ImageOrigin& origin, absl::string_view digest) {
+  return nlohmann::json({{"digest", absl::BytesToHexString(digest)},
+                         {"made_here", origin.made_here},
+                         {"list_items", origin.settings.list_items},
+                         {"with_scores", origin.settings.with_scores},
+                         {"signature", absl::BytesToHexString(origin.signature)},
+                         {"signer", absl::BytesToHexString(origin.signer)}})
+             .dump(1) +
+         "\n";
+}
+
+absl::StatusOr<ImageOrigin> ReadOrigin(const std::string& path, absl::string_view digest) {
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(path, kSmallFileBytes));
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    if (json.at("digest").get<std::string>() != absl::BytesToHexString(digest)) {
+      return absl::DataLossError(absl::StrCat(path, " is that of another image"));
+    }
+    ImageOrigin origin;
+    origin.made_here = json.at("made_here");
+    origin.settings.list_items = json.at("list_items");
+    origin.settings.with_scores = json.at("with_scores");
+    origin.signature = absl::HexStringToBytes(json.at("signature").get<std::string>());
+    origin.signer = absl::HexStringToBytes(json.at("signer").get<std::string>());
+    return origin;
+  } catch (const nlohmann::json::exception& error) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", error.what()));
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
+  if (view.cells != nullptr) return view.cells;
+  return absl::FailedPreconditionError(
+      absl::StrCat("an image of collection ", view.published->name, " needs cells that are ready: ",
+                   view.has_cells() ? "they are not yet" : "create the collection with --cells"));
+}
+
+std::shared_ptr<const ServedImage> Serve(std::shared_ptr<const Image> image, ImageOrigin origin) {
+  return std::make_shared<const ServedImage>(
+      ServedImage{std::make_shared<SharedPass>(std::move(image)), std::move(origin)});
+}
+
+std::vector<bool> HiddenInCells(const CollectionView& view) {
+  std::vector<bool> hidden;
+  if (view.hidden_in_cells != nullptr) hidden = view.hidden_in_cells->hidden;
+  hidden.resize(static_cast<size_t>(view.cells->items()), false);
+  return hidden;
+}
+
+}  // namespace
+
+Images::Images(Catalog* catalog, Sign sign, Warn warn)
+    : catalog_(catalog), sign_(std::move(sign)), warn_(std::move(warn)) {
+  std::error_code ignored;  // of a folder that is not there
+  for (const auto& file : std::filesystem::directory_iterator(PathOf(""), ignored)) {
+    const std::string name = file.path().filename();
+    if (absl::EndsWith(name, kImageSuffix))
+      Load(std::string(absl::StripSuffix(name, kImageSuffix)));
+  }
+}
+
+std::string Images::PathOf(const std::string& name) const {
+  return absl::StrCat(catalog_->directory(), "/images/", name);
+}
+
+void Images::Load(const std::string& name) {
+  const auto load = [&]() -> absl::Status {
+    const std::string path = PathOf(name);
+    const std::string file = path + std::string(kImageSuffix);
+    PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
+    PM_RETURN_IF_ERROR(CheckMemory(header));
+    PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
+    PM_ASSIGN_OR_RETURN(ImageOrigin origin,
+                        ReadOrigin(path + std::string(kOriginSuffix), image->digest()));
+    served_[name] = Serve(std::move(image), std::move(origin));
+    return absl::OkStatus();
+  };
+  const absl::Status loaded = load();
+  if (!loaded.ok() && warn_) {
+    warn_(absl::StrCat("the image of collection ", name,
+                       " is not served until it is made or mirrored again: ", loaded.message()));
+  }
+}
+
+absl::Status Images::CheckMemory(const v1::ImageHeader& header) const {
+  int64_t bytes = Image::MemoryToCreate(header);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const auto& [name, served] : served_) bytes += served->image().memory();
+  }
+  return catalog_->CheckMemory("all images", bytes);
+}
+
+absl::Status Images::CheckCurrent(const std::string& name, const ServedImage& served) const {
+  if (!served.origin.made_here) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(name));
+  const v1::ImageHeader& header = served.image().header();
+  if (view.published->fingerprint != header.fingerprint()) {
+    return absl::NotFoundError(
+        absl::StrCat("collection ", name, " was created again and has no image yet"));
+  }
+  const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+  if (view.cells != nullptr && view.cells->items_version() == header.items_version() &&
+      view.cells->items() - hidden == static_cast<int64_t>(header.items())) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("the items of collection ", name, " were deleted or built again since version ",
+                   header.items_version(), " of its image; a new one is being made"));
+}
+
+absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
+  Served served;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = served_.find(name);
+    if (found == served_.end()) {
+      return absl::NotFoundError(absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 64)),
+                                              " has no image here: its operator makes one with "
+                                              "privatemail image make, or mirrors it"));
+    }
+    served = found->second;
+  }
+  const absl::Status current = CheckCurrent(name, *served);
+  if (current.ok()) return served;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (absl::IsNotFound(current)) {
+    if (served_[name] == served) served_.erase(name);
+    return current;
+  }
+  const auto problem = problems_.find(name);
+  if (queued_.insert(name).second) {
+    queue_.Add([this, name, settings = served->origin.settings](const std::atomic<bool>& stopped) {
+      MakeAnew(name, settings, stopped);
+    });
+  }
+  if (problem == problems_.end()) return current;
+  return absl::UnavailableError(
+      absl::StrCat(current.message(), "; the last attempt failed: ", problem->second.message()));
+}
+
+void Images::MakeAnew(const std::string& name, const ImageSettings& settings,
+                      const std::atomic<bool>& stopped) {
+  absl::Status outcome;
+  try {
+    outcome = Make(name, settings, stopped).status();
+  } catch (const std::exception& error) {  // out of memory
+    outcome = absl::ResourceExhaustedError(error.what());
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  queued_.erase(name);
+  if (outcome.ok()) {
+    problems_.erase(name);
+  } else if (!stopped && !absl::IsFailedPrecondition(outcome)) {  // cells that are not ready yet
+    problems_[name] = outcome;
+    if (warn_) {
+      warn_(
+          absl::StrCat("a new image of collection ", name, " cannot be made: ", outcome.message()));
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<const RowSource>> Images::ReadUnitRows(
+    const CollectionView& view, const std::atomic<bool>& stopped,
+    std::vector<bool>* left_out) const {
+  const CellIndex& cells = *view.cells;
+  const Eigen::Index dim = view.published->parameters.feature_dim;
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<RowFile> file, RowFile::Create(catalog_->directory(), dim));
+  int64_t row = 0;
+  const auto skip_to = [&](const std::string* id) -> absl::Status {
+    for (; row < cells.items() && (id == nullptr || cells.IdOf(row) < *id); ++row) {
+      (*left_out)[static_cast<size_t>(row)] = true;  // it was deleted just now
+      PM_RETURN_IF_ERROR(file->Append(FloatMatrix::Zero(1, dim)));
+    }
+    return absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(
+      catalog_->ReadGallery(view, [&](int64_t /*items*/, Gallery part) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
+        const FloatMatrix units = CellIndex::UnitItems(std::exchange(part.features, {}));
+        for (size_t i = 0; i < part.ids.size(); ++i) {
+          PM_RETURN_IF_ERROR(skip_to(&part.ids[i]));
+          if (row == cells.items() || cells.IdOf(row) != part.ids[i]) continue;  // a later item
+          PM_RETURN_IF_ERROR(file->Append(units.row(static_cast<Eigen::Index>(i))));
+          ++row;
+        }
+        return absl::OkStatus();
+      }));
+  PM_RETURN_IF_ERROR(skip_to(nullptr));
+  return file;
+}
+
+absl::StatusOr<Images::Served> Images::Make(const std::string& name, const ImageSettings& settings,
+                                            const std::atomic<bool>& stopped) {
+  const std::lock_guard<std::mutex> making(making_);
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(name));
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells, RequireCells(view));
+  std::vector<bool> left_out = HiddenInCells(view);
+  ImageOptions options;
+  options.list_items = settings.list_items;
+  std::unique_ptr<const RowSource> rows;
+  if (settings.with_scores) {
+    PM_ASSIGN_OR_RETURN(rows, ReadUnitRows(view, stopped, &left_out));
+    options.unit_rows = rows.get();
+  }
+  PM_ASSIGN_OR_RETURN(ImageParts parts, MakeImage(view.published->parameters, cells->contents(),
+                                                  &left_out, options, stopped));
+  PM_ASSIGN_OR_RETURN(const Signature signature, sign_(ImageDigest(parts.header)));
+  return Keep(name, std::move(parts), {true, settings, signature.signature, signature.signer});
+}
+
+absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImageParts parts,
+                                               Signature signature) {
+  PM_RETURN_IF_ERROR(CheckCollectionName(name));
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = served_.find(name);
+    if (found != served_.end() && found->second->origin.made_here) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the image of collection ", name, " is made here, not mirrored"));
+    }
+  }
+  PM_RETURN_IF_ERROR(
+      CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
+  return Keep(name, std::move(parts),
+              {false, {}, std::move(signature.signature), std::move(signature.signer)});
+}
+
+absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
+                                            ImageOrigin origin) {
+  PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
+  PM_RETURN_IF_ERROR(CheckMemory(header));
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
+  std::error_code ignored;  // shows again when the file is written
+  std::filesystem::create_directories(PathOf(""), ignored);
+  const std::string path = PathOf(name);
+  PM_RETURN_IF_ERROR(WriteImageFile(*image, path + std::string(kImageSuffix)));
+  PM_RETURN_IF_ERROR(WriteFileAtomically(path + std::string(kOriginSuffix),
+                                         ToJson(origin, image->digest()), 0600));
+  Served served = Serve(std::move(image), std::move(origin));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  served_[name] = served;
+  return served;
+}
+
+}  // namespace privatemail::server

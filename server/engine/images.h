@@ -1,0 +1,115 @@
+// The images that a daemon serves together with another operator (PRIVACY.md section 9).
+#ifndef PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
+#define PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/background_queue.h"
+#include "server/engine/catalog.h"
+#include "server/image/image.h"
+#include "server/image/image_maker.h"
+#include "server/image/shared_pass.h"
+
+namespace privatemail::server {
+
+// Public; decided by the operator.
+struct ImageSettings {
+  uint32_t list_items = ImageOptions().list_items;
+  bool with_scores = false;
+};
+
+// Where an image comes from. Kept beside its file.
+struct ImageOrigin {
+  bool made_here = false;
+  ImageSettings settings;  // of images made here
+  std::string signature;   // of the maker
+  std::string signer;      // the maker's public key
+};
+
+// An image and its concurrent searches. Immutable, thread-safe.
+struct ServedImage {
+  std::shared_ptr<SharedPass> pass;
+  ImageOrigin origin;
+
+  const Image& image() const { return pass->image(); }
+};
+
+// Images by collection, each in a file of the data directory and in memory. One that was made here
+// is served while its collection has the cells, and the deletions, that it was made of; otherwise a
+// new one is made in the background. One of another operator is served until a new one is
+// installed. Thread-safe.
+class Images {
+ public:
+  using Warn = std::function<void(const std::string& message)>;
+
+  // Signs an image's digest.
+  struct Signature {
+    std::string signature;
+    std::string signer;  // public key
+  };
+  using Sign = std::function<absl::StatusOr<Signature>(absl::string_view digest)>;
+
+  // Reads the images of catalog->directory(); which of them are damaged `warn` is told.
+  // The catalog must outlive it.
+  Images(Catalog* catalog, Sign sign, Warn warn);
+
+  // NOT_FOUND: no image of this collection. UNAVAILABLE: its items were deleted or built again, and
+  // a new one is being made, or why it could not be made.
+  absl::StatusOr<std::shared_ptr<const ServedImage>> Find(const std::string& name);
+
+  // Makes the image of a collection's cells, replacing the one before. One at a time.
+  // NOT_FOUND. FAILED_PRECONDITION: the collection has no cells, or they are not ready.
+  // RESOURCE_EXHAUSTED: max_build_memory, max_resident_memory or disk. Errors of MakeImage.
+  absl::StatusOr<std::shared_ptr<const ServedImage>> Make(const std::string& name,
+                                                          const ImageSettings& settings,
+                                                          const std::atomic<bool>& stopped);
+
+  // Serves an image of another operator. DATA_LOSS: damaged, or the signature is not the signer's.
+  // FAILED_PRECONDITION: the image of this collection is made here. INVALID_ARGUMENT: the name.
+  // RESOURCE_EXHAUSTED: max_resident_memory or disk.
+  absl::StatusOr<std::shared_ptr<const ServedImage>> Install(const std::string& name,
+                                                             ImageParts parts, Signature signature);
+  // RESOURCE_EXHAUSTED: an image with this header would exceed max_resident_memory, the images in
+  // memory, the one of this name too, since it is served meanwhile.
+  absl::Status CheckMemory(const v1::ImageHeader& header) const;
+
+ private:
+  using Served = std::shared_ptr<const ServedImage>;
+
+  void Load(const std::string& name);
+  std::string PathOf(const std::string& name) const;
+  absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin);
+  // Unit rows of the items of `cells`, zero for those that are gone, which `left_out` gets.
+  absl::StatusOr<std::unique_ptr<const RowSource>> ReadUnitRows(const CollectionView& view,
+                                                                const std::atomic<bool>& stopped,
+                                                                std::vector<bool>* left_out) const;
+  // Why the image may not be served; OK if it may.
+  absl::Status CheckCurrent(const std::string& name, const ServedImage& served) const;
+  void MakeAnew(const std::string& name, const ImageSettings& settings,
+                const std::atomic<bool>& stopped);
+
+  Catalog* const catalog_;
+  const Sign sign_;
+  const Warn warn_;
+  std::mutex making_;         // held while an image is made
+  mutable std::mutex mutex_;  // guards the following
+  std::map<std::string, Served> served_;
+  std::set<std::string> queued_;                  // made anew
+  std::map<std::string, absl::Status> problems_;  // of the last attempt to make one anew
+  BackgroundQueue queue_;                         // last: its jobs use the other members
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
