@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
+#include "client/cli/query_two_server.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
@@ -30,6 +32,10 @@ constexpr const char* kSlotFlags[] = {
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
     "--compare-images", "--report",    "--classes", "--features-folder"};
 
+// Options of the cells scheme, and for labels, that searches at two servers do not have.
+constexpr const char* kNotTwoServerFlags[] = {
+    "--ask", "--focus", "--items", "--own-anchors", "--label", "--labels", kAcceptMisalignmentFlag};
+
 // Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
@@ -37,8 +43,10 @@ struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
   std::string foreign;  // a given option of another scheme; empty: none
   bool gives_k = false;
+  bool gives_epsilon = false;
   SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
+  TwoServerFlags two_server;
   std::string plan_file;  // empty: none
 };
 
@@ -70,11 +78,24 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                               .accept_misalignment = options.slots.accept_misalignment});
 }
 
+TwoServerQuery TwoServerQueryOf(const QueryCommandOptions& options) {
+  const double epsilon = options.slots.query.cost.epsilon;
+  return {.collection = options.slots.collection,
+          .targets = options.slots.targets,
+          .flags = options.two_server,
+          .options = {.partition = options.cells.partition,
+                      .epsilon = options.gives_epsilon ? std::optional(epsilon) : std::nullopt,
+                      .k = options.slots.query.k,
+                      .with_payloads = options.slots.query.with_payloads}};
+}
+
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   PM_RETURN_IF_ERROR(CheckScheme(options));
   if (!options.plan_file.empty()) return QueryAsPlanned(context, options);
   SlotsQuery slots = options.slots;
   slots.scheme = options.scheme;
+  if (options.scheme == Scheme::kTwoServer)
+    return QueryTwoServers(context, TwoServerQueryOf(options));
   if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
   return QueryCells(context, {.collection = slots.collection,
                               .targets = slots.targets,
@@ -94,23 +115,33 @@ std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> fl
 
 // The first given option that the scheme or the plan does not take; empty: none.
 std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& options) {
-  const auto given = [&](absl::Span<const char* const> flags) { return FirstGiven(query, flags); };
-  if (!options.plan_file.empty()) {
-    for (const auto flags : {absl::MakeConstSpan(kPlannedFlags), absl::MakeConstSpan(kCellsFlags),
-                             absl::MakeConstSpan(kSlotFlags)}) {
-      if (const std::string foreign = given(flags); !foreign.empty()) return foreign;
+  const auto first = [&](std::initializer_list<absl::Span<const char* const>> groups) {
+    for (const absl::Span<const char* const> flags : groups) {
+      if (std::string foreign = FirstGiven(query, flags); !foreign.empty()) return foreign;
     }
-    return "";
+    return std::string();
+  };
+  if (!options.plan_file.empty()) {
+    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags});
   }
-  if (options.scheme == Scheme::kCells) return given(kSlotFlags);
-  const std::string foreign = given(kCellsFlags);
-  return foreign.empty() && options.scheme == Scheme::kAnchored ? given(kIterationFlags) : foreign;
+  switch (options.scheme) {
+    case Scheme::kTwoServer:
+      return first({kSlotFlags, kNotTwoServerFlags});
+    case Scheme::kCells:
+      return first({kSlotFlags, kTwoServerFlags});
+    case Scheme::kAnchored:
+      return first({kCellsFlags, kTwoServerFlags, kIterationFlags});
+    case Scheme::kJoint:
+      return first({kCellsFlags, kTwoServerFlags});
+  }
+  return "";
 }
 
 // Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
-                    "Spent by each query; required without --plan");
+                    "Spent by each query; required without --plan, except for two-server: with it "
+                    "the fetched lists are a noisy choice");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
       ->add_option("--mechanism", slots->mechanism,
@@ -157,7 +188,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       query, "--scheme", &options->scheme, kSchemeNames,
       "How the target is hidden. joint: noise on an embedding; finds the class. anchored: noise on "
       "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
-      "choice of cells, whose items are ranked locally; needs a collection with cells");
+      "choice of cells, whose items are ranked locally; needs a collection with cells. two-server: "
+      "halves of a secret at two operators' servers, exactly and without noise; needs "
+      "--second-server");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   query
@@ -177,6 +210,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "and, unless given, -k");
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
+  AddTwoServerOptions(query, &options->two_server);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
                   "Query although public data alone shows that the answer will hardly be of the "
@@ -191,7 +225,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "older name.\n",
       query->get_footer()));
   query->callback([&context, options, query] {
-    if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
+    options->gives_epsilon = !query->get_option("--epsilon")->empty();
+    if (options->plan_file.empty() && options->scheme != Scheme::kTwoServer &&
+        !options->gives_epsilon) {
       throw CLI::RequiredError("--epsilon");
     }
     options->foreign = FindForeignOption(*query, *options);

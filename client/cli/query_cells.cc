@@ -60,7 +60,8 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
   const PublicParameters& parameters = client.parameters();
   const Guarantee& guarantee = outcome.prepared.state.guarantee;
   return absl::StrCat(
-      "\nquery ", Printable(outcome.target.name), "\n", MatchesText(outcome.result, parameters),
+      "\nquery ", Printable(outcome.target.name), "\n",
+      MatchesText(outcome.result.matches, parameters),
       PlaceText(outcome.prepared.state.target, outcome.target.guessed, parameters,
                 client.targets().expected_alignment()),
       absl::StrFormat(
@@ -80,8 +81,9 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
 
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
-      ->add_option("--partition", options->partition,
-                   "Cells: index of the collection's partition of the anchors, from 0")
+      ->add_option(
+          "--partition", options->partition,
+          "Cells and two-server: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,
@@ -126,10 +128,11 @@ std::string PlaceText(const CellTarget& target, bool guessed, const PublicParame
       alignment ? absl::StrCat("; alignment ", AlignmentText(*alignment)) : "", "\n");
 }
 
-std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters) {
+std::string MatchesText(const std::vector<QueryMatch>& matches,
+                        const PublicParameters& parameters) {
   std::string text;
-  for (size_t i = 0; i < result.matches.size(); ++i) {
-    const QueryMatch& match = result.matches[i];
+  for (size_t i = 0; i < matches.size(); ++i) {
+    const QueryMatch& match = matches[i];
     const auto slot = parameters.SlotOf(match.label);
     absl::StrAppendFormat(
         &text, "%4d  %s   class %s, squared distance %.4g\n", i + 1, Printable(match.id),

@@ -59,7 +59,7 @@ nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client
                            const std::vector<std::string>& warnings);
 
 // Matches as `query`, `resend` and `rank` print them.
-std::string MatchesText(const CellQueryResult& result, const PublicParameters& parameters);
+std::string MatchesText(const std::vector<QueryMatch>& matches, const PublicParameters& parameters);
 
 }  // namespace privatemail::client::cli
 

@@ -211,8 +211,9 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   return Result{
       .json = answer,
       .text = absl::StrCat(
-          "collection ", Printable(request.collection()), "\n", MatchesText(result, parameters),
-          PlaceText(target, given.guessed, parameters), "  the nearest of ", result.candidates,
+          "collection ", Printable(request.collection()), "\n",
+          MatchesText(result.matches, parameters), PlaceText(target, given.guessed, parameters),
+          "  the nearest of ", result.candidates,
           " returned items; spent nothing: the bytes of the last release were sent again\n")};
 }
 
@@ -249,7 +250,7 @@ absl::Status Rank(const Context& context, const RankOptions& options) {
     AddPlaceJson(place, target.guessed, &answer);
     Print({.json = answer,
            .text = absl::StrCat("query ", Printable(target.name), "\n",
-                                MatchesText(result, cached.parameters),
+                                MatchesText(result.matches, cached.parameters),
                                 PlaceText(place, target.guessed, cached.parameters),
                                 "  the nearest of ", Counted(result.candidates, "item"),
                                 " received so far, in their state at that time; nothing was sent "

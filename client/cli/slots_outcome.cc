@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/output.h"
 #include "common/base/printable.h"
 #include "common/wire/codec.h"
 

@@ -7,10 +7,12 @@
 
 namespace privatemail::client {
 
-enum class Scheme { kAnchored, kCells, kJoint };
+enum class Scheme { kAnchored, kCells, kJoint, kTwoServer };
 
-inline const std::map<std::string, Scheme> kSchemeNames = {
-    {"anchored", Scheme::kAnchored}, {"cells", Scheme::kCells}, {"joint", Scheme::kJoint}};
+inline const std::map<std::string, Scheme> kSchemeNames = {{"anchored", Scheme::kAnchored},
+                                                           {"cells", Scheme::kCells},
+                                                           {"joint", Scheme::kJoint},
+                                                           {"two-server", Scheme::kTwoServer}};
 
 inline std::string NameOf(Scheme scheme) {
   for (const auto& [name, named] : kSchemeNames) {

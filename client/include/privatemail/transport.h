@@ -89,6 +89,8 @@ class Transport {
   // PERMISSION_DENIED: a key file that others may access.
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
+  const std::string& server() const { return options_.server; }  // as given
+
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           CollectionDetails details = {}) const;

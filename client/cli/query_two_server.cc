@@ -1,0 +1,185 @@
+#include "client/cli/query_two_server.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/query_cells.h"
+#include "client/flags/names.h"
+#include "client/queries/two_server_queries.h"
+#include "common/base/printable.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+const std::map<std::string, std::optional<TwoServerMode>> kTwoServerModes = {
+    {"auto", std::nullopt}, {"lists", TwoServerMode::kLists}, {"scores", TwoServerMode::kScores}};
+
+std::string ModeName(TwoServerMode mode) {
+  return NameOf(kTwoServerModes, std::optional<TwoServerMode>(mode));
+}
+
+absl::StatusOr<Transport> ConnectSecond(const Context& context, const TwoServerFlags& flags) {
+  if (flags.second_server.empty()) {
+    return absl::InvalidArgumentError(
+        "--second-server must be given with --scheme two-server: another operator's server");
+  }
+  ConnectionOptions second = flags.second;
+  second.server = flags.second_server;
+  second.insecure =
+      context.connection.insecure && second.ca_file.empty() && second.trust_fingerprint.empty();
+  second.deadline = context.connection.deadline;
+  second.max_memory = context.connection.max_memory;
+  second.cancelled = context.connection.cancelled;
+  absl::StatusOr<Transport> transport = Transport::Create(second);
+  if (transport.ok()) return transport;
+  // The first server's options, as its messages name them.
+  return absl::Status(
+      transport.status().code(),
+      absl::StrReplaceAll(transport.status().message(), {{"--server", "--second-server"},
+                                                         {"--ca", "--second-ca"},
+                                                         {"--trust", "--second-trust"},
+                                                         {"--cert", "--second-cert"},
+                                                         {"--key-file", "--second-key-file"}}));
+}
+
+std::string SecrecyName(Secrecy secrecy) {
+  return secrecy == Secrecy::kPerfect ? "perfect" : "computational";
+}
+
+nlohmann::json GuaranteeJson(const TwoServerGuarantee& guarantee) {
+  nlohmann::json json = {{"server_a", SecrecyName(guarantee.one.a)},
+                         {"server_b", SecrecyName(guarantee.one.b)},
+                         {"both_learn", guarantee.both},
+                         {"source", guarantee.source}};
+  if (!guarantee.assumption.empty()) json["assumption"] = guarantee.assumption;
+  if (guarantee.both_bounded.has_value()) json["both_bounded"] = ToJson(*guarantee.both_bounded);
+  return json;
+}
+
+nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueries& queries,
+                           const TwoServerOptions& options,
+                           const std::vector<std::string>& warnings) {
+  const Halves<std::string>& operators = queries.image().operators();
+  nlohmann::json json = {{"query", outcome.target.name},
+                         {"collection", queries.collection().name()},
+                         {"scheme", "two-server"},
+                         {"mode", ModeName(options.mode)},
+                         {"matches", ToJson(outcome.result.matches)},
+                         {"candidates", outcome.result.candidates},
+                         {"operators", {operators.a, operators.b}},
+                         {"image", absl::BytesToHexString(queries.image().digest())},
+                         {"warnings", warnings},
+                         {"guarantee", GuaranteeJson(outcome.guarantee)},
+                         {"bytes", {{"up", outcome.bytes_up}, {"down", outcome.bytes_down}}},
+                         {"timings",
+                          {{"features_ms", outcome.target.features_ms},
+                           {"release_ms", outcome.release_ms},
+                           {"round_trip_ms", outcome.round_trip_ms}}},
+                         {"items_version", outcome.result.items_version}};
+  if (options.mode == TwoServerMode::kLists) {
+    json["partition"] = options.partition;
+    json["lists"] = outcome.lists;
+  }
+  if (outcome.charged) json["ledger"] = LedgerJson(outcome.ledger);
+  if (outcome.target.row) json["row"] = *outcome.target.row;
+  return json;
+}
+
+std::string GuaranteeText(const TwoServerOutcome& outcome, const TwoServerQueries& queries) {
+  const TwoServerGuarantee& guarantee = outcome.guarantee;
+  const Halves<std::string>& operators = queries.image().operators();
+  std::string text = absl::StrCat(
+      "  ", Printable(operators.a), " alone learns nothing (", SecrecyName(guarantee.one.a), "), ",
+      Printable(operators.b), " alone nothing (", SecrecyName(guarantee.one.b),
+      guarantee.assumption.empty() ? "" : ": " + guarantee.assumption, ")\n",
+      "  if the two share what they see, which cannot be checked, they learn ", guarantee.both,
+      "\n");
+  if (!guarantee.both_bounded.has_value()) return text;
+  absl::StrAppend(&text, "  which tells no more than epsilon ", guarantee.both_bounded->epsilon,
+                  " (proven); left ", LeftOf(outcome.ledger),
+                  "\n  hidden: ", guarantee.both_bounded->neighbours, "\n");
+  return text;
+}
+
+std::string ToText(const TwoServerOutcome& outcome, const TwoServerQueries& queries,
+                   const TwoServerOptions& options) {
+  return absl::StrCat(
+      "\nquery ", Printable(outcome.target.name), "\n",
+      MatchesText(outcome.result.matches, queries.client().parameters()), "  the nearest of ",
+      outcome.result.candidates,
+      options.mode == TwoServerMode::kScores
+          ? " items, by scores"
+          : absl::StrCat(" items of lists ", absl::StrJoin(outcome.lists, ", "), " of partition ",
+                         options.partition),
+      "\n", GuaranteeText(outcome, queries),
+      absl::StrFormat("  %d bytes up, %d bytes down, of both servers together\n"
+                      "  features %.1f ms, shares %.1f ms, answers %.1f ms\n",
+                      outcome.bytes_up, outcome.bytes_down, outcome.target.features_ms,
+                      outcome.release_ms, outcome.round_trip_ms));
+}
+
+}  // namespace
+
+void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags) {
+  ConnectionOptions& second = flags->second;
+  command->add_option("--second-server", flags->second_server,
+                      "Two-server: HOST:PORT of another operator's daemon with the same image; "
+                      "private as long as the two operators do not share what they see");
+  command->add_option("--second-ca", second.ca_file, "Two-server: --ca for the second server");
+  command->add_option("--second-trust", second.trust_fingerprint,
+                      "Two-server: --trust for the second server");
+  command->add_option("--second-cert", second.certificate_file,
+                      "Two-server: --cert for the second server");
+  command->add_option("--second-cert-key", second.certificate_key_file,
+                      "Two-server: --cert-key for the second server");
+  command->add_option("--second-key-file", second.key_file,
+                      "Two-server: --key-file for the second server; the first's key is not sent "
+                      "there");
+  AddChoice(command, "--mode", &flags->mode, kTwoServerModes,
+            "Two-server: scores compares with every item, exactly; lists fetches the items of the "
+            "nearest cells. auto: scores if both operators allow them and there are at most "
+            "100,000 items, else lists");
+  command
+      ->add_option("--lists", flags->lists,
+                   "Two-server: number of lists that mode lists fetches, at most 64")
+      ->capture_default_str();
+  command->add_flag("--trust-again", flags->trust_again,
+                    "Two-server: use the two servers although an answer of theirs was wrong");
+}
+
+absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query) {
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
+  PM_ASSIGN_OR_RETURN(const Transport first, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const Transport second, ConnectSecond(context, query.flags));
+  PM_ASSIGN_OR_RETURN(TwoServerQueries queries,
+                      TwoServerQueries::Fetch({&first, &second}, SettingsOf(context),
+                                              query.collection, query.flags.trust_again));
+  std::vector<std::string> warnings;
+  TwoServerOptions options = query.options;
+  // Lists are all that epsilon can protect.
+  options.mode = query.flags.mode.value_or(
+      options.epsilon.has_value() ? TwoServerMode::kLists : queries.image().DefaultMode());
+  options.lists = query.flags.lists;
+  PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
+  PM_RETURN_IF_ERROR(queries.client().CheckOptions(options));
+  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
+                      ReadFeatures(query.targets, queries.client().parameters(), std::move(rows)));
+  PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
+                      queries.Run(targets, options, RecordAndWarn(&warnings)));
+  for (const TwoServerOutcome& outcome : outcomes) {
+    if (!outcome.status.ok()) continue;
+    Print({.json = OutcomeJson(outcome, queries, options, warnings),
+           .text = ToText(outcome, queries, options)},
+          context.json);
+  }
+  return FailureOf(AttemptsOf(outcomes), targets.size(), /*resend=*/"");
+}
+
+}  // namespace privatemail::client::cli

@@ -1,0 +1,45 @@
+// `privatemail query --scheme two-server`: searches at two operators' servers.
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_TWO_SERVER_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_TWO_SERVER_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command.h"
+#include "client/cli/query_targets.h"
+#include "privatemail/transport.h"
+#include "privatemail/two_server_client.h"
+
+namespace privatemail::client::cli {
+
+// Options of this scheme only.
+struct TwoServerFlags {
+  std::string second_server;  // empty: not given
+  // Its authorities, certificates and key; the rest is as for the first. Without one of its own
+  // options for TLS, --insecure holds for both.
+  ConnectionOptions second;
+  std::optional<TwoServerMode> mode = std::nullopt;  // by the image if absent
+  int64_t lists = TwoServerOptions().lists;
+  bool trust_again = false;
+};
+inline constexpr const char* kTwoServerFlags[] = {
+    "--second-server",   "--second-ca", "--second-trust", "--second-cert", "--second-cert-key",
+    "--second-key-file", "--mode",      "--lists",        "--trust-again"};
+
+void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags);
+
+struct TwoServerQuery {
+  std::string collection;
+  TargetOptions targets;  // without labels
+  TwoServerFlags flags;
+  TwoServerOptions options;  // mode and lists are those of the flags
+};
+
+// Queries for each target in turn and prints each answer.
+absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query);
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_TWO_SERVER_H_
