@@ -49,6 +49,7 @@ void AddAuditCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddCalibrateCommand(CLI::App& app, Context& context);
 void AddCollectionCommands(CLI::App& app, Context& context);  // collection, build and health
+void AddImageCommands(CLI::App& app, Context& context);       // image and mirror
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddItemsCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);

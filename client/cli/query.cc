@@ -122,17 +122,17 @@ std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& 
     return std::string();
   };
   if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags});
+    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags, kSecondServerFlags});
   }
   switch (options.scheme) {
     case Scheme::kTwoServer:
       return first({kSlotFlags, kNotTwoServerFlags});
     case Scheme::kCells:
-      return first({kSlotFlags, kTwoServerFlags});
+      return first({kSlotFlags, kTwoServerFlags, kSecondServerFlags});
     case Scheme::kAnchored:
-      return first({kCellsFlags, kTwoServerFlags, kIterationFlags});
+      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags, kIterationFlags});
     case Scheme::kJoint:
-      return first({kCellsFlags, kTwoServerFlags});
+      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags});
   }
   return "";
 }

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "client/cli/query_cells.h"
 #include "client/flags/names.h"
 #include "client/queries/two_server_queries.h"
@@ -23,30 +22,6 @@ const std::map<std::string, std::optional<TwoServerMode>> kTwoServerModes = {
 
 std::string ModeName(TwoServerMode mode) {
   return NameOf(kTwoServerModes, std::optional<TwoServerMode>(mode));
-}
-
-absl::StatusOr<Transport> ConnectSecond(const Context& context, const TwoServerFlags& flags) {
-  if (flags.second_server.empty()) {
-    return absl::InvalidArgumentError(
-        "--second-server must be given with --scheme two-server: another operator's server");
-  }
-  ConnectionOptions second = flags.second;
-  second.server = flags.second_server;
-  second.insecure =
-      context.connection.insecure && second.ca_file.empty() && second.trust_fingerprint.empty();
-  second.deadline = context.connection.deadline;
-  second.max_memory = context.connection.max_memory;
-  second.cancelled = context.connection.cancelled;
-  absl::StatusOr<Transport> transport = Transport::Create(second);
-  if (transport.ok()) return transport;
-  // The first server's options, as its messages name them.
-  return absl::Status(
-      transport.status().code(),
-      absl::StrReplaceAll(transport.status().message(), {{"--server", "--second-server"},
-                                                         {"--ca", "--second-ca"},
-                                                         {"--trust", "--second-trust"},
-                                                         {"--cert", "--second-cert"},
-                                                         {"--key-file", "--second-key-file"}}));
 }
 
 std::string SecrecyName(Secrecy secrecy) {
@@ -128,20 +103,7 @@ std::string ToText(const TwoServerOutcome& outcome, const TwoServerQueries& quer
 }  // namespace
 
 void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags) {
-  ConnectionOptions& second = flags->second;
-  command->add_option("--second-server", flags->second_server,
-                      "Two-server: HOST:PORT of another operator's daemon with the same image; "
-                      "private as long as the two operators do not share what they see");
-  command->add_option("--second-ca", second.ca_file, "Two-server: --ca for the second server");
-  command->add_option("--second-trust", second.trust_fingerprint,
-                      "Two-server: --trust for the second server");
-  command->add_option("--second-cert", second.certificate_file,
-                      "Two-server: --cert for the second server");
-  command->add_option("--second-cert-key", second.certificate_key_file,
-                      "Two-server: --cert-key for the second server");
-  command->add_option("--second-key-file", second.key_file,
-                      "Two-server: --key-file for the second server; the first's key is not sent "
-                      "there");
+  AddSecondServer(command, "Two-server: ", &flags->second);
   AddChoice(command, "--mode", &flags->mode, kTwoServerModes,
             "Two-server: scores compares with every item, exactly; lists fetches the items of the "
             "nearest cells. auto: scores if both operators allow them and there are at most "
@@ -157,7 +119,7 @@ void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags) {
 absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
   PM_ASSIGN_OR_RETURN(const Transport first, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const Transport second, ConnectSecond(context, query.flags));
+  PM_ASSIGN_OR_RETURN(const Transport second, ConnectSecond(context, query.flags.second));
   PM_ASSIGN_OR_RETURN(TwoServerQueries queries,
                       TwoServerQueries::Fetch({&first, &second}, SettingsOf(context),
                                               query.collection, query.flags.trust_again));

@@ -9,24 +9,19 @@
 #include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
-#include "privatemail/transport.h"
+#include "client/cli/second_server.h"
 #include "privatemail/two_server_client.h"
 
 namespace privatemail::client::cli {
 
 // Options of this scheme only.
 struct TwoServerFlags {
-  std::string second_server;  // empty: not given
-  // Its authorities, certificates and key; the rest is as for the first. Without one of its own
-  // options for TLS, --insecure holds for both.
-  ConnectionOptions second;
+  SecondServer second;
   std::optional<TwoServerMode> mode = std::nullopt;  // by the image if absent
   int64_t lists = TwoServerOptions().lists;
   bool trust_again = false;
 };
-inline constexpr const char* kTwoServerFlags[] = {
-    "--second-server",   "--second-ca", "--second-trust", "--second-cert", "--second-cert-key",
-    "--second-key-file", "--mode",      "--lists",        "--trust-again"};
+inline constexpr const char* kTwoServerFlags[] = {"--mode", "--lists", "--trust-again"};
 
 void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags);
 

@@ -24,6 +24,7 @@
 #include "common/base/validate.h"
 #include "common/rpc/pem.h"
 #include "common/rpc/status.h"
+#include "common/wire/snapshot.h"
 #include "common/wire/parameters_proto.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
@@ -465,6 +466,44 @@ absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
   }
   call.WritesDone();
   v1::RestoreCollectionResponse response;
+  call.Read(&response);
+  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
+  return response;
+}
+
+absl::StatusOr<v1::GetImageResponse> Transport::MakeImage(
+    const v1::MakeImageRequest& request) const {
+  Call call(channel_, MethodOf<v1::TwoServerService>("MakeImage"), options_,
+            absl::InfiniteFuture());
+  call.Write(request);
+  call.WritesDone();
+  v1::GetImageResponse response;
+  call.Read(&response);
+  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
+  return response;
+}
+
+absl::StatusOr<v1::GetImageResponse> Transport::InstallImage(
+    const std::string& name, const v1::GetImageResponse& image,
+    const std::vector<std::string>& sections) const {
+  Call call(channel_, MethodOf<v1::TwoServerService>("InstallImage"), options_,
+            absl::InfiniteFuture());
+  v1::InstallImageRequest request;
+  request.set_collection(name);
+  request.set_header(image.header());
+  request.set_signature(image.signature());
+  request.set_signer(image.signer());
+  bool is_open = call.Write(request);
+  request.Clear();
+  request.set_collection(name);
+  for (const std::string& section : sections) {
+    for (size_t at = 0; is_open && at < section.size(); at += kSnapshotPieceBytes) {
+      request.set_bytes(section.substr(at, kSnapshotPieceBytes));
+      is_open = call.Write(request);  // if not, Finish returns why
+    }
+  }
+  call.WritesDone();
+  v1::GetImageResponse response;
   call.Read(&response);
   PM_RETURN_IF_ERROR(FinishCall(options_, &call));
   return response;

@@ -116,6 +116,13 @@ class Transport {
   absl::StatusOr<std::string> FetchLists(const v1::FetchListsRequest& request,
                                          uint64_t bytes) const;
 
+  // Images, for operators. No deadline.
+  absl::StatusOr<v1::GetImageResponse> MakeImage(const v1::MakeImageRequest& request) const;
+  // sections: in the order of image.header().
+  absl::StatusOr<v1::GetImageResponse> InstallImage(const std::string& name,
+                                                    const v1::GetImageResponse& image,
+                                                    const std::vector<std::string>& sections) const;
+
   // RESOURCE_EXHAUSTED naming the field: larger than the maximum message.
   absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
       const v1::CreateCollectionRequest& request) const;
