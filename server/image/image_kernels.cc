@@ -1,36 +1,79 @@
 #include "server/image/image_kernels.h"
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace privatemail::server {
 namespace {
 
-// Shares that go through a row together: it is loaded once, and their sums stay in registers.
-constexpr size_t kSharesOfRow = 4;
 // Lists that go into an output together: it is loaded and stored once.
 constexpr size_t kListsOfOutput = 8;
+
+#ifdef __AVX2__
+// Shares that go through a row together.
+constexpr size_t kShares = 4;
+#endif
 
 // Summed modulo 2^32. GCC makes one multiplication with addition of pairs of it (pmaddwd).
 uint32_t Product(int16_t a, int16_t b) { return static_cast<uint32_t>(int32_t{a} * b); }
 
-template <size_t kShares>
-void MultiplyBy(const SplitShare* const* shares, const int16_t* rows, size_t count,
-                uint32_t* const* products) {
-  const size_t dim = shares[0]->low.size();
-  const int16_t *low[kShares], *high[kShares];
-  for (size_t v = 0; v < kShares; ++v) {
-    low[v] = shares[v]->low.data();
-    high[v] = shares[v]->high.data();
-  }
+void MultiplyPlainly(const int16_t* rows, size_t count, const SplitShare& share,
+                     uint32_t* products) {
+  const size_t dim = share.low.size();
   for (size_t row = 0; row < count; ++row, rows += dim) {
-    uint32_t low_sum[kShares] = {}, high_sum[kShares] = {};
+    uint32_t low = 0, high = 0;
     for (size_t i = 0; i < dim; ++i) {
-      for (size_t v = 0; v < kShares; ++v) {
-        low_sum[v] += Product(rows[i], low[v][i]);
-        high_sum[v] += Product(rows[i], high[v][i]);
-      }
+      low += Product(rows[i], share.low[i]);
+      high += Product(rows[i], share.high[i]);
     }
-    for (size_t v = 0; v < kShares; ++v) products[v][row] = low_sum[v] + (high_sum[v] << 16);
+    products[row] = low + (high << 16);
   }
 }
+
+#ifdef __AVX2__
+// As MultiplyPlainly for kShares shares. A row is loaded once for all, their halves meet in
+// vectors, and so do the sums of the lanes; compilers sum up the lanes of each half.
+void MultiplyByFour(const int16_t* rows, size_t count, const SplitShare* const* shares,
+                    uint32_t* const* products) {
+  constexpr size_t kLanes = 16;
+  const size_t dim = shares[0]->low.size(), whole = dim / kLanes * kLanes;
+  const auto load = [](const int16_t* values) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
+  };
+  const int16_t *lows[kShares], *highs[kShares];
+  for (size_t v = 0; v < kShares; ++v) {
+    lows[v] = shares[v]->low.data();
+    highs[v] = shares[v]->high.data();
+  }
+  for (size_t row = 0; row < count; ++row, rows += dim) {
+    __m256i low[kShares] = {}, high[kShares] = {};
+    for (size_t i = 0; i < whole; i += kLanes) {
+      const __m256i values = load(rows + i);
+      for (size_t v = 0; v < kShares; ++v) {
+        low[v] = _mm256_add_epi32(low[v], _mm256_madd_epi16(values, load(lows[v] + i)));
+        high[v] = _mm256_add_epi32(high[v], _mm256_madd_epi16(values, load(highs[v] + i)));
+      }
+    }
+    for (size_t v = 0; v < kShares; ++v) {
+      low[v] = _mm256_add_epi32(low[v], _mm256_slli_epi32(high[v], 16));
+    }
+    const __m256i lanes =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(low[0], low[1]), _mm256_hadd_epi32(low[2], low[3]));
+    const __m128i sums =
+        _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+    products[0][row] = static_cast<uint32_t>(_mm_extract_epi32(sums, 0));
+    products[1][row] = static_cast<uint32_t>(_mm_extract_epi32(sums, 1));
+    products[2][row] = static_cast<uint32_t>(_mm_extract_epi32(sums, 2));
+    products[3][row] = static_cast<uint32_t>(_mm_extract_epi32(sums, 3));
+    for (size_t i = whole; i < dim; ++i) {
+      for (size_t v = 0; v < kShares; ++v) {
+        products[v][row] += Product(rows[i], lows[v][i]) + (Product(rows[i], highs[v][i]) << 16);
+      }
+    }
+  }
+}
+#endif
 
 template <size_t kLists>
 void XorInto(const uint8_t* lists, size_t stride, size_t bytes, const uint8_t* masks,
@@ -57,10 +100,12 @@ SplitShare::SplitShare(absl::Span<const uint32_t> words) {
 void MultiplyRows(const int16_t* rows, size_t count, absl::Span<const SplitShare* const> shares,
                   absl::Span<uint32_t* const> products) {
   size_t v = 0;
-  for (; v + kSharesOfRow <= shares.size(); v += kSharesOfRow) {
-    MultiplyBy<kSharesOfRow>(&shares[v], rows, count, &products[v]);
+#ifdef __AVX2__
+  for (; v + kShares <= shares.size(); v += kShares) {
+    MultiplyByFour(rows, count, &shares[v], &products[v]);
   }
-  for (; v < shares.size(); ++v) MultiplyBy<1>(&shares[v], rows, count, &products[v]);
+#endif
+  for (; v < shares.size(); ++v) MultiplyPlainly(rows, count, *shares[v], products[v]);
 }
 
 std::vector<uint8_t> SelectionMasks(absl::string_view selection, size_t lists) {

@@ -33,8 +33,9 @@ struct ImageOptions {
 //            by the demand of the cell's queries; then others by total demand. Unlike CellOrder's,
 //            lists of near cells have little in common, because a query fetches several of them.
 // Takes twice the parts' memory, and 32 bytes an item. Errors of RowSource, and
-// - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; scores
-//   of more than kMaxScoreDim values; more than 1 GiB of payloads, or of ids
+// - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; more
+//   than kMaxPayloadBytes of payloads; a field that the header cannot express (named), for example
+//   scores of more than kMaxScoreDim values
 // - INVALID_ARGUMENT: list_items is 0
 // - CANCELLED: `stopped` became true
 absl::StatusOr<ImageParts> MakeImage(const PublicParameters& parameters,

@@ -22,7 +22,6 @@ constexpr std::chrono::milliseconds kPollInterval{50};
 constexpr size_t kBytesOfRows = 1 << 17;
 constexpr size_t kMaxRows = 1024;
 constexpr size_t kBytesOfList = 1024;
-constexpr size_t kSelections = 64;
 
 absl::Status CheckSelection(absl::string_view selection, size_t index, uint32_t lists) {
   const std::string name = absl::StrCat("selections[", index, "]");
@@ -151,7 +150,7 @@ void SharedPass::PassOverScores(const std::vector<std::shared_ptr<Call>>& calls)
   ParallelFor(CountParts(items, part), [&](int number) {
     const size_t first = static_cast<size_t>(number) * part;
     const size_t rows = std::min(part, items - first);
-    std::vector<uint32_t> products(calls.size() * rows);
+    const auto products = std::make_unique_for_overwrite<uint32_t[]>(calls.size() * rows);
     std::vector<uint32_t*> of_calls;
     for (size_t i = 0; i < calls.size(); ++i) of_calls.push_back(&products[i * rows]);
     MultiplyRows(image_->scores() + first * dim, rows, shares, of_calls);
@@ -183,14 +182,9 @@ void SharedPass::PassOverLists(uint32_t group,
   ParallelFor(CountParts(list_bytes, kBytesOfList), [&](int number) {
     const size_t first = static_cast<size_t>(number) * kBytesOfList;
     const size_t bytes = std::min(kBytesOfList, list_bytes - first);
-    for (size_t begin = 0; begin < masks.size(); begin += kSelections) {
-      std::vector<uint8_t*> places;
-      for (uint8_t* output : absl::MakeConstSpan(outputs).subspan(begin, kSelections)) {
-        places.push_back(output + first);
-      }
-      XorLists(lists, of.lists(), list_bytes, first, bytes,
-               absl::MakeConstSpan(masks).subspan(begin, kSelections), places);
-    }
+    std::vector<uint8_t*> places;
+    for (uint8_t* output : outputs) places.push_back(output + first);
+    XorLists(lists, of.lists(), list_bytes, first, bytes, masks, places);
   });
 }
 
