@@ -7,6 +7,7 @@
 #include "common/base/background_queue.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
+#include "common/base/stratified_sample.h"
 #include "common/cells/cell_lists.h"
 #include "common/index/k_means.h"
 #include "common/index/nearest_others.h"
@@ -51,12 +52,8 @@ int64_t QueryCount(int64_t items, int64_t dim) {
   return std::min(items, std::max({compared, items / kMaxItemsOfQuery, kMinQueries}));
 }
 
-// Evenly spaced: the order of ids is unrelated to that of neighbours.
 std::vector<Eigen::Index> ChooseQueries(const RowSource& items) {
-  const int64_t count = QueryCount(items.rows(), items.cols());
-  std::vector<Eigen::Index> queries;
-  for (int64_t i = 0; i < count; ++i) queries.push_back(i * items.rows() / count);
-  return queries;
+  return StratifiedSample(items.rows(), QueryCount(items.rows(), items.cols()));
 }
 
 void AppendCodes(const PublicParameters& parameters, const FloatMatrix& rows,

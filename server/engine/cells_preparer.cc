@@ -64,37 +64,47 @@ void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
     if (const auto retriever = weak.lock()) retriever->MakeApproximateIndex(&stopped);
   });
   if (!view.has_cells()) return;
-  queue_.Add([this, weak = std::weak_ptr(entry)](const std::atomic<bool>& stopped) {
-    if (const auto locked = weak.lock()) PrepareCells(locked, stopped);
+  QueueCells(entry, std::nullopt);
+}
+
+void CellsPreparer::QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until) {
+  constexpr absl::Duration kRetry = absl::Milliseconds(500);
+  // A store may take hours to notice that a daemon has lost its host.
+  constexpr absl::Duration kMaxWait = absl::Minutes(10);
+  queue_.Add([this, entry = std::move(entry), wait_until](const std::atomic<bool>& stopped) {
+    const absl::Time until = wait_until.value_or(absl::Now() + kMaxWait);
+    if (auto locked = entry.lock(); locked == nullptr || PrepareCells(locked, until, stopped)) {
+      return;
+    }
+    SleepUnlessCancelled(kRetry, [&] { return stopped.load(); }).IgnoreError();
+    QueueCells(entry, until);
   });
 }
 
-void CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry,
+bool CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry, absl::Time wait_until,
                                  const std::atomic<bool>& stopped) {
   std::optional<CollectionView> view = registry_->BeginCells(entry.get());
-  if (!view.has_value()) return;
+  if (!view.has_value()) return true;
   const std::string name = view->published->name;
-  absl::Status outcome;
+  absl::StatusOr<bool> outcome;
   try {
-    outcome = LoadOrBuildCells(entry, *std::exchange(view, std::nullopt), stopped);
+    outcome = LoadOrBuildCells(entry, *std::exchange(view, std::nullopt), wait_until, stopped);
   } catch (const std::exception& error) {  // of FAISS, or out of memory
     outcome = absl::UnavailableError(error.what());
   }
   absl::Status problem;
   if (!outcome.ok() && !stopped) {
-    problem = absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
-                                                  " could not be built: ", outcome.message()));
+    problem =
+        absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
+                                            " could not be built: ", outcome.status().message()));
   }
   registry_->EndCells(entry.get(), problem);
+  return outcome.value_or(true);
 }
 
-absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
-                                             CollectionView view,
-                                             const std::atomic<bool>& stopped) {
-  constexpr absl::Duration kRetry = absl::Milliseconds(500);
-  // A store may take hours to notice that a daemon has lost its host.
-  constexpr absl::Duration kMaxWait = absl::Minutes(10);
-  const absl::Time wait_until = absl::Now() + kMaxWait;
+absl::StatusOr<bool> CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
+                                                     CollectionView view, absl::Time wait_until,
+                                                     const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *view.published;
   std::shared_ptr<const void> claim;
   bool is_stored = false;
@@ -113,18 +123,17 @@ absl::Status CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr&
       const CollectionView now = registry_->ViewOf(*entry);
       if (!published.parameters.publish_quality || now.quality != nullptr ||
           now.cells->items() < kMinQualityQueries) {
-        return absl::OkStatus();
+        return true;
       }
       break;  // a measurement needs what only a build has
     }
     if (claim != nullptr || absl::Now() > wait_until) break;
     PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
-    // Loads once more in any case: another daemon may have stored them just before.
-    if (claim == nullptr) {
-      SleepUnlessCancelled(kRetry, [&] { return stopped.load(); }).IgnoreError();
-    }
+    if (claim == nullptr) return false;
+    // Loads once more: another daemon may have stored them just before.
   }
-  return BuildCells(entry, std::move(view), is_stored, stopped);
+  PM_RETURN_IF_ERROR(BuildCells(entry, std::move(view), is_stored, stopped));
+  return true;
 }
 
 absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView& view) {

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/background_queue.h"
 #include "common/numerics/row_source.h"
 #include "server/cells/cell_index.h"
@@ -53,10 +55,16 @@ class CellsPreparer {
     CellCoordinates coordinates;
   };
 
-  // Records a failure in the view; throws nothing.
-  void PrepareCells(const CollectionRegistry::EntryPtr& entry, const std::atomic<bool>& stopped);
-  absl::Status LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
-                                const std::atomic<bool>& stopped);
+  // Queues PrepareCells. While another daemon makes the cells it goes back to the end of the queue,
+  // so that other collections do not wait for that daemon. wait_until: nullopt: from its start on.
+  void QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until);
+  // False: another daemon makes them, and wait_until has not come. Records a failure in the view;
+  // throws nothing.
+  bool PrepareCells(const CollectionRegistry::EntryPtr& entry, absl::Time wait_until,
+                    const std::atomic<bool>& stopped);
+  absl::StatusOr<bool> LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
+                                        CollectionView view, absl::Time wait_until,
+                                        const std::atomic<bool>& stopped);
   // Installs what the store has; false: nothing.
   absl::StatusOr<bool> LoadCells(Entry* entry, const CollectionView& view);
   absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/matrix.h"
 #include "common/base/status_macros.h"
+#include "common/base/stratified_sample.h"
 
 namespace privatemail::server {
 namespace {
@@ -17,15 +18,6 @@ constexpr int64_t kMaxAnchors = 128;
 constexpr int64_t kMinItems = 2000;
 constexpr int64_t kItemsPerAnchor = 2;
 constexpr Eigen::Index kBlockRows = 1024;
-
-// `count` evenly spaced values of [0, total).
-std::vector<Eigen::Index> EvenlySpaced(int64_t total, int64_t count) {
-  std::vector<Eigen::Index> rows;
-  for (int64_t i = 0; i < std::min(total, count); ++i) {
-    rows.push_back(i * total / std::min(total, count));
-  }
-  return rows;
-}
 
 absl::StatusOr<Matrix> ReadRows(const PointSource& points, const Eigen::Index* rows,
                                 Eigen::Index count) {
@@ -82,7 +74,7 @@ absl::StatusOr<LabelAgreement> CompareLabels(const PointSource& points,
   std::vector<Eigen::Index> all_anchors;
   for (int64_t i = 0; i < anchors; ++i) all_anchors.push_back(items + i);
   std::vector<Eigen::Index> compared;
-  for (const Eigen::Index i : EvenlySpaced(anchors, kMaxAnchors)) {
+  for (const Eigen::Index i : StratifiedSample(anchors, kMaxAnchors)) {
     if (share.contains(label_of(items + i))) compared.push_back(items + i);
   }
   LabelAgreement agreement{.anchors = std::ssize(compared)};
@@ -90,7 +82,8 @@ absl::StatusOr<LabelAgreement> CompareLabels(const PointSource& points,
   PM_ASSIGN_OR_RETURN(
       const std::vector<Eigen::Index> nearest_item,
       NearestRow(points, compared,
-                 EvenlySpaced(items, std::max(kMinItems, kItemsPerAnchor * anchors)), observer));
+                 StratifiedSample(items, std::max(kMinItems, kItemsPerAnchor * anchors)),
+                 observer));
   PM_ASSIGN_OR_RETURN(const std::vector<Eigen::Index> nearest_anchor,
                       NearestRow(points, compared, all_anchors, observer));
   const double weight = 1 / static_cast<double>(compared.size());

@@ -14,14 +14,14 @@ namespace privatemail::server {
 
 // How often anchors of classes that the gallery holds are nearest to a vector of their own class.
 struct LabelAgreement {
-  int64_t anchors = 0;       // compared: at most 128, evenly spaced
+  int64_t anchors = 0;       // compared: at most 128
   double with_items = 0;     // share whose nearest item has their label
   double among_anchors = 0;  // share whose nearest other anchor has it: what the features can tell
   double by_chance = 0;      // with_items, expected if the items' labels were shuffled
 };
 
 // points: the items, then the anchors, unit rows; item_labels, anchor_labels: theirs.
-// Of many items, max(2,000, 2 x anchors) evenly spaced ones are compared. Errors of reading rows
+// Of many items, max(2,000, 2 x anchors) are compared (StratifiedSample). Errors of reading rows
 // and of `observer`, which is polled.
 absl::StatusOr<LabelAgreement> CompareLabels(const PointSource& points,
                                              const std::vector<int32_t>& item_labels,

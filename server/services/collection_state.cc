@@ -52,7 +52,9 @@ std::string DescribeCells(const CollectionView& view) {
     return view.cells_problem.ok() ? "being made" : CellsProblem(view).ToString();
   }
   const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
-  return absl::StrCat("ready: ", view.cells->items() - hidden, " items");
+  const std::string ready = absl::StrCat("ready: ", view.cells->items() - hidden, " items");
+  if (view.cells_problem.ok()) return ready;
+  return absl::StrCat(ready, " of an earlier build; ", CellsProblem(view).ToString());
 }
 
 }  // namespace privatemail::server

@@ -24,8 +24,8 @@ absl::Status CheckHasCells(const CollectionView& view);
 // being built, or the build failed.
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);
 
-// "ready: 8000 items", "being made" or the error of RequireCells; empty if the collection has no
-// cells or is not built.
+// "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of
+// an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);
 
 }  // namespace privatemail::server

@@ -76,6 +76,14 @@ TEST(LabelAgreement, TrueLabelsPassAndShuffledOnesAreRefused) {
   }
 }
 
+// Every 20th item would be of one class only.
+TEST(LabelAgreement, TrueLabelsInTurnPass) {
+  const Scene scene = Draw(/*per_class=*/2000, /*spread=*/.1, /*seed=*/1);
+  ASSERT_OK_AND_ASSIGN(const LabelAgreement agreement, scene.Compare(scene.item_labels));
+  EXPECT_GT(agreement.with_items, .9);
+  EXPECT_THAT(CheckLabelsAgree(agreement), IsOk());
+}
+
 // 40 draws; features that tell nothing give no reason to refuse: they pass unless a share is 4
 // standard errors off, with probability 40 x 3e-5.
 TEST(LabelAgreement, FeaturesThatTellNothingPass) {

@@ -141,6 +141,32 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   other_.reset();
 }
 
+TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {
+  const auto create = [&](const char* name) {
+    NewCollection collection = Fruit();
+    collection.name = name;
+    collection.cells = {3, 4};
+    collection.cell_code = CellCode::kNone;
+    const auto view = one_->Create(std::move(collection));
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(one_->Upsert(*view, MakeItems(20, 1)), IsOk());
+    return view->published;
+  };
+  const auto has_cells = [&](const char* name) { return one_->Find(name)->cells != nullptr; };
+  other_.reset();
+  const auto claimed = create("claimed");
+  ASSERT_OK_AND_ASSIGN(const auto store, PostgresStore::Open(conninfo_));
+  ASSERT_OK_AND_ASSIGN(auto claim, store->ClaimCells(claimed->parameters));
+  ASSERT_NE(claim, nullptr);
+  ASSERT_THAT(one_->Build("claimed", nullptr), IsOk());
+  create("fruit");
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return has_cells("fruit"); }));
+  EXPECT_FALSE(has_cells("claimed"));
+  claim.reset();
+  EXPECT_TRUE(WaitUntil([&] { return has_cells("claimed"); }));
+}
+
 TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
   const CollectionView view = CreateFruit(3);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));

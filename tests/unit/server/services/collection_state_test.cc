@@ -64,5 +64,16 @@ TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
   EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
 }
 
+TEST_F(CollectionState, EarlierCellsNameTheProblemOfLaterOnes) {
+  CollectionView view = Built();
+  view.cells = CellIndex::Restore(parameters_, {});
+  EXPECT_EQ(DescribeCells(view), "ready: 0 items");
+  view.cells_problem = absl::UnavailableError("could not be built: no memory");
+  EXPECT_THAT(RequireCells(view), IsOk());
+  EXPECT_EQ(DescribeCells(view),
+            "ready: 0 items of an earlier build; UNAVAILABLE: could not be built: no memory; "
+            "`privatemail build` tries again");
+}
+
 }  // namespace
 }  // namespace privatemail::testing
