@@ -1,5 +1,7 @@
 #include "client/queries/two_server_queries.h"
 
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <filesystem>
 #include <future>
 #include <system_error>
@@ -8,12 +10,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/queries/memory_limit.h"
 #include "client/queries/private_file.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/image/image_header.h"
+#include "common/wire/message_memory.h"
 #include "privatemail/state_folder.h"
 
 namespace privatemail::client {
@@ -107,12 +111,21 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
                           std::move(pair), std::move(image));
 }
 
+// The server chose the digest too, so that memory is estimated before anything is parsed.
+absl::StatusOr<v1::ImageTable> TwoServerQueries::ReadTable(const std::string& bytes) const {
+  google::protobuf::io::ArrayInputStream in(bytes.data(), static_cast<int>(bytes.size()));
+  const std::optional<int64_t> memory = MessageMemory(*v1::ImageTable::descriptor(), &in);
+  MemoryLimit limit("memory of the table of ids and labels", settings_.limits.max_memory);
+  PM_RETURN_IF_ERROR(limit.Reserve(memory.value_or(0)));
+  return ReadImageTable(image_.header(), bytes);
+}
+
 absl::StatusOr<v1::ImageTable> TwoServerQueries::FetchTable(const WarnFunction& warn) const {
   const std::string prefix = TablePrefix(pair_.collection_uuid);
   const absl::StatusOr<std::string> cached =
       LoadChecked(absl::StrCat(settings_.state_folder, "/", prefix, ToHex(image_.digest())));
   if (cached.ok()) {
-    absl::StatusOr<v1::ImageTable> table = ReadImageTable(image_.header(), *cached);
+    absl::StatusOr<v1::ImageTable> table = ReadTable(*cached);
     if (table.ok()) return table;
   }
   v1::GetImageSectionRequest request;
@@ -122,7 +135,7 @@ absl::StatusOr<v1::ImageTable> TwoServerQueries::FetchTable(const WarnFunction& 
   const absl::StatusOr<std::string> bytes = servers_.a->GetImageSection(
       request, FindSection(image_.header(), v1::IMAGE_SECTION_TABLE)->bytes());
   if (!bytes.ok()) return OfServer("A", *servers_.a, bytes.status());
-  absl::StatusOr<v1::ImageTable> table = ReadImageTable(image_.header(), *bytes);
+  absl::StatusOr<v1::ImageTable> table = ReadTable(*bytes);
   if (!table.ok()) return OfServer("A", *servers_.a, table.status());
   const absl::Status saved = SaveTable(settings_.state_folder, prefix, image_.digest(), *bytes);
   if (!saved.ok()) warn(absl::StrCat(saved.message(), ": it is fetched again next time"));
@@ -223,6 +236,11 @@ absl::StatusOr<std::vector<TwoServerOutcome>> TwoServerQueries::Run(
     outcome.target = target;
     outcome.status = Query(options, ledger.get(), &arrived, &outcome);
     if (!outcome.status.ok()) break;
+  }
+  // Afterwards, since the sizes of payloads depend on the targets.
+  MemoryLimit answers(kBatchMemory, settings_.limits.max_memory);
+  for (TwoServerOutcome& outcome : outcomes) {
+    outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));
   }
   return outcomes;
 }

@@ -75,6 +75,7 @@ class TwoServerQueries {
         pair_(std::move(pair)),
         image_(std::move(image)) {}
 
+  absl::StatusOr<v1::ImageTable> ReadTable(const std::string& bytes) const;
   absl::StatusOr<v1::ImageTable> FetchTable(const WarnFunction& warn) const;
   absl::Status Query(const TwoServerOptions& options, Ledger* ledger, Clock::time_point* arrived,
                      TwoServerOutcome* outcome) const;

@@ -47,6 +47,42 @@ TEST_F(CommandLine, MistypedWordIsSuggested) {
   ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
 }
 
+TEST_F(CommandLine, OptionsOfOtherSchemesThanTwoServerAreRefused) {
+  const Command query = {"query", "things", "--scheme", "two-server", "--insecure"};
+  const Command both = Join(query, {"--second-server", "127.0.0.1:1"});
+  for (const Command& foreign : {Command{"--filter", "{}"},
+                                 {"--delta", ".1"},
+                                 {"--ask", "2"},
+                                 {"--items", "9"},
+                                 {"--label", "a"},
+                                 {"--own-anchors", "a.npy"},
+                                 {"--accept-misalignment"}}) {
+    ExpectUsageError(Join(both, foreign),
+                     foreign.front() + " is of no use with --scheme two-server: expected none");
+  }
+  for (const Command& foreign : {Command{"--lists", "4"},
+                                 {"--mode", "lists"},
+                                 {"--second-server", "b:1"},
+                                 {"--second-trust", "ab"},
+                                 {"--second-key-file", "k"},
+                                 {"--trust-again"}}) {
+    for (const char* scheme : {"joint", "cells", "anchored"}) {
+      ExpectUsageError(
+          Join({"query", "things", "--scheme", scheme, "--epsilon", "1"}, foreign),
+          foreign.front() + " is of no use with --scheme " + scheme + ": expected none");
+    }
+  }
+  ExpectUsageError(Join(both, {"--mode", "both"}),
+                   "--mode must be auto, lists or scores, but is \"both\"");
+  const std::string vectors = folder_.Write("v.csv", "1,2\n");
+  const Command row = {"--vectors", vectors, "--row", "0"};
+  ExpectUsageError(Join(query, row), "--second-server must be given with --scheme two-server");
+  ExpectUsageError(Join(Join(query, row), {"--second-server", "nowhere"}),
+                   "--second-server must be HOST:PORT");
+  ExpectUsageError(Join(Join(both, row), {"--second-trust", "ab"}),
+                   "--second-trust must be a SHA-256 fingerprint");
+}
+
 TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
   const Outcome script = Run({"completion", "bash"});
   EXPECT_EQ(script.exit_code, 0) << script.err;

@@ -160,7 +160,10 @@ class TwoServerClient {
   TwoServerClient(std::string name, CellScheme scheme, TwoServerImage image,
                   std::optional<v1::ImageTable> table, int64_t max_memory);
 
+  absl::Status CheckScores(const TwoServerOptions& options) const;
   absl::Status CheckLists(const TwoServerOptions& options) const;
+  // Upper estimate in bytes of both answers, their sum and what is decoded of it.
+  double AnswerMemory(const TwoServerOptions& options) const;
   absl::StatusOr<Halves<v1::ScoreRequest>> ShareQuery(const RowVector& point,
                                                       BitSource& bits) const;
   absl::StatusOr<Halves<v1::FetchListsRequest>> ShareFetches(uint32_t group,

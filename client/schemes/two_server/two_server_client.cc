@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/privacy/sampling/exact_sampling.h"
@@ -25,6 +26,9 @@ namespace privatemail::client {
 namespace {
 
 constexpr char kSection[] = "PRIVACY.md section 9";
+
+// Of an item of a list while lists are ranked, beside its bytes and its decoded row.
+constexpr double kItemMemory = 2 * sizeof(ListedItem) + 32;
 
 TwoServerGuarantee GuaranteeOf(const TwoServerOptions& options, bool fetches_payloads) {
   TwoServerGuarantee guarantee;
@@ -76,6 +80,12 @@ absl::Status WrongAnswer(const absl::Status& status) {
       absl::StrCat("an answer of server A or B is wrong: ", status.message()));
 }
 
+// Without the number of the list: users paste error messages into reports.
+absl::Status WrongList() {
+  return absl::DataLossError(
+      "a fetched list does not match its checksum, or contradicts the image's header");
+}
+
 uint32_t ScoreOf(const std::string& answer, size_t row) {
   uint32_t score = 0;
   std::memcpy(&score, answer.data() + row * kScoreBytes, kScoreBytes);  // little-endian
@@ -100,6 +110,22 @@ absl::StatusOr<ListedRows> ReadList(const PublicParameters& parameters,
   }
   PM_ASSIGN_OR_RETURN(listed.rows, DecodeItemCodes(parameters, codes));
   return listed;
+}
+
+// As ReadList, for lists one after the other.
+absl::StatusOr<std::vector<std::vector<absl::string_view>>> ReadPayloadLists(
+    const v1::ImageHeader& header, const std::vector<int64_t>& lists, absl::string_view bytes) {
+  const uint64_t list_bytes = header.payloads().list_bytes();
+  std::vector<std::vector<absl::string_view>> read;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    PM_ASSIGN_OR_RETURN(read.emplace_back(),
+                        ReadPayloadList(header, static_cast<uint32_t>(lists[i]),
+                                        bytes.substr(i * list_bytes, list_bytes)));
+    for (const absl::string_view payload : read.back()) {
+      PM_RETURN_IF_ERROR(CheckPayload(std::string(payload)));
+    }
+  }
+  return read;
 }
 
 }  // namespace
@@ -150,34 +176,48 @@ absl::Status TwoServerClient::CheckLists(const TwoServerOptions& options) const 
   return absl::OkStatus();
 }
 
+absl::Status TwoServerClient::CheckScores(const TwoServerOptions& options) const {
+  PM_RETURN_IF_ERROR(image_.CheckScoresAllowed());
+  if (table_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "mode scores needs the image's table of ids and labels, which was not given");
+  }
+  if (!options.epsilon.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "epsilon must not be given with mode scores: both servers together would learn the query "
+      "whatever it is");
+}
+
+double TwoServerClient::AnswerMemory(const TwoServerOptions& options) const {
+  const v1::ImageHeader& header = image_.header();
+  double memory = 0;
+  if (options.mode == TwoServerMode::kScores) {
+    memory += 2 * static_cast<double>(image_.AnswerBytes(v1::ScoreRequest()));
+  } else {
+    const v1::ListGroup& group = header.partitions(static_cast<int>(options.partition));
+    const double rows = group.rows();
+    const auto lists = static_cast<double>(options.lists);
+    memory += 3 * lists * static_cast<double>(group.list_bytes()) + lists * rows * kItemMemory +
+              rows * (sizeof(float) * header.feature_dim() + header.code_bytes());
+  }
+  if (FetchesPayloads(options)) {
+    memory +=
+        static_cast<double>(options.k) * (3 * static_cast<double>(header.payloads().list_bytes()) +
+                                          header.payloads().rows() * sizeof(absl::string_view));
+  }
+  return memory;
+}
+
 absl::Status TwoServerClient::CheckOptions(const TwoServerOptions& options) const {
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("k", options.k, 1, options.with_payloads ? kMaxFetches : kMaxNeighbors));
-  uint64_t bytes = image_.AnswerBytes(v1::ScoreRequest());
-  if (options.mode == TwoServerMode::kLists) {
-    PM_RETURN_IF_ERROR(CheckLists(options));
-    bytes = static_cast<uint64_t>(options.lists) *
-            image_.header().partitions(static_cast<int>(options.partition)).list_bytes();
-  } else {
-    PM_RETURN_IF_ERROR(image_.CheckScoresAllowed());
-    if (table_ == nullptr) {
-      return absl::FailedPreconditionError(
-          "mode scores needs the image's table of ids and labels, which was not given");
-    }
-    if (options.epsilon.has_value()) {
-      return absl::InvalidArgumentError(
-          "epsilon must not be given with mode scores: both servers together would learn the "
-          "query whatever it is");
-    }
-  }
-  if (FetchesPayloads(options)) {
-    bytes += static_cast<uint64_t>(options.k) * image_.header().payloads().list_bytes();
-  }
-  // Two answers and their sum.
-  if (3 * bytes <= static_cast<uint64_t>(max_memory_)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("memory of the answers must be at most ",
-                                                   max_memory_, " bytes (--max-memory), but is ",
-                                                   3 * bytes));
+  PM_RETURN_IF_ERROR(options.mode == TwoServerMode::kScores ? CheckScores(options)
+                                                            : CheckLists(options));
+  const double memory = AnswerMemory(options);
+  if (memory <= static_cast<double>(max_memory_)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "memory of the answers must be at most %d bytes (--max-memory), but is up to %.0f",
+      max_memory_, memory));
 }
 
 absl::StatusOr<Halves<v1::ScoreRequest>> TwoServerClient::ShareQuery(const RowVector& point,
@@ -284,26 +324,26 @@ absl::Status TwoServerClient::RankLists(const Halves<std::string>& answers,
   const std::string bytes = XorBytes(answers.a, answers.b);
   TopK nearest(state->options_.k, nullptr);
   std::vector<ListedItem> items;  // without repetitions
-  std::unordered_set<uint32_t> known;
+  std::unordered_map<uint32_t, size_t> place_of_row;
   RowVector decoded;
   for (size_t i = 0; i < state->lists_.size(); ++i) {
-    PM_ASSIGN_OR_RETURN(
-        const ListedRows listed,
+    const absl::StatusOr<ListedRows> listed =
         ReadList(parameters(), image_.header(), group, static_cast<uint32_t>(state->lists_[i]),
-                 absl::string_view(bytes).substr(i * of.list_bytes(), of.list_bytes())));
-    for (size_t j = 0; j < listed.items.size(); ++j) {
-      if (!known.insert(listed.items[j].row).second) continue;
-      items.push_back(listed.items[j]);
-      decoded = listed.rows.row(static_cast<Eigen::Index>(j)).cast<double>();
-      nearest.Offer({listed.items[j].row,
-                     SquaredDistance(decoded.data(), state->point_.data(), decoded.size())});
+                 absl::string_view(bytes).substr(i * of.list_bytes(), of.list_bytes()));
+    if (!listed.ok()) return WrongList();
+    for (size_t j = 0; j < listed->items.size(); ++j) {
+      const ListedItem& item = listed->items[j];
+      if (!place_of_row.emplace(item.row, items.size()).second) continue;
+      items.push_back(item);
+      decoded = listed->rows.row(static_cast<Eigen::Index>(j)).cast<double>();
+      nearest.Offer(
+          {item.row, SquaredDistance(decoded.data(), state->point_.data(), decoded.size())});
     }
   }
   for (const Neighbor& neighbor : nearest.Sorted()) {
     const auto row = static_cast<uint32_t>(neighbor.row);
-    const auto item = std::find_if(items.begin(), items.end(),
-                                   [row](const ListedItem& one) { return one.row == row; });
-    state->matches_.push_back({std::string(item->id), item->label, neighbor.squared_distance, ""});
+    const ListedItem& item = items[place_of_row.at(row)];
+    state->matches_.push_back({std::string(item.id), item.label, neighbor.squared_distance, ""});
     state->rows_.push_back(row);
   }
   state->candidates_ = std::ssize(items);
@@ -339,22 +379,15 @@ absl::Status TwoServerClient::ReadPayloads(const Halves<std::string>& answers,
   const std::vector<int64_t>& lists = state->payload_lists_;
   PM_RETURN_IF_ERROR(CheckAnswerBytes(answers, lists.size() * group.list_bytes()));
   const std::string bytes = XorBytes(answers.a, answers.b);
-  std::vector<std::vector<absl::string_view>> read;
-  for (size_t i = 0; i < lists.size(); ++i) {
-    PM_ASSIGN_OR_RETURN(read.emplace_back(),
-                        ReadPayloadList(image_.header(), static_cast<uint32_t>(lists[i]),
-                                        absl::string_view(bytes).substr(i * group.list_bytes(),
-                                                                        group.list_bytes())));
-    for (const absl::string_view payload : read.back()) {
-      PM_RETURN_IF_ERROR(CheckPayload(std::string(payload)));
-    }
-  }
+  const absl::StatusOr<std::vector<std::vector<absl::string_view>>> read =
+      ReadPayloadLists(image_.header(), lists, bytes);
+  if (!read.ok()) return WrongList();
   for (size_t i = 0; i < state->rows_.size(); ++i) {
     const uint32_t row = state->rows_[i];
     const auto list = std::lower_bound(lists.begin(), lists.end(), row / group.rows());
     const size_t in_list = row % group.rows();
     state->matches_[i].payload =
-        std::string(read[static_cast<size_t>(list - lists.begin())][in_list]);
+        std::string((*read)[static_cast<size_t>(list - lists.begin())][in_list]);
   }
   return absl::OkStatus();
 }

@@ -281,6 +281,8 @@ TEST(TwoServerClient, WrongAnswersAreReportedAfterAllFetches) {
       ASSERT_TRUE(answered.payload_requests.has_value());
       EXPECT_EQ(answered.payload_requests->a.selections_size(), 4);
       EXPECT_THAT(answered.result, FailsWith(kDataLoss, "an answer of server A or B is wrong"));
+      EXPECT_THAT(answered.result, ::testing::Not(FailsWith(kDataLoss, "of group")))
+          << "users paste error messages into reports";
       random.insert(ListsOf(*answered.payload_requests, 8));
     }
   }
@@ -391,17 +393,35 @@ TEST(TwoServerClient, WrongTableReturnsDataLoss) {
 }
 
 TEST(TwoServerClient, LargeAnswersReturnResourceExhausted) {
-  const FakeImage fake;
-  ASSERT_OK_AND_ASSIGN(const TwoServerClient client,
-                       Create(fake, fake.table, {.max_memory = 50'000}));
-  EXPECT_THAT(client.CheckOptions({}), IsOk());
+  const auto limited = [](const FakeImage& fake) {
+    return *Create(fake, fake.table, {.max_memory = 50'000});
+  };
+  EXPECT_THAT(limited(Fake()).CheckOptions({.lists = 1}), IsOk());
+  EXPECT_THAT(limited(Fake()).CheckOptions({.lists = 10}), IsOk());
   FakeImage large;
   large.header.mutable_payloads()->set_list_bytes(40'000);
-  ASSERT_OK_AND_ASSIGN(const TwoServerClient limited,
-                       Create(large, large.table, {.max_memory = 50'000}));
-  EXPECT_THAT(limited.CheckOptions({.with_payloads = true}),
-              FailsWith(kExhausted, "memory of the answers"));
-  EXPECT_THAT(limited.CheckOptions({}), IsOk());
+  EXPECT_THAT(limited(large).CheckOptions({.with_payloads = true}),
+              FailsWith(kExhausted, "memory of the answers must be at most 50000"));
+  EXPECT_THAT(limited(large).CheckOptions({}), IsOk());
+  // Decoded items count, whose codes may be much shorter.
+  FakeImage many;
+  many.header.set_items(1'000);
+  many.table.clear_ids();
+  many.table.clear_labels();
+  for (int i = 0; i < 1'000; ++i) {
+    many.table.add_ids("");
+    many.table.add_labels(0);
+  }
+  v1::ListGroup* lists = many.header.mutable_partitions(0);
+  lists->set_rows(300);
+  lists->set_list_bytes(kListChecksumBytes +
+                        300 * ItemRecordBytes(many.header.id_bytes(), many.header.code_bytes()));
+  many.header.mutable_payloads()->set_lists(250);
+  many.header.mutable_sections(1)->set_bytes(1'000 * many.header.code_bytes());
+  many.header.mutable_sections(2)->set_bytes(10 * 300 * 4);
+  many.header.mutable_sections(3)->set_bytes(1'000 * PublishedThings::kDim * 2);
+  ASSERT_LT(3 * lists->list_bytes(), 50'000u);
+  EXPECT_THAT(limited(many).CheckOptions({.lists = 1}), FailsWith(kExhausted, "memory of the"));
 }
 
 TEST(TwoServerClient, GuaranteeNamesWhatEachPartyLearns) {

@@ -1,0 +1,408 @@
+#include "client/queries/two_server_queries.h"
+
+#include <grpcpp/grpcpp.h>
+#include <openssl/x509.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/files.h"
+#include "common/rpc/pem.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
+#include "privatemail/v1/two_server.grpc.pb.h"
+#include "server/daemon/certificate.h"
+#include "tests/testing/fake_image.h"
+
+namespace privatemail::client::two_server_queries_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+const FakeImage& Fake() {
+  static const FakeImage fake;
+  return fake;
+}
+
+// Answers as one operator's daemon does, with faults on demand.
+class FakeServer final : public v1::TwoServerService::Service,
+                         public v1::RetrievalService::Service {
+ public:
+  // identity: null: without TLS.
+  FakeServer(std::string operator_name, const server::TlsIdentity* identity)
+      : operator_name_(std::move(operator_name)) {
+    grpc::ServerBuilder builder;
+    grpc::SslServerCredentialsOptions tls;
+    if (identity != nullptr)
+      tls.pem_key_cert_pairs = {{identity->key_pem, identity->certificate_pem}};
+    int port = 0;
+    builder.AddListeningPort(
+        "127.0.0.1:0",
+        identity == nullptr ? grpc::InsecureServerCredentials() : grpc::SslServerCredentials(tls),
+        &port);
+    builder.RegisterService(static_cast<v1::TwoServerService::Service*>(this));
+    builder.RegisterService(static_cast<v1::RetrievalService::Service*>(this));
+    server_ = builder.BuildAndStart();
+    options.server = absl::StrCat("127.0.0.1:", port);
+    options.insecure = identity == nullptr;
+    if (identity != nullptr) options.trust_fingerprint = identity->fingerprint;
+  }
+  ~FakeServer() override { server_->Shutdown(); }
+
+  grpc::Status GetCollection(grpc::ServerContext*, const v1::GetCollectionRequest*,
+                             v1::GetCollectionResponse* response) override {
+    *response = Fake().things.collection;
+    return grpc::Status::OK;
+  }
+  grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest*,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    for (const v1::GetAnchorsResponse& chunk : Fake().things.chunks) writer->Write(chunk);
+    return grpc::Status::OK;
+  }
+  grpc::Status GetImage(grpc::ServerContext*, const v1::GetImageRequest*,
+                        v1::GetImageResponse* response) override {
+    *response = Fake().Served(operator_name_);
+    return grpc::Status::OK;
+  }
+  grpc::Status GetImageSection(grpc::ServerContext*, const v1::GetImageSectionRequest*,
+                               grpc::ServerWriter<v1::ImageBytes>* writer) override {
+    Record("GetImageSection", "");
+    return Send(Fake().table_bytes, writer,
+                [](v1::ImageBytes* part) { return part->mutable_bytes(); });
+  }
+  grpc::Status Score(grpc::ServerContext*, const v1::ScoreRequest* request,
+                     grpc::ServerWriter<v1::ScoreResponse>* writer) override {
+    if (const grpc::Status status = Record("Score", request->SerializeAsString()); !status.ok()) {
+      return status;
+    }
+    return Send(Corrupted(Fake().Answer(*request)), writer,
+                [](v1::ScoreResponse* part) { return part->mutable_scores(); });
+  }
+  grpc::Status FetchLists(grpc::ServerContext*, const v1::FetchListsRequest* request,
+                          grpc::ServerWriter<v1::FetchListsResponse>* writer) override {
+    const std::string name = request->group() == 0 ? "lists" : "payloads";
+    if (const grpc::Status status = Record(name, request->SerializeAsString()); !status.ok()) {
+      return status;
+    }
+    return Send(Corrupted(Fake().Answer(*request)), writer,
+                [](v1::FetchListsResponse* part) { return part->mutable_lists(); });
+  }
+
+  struct Seen {
+    std::string call;
+    std::string bytes;
+    steady_clock::time_point at;
+  };
+  // Of searches and tables, since the last call of this.
+  std::vector<Seen> TakeSeen() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(seen_, {});
+  }
+
+  ConnectionOptions options;
+  std::vector<grpc::StatusCode> endings;      // of the next calls
+  std::function<void(std::string*)> corrupt;  // of the next answer; null: none
+
+ private:
+  grpc::Status Record(const std::string& call, const std::string& bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_.push_back({call, bytes, steady_clock::now()});
+    if (endings.empty()) return grpc::Status::OK;
+    const grpc::StatusCode ending = endings.front();
+    endings.erase(endings.begin());
+    return ending == grpc::StatusCode::OK ? grpc::Status::OK : grpc::Status(ending, "leaving");
+  }
+
+  std::string Corrupted(std::string answer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (corrupt) std::exchange(corrupt, nullptr)(&answer);
+    return answer;
+  }
+
+  // In parts of 100 bytes, and the rest of what is too long at once.
+  template <typename Message, typename BytesOf>
+  static grpc::Status Send(const std::string& bytes, grpc::ServerWriter<Message>* writer,
+                           BytesOf bytes_of) {
+    for (size_t at = 0; at < bytes.size();) {
+      Message part;
+      *bytes_of(&part) = bytes.substr(at, bytes.size() > 10'000 ? bytes.size() : 100);
+      at += bytes_of(&part)->size();
+      writer->Write(part);
+    }
+    return grpc::Status::OK;
+  }
+
+  std::string operator_name_;
+  std::mutex mutex_;
+  std::vector<Seen> seen_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+std::vector<std::string> CallsOf(const std::vector<FakeServer::Seen>& seen) {
+  std::vector<std::string> calls;
+  for (const FakeServer::Seen& one : seen) calls.push_back(one.call);
+  return calls;
+}
+
+class TwoServerQueriesTest : public ::testing::Test {
+ protected:
+  TwoServerQueriesTest() {
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::owner_all);
+  }
+
+  absl::StatusOr<TwoServerQueries> Fetch(FakeServer& a, FakeServer& b, bool trust_again = false) {
+    first_ = *Transport::Create(a.options);
+    second_ = *Transport::Create(b.options);
+    return TwoServerQueries::Fetch({&*first_, &*second_},
+                                   {.state_folder = folder_.path(), .limits = {}}, "things",
+                                   trust_again);
+  }
+
+  // Fetches, makes the client and queries once for each seed.
+  absl::StatusOr<std::vector<TwoServerOutcome>> RunOnce(FakeServer& a, FakeServer& b,
+                                                        const TwoServerOptions& options,
+                                                        const std::vector<unsigned>& seeds = {1}) {
+    absl::StatusOr<TwoServerQueries> queries = Fetch(a, b);
+    if (!queries.ok()) return queries.status();
+    const auto warn = [&](const std::string& text) { warnings_.push_back(text); };
+    if (const absl::Status status = queries->CreateClient(options.mode, warn); !status.ok()) {
+      return status;
+    }
+    std::vector<NamedTarget> targets;
+    for (const unsigned seed : seeds) {
+      targets.push_back({.name = absl::StrCat("row ", seed),
+                         .target = {.features = NormalRows(1, PublishedThings::kDim, seed)}});
+    }
+    return queries->Run(targets, options, warn);
+  }
+
+  TemporaryFolder folder_;
+  std::optional<Transport> first_;
+  std::optional<Transport> second_;
+  std::vector<std::string> warnings_;
+};
+
+class TwoServerQueriesTlsTest : public TwoServerQueriesTest {
+ protected:
+  static server::TlsIdentity MakeIdentity(const std::string& folder) {
+    return *server::LoadOrCreateIdentity(folder);
+  }
+
+  TemporaryFolder north_folder_;
+  TemporaryFolder south_folder_;
+  server::TlsIdentity north_ = MakeIdentity(north_folder_.path());
+  server::TlsIdentity south_ = MakeIdentity(south_folder_.path());
+};
+
+const TwoServerOptions kScores{.mode = TwoServerMode::kScores, .k = 3, .with_payloads = true};
+const TwoServerOptions kLists{.lists = 2, .k = 3, .with_payloads = true};
+
+TEST_F(TwoServerQueriesTlsTest, EachServerGetsItsHalfAndPayloadsFollowLater) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kScores, {1, 2}));
+  EXPECT_TRUE(warnings_.empty());
+  const std::vector<FakeServer::Seen> of_a = a.TakeSeen();
+  const std::vector<FakeServer::Seen> of_b = b.TakeSeen();
+  EXPECT_THAT(CallsOf(of_a),
+              ::testing::ElementsAre("GetImageSection", "Score", "payloads", "Score", "payloads"));
+  EXPECT_THAT(CallsOf(of_b), ::testing::ElementsAre("Score", "payloads", "Score", "payloads"));
+  for (const size_t query : {size_t{0}, size_t{2}}) {
+    v1::ScoreRequest half;
+    ASSERT_TRUE(half.ParseFromString(of_a[query + 1].bytes));
+    EXPECT_EQ(half.seed().size(), 16u);
+    ASSERT_TRUE(half.ParseFromString(of_b[query].bytes));
+    EXPECT_EQ(half.values().size(), 4u * PublishedThings::kDim);
+    EXPECT_GE(of_b[query + 1].at - of_b[query].at, milliseconds(50));
+  }
+  EXPECT_GE(of_b[2].at - of_b[1].at, milliseconds(50));
+  for (const TwoServerOutcome& outcome : outcomes) {
+    ASSERT_THAT(outcome.status, IsOk());
+    ASSERT_EQ(outcome.result.matches.size(), 3u);
+    // Oracle: the largest inner product in double.
+    const RowVector unit = outcome.target.target.features.cast<double>().normalized();
+    Eigen::Index nearest = 0;
+    (Fake().rows.cast<double>() * unit.transpose()).maxCoeff(&nearest);
+    EXPECT_EQ(outcome.result.matches[0].id, FakeImage::IdOf(nearest));
+    EXPECT_EQ(outcome.result.matches[0].payload, FakeImage::PayloadOf(nearest));
+    EXPECT_FALSE(outcome.charged);
+    EXPECT_EQ(outcome.bytes_down, 2u * (30 * 3 + 3 * 100));
+  }
+}
+
+TEST_F(TwoServerQueriesTlsTest, TableIsFetchedOnceAnImage) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  ASSERT_THAT(RunOnce(a, b, kScores), IsOk());
+  EXPECT_EQ(CallsOf(a.TakeSeen()).front(), "GetImageSection");
+  ASSERT_THAT(RunOnce(a, b, kScores), IsOk());
+  EXPECT_EQ(CallsOf(a.TakeSeen()).front(), "Score");
+  // Damage is noticed.
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    if (!absl::StrContains(file.path().string(), "image_table")) continue;
+    std::filesystem::resize_file(file.path(), 100);
+  }
+  ASSERT_THAT(RunOnce(a, b, kScores), IsOk());
+  EXPECT_EQ(CallsOf(a.TakeSeen()).front(), "GetImageSection");
+}
+
+// Another certificate of the same key.
+server::TlsIdentity Renewed(server::TlsIdentity identity) {
+  const Certificate old = std::move(ParseCertificates("test", identity.certificate_pem)->front());
+  const PrivateKey key = *ParsePrivateKey("test", identity.key_pem);
+  const Certificate renewed(X509_dup(old.get()));
+  ASN1_INTEGER_set(X509_get_serialNumber(renewed.get()), 77);
+  X509_sign(renewed.get(), key.get(), EVP_sha256());
+  identity.certificate_pem = *ToPem(renewed.get());
+  identity.fingerprint = *FingerprintOf(*renewed);
+  return identity;
+}
+
+TEST_F(TwoServerQueriesTlsTest, OneServerReturnsFailedPrecondition) {
+  FakeServer a("north", &north_);
+  EXPECT_THAT(Fetch(a, a), FailsWith(kFailedPrecondition, "both have the address 127.0.0.1:"));
+  FakeServer same("south", &north_);
+  EXPECT_THAT(Fetch(a, same),
+              FailsWith(kFailedPrecondition, "both have the certificate " + north_.fingerprint));
+  const server::TlsIdentity renewed = Renewed(north_);
+  ASSERT_NE(renewed.fingerprint, north_.fingerprint);
+  FakeServer same_key("south", &renewed);
+  EXPECT_THAT(Fetch(a, same_key), FailsWith(kFailedPrecondition, "both have the public key "));
+  FakeServer same_operator("north", &south_);
+  EXPECT_THAT(Fetch(a, same_operator), FailsWith(kFailedPrecondition, "both are of north"));
+  for (FakeServer* server : {&a, &same, &same_key, &same_operator}) {
+    EXPECT_TRUE(server->TakeSeen().empty());
+  }
+}
+
+TEST_F(TwoServerQueriesTest, WithoutTlsItWarnsThatOnlyAddressesAreCompared) {
+  FakeServer a("north", nullptr);
+  FakeServer b("south", nullptr);
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists));
+  EXPECT_THAT(outcomes[0].status, IsOk());
+  EXPECT_THAT(warnings_, ::testing::ElementsAre(::testing::HasSubstr("cannot be checked")));
+  EXPECT_THAT(CallsOf(a.TakeSeen()), ::testing::ElementsAre("lists", "payloads"));
+}
+
+TEST_F(TwoServerQueriesTlsTest, WrongAnswerIsRecordedAfterAllFetches) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  a.corrupt = [](std::string* answer) { answer->at(30) ^= 1; };
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists, {1, 2}));
+  ASSERT_EQ(outcomes.size(), 1u) << "a wrong answer ends the batch";
+  EXPECT_THAT(outcomes[0].status, FailsWith(kDataLoss, "an answer of server A or B is wrong"));
+  for (FakeServer* server : {&a, &b}) {
+    EXPECT_THAT(CallsOf(server->TakeSeen()), ::testing::ElementsAre("lists", "payloads"));
+  }
+  const auto refused = Fetch(a, b);
+  EXPECT_THAT(refused, FailsWith(kFailedPrecondition, folder_ / "wrong_answer_"));
+  EXPECT_THAT(refused, FailsWith(kFailedPrecondition, "until you say --trust-again"));
+  EXPECT_THAT(Fetch(b, a), FailsWith(kFailedPrecondition, "--trust-again"));
+  // Another port of the same key is the same server.
+  FakeServer moved("north", &north_);
+  EXPECT_THAT(Fetch(moved, b), FailsWith(kFailedPrecondition, "--trust-again"));
+  const server::TlsIdentity renewed = Renewed(north_);
+  FakeServer again("north", &renewed);
+  EXPECT_THAT(Fetch(again, b), FailsWith(kFailedPrecondition, "--trust-again"));
+  EXPECT_THAT(Fetch(a, b, /*trust_again=*/true), IsOk());
+  EXPECT_THAT(Fetch(a, b), IsOk());
+}
+
+TEST_F(TwoServerQueriesTest, WrongPayloadsAreRecorded) {
+  FakeServer a("north", nullptr);
+  FakeServer b("south", nullptr);
+  ASSERT_OK_AND_ASSIGN(TwoServerQueries queries, Fetch(a, b));
+  int answers = 0;
+  std::function<void(std::string*)> second = [&](std::string* answer) {
+    if (++answers == 2)
+      answer->at(20) ^= 1;
+    else
+      b.corrupt = second;
+  };
+  b.corrupt = second;
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists));
+  EXPECT_THAT(outcomes[0].status, FailsWith(kDataLoss, "is wrong"));
+  EXPECT_THAT(Fetch(a, b), FailsWith(kFailedPrecondition, "--trust-again"));
+}
+
+TEST_F(TwoServerQueriesTlsTest, FailedHalfIsRepeatedToTheSameServerWithTheSameBytes) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  b.endings = {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::UNAVAILABLE};
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists));
+  EXPECT_THAT(outcomes[0].status, IsOk());
+  const std::vector<FakeServer::Seen> of_a = a.TakeSeen();
+  const std::vector<FakeServer::Seen> of_b = b.TakeSeen();
+  EXPECT_THAT(CallsOf(of_a), ::testing::ElementsAre("lists", "payloads"));
+  EXPECT_THAT(CallsOf(of_b), ::testing::ElementsAre("lists", "lists", "lists", "payloads"));
+  EXPECT_EQ(of_b[0].bytes, of_b[1].bytes);
+  EXPECT_EQ(of_b[0].bytes, of_b[2].bytes);
+  EXPECT_NE(of_a[0].bytes, of_b[0].bytes);
+}
+
+TEST_F(TwoServerQueriesTlsTest, FailedCallNamesItsServerAndEndsTheQuery) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  b.endings = {grpc::StatusCode::INTERNAL};
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists, {1, 2}));
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_THAT(outcomes[0].status, FailsWith(absl::StatusCode::kInternal,
+                                            "server B (" + b.options.server + "): leaving"));
+  EXPECT_THAT(CallsOf(a.TakeSeen()), ::testing::ElementsAre("lists"));
+  EXPECT_THAT(CallsOf(b.TakeSeen()), ::testing::ElementsAre("lists"));
+  const std::pair<std::function<void(std::string*)>, const char*> wrong[] = {
+      {[](std::string* answer) { answer->resize(answer->size() / 2); },
+       "must have 412 bytes as the image's header says, but has 206"},
+      {[](std::string* answer) { answer->push_back('x'); }, "but has more"},
+      {[](std::string* answer) { answer->append(1 << 20, 'x'); }, "but has more"},
+      {[](std::string* answer) { answer->clear(); }, "ended the call without an answer"},
+  };
+  for (const auto& [corrupt, part] : wrong) {
+    a.corrupt = corrupt;
+    ASSERT_OK_AND_ASSIGN(const auto truncated, RunOnce(a, b, kLists));
+    EXPECT_THAT(truncated[0].status, FailsWith(kDataLoss, "server A ("));
+    EXPECT_THAT(truncated[0].status, FailsWith(kDataLoss, part));
+    EXPECT_THAT(CallsOf(b.TakeSeen()), ::testing::ElementsAre("lists"));
+  }
+  EXPECT_THAT(Fetch(a, b), IsOk()) << "the server knows of these, whatever the target is";
+}
+
+TEST_F(TwoServerQueriesTlsTest, EpsilonIsChargedOnce) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  const TwoServerOptions options{.lists = 2, .epsilon = 1};
+  EXPECT_THAT(RunOnce(a, b, options), FailsWith(kFailedPrecondition, "no privacy budget is set"));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto ledger, OpenLedger(folder_.path()));
+    ASSERT_THAT(ledger->Grant(kUuid, {3, 0}), IsOk());
+  }
+  b.endings = {grpc::StatusCode::UNAVAILABLE};
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, options, {1, 2}));
+  ASSERT_EQ(outcomes.size(), 2u);
+  for (const TwoServerOutcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.status, IsOk());
+    EXPECT_TRUE(outcome.charged);
+  }
+  EXPECT_EQ(outcomes[1].ledger.spent().epsilon, 2);
+  EXPECT_THAT(RunOnce(a, b, options, {1, 2}), FailsWith(kExhausted, "need epsilon 2"));
+}
+
+TEST(NextDeparture, IsAMultipleOfTheInterval) {
+  const steady_clock::time_point arrived(std::chrono::seconds(1000));
+  for (const auto& [past, expected] : {std::pair{0, 50},
+                                       {1, 50},
+                                       {49'999, 50},
+                                       {50'000, 50},
+                                       {50'001, 100},
+                                       {100'000, 100},
+                                       {149'000, 150}}) {
+    EXPECT_EQ(NextDeparture(arrived, arrived + std::chrono::microseconds(past)),
+              arrived + milliseconds(expected))
+        << past;
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::client::two_server_queries_test
