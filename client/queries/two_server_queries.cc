@@ -166,6 +166,12 @@ absl::StatusOr<Halves<std::string>> TwoServerQueries::SendHalves(const Halves<Re
   return answers;
 }
 
+absl::Status TwoServerQueries::RecordWrong(const absl::Status& wrong) const {
+  const absl::Status recorded = RecordWrongAnswer(settings_.state_folder, pair_, wrong.message());
+  if (recorded.ok()) return wrong;
+  return absl::DataLossError(absl::StrCat(wrong.message(), "; ", recorded.message()));
+}
+
 absl::Status TwoServerQueries::Send(PreparedTwoServerQuery query, BitSource& bits,
                                     Clock::time_point* arrived, TwoServerOutcome* outcome) const {
   const Clock::time_point start = Clock::now();
@@ -176,18 +182,18 @@ absl::Status TwoServerQueries::Send(PreparedTwoServerQuery query, BitSource& bit
   Halves<std::string> payloads;
   if (payload_requests.has_value()) {
     std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
-    PM_ASSIGN_OR_RETURN(payloads, send(*payload_requests));
+    absl::StatusOr<Halves<std::string>> received = send(*payload_requests);
+    if (!received.ok()) {
+      // The servers have seen that the query failed, whichever answer was wrong first.
+      if (!query.state.answers().ok()) return RecordWrong(query.state.answers());
+      return received.status();
+    }
+    payloads = *std::move(received);
     *arrived = Clock::now();
   }
   outcome->round_trip_ms = MillisecondsSince(start);
   absl::StatusOr<TwoServerResult> result = client_->Finish(std::move(query.state), payloads);
-  if (!result.ok()) {
-    const absl::Status recorded =
-        RecordWrongAnswer(settings_.state_folder, pair_, result.status().message());
-    return recorded.ok() ? result.status()
-                         : absl::DataLossError(
-                               absl::StrCat(result.status().message(), "; ", recorded.message()));
-  }
+  if (!result.ok()) return RecordWrong(result.status());
   outcome->result = *std::move(result);
   return absl::OkStatus();
 }

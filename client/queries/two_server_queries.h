@@ -79,6 +79,8 @@ class TwoServerQueries {
   absl::StatusOr<v1::ImageTable> FetchTable(const WarnFunction& warn) const;
   absl::Status Query(const TwoServerOptions& options, Ledger* ledger, Clock::time_point* arrived,
                      TwoServerOutcome* outcome) const;
+  // Records that the servers' answers were wrong, and returns why.
+  absl::Status RecordWrong(const absl::Status& wrong) const;
   absl::Status Send(PreparedTwoServerQuery query, BitSource& bits, Clock::time_point* arrived,
                     TwoServerOutcome* outcome) const;
   template <typename Request>

@@ -10,7 +10,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/image/image_header.h"
@@ -78,9 +77,14 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
     : catalog_(catalog), sign_(std::move(sign)), warn_(std::move(warn)) {
   std::error_code ignored;  // of a folder that is not there
   for (const auto& file : std::filesystem::directory_iterator(PathOf(""), ignored)) {
+    const absl::string_view suffix = kImageSuffix;
     const std::string name = file.path().filename();
-    if (absl::EndsWith(name, kImageSuffix))
-      Load(std::string(absl::StripSuffix(name, kImageSuffix)));
+    if (absl::EndsWith(name, suffix)) loading_.insert(name.substr(0, name.size() - suffix.size()));
+  }
+  for (const std::string& name : loading_) {
+    queue_.Add([this, name](const std::atomic<bool>& stopped) {
+      if (!stopped) Load(name);
+    });
   }
 }
 
@@ -89,21 +93,29 @@ std::string Images::PathOf(const std::string& name) const {
 }
 
 void Images::Load(const std::string& name) {
-  const auto load = [&]() -> absl::Status {
-    const std::string path = PathOf(name);
-    const std::string file = path + std::string(kImageSuffix);
+  const absl::StatusOr<Served> loaded = Read(name);
+  if (!loaded.ok() && warn_) {
+    warn_(absl::StrCat(
+        "the image of collection ", name,
+        " is not served until it is made or mirrored again: ", loaded.status().message()));
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  loading_.erase(name);
+  if (loaded.ok()) served_.emplace(name, *loaded);  // unless a later one was made meanwhile
+}
+
+absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
+  const std::string path = PathOf(name);
+  const std::string file = absl::StrCat(path, kImageSuffix);
+  try {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
     PM_RETURN_IF_ERROR(CheckMemory(header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
     PM_ASSIGN_OR_RETURN(ImageOrigin origin,
-                        ReadOrigin(path + std::string(kOriginSuffix), image->digest()));
-    served_[name] = Serve(std::move(image), std::move(origin));
-    return absl::OkStatus();
-  };
-  const absl::Status loaded = load();
-  if (!loaded.ok() && warn_) {
-    warn_(absl::StrCat("the image of collection ", name,
-                       " is not served until it is made or mirrored again: ", loaded.message()));
+                        ReadOrigin(absl::StrCat(path, kOriginSuffix), image->digest()));
+    return Serve(std::move(image), std::move(origin));
+  } catch (const std::exception& error) {  // out of memory
+    return absl::ResourceExhaustedError(error.what());
   }
 }
 
@@ -130,8 +142,8 @@ absl::Status Images::CheckCurrent(const std::string& name, const ServedImage& se
     return absl::OkStatus();
   }
   return absl::UnavailableError(
-      absl::StrCat("the items of collection ", name, " were deleted or built again since version ",
-                   header.items_version(), " of its image; a new one is being made"));
+      absl::StrCat("the image of collection ", name, " is of version ", header.items_version(),
+                   ", since which items were deleted or built again; a new one is being made"));
 }
 
 absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
@@ -139,6 +151,10 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = served_.find(name);
+    if (found == served_.end() && loading_.count(name) != 0) {
+      return absl::UnavailableError(
+          absl::StrCat("the image of collection ", name, " is being read; retry"));
+    }
     if (found == served_.end()) {
       return absl::NotFoundError(absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 64)),
                                               " has no image here: its operator makes one with "
@@ -259,8 +275,8 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
   const std::string path = PathOf(name);
-  PM_RETURN_IF_ERROR(WriteImageFile(*image, path + std::string(kImageSuffix)));
-  PM_RETURN_IF_ERROR(WriteFileAtomically(path + std::string(kOriginSuffix),
+  PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(path, kImageSuffix)));
+  PM_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path, kOriginSuffix),
                                          ToJson(origin, image->digest()), 0600));
   Served served = Serve(std::move(image), std::move(origin));
   const std::lock_guard<std::mutex> guard(mutex_);

@@ -60,12 +60,12 @@ class Images {
   };
   using Sign = std::function<absl::StatusOr<Signature>(absl::string_view digest)>;
 
-  // Reads the images of catalog->directory(); which of them are damaged `warn` is told.
-  // The catalog must outlive it.
+  // Reads the images of catalog->directory() in the background; `warn` (may be empty) is told which
+  // are damaged. The catalog must outlive it.
   Images(Catalog* catalog, Sign sign, Warn warn);
 
-  // NOT_FOUND: no image of this collection. UNAVAILABLE: its items were deleted or built again, and
-  // a new one is being made, or why it could not be made.
+  // NOT_FOUND: no image of this collection. UNAVAILABLE: it is being read; or its items were
+  // deleted or built again, and a new one is being made, or why it could not be made.
   absl::StatusOr<std::shared_ptr<const ServedImage>> Find(const std::string& name);
 
   // Makes the image of a collection's cells, replacing the one before. One at a time.
@@ -88,6 +88,7 @@ class Images {
   using Served = std::shared_ptr<const ServedImage>;
 
   void Load(const std::string& name);
+  absl::StatusOr<Served> Read(const std::string& name) const;
   std::string PathOf(const std::string& name) const;
   absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin);
   // Unit rows of the items of `cells`, zero for those that are gone, which `left_out` gets.
@@ -105,6 +106,7 @@ class Images {
   std::mutex making_;         // held while an image is made
   mutable std::mutex mutex_;  // guards the following
   std::map<std::string, Served> served_;
+  std::set<std::string> loading_;
   std::set<std::string> queued_;                  // made anew
   std::map<std::string, absl::Status> problems_;  // of the last attempt to make one anew
   BackgroundQueue queue_;                         // last: its jobs use the other members

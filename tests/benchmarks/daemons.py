@@ -63,7 +63,7 @@ class Client:
 
     def __init__(self, build, daemon, state):
         self.command = [pathlib.Path(build) / "client/privatemail", "--server", daemon.address, "--insecure", "--json",
-                        "--state", state]
+                        "--deadline", "600", "--state", state]
 
     def call(self, *command):
         return subprocess.run([*self.command, *map(str, command)], capture_output=True, text=True)

@@ -80,6 +80,8 @@ class TwoServerState {
   const TwoServerGuarantee& guarantee() const { return guarantee_; }
   // Ascending; what both servers learn together. Empty: mode scores.
   const std::vector<int64_t>& lists() const { return lists_; }
+  // What was wrong in the answers that Rank has read; OK if nothing was.
+  const absl::Status& answers() const { return answers_; }
 
  private:
   friend class TwoServerClient;

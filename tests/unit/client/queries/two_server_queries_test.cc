@@ -327,6 +327,16 @@ TEST_F(TwoServerQueriesTest, WrongPayloadsAreRecorded) {
   EXPECT_THAT(Fetch(a, b), FailsWith(kFailedPrecondition, "--trust-again"));
 }
 
+TEST_F(TwoServerQueriesTest, WrongListsAreRecordedAlthoughThePayloadsFail) {
+  FakeServer a("north", nullptr);
+  FakeServer b("south", nullptr);
+  a.corrupt = [](std::string* answer) { answer->at(30) ^= 1; };
+  b.endings = {grpc::StatusCode::OK, grpc::StatusCode::INTERNAL};
+  ASSERT_OK_AND_ASSIGN(const auto outcomes, RunOnce(a, b, kLists));
+  EXPECT_THAT(outcomes[0].status, FailsWith(kDataLoss, "is wrong"));
+  EXPECT_THAT(Fetch(a, b), FailsWith(kFailedPrecondition, "--trust-again"));
+}
+
 TEST_F(TwoServerQueriesTlsTest, FailedHalfIsRepeatedToTheSameServerWithTheSameBytes) {
   FakeServer a("north", &north_);
   FakeServer b("south", &south_);

@@ -1,0 +1,256 @@
+#include "server/engine/images.h"
+
+#include <openssl/evp.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/image/image_header.h"
+#include "tests/testing/wait_until.h"
+#include "tests/unit/server/engine/catalog_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kNotFound = absl::StatusCode::kNotFound;
+constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
+
+// An operator's key.
+class Signer {
+ public:
+  absl::StatusOr<Images::Signature> Sign(absl::string_view digest) const {
+    const std::string text = ImageSignatureText(digest);
+    Images::Signature signature{std::string(kSignatureBytes, 0), std::string(kSignerBytes, 0)};
+    size_t size = kSignatureBytes, key_size = kSignerBytes;
+    EVP_MD_CTX* context = EVP_MD_CTX_new();
+    EXPECT_EQ(EVP_DigestSignInit(context, nullptr, nullptr, nullptr, key_.get()), 1);
+    EXPECT_EQ(
+        EVP_DigestSign(context, reinterpret_cast<unsigned char*>(signature.signature.data()), &size,
+                       reinterpret_cast<const unsigned char*>(text.data()), text.size()),
+        1);
+    EVP_MD_CTX_free(context);
+    EXPECT_EQ(EVP_PKEY_get_raw_public_key(
+                  key_.get(), reinterpret_cast<unsigned char*>(signature.signer.data()), &key_size),
+              1);
+    return signature;
+  }
+
+ private:
+  const std::shared_ptr<EVP_PKEY> key_{EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"),
+                                       EVP_PKEY_free};
+};
+
+class ImagesTest : public CatalogTest {
+ protected:
+  static constexpr int kItems = 20;
+
+  ImagesTest() {
+    NewCollection fruit = Fruit();
+    fruit.cells = {3, 4};
+    fruit.cell_code = CellCode::kScalar8;
+    EXPECT_THAT(catalog_->Upsert(*catalog_->Create(fruit), MakeItems(kItems, 1)), IsOk());
+    Build();
+    Start();
+  }
+
+  void Build() {
+    EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+    AwaitCells();
+  }
+
+  void AwaitCells() {
+    EXPECT_TRUE(WaitUntil([&] {
+      const CollectionView view = *catalog_->Find("fruit");
+      return view.cells != nullptr && view.cells->embedding_version() == view.retriever->version();
+    }));
+  }
+
+  void Start() {
+    images_ = std::make_unique<Images>(
+        catalog_.get(), [this](absl::string_view digest) { return signer_.Sign(digest); },
+        [this](const std::string& warning) {
+          const std::lock_guard<std::mutex> guard(mutex_);
+          warnings_.push_back(warning);
+        });
+  }
+
+  void Restart() {
+    images_.reset();
+    Reopen();
+    AwaitCells();
+    Start();
+  }
+
+  std::string Warning() {
+    EXPECT_TRUE(WaitUntil([&] {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      return !warnings_.empty();
+    }));
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return warnings_.empty() ? "" : warnings_.front();
+  }
+
+  absl::StatusOr<std::shared_ptr<const ServedImage>> Make(bool with_scores = false) {
+    return images_->Make("fruit", {.list_items = 5, .with_scores = with_scores}, stopped_);
+  }
+
+  // Asks until the image is neither read nor made.
+  absl::StatusOr<std::shared_ptr<const ServedImage>> FindReady() {
+    absl::StatusOr<std::shared_ptr<const ServedImage>> found;
+    EXPECT_TRUE(WaitUntil([&] {
+      found = images_->Find("fruit");
+      return !absl::IsUnavailable(found.status());
+    })) << found.status();
+    return found;
+  }
+
+  static ImageParts PartsOf(const Image& image) {
+    ImageParts parts{image.header_bytes(), {}};
+    for (const v1::ImageSectionHeader& section : image.header().sections()) {
+      parts.sections.push_back(image.Section(section.section()));
+    }
+    return parts;
+  }
+
+  std::string FileOf(const std::string& name) const { return directory_ / ("images/" + name); }
+
+  const std::atomic<bool> stopped_ = false;
+  const Signer signer_;
+  std::mutex mutex_;  // guards warnings_
+  std::vector<std::string> warnings_;
+  std::unique_ptr<Images> images_;
+};
+
+TEST_F(ImagesTest, MadeImageIsServedAlsoAfterARestart) {
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "collection fruit has no image"));
+  ASSERT_OK_AND_ASSIGN(const auto made, Make(/*with_scores=*/true));
+  EXPECT_EQ(made->image().header().items(), uint64_t{kItems});
+  EXPECT_TRUE(made->image().header().has_scores());
+  ASSERT_OK_AND_ASSIGN(const auto found, images_->Find("fruit"));
+  EXPECT_EQ(found, made);
+  Restart();
+  ASSERT_OK_AND_ASSIGN(const auto read, FindReady());
+  EXPECT_EQ(read->image().digest(), made->image().digest());
+  EXPECT_EQ(read->origin.signature, made->origin.signature);
+  EXPECT_TRUE(read->origin.made_here);
+}
+
+// Rows of the items' features times 2^14, computed here.
+TEST_F(ImagesTest, ScoresAreOfTheStoredFeatures) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make(/*with_scores=*/true));
+  const std::vector<Item> items = MakeItems(kItems, 1);
+  ASSERT_OK_AND_ASSIGN(const v1::ImageTable table,
+                       ReadImageTable(made->image().header(), made->image().table()));
+  const auto dim = static_cast<int>(made->image().header().feature_dim());
+  for (int row = 0; row < kItems; ++row) {
+    const auto item = std::find_if(items.begin(), items.end(),
+                                   [&](const Item& one) { return one.id == table.ids(row); });
+    ASSERT_NE(item, items.end());
+    double squares = 0;
+    for (const float value : item->features) squares += double{value} * value;
+    for (int i = 0; i < dim; ++i) {
+      EXPECT_NEAR(made->image().scores()[row * dim + i],
+                  16384 * item->features[static_cast<size_t>(i)] / std::sqrt(squares), .51);
+    }
+  }
+}
+
+TEST_F(ImagesTest, DeletionRefusesTheImageAtOnceAndMakesANewOne) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  const std::string gone = catalog_->Find("fruit")->cells->IdOf(3);
+  DeleteItems({gone});
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kUnavailable, "the image of collection fruit"));
+  ASSERT_OK_AND_ASSIGN(const auto anew, FindReady());
+  EXPECT_NE(anew->image().digest(), made->image().digest());
+  EXPECT_EQ(anew->image().header().items(), uint64_t{kItems - 1});
+  ASSERT_OK_AND_ASSIGN(const v1::ImageTable table,
+                       ReadImageTable(anew->image().header(), anew->image().table()));
+  EXPECT_EQ(std::count(table.ids().begin(), table.ids().end(), gone), 0);
+  EXPECT_EQ(anew->origin.settings.list_items, 5u);
+}
+
+// The daemon ends after the deletion and before a new image: what it reads is not served.
+TEST_F(ImagesTest, ImageOfADeletedItemIsNotServedAfterARestart) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
+  Restart();
+  ASSERT_OK_AND_ASSIGN(const auto anew, FindReady());
+  EXPECT_EQ(anew->image().header().items(), uint64_t{kItems - 1});
+}
+
+TEST_F(ImagesTest, BuildMakesANewImage) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  EXPECT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), MakeItems(kItems + 5, 1)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto same, images_->Find("fruit"));
+  EXPECT_EQ(same, made) << "items that are not built do not matter";
+  Build();
+  ASSERT_OK_AND_ASSIGN(const auto anew, FindReady());
+  EXPECT_EQ(anew->image().header().items(), uint64_t{kItems + 5});
+}
+
+TEST_F(ImagesTest, RecreatedCollectionHasNoImage) {
+  ASSERT_THAT(Make(), IsOk());
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "fruit"));
+  CreateFruit(kItems);
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "fruit"));
+  EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "needs cells"));
+}
+
+TEST_F(ImagesTest, InstalledImageIsThatOfItsSigner) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  const ImageParts parts = PartsOf(made->image());
+  const Images::Signature signature{made->origin.signature, made->origin.signer};
+  EXPECT_THAT(images_->Install("fruit", parts, signature),
+              FailsWith(kFailedPrecondition, "is made here"));
+  ASSERT_OK_AND_ASSIGN(const auto installed, images_->Install("copy", parts, signature));
+  EXPECT_EQ(installed->image().digest(), made->image().digest());
+  EXPECT_EQ(images_->Find("copy").value(), installed);
+
+  Images::Signature other = *Signer().Sign(made->image().digest());
+  other.signer = signature.signer;
+  EXPECT_THAT(images_->Install("copy", parts, other), FailsWith(kDataLoss, "not that of its sign"));
+  ImageParts damaged = parts;
+  damaged.sections[1][7] ^= 1;
+  EXPECT_THAT(images_->Install("copy", damaged, signature), FailsWith(kDataLoss, ""));
+  EXPECT_THAT(images_->Install("../copy", parts, signature),
+              FailsWith(absl::StatusCode::kInvalidArgument, "name must be"));
+  EXPECT_EQ(images_->Find("copy").value(), installed) << "the earlier image stays";
+}
+
+TEST_F(ImagesTest, DamagedFileIsToldAndNotServed) {
+  ASSERT_THAT(Make(), IsOk());
+  images_.reset();
+  {
+    std::fstream file(FileOf("fruit.image"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    file.put('x');
+  }
+  Start();
+  EXPECT_THAT(Warning(), ::testing::HasSubstr("the image of collection fruit is not served"));
+  EXPECT_THAT(FindReady(), FailsWith(kNotFound, "fruit"));
+  ASSERT_THAT(Make(), IsOk());
+  EXPECT_THAT(images_->Find("fruit"), IsOk());
+}
+
+TEST_F(ImagesTest, OriginOfAnotherImageIsNoticed) {
+  ASSERT_THAT(Make(), IsOk());
+  const std::string origin = FileOf("fruit.json");
+  std::filesystem::copy_file(origin, origin + ".old");
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
+  ASSERT_THAT(FindReady(), IsOk());
+  images_.reset();
+  std::filesystem::rename(origin + ".old", origin);
+  Start();
+  EXPECT_THAT(Warning(), ::testing::HasSubstr("that of another image"));
+}
+
+TEST_F(ImagesTest, MemoryOfImagesIsLimited) {
+  catalog_->SetOptions({.resident_memory = 1});
+  EXPECT_THAT(Make(), FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
