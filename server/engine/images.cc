@@ -21,7 +21,6 @@ namespace privatemail::server {
 namespace {
 
 constexpr absl::string_view kImageSuffix = ".image";
-constexpr absl::string_view kOriginSuffix = ".json";
 
 std::string ToJson(const ImageOrigin& origin, absl::string_view digest) {
   return nlohmann::json({{"digest", absl::BytesToHexString(digest)},
@@ -88,15 +87,19 @@ std::string Images::PathOf(const std::string& name) const {
   return absl::StrCat(catalog_->directory(), "/images/", name);
 }
 
+// With the digest, so that after a crash each image has its own.
+std::string Images::OriginPath(const std::string& name, absl::string_view digest) const {
+  return absl::StrCat(PathOf(name), ".", absl::BytesToHexString(digest), ".json");
+}
+
 void Images::Load(const std::string& name) {
   const auto load = [&]() -> absl::Status {
-    const std::string path = PathOf(name);
-    const std::string file = path + std::string(kImageSuffix);
+    const std::string file = PathOf(name) + std::string(kImageSuffix);
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
     PM_RETURN_IF_ERROR(CheckMemory(header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
     PM_ASSIGN_OR_RETURN(ImageOrigin origin,
-                        ReadOrigin(path + std::string(kOriginSuffix), image->digest()));
+                        ReadOrigin(OriginPath(name, image->digest()), image->digest()));
     served_[name] = Serve(std::move(image), std::move(origin));
     return absl::OkStatus();
   };
@@ -258,13 +261,19 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
-  const std::string path = PathOf(name);
-  PM_RETURN_IF_ERROR(WriteImageFile(*image, path + std::string(kImageSuffix)));
-  PM_RETURN_IF_ERROR(WriteFileAtomically(path + std::string(kOriginSuffix),
+  const std::lock_guard<std::mutex> keeping(keeping_);
+  PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()),
                                          ToJson(origin, image->digest()), 0600));
+  PM_RETURN_IF_ERROR(WriteImageFile(*image, PathOf(name) + std::string(kImageSuffix)));
   Served served = Serve(std::move(image), std::move(origin));
-  const std::lock_guard<std::mutex> guard(mutex_);
-  served_[name] = served;
+  Served before;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    before = std::exchange(served_[name], served);
+  }
+  if (before != nullptr && before->image().digest() != served->image().digest()) {
+    std::filesystem::remove(OriginPath(name, before->image().digest()), ignored);
+  }
   return served;
 }
 

@@ -254,8 +254,8 @@ def check_different_images(scene):
     old = scene.digest_at(scene.south)
     new = scene.make_image()
     assert old != new
-    scene.fails("different", f"items_version {scene.version_at(scene.north)}", "FAILED_PRECONDITION",
-                command=scene.query())
+    scene.fails("different", f"items_version {scene.version_at(scene.north)}, with {ITEMS} and {ITEMS} items",
+                "FAILED_PRECONDITION", command=scene.query())
     wrong = scene.pin[:-1] + ("0" if scene.pin[-1] != "0" else "1")
     scene.fails(scene.pin, wrong, "FAILED_PRECONDITION",
                 command=["mirror", "moths", *scene.south.options("second-"), "--pin", wrong])
@@ -352,7 +352,7 @@ def kill_during(scene, daemon, changes, command):
 
 
 def check_kill_while_made(scene):
-    """The image from before is served, or the new one, or none, and mirroring mends it."""
+    """The image from before is served, or the new one, whole."""
     outcomes = []
     for kill in range(KILLS):
         list_items = 100 + kill
@@ -368,8 +368,8 @@ def check_kill_while_made(scene):
         now = scene.digest_at(daemon)
         made = scene.make_image(list_items)
         assert made != before
-        names = {before: "earlier", made: "new", None: "none"}
-        assert now in names, now
+        names = {before: "earlier", made: "new"}
+        assert now in names, f"{now} is none of {names}"
         outcomes.append(f"{daemon.operator}: {names[now]}")
         scene.mirror()
         scene.check_matches(scene.run(*scene.query("--mode", "scores", rows="2"))[0], TIE)
