@@ -20,11 +20,9 @@ namespace privatemail::server {
 namespace {
 
 constexpr absl::string_view kImageSuffix = ".image";
-constexpr absl::string_view kOriginSuffix = ".json";
 
-std::string ToJson(const ImageOrigin& origin, absl::string_view digest) {
-  return nlohmann::json({{"digest", absl::BytesToHexString(digest)},
-                         {"made_here", origin.made_here},
+std::string ToJson(const ImageOrigin& origin) {
+  return nlohmann::json({{"made_here", origin.made_here},
                          {"list_items", origin.settings.list_items},
                          {"with_scores", origin.settings.with_scores},
                          {"signature", absl::BytesToHexString(origin.signature)},
@@ -33,13 +31,10 @@ std::string ToJson(const ImageOrigin& origin, absl::string_view digest) {
          "\n";
 }
 
-absl::StatusOr<ImageOrigin> ReadOrigin(const std::string& path, absl::string_view digest) {
+absl::StatusOr<ImageOrigin> ReadOrigin(const std::string& path) {
   PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(path, kSmallFileBytes));
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
-    if (json.at("digest").get<std::string>() != absl::BytesToHexString(digest)) {
-      return absl::DataLossError(absl::StrCat(path, " is that of another image"));
-    }
     ImageOrigin origin;
     origin.made_here = json.at("made_here");
     origin.settings.list_items = json.at("list_items");
@@ -92,6 +87,11 @@ std::string Images::PathOf(const std::string& name) const {
   return absl::StrCat(catalog_->directory(), "/images/", name);
 }
 
+// With the digest, so that after a crash each image has its own.
+std::string Images::OriginPath(const std::string& name, absl::string_view digest) const {
+  return absl::StrCat(PathOf(name), ".", absl::BytesToHexString(digest), ".json");
+}
+
 void Images::Load(const std::string& name) {
   const absl::StatusOr<Served> loaded = Read(name);
   if (!loaded.ok() && warn_) {
@@ -105,14 +105,12 @@ void Images::Load(const std::string& name) {
 }
 
 absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
-  const std::string path = PathOf(name);
-  const std::string file = absl::StrCat(path, kImageSuffix);
+  const std::string file = absl::StrCat(PathOf(name), kImageSuffix);
   try {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
     PM_RETURN_IF_ERROR(CheckMemory(header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
-    PM_ASSIGN_OR_RETURN(ImageOrigin origin,
-                        ReadOrigin(absl::StrCat(path, kOriginSuffix), image->digest()));
+    PM_ASSIGN_OR_RETURN(ImageOrigin origin, ReadOrigin(OriginPath(name, image->digest())));
     return Serve(std::move(image), std::move(origin));
   } catch (const std::exception& error) {  // out of memory
     return absl::ResourceExhaustedError(error.what());
@@ -274,13 +272,18 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
-  const std::string path = PathOf(name);
-  PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(path, kImageSuffix)));
-  PM_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path, kOriginSuffix),
-                                         ToJson(origin, image->digest()), 0600));
+  const std::lock_guard<std::mutex> keeping(keeping_);
+  PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
+  PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(PathOf(name), kImageSuffix)));
   Served served = Serve(std::move(image), std::move(origin));
-  const std::lock_guard<std::mutex> guard(mutex_);
-  served_[name] = served;
+  Served before;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    before = std::exchange(served_[name], served);
+  }
+  if (before != nullptr && before->image().digest() != served->image().digest()) {
+    std::filesystem::remove(OriginPath(name, before->image().digest()), ignored);
+  }
   return served;
 }
 

@@ -90,6 +90,7 @@ class Images {
   void Load(const std::string& name);
   absl::StatusOr<Served> Read(const std::string& name) const;
   std::string PathOf(const std::string& name) const;
+  std::string OriginPath(const std::string& name, absl::string_view digest) const;
   absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin);
   // Unit rows of the items of `cells`, zero for those that are gone, which `left_out` gets.
   absl::StatusOr<std::unique_ptr<const RowSource>> ReadUnitRows(const CollectionView& view,
@@ -104,6 +105,7 @@ class Images {
   const Sign sign_;
   const Warn warn_;
   std::mutex making_;         // held while an image is made
+  std::mutex keeping_;        // held while its files are written
   mutable std::mutex mutex_;  // guards the following
   std::map<std::string, Served> served_;
   std::set<std::string> loading_;

@@ -13,11 +13,12 @@ import numpy as np
 class Service:
     """Runs privatemaild of a build folder in a new folder; call() returns the JSON lines of a command."""
 
-    def __init__(self, build):
+    def __init__(self, build, *flags):
         self.folder = tempfile.mkdtemp(prefix="privatemail_evaluation_")
         self.client = os.path.join(build, "client/privatemail")
         self.daemon = subprocess.Popen([os.path.join(build, "server/privatemaild"), "--data-dir", self.folder + "/data",
-                                        "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                        "--listen", "127.0.0.1:0", *flags], stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True)
         for line in self.daemon.stdout:
             if found := re.match(r"trust this server with: --trust (\w+)", line):
                 self.trust = found[1]
@@ -38,9 +39,12 @@ class Service:
         np.save(path, array)
         return path
 
+    def options(self, second=""):
+        return [f"--{second}server", self.server, f"--{second}trust", self.trust,
+                f"--{second}key-file", self.folder + "/data/admin.key"]
+
     def call(self, *words):
-        command = [self.client, *map(str, words), "--server", self.server, "--trust", self.trust,
-                   "--key-file", self.folder + "/data/admin.key", "--state", self.folder + "/state", "--json"]
+        command = [self.client, *map(str, words), *self.options(), "--state", self.folder + "/state", "--json"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr}")

@@ -67,7 +67,10 @@ absl::Status CheckSameImage(const Halves<v1::ImageHeader>& headers,
   if (a == b) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the two servers must serve one image, but serve different ones of items_version ", a,
-        ": one of them must be copied from the other, since builds differ between machines"));
+        ", with ", headers.a.items(), " and ", headers.b.items(),
+        " items: the copy has not followed yet, try again later; or both were made, and one must "
+        "be "
+        "copied (privatemail mirror), since builds differ between machines"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the two servers must serve one image, but server A serves items_version ", a,
@@ -83,8 +86,8 @@ absl::Status CheckScores(const Halves<v1::GetImageResponse>& images,
   }
   for (const auto& [server, image] : {std::pair{"A", &images.a}, {"B", &images.b}}) {
     if (image->allows_scores()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(Named(server, image->operator_name()), " does not allow scores; use mode lists"));
+    return absl::FailedPreconditionError(absl::StrCat(Named(server, image->operator_name()),
+                                                      " does not allow scores; use mode lists"));
   }
   return absl::OkStatus();
 }

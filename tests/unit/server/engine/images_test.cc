@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
 #include "common/image/image_header.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
@@ -235,16 +236,28 @@ TEST_F(ImagesTest, DamagedFileIsToldAndNotServed) {
   EXPECT_THAT(images_->Find("fruit"), IsOk());
 }
 
-TEST_F(ImagesTest, OriginOfAnotherImageIsNoticed) {
-  ASSERT_THAT(Make(), IsOk());
-  const std::string origin = FileOf("fruit.json");
+// A daemon that ends between the two files of a new image has those of the one before.
+TEST_F(ImagesTest, EachImageHasItsOwnOrigin) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  const std::string file = FileOf("fruit.image");
+  std::filesystem::copy_file(file, file + ".old");
+  const std::string origin =
+      FileOf("fruit." + absl::BytesToHexString(made->image().digest()) + ".json");
   std::filesystem::copy_file(origin, origin + ".old");
   DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
   ASSERT_THAT(FindReady(), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(origin)) << "of an image that is gone";
   images_.reset();
+  std::filesystem::rename(file + ".old", file);
   std::filesystem::rename(origin + ".old", origin);
   Start();
-  EXPECT_THAT(Warning(), ::testing::HasSubstr("that of another image"));
+  ASSERT_OK_AND_ASSIGN(const auto anew, FindReady());
+  EXPECT_EQ(anew->image().header().items(), uint64_t{kItems - 1});
+  images_.reset();
+  std::filesystem::remove(
+      FileOf("fruit." + absl::BytesToHexString(anew->image().digest()) + ".json"));
+  Start();
+  EXPECT_THAT(Warning(), ::testing::HasSubstr("no such file"));
 }
 
 TEST_F(ImagesTest, MemoryOfImagesIsLimited) {
