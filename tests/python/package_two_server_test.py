@@ -1,5 +1,7 @@
 """The package against the daemons of two operators."""
 
+import json
+import subprocess
 import unittest
 
 import numpy as np
@@ -124,6 +126,35 @@ class Explain(unittest.TestCase):
             self.assertEqual(service.run("explain")["servers"], told["servers"])
         with self.assertRaisesRegex(pm.FailedPrecondition, "its shares, which together are the query, are not saved"):
             things.resend(queries[0])
+
+
+class Plan(unittest.TestCase):
+
+    SECOND = ("--second-server", "--second-ca", "--second-key-file")
+
+    def plan(self, *words):
+        second = (service.second.address, service.second.ca_file, service.second.key_file)
+        return service.run("plan", "things", *words, *(word for pair in zip(self.SECOND, second) for word in pair))
+
+    def test_tells_the_bytes_of_searches(self):
+        plan = self.plan()
+        self.assertEqual((plan["operators"], plan["of_items"]), (["North", "South"], 2000))
+        hits = search(queries[0], mode="scores")
+        self.assertEqual(plan["scores"]["bytes"], {"up": hits.bytes_up, "down": hits.bytes_down})
+        self.assertTrue(plan["scores"]["exact"])
+        self.assertEqual([one["lists"] for one in plan["lists"]], [1, 2, 4, 8])
+        for one in plan["lists"]:
+            hits = search(queries[0], mode="lists", lists=one["lists"])
+            self.assertEqual(one["bytes"], {"up": hits.bytes_up, "down": hits.bytes_down})
+        self.assertIn("not told", plan["lists_quality"])
+
+    def test_of_cells_is_not_mixed_with_it(self):
+        for call in (lambda: self.plan("--fidelity", ".5"),
+                     lambda: service.run("plan", "things", "--second-ca", service.second.ca_file)):
+            with self.assertRaises(subprocess.CalledProcessError) as caught:
+                call()
+            self.assertRegex(json.loads(caught.exception.stdout)["error"]["message"],
+                             "is of no use with(out)? --second-server: expected none")
 
 
 class Errors(unittest.TestCase):
