@@ -1,6 +1,5 @@
 #include "client/cli/query_two_server.h"
 
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -17,20 +16,9 @@
 namespace privatemail::client::cli {
 namespace {
 
-const std::map<std::string, std::optional<TwoServerMode>> kTwoServerModes = {
-    {"auto", std::nullopt}, {"lists", TwoServerMode::kLists}, {"scores", TwoServerMode::kScores}};
-
-std::string ModeName(TwoServerMode mode) {
-  return NameOf(kTwoServerModes, std::optional<TwoServerMode>(mode));
-}
-
-std::string SecrecyName(Secrecy secrecy) {
-  return secrecy == Secrecy::kPerfect ? "perfect" : "computational";
-}
-
 nlohmann::json GuaranteeJson(const TwoServerGuarantee& guarantee) {
-  nlohmann::json json = {{"server_a", SecrecyName(guarantee.one.a)},
-                         {"server_b", SecrecyName(guarantee.one.b)},
+  nlohmann::json json = {{"server_a", NameOf(guarantee.one.a)},
+                         {"server_b", NameOf(guarantee.one.b)},
                          {"both_learn", guarantee.both},
                          {"source", guarantee.source}};
   if (!guarantee.assumption.empty()) json["assumption"] = guarantee.assumption;
@@ -45,7 +33,7 @@ nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueri
   nlohmann::json json = {{"query", outcome.target.name},
                          {"collection", queries.collection().name()},
                          {"scheme", "two-server"},
-                         {"mode", ModeName(options.mode)},
+                         {"mode", NameOf(options.mode)},
                          {"matches", ToJson(outcome.result.matches)},
                          {"candidates", outcome.result.candidates},
                          {"operators", {operators.a, operators.b}},
@@ -70,12 +58,12 @@ nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueri
 std::string GuaranteeText(const TwoServerOutcome& outcome, const TwoServerQueries& queries) {
   const TwoServerGuarantee& guarantee = outcome.guarantee;
   const Halves<std::string>& operators = queries.image().operators();
-  std::string text = absl::StrCat(
-      "  ", Printable(operators.a), " alone learns nothing (", SecrecyName(guarantee.one.a), "), ",
-      Printable(operators.b), " alone nothing (", SecrecyName(guarantee.one.b),
-      guarantee.assumption.empty() ? "" : ": " + guarantee.assumption, ")\n",
-      "  if the two share what they see, which cannot be checked, they learn ", guarantee.both,
-      "\n");
+  std::string text =
+      absl::StrCat("  ", Printable(operators.a), " alone learns nothing (", NameOf(guarantee.one.a),
+                   "), ", Printable(operators.b), " alone nothing (", NameOf(guarantee.one.b),
+                   guarantee.assumption.empty() ? "" : ": " + guarantee.assumption, ")\n",
+                   "  if the two share what they see, which cannot be checked, they learn ",
+                   guarantee.both, "\n");
   if (!guarantee.both_bounded.has_value()) return text;
   absl::StrAppend(&text, "  which tells no more than epsilon ", guarantee.both_bounded->epsilon,
                   " (proven); left ", LeftOf(outcome.ledger),
@@ -125,9 +113,7 @@ absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query
                                               query.collection, query.flags.trust_again));
   std::vector<std::string> warnings;
   TwoServerOptions options = query.options;
-  // Lists are all that epsilon can protect.
-  options.mode = query.flags.mode.value_or(
-      options.epsilon.has_value() ? TwoServerMode::kLists : queries.image().DefaultMode());
+  options.mode = queries.ModeOf(query.flags.mode, options);
   options.lists = query.flags.lists;
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(queries.client().CheckOptions(options));

@@ -13,6 +13,7 @@
 #include "client/queries/filter_json.h"
 #include "client/queries/last_release.h"
 #include "client/queries/replay.h"
+#include "client/queries/two_server_queries.h"
 #include "common/base/printable.h"
 #include "common/wire/codec.h"
 
@@ -83,13 +84,13 @@ py::dict ToDict(const Outcome& outcome) {
 }
 
 // The answered queries, the first failure of the others or None, and the warnings. resend: the call
-// that sends the last release again.
-template <typename Outcome>
-py::tuple ToTuple(const std::vector<Outcome>& outcomes, size_t queries, const std::string& resend,
-                  const std::vector<std::string>& warnings) {
+// that sends the last release again. to_dict(outcome): of an answered one.
+template <typename Outcome, typename Convert>
+py::tuple ToTuple(const std::vector<Outcome>& outcomes, const Convert& to_dict, size_t queries,
+                  const std::string& resend, const std::vector<std::string>& warnings) {
   py::list answers;
   for (const Outcome& outcome : outcomes) {
-    answers.append(outcome.status.ok() ? py::object(ToDict(outcome)) : py::none());
+    answers.append(outcome.status.ok() ? py::object(to_dict(outcome)) : py::none());
   }
   const absl::Status failure = FailureOf(AttemptsOf(outcomes), queries, resend);
   py::object error = py::none();
@@ -136,7 +137,7 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const std
     if (!accept_misalignment) Check(queries->CheckAlignment());
     return Check(queries->Run(targets, options, classes, warn));
   });
-  return ToTuple(outcomes, targets.size(), "resend(label=...)", warnings);
+  return ToTuple(outcomes, ToDict<SlotsOutcome>, targets.size(), "resend(label=...)", warnings);
 }
 
 py::tuple SearchCells(const Session& session, const std::string& collection,
@@ -162,7 +163,81 @@ py::tuple SearchCells(const Session& session, const std::string& collection,
     if (!accept_misalignment) Check(queries.client().targets().CheckAnchorsMatch());
     return Check(queries.Run(targets, options, warn));
   });
-  return ToTuple(outcomes, targets.size(), "resend(query)", warnings);
+  return ToTuple(outcomes, ToDict<CellsOutcome>, targets.size(), "resend(query)", warnings);
+}
+
+py::dict GuaranteeToDict(const TwoServerGuarantee& guarantee) {
+  py::dict dict;
+  dict["server_a"] = NameOf(guarantee.one.a);
+  dict["server_b"] = NameOf(guarantee.one.b);
+  dict["assumption"] = guarantee.assumption;
+  dict["both_learn"] = guarantee.both;
+  dict["both_bounded"] = guarantee.both_bounded.has_value()
+                             ? py::object(python::GuaranteeToDict(*guarantee.both_bounded))
+                             : py::none();
+  dict["source"] = guarantee.source;
+  return dict;
+}
+
+py::dict ToDict(const TwoServerOutcome& outcome, const TwoServerImage& image, TwoServerMode mode) {
+  py::dict dict;
+  AddMatches(outcome.result.matches, &dict);
+  dict["guarantee"] = GuaranteeToDict(outcome.guarantee);
+  dict["mode"] = NameOf(mode);
+  dict["lists"] = outcome.lists;
+  dict["candidates"] = outcome.result.candidates;
+  dict["operators"] = py::make_tuple(image.operators().a, image.operators().b);
+  dict["image"] = ToHex(image.digest());
+  dict["spent"] = py::none();
+  dict["left"] = py::none();
+  if (outcome.charged) {
+    const Budget spent = outcome.ledger.spent(), left = outcome.ledger.left();
+    dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
+    dict["left"] = py::make_tuple(left.epsilon, left.delta);
+  }
+  dict["bytes_up"] = outcome.bytes_up;
+  dict["bytes_down"] = outcome.bytes_down;
+  return dict;
+}
+
+std::optional<TwoServerMode> ModeNamed(const std::string& name) {
+  const auto mode = kTwoServerModes.find(name);
+  if (mode != kTwoServerModes.end()) return mode->second;
+  throw StatusError(absl::InvalidArgumentError(
+      absl::StrCat("mode must be None, \"lists\" or \"scores\", but is \"", name, "\"")));
+}
+
+py::tuple SearchTwoServers(const Session& session, const Session& second,
+                           const std::string& collection, const Targets& features, int64_t k,
+                           const std::string& mode, int64_t partition, int64_t lists,
+                           const std::optional<double>& epsilon, bool with_payloads,
+                           bool trust_again) {
+  const std::vector<NamedTarget> targets = ToTargets(features, std::nullopt);
+  TwoServerOptions options{.partition = partition,
+                           .lists = lists,
+                           .epsilon = epsilon,
+                           .k = k,
+                           .with_payloads = with_payloads};
+  const std::optional<TwoServerMode> chosen = ModeNamed(mode);
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  std::optional<TwoServerImage> image;
+  const std::vector<TwoServerOutcome> outcomes = Interruptible([&] {
+    // The two calls run on threads of their own.
+    const Halves<Transport> servers = {session.transport().WithCancellation(Interrupted()),
+                                       second.transport().WithCancellation(Interrupted())};
+    TwoServerQueries queries = Check(TwoServerQueries::Fetch(
+        {&servers.a, &servers.b}, session.settings(), collection, trust_again));
+    CheckColumns(features, queries.collection());
+    options.mode = queries.ModeOf(chosen, options);
+    Check(queries.CreateClient(options.mode, warn));
+    image = queries.image();
+    return Check(queries.Run(targets, options, warn));
+  });
+  const auto to_dict = [&](const TwoServerOutcome& outcome) {
+    return ToDict(outcome, *image, options.mode);
+  };
+  return ToTuple(outcomes, to_dict, targets.size(), /*resend=*/"", warnings);
 }
 
 // The last release, if it was for this collection.
@@ -180,6 +255,10 @@ py::dict Explain(const Session& session, const std::string& collection) {
   dict["collection"] = last.collection.name();
   dict["fingerprint"] = ToHex(last.collection.fingerprint());
   dict["scheme"] = NameOf(last.scheme);
+  if (last.scheme == Scheme::kTwoServer) {
+    dict["views"] = last.two_server;
+    return dict;
+  }
   if (last.scheme == Scheme::kCells) {
     const v1::RetrieveCellsRequest& request = last.cells;
     dict["partition"] = request.partition();
@@ -206,6 +285,7 @@ py::tuple Resend(const Session& session, const std::string& collection,
                  const std::optional<std::vector<int32_t>>& labels, std::optional<int64_t> k,
                  const std::optional<Targets>& own_anchors) {
   const LastRelease last = LastOf(session, collection);
+  Check(CheckResendable(last));
   const QuerySettings& settings = session.settings();
   std::vector<std::string> warnings;
   std::vector<QueryMatch> matches;
@@ -270,6 +350,7 @@ py::dict GuaranteeToDict(const Guarantee& guarantee) {
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
   session.def("search_slots", &SearchSlots)
       .def("search_cells", &SearchCells)
+      .def("search_two_servers", &SearchTwoServers)
       .def("explain", &Explain)
       .def("resend", &Resend)
       .def("rank", &Rank);

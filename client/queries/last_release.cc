@@ -2,6 +2,7 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
+#include <google/protobuf/wrappers.pb.h>
 
 #include <sstream>
 #include <utility>
@@ -19,7 +20,7 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
-// The scheme's name, '\n', then length-delimited messages.
+// The scheme's name, '\n', then length-delimited messages. Of joint, anchored and cells three.
 bool Parse(absl::string_view content, LastRelease* last) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(content, absl::MaxSplits('\n', 1));
@@ -28,9 +29,16 @@ bool Parse(absl::string_view content, LastRelease* last) {
   last->scheme = scheme->second;
   google::protobuf::io::ArrayInputStream bytes(parts.second.data(),
                                                static_cast<int>(parts.second.size()));
-  return ParseDelimitedFromZeroCopyStream(&last->collection, &bytes, nullptr) &&
-         ParseDelimitedFromZeroCopyStream(&last->request, &bytes, nullptr) &&
-         ParseDelimitedFromZeroCopyStream(&last->cells, &bytes, nullptr);
+  if (!ParseDelimitedFromZeroCopyStream(&last->collection, &bytes, nullptr) ||
+      !ParseDelimitedFromZeroCopyStream(&last->request, &bytes, nullptr) ||
+      !ParseDelimitedFromZeroCopyStream(&last->cells, &bytes, nullptr)) {
+    return false;
+  }
+  if (last->scheme != Scheme::kTwoServer) return true;
+  google::protobuf::StringValue views;
+  if (!ParseDelimitedFromZeroCopyStream(&views, &bytes, nullptr)) return false;
+  last->two_server = views.value();
+  return true;
 }
 
 }  // namespace
@@ -42,6 +50,11 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
       !SerializeDelimitedToOstream(last.request, &content) ||
       !SerializeDelimitedToOstream(last.cells, &content)) {
     return absl::UnavailableError("last release: too large to store");
+  }
+  if (last.scheme == Scheme::kTwoServer) {
+    google::protobuf::StringValue views;
+    views.set_value(last.two_server);
+    SerializeDelimitedToOstream(views, &content);
   }
   return SaveChecked("last release", PathIn(state_folder), content.str());
 }

@@ -15,8 +15,10 @@ namespace privatemail::client {
 struct LastRelease {
   Scheme scheme = Scheme::kJoint;
   v1::GetCollectionResponse collection;
-  v1::RetrieveRequest request = {};     // empty for a release for cells
-  v1::RetrieveCellsRequest cells = {};  // empty otherwise
+  v1::RetrieveRequest request = {};     // of the schemes joint and anchored
+  v1::RetrieveCellsRequest cells = {};  // of cells
+  // Of two-server: JSON of ViewsJson. The shares are not saved: both together are the query.
+  std::string two_server = {};
 };
 
 // One file of mode 0600; the last of concurrent writers wins whole. UNAVAILABLE: it cannot be

@@ -17,6 +17,13 @@ MemoryLimit PayloadLimit(const QuerySettings& settings) {
 
 }  // namespace
 
+absl::Status CheckResendable(const LastRelease& last) {
+  if (last.scheme != Scheme::kTwoServer) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the last search was at two servers, and its shares, which together are the query, are not "
+      "saved: search again");
+}
+
 // The slot stays on this machine; the answer is checked for every slot alike.
 absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, int32_t label,

@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 #include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/queries/last_release.h"
 #include "client/queries/memory_limit.h"
 #include "client/queries/private_file.h"
 #include "client/schemes/published_collection.h"
@@ -212,6 +214,11 @@ absl::Status TwoServerQueries::Query(const TwoServerOptions& options, Ledger* le
     outcome->epsilon = *options.epsilon;
     PM_ASSIGN_OR_RETURN(outcome->ledger, ledger->Show(pair_.collection_uuid));
   }
+  PM_RETURN_IF_ERROR(SaveLastRelease(
+      settings_.state_folder,
+      {.scheme = Scheme::kTwoServer,
+       .collection = collection_,
+       .two_server = ViewsJson(collection_.name(), image_, pair_.addresses, options).dump()}));
   // The queries before do not show in the time of this one.
   if (*arrived != Clock::time_point()) {
     std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
@@ -223,6 +230,7 @@ absl::StatusOr<std::vector<TwoServerOutcome>> TwoServerQueries::Run(
     const std::vector<NamedTarget>& targets, const TwoServerOptions& options,
     const WarnFunction& warn) const {
   PM_RETURN_IF_ERROR(client_->CheckOptions(options));
+  PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(settings_.state_folder));
   std::unique_ptr<Ledger> ledger;
   if (options.epsilon.has_value()) {
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(settings_.state_folder));

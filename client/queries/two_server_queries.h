@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "client/queries/query_batch.h"
 #include "client/queries/server_pair.h"
+#include "client/queries/two_server_calls.h"
 #include "privatemail/transport.h"
 #include "privatemail/two_server_client.h"
 
@@ -48,6 +49,11 @@ class TwoServerQueries {
   const v1::GetCollectionResponse& collection() const { return collection_; }
   const TwoServerImage& image() const { return image_; }
   const ServerPair& servers() const { return pair_; }
+  // `chosen`, or else the mode for these options: lists with epsilon, which protects nothing else.
+  TwoServerMode ModeOf(std::optional<TwoServerMode> chosen, const TwoServerOptions& options) const {
+    return chosen.value_or(options.epsilon.has_value() ? TwoServerMode::kLists
+                                                       : image_.DefaultMode());
+  }
 
   // Makes the client for this mode; call it before the following. For scores with the table of ids
   // and labels, which is fetched once an image and cached in the state folder.

@@ -91,6 +91,13 @@ class Transport {
 
   const std::string& server() const { return options_.server; }  // as given
 
+  // The same channel for calls that this ends instead of options.cancelled.
+  Transport WithCancellation(std::function<bool()> cancelled) const {
+    Transport transport = *this;
+    transport.options_.cancelled = std::move(cancelled);
+    return transport;
+  }
+
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           CollectionDetails details = {}) const;

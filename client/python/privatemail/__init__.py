@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from privatemail._images import Extractor
     from privatemail._page import Page, page
     from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
-    from privatemail._results import Estimate, Guarantee, Hits, Ingested, Matches, Plan, Snapshot, Spending
+    from privatemail._results import (Estimate, Guarantee, Hits, Ingested, Matches, Plan, Snapshot, Spending,
+                                      TwoServerGuarantee, TwoServerHits)
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -44,7 +45,10 @@ _MODULES = {
     "_images": ["Extractor"],
     "_page": ["Page", "page"],
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
-    "_results": ["Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot", "Spending"],
+    "_results": [
+        "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot", "Spending", "TwoServerGuarantee",
+        "TwoServerHits"
+    ],
     "_server": ["Server"],
     "errors": [
         "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
@@ -58,7 +62,8 @@ __all__ = [
     "Collection", "DataLoss", "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee",
     "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page", "PermissionDenied", "Plan",
     "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity", "Server", "Snapshot", "Spending",
-    "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
+    "TwoServerGuarantee", "TwoServerHits", "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate",
+    "connect", "page", "sensitivity"
 ]
 
 

@@ -13,7 +13,7 @@ from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
 from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload, to_hits,
-                                  to_matches)
+                                  to_matches, to_two_server_hits)
 from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
                                 of_status)
 
@@ -38,13 +38,14 @@ class _NotCopied:
 
 def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
-            max_memory: int = 1 << 30, state: Path = "") -> "Client":
+            max_memory: int = 1 << 30, state: Path = "", second: Optional["Client"] = None) -> "Client":
     """A client of a daemon. Connects at the first call.
 
     server: HOST:PORT. trust: SHA-256 fingerprint of its certificate; or ca_file: PEM; neither: the system's
     authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
-    by default the command line's, so that there is one budget.
+    by default the command line's, so that there is one budget. second: the client of another operator's daemon with the
+    same image, for searches with scheme="two-server"; its state folder is not used.
     """
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate, "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
@@ -52,14 +53,15 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
                                 certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
                                 deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)),
-                  flags + ["--insecure"] * insecure)
+                  flags + ["--insecure"] * insecure, second)
 
 
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
-    def __init__(self, session: _core.Session, flags: List[str]) -> None:
+    def __init__(self, session: _core.Session, flags: List[str], second: Optional["Client"] = None) -> None:
         self._session: Optional[_core.Session] = session
+        self._second = second
         self._flags = flags  # the same connection for `privatemail`
 
     @property
@@ -76,6 +78,12 @@ class Client(_NotCopied):
         if self._session is None:
             raise FailedPrecondition("client is closed")
         return self._session
+
+    def _second_session(self) -> _core.Session:
+        if self._second is None:
+            raise InvalidArgument('second must be given to `connect` for scheme="two-server": the client of another '
+                                  "operator's server")
+        return self._second._open()
 
     def close(self) -> None:
         """Drops the connection; later calls raise."""
@@ -164,19 +172,22 @@ def _json(field: str, given: Any) -> str:
 
 
 _SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
-_CELLS_ONLY = ("partition", "ask", "focus", "items", "own_anchors")
+_CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
+_TWO_SERVER_ONLY = ("mode", "lists", "trust_again")
 
 
 def _check_foreign(given: Dict[str, Any]) -> None:
     """Refuses arguments of `search` that its scheme would ignore."""
     scheme = given["scheme"]
-    if scheme not in ("joint", "anchored", "cells"):
-        raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}')
-    foreign = _SLOTS_ONLY if scheme == "cells" else _CELLS_ONLY
+    if scheme not in ("joint", "anchored", "cells", "two-server"):
+        raise InvalidArgument(f'scheme must be "joint", "anchored", "cells" or "two-server", but is {scheme!r}')
+    foreign = {"cells": (*_SLOTS_ONLY, *_TWO_SERVER_ONLY),
+               "two-server": (*_SLOTS_ONLY, *_CELLS_ONLY, "label", "accept_misalignment")}.get(
+                   scheme, ("partition", *_CELLS_ONLY, *_TWO_SERVER_ONLY))
     if scheme == "anchored":
         foreign += ("private_iterations",)
     if given["plan"] is not None:
-        foreign = ("scheme", "epsilon", *_CELLS_ONLY, *_SLOTS_ONLY)
+        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_SLOTS_ONLY, *_TWO_SERVER_ONLY)
     defaults = Collection.search.__kwdefaults__
     for name in foreign:
         default, value = defaults[name], given[name]
@@ -337,18 +348,19 @@ class Collection(_NotCopied):
     def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
                scheme: str = "joint", label: Optional[ArrayLike] = None, mechanism: str = "gaussian",
                radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
-               payloads: bool = True, accept_misalignment: bool = False, filter: Optional[Dict[str, Any]] = None,
-               dummies: Optional[ArrayLike] = None, dummy_labels: Optional[ArrayLike] = None, partition: int = 0,
-               ask: int = 1, focus: int = 1, items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None,
-               plan: Optional[Plan] = None) -> Any:
+               payloads: Optional[bool] = None, accept_misalignment: bool = False,
+               filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
+               dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
+               items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
+               mode: Optional[str] = None, lists: int = 4, trust_again: bool = False) -> Any:
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        epsilon, delta: of each query; cells take no delta, a plan replaces epsilon.
-        scheme: "joint", "anchored" or "cells".
+        epsilon, delta: of each query; cells take no delta, a plan replaces epsilon, two servers need none.
+        scheme: "joint", "anchored", "cells" or "two-server".
         label: the class of each query, an integer or n of them; by default ranked by the anchors on this machine; not
             sent. Cells: only where cell_code is none.
-        payloads: fetch those of every slot or item.
+        payloads: fetch those of every slot or item, as by default; of two servers those of k items, by default none.
         accept_misalignment: query although public data shows that little is found.
         Joint and anchored only:
         mechanism, radius, private_iterations: see docs/schemes.md.
@@ -356,25 +368,37 @@ class Collection(_NotCopied):
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). THE SERVER
             READS IT IN THE CLEAR and epsilon does not cover it: it must not depend on a query.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
+        partition: cells and two-server: of the request.
         Cells only:
-        partition, ask, focus: of the request. items: to receive, by default by the published quality.
+        ask, focus: of the request. items: to receive, by default by the published quality.
         own_anchors: the collection's anchors, in its order, by the model that made the queries (any number of
             columns); where cell_code is none; not sent.
         plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
+        Two-server only (a client with `second`; returns TwoServerHits; neither server alone learns anything):
+        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells, the nearest or,
+            with epsilon, a noisy choice, so that both servers together learn no more than epsilon tells. None: "scores"
+            if there is no epsilon, both operators allow them and there are at most 100,000 items.
+        trust_again: use the two servers although an answer of theirs was wrong.
         """
         _check_foreign(locals())
         if plan is not None:
             if plan.collection != self.name:
                 raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
             scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
-        if epsilon is None:
+        if epsilon is None and scheme != "two-server":
             raise InvalidArgument("epsilon must be given")
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
         array, one = _arrays.targets(queries)
         given = _labels_of(label, len(array))
-        places, cost = _arrays.integer("k", k), _arrays.number("epsilon", epsilon)
-        with_payloads, accept = bool(payloads), bool(accept_misalignment)
-        if scheme == "cells":
+        places, cost = _arrays.integer("k", k), 0. if epsilon is None else _arrays.number("epsilon", epsilon)
+        with_payloads = scheme != "two-server" if payloads is None else bool(payloads)
+        accept = bool(accept_misalignment)
+        if scheme == "two-server":
+            answers, error, told = self._session.search_two_servers(
+                self._client._second_session(), self.name, array, places,
+                "auto" if mode is None else _arrays.text("mode", mode), _arrays.integer("partition", partition),
+                _arrays.integer("lists", lists), None if epsilon is None else cost, with_payloads, bool(trust_again))
+        elif scheme == "cells":
             answers, error, told = self._session.search_cells(
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
                 _arrays.integer("ask", ask), _arrays.integer("focus", focus),
@@ -393,7 +417,8 @@ class Collection(_NotCopied):
                 with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
         for warning in told:
             _warn(warning)
-        hits = [None if answer is None else to_hits(answer) for answer in answers]
+        convert = to_two_server_hits if scheme == "two-server" else to_hits
+        hits = [None if answer is None else convert(answer) for answer in answers]
         if error is not None:
             failure = of_status(*error)
             failure.hits = hits
@@ -404,11 +429,14 @@ class Collection(_NotCopied):
         """The last release of this state folder, as it was prepared for the server, as a dict; costs nothing.
 
         Joint and anchored: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
-        Cells: the cells asked for. bytes: of the request. Delivery is not recorded.
+        Cells: the cells asked for. bytes: of the request. Two-server: servers: the calls that each was to see; the
+        shares are not saved, since both together are the query. Delivery is not recorded.
         """
         sent = self._session.explain(self.name)
         if "filter" in sent:
             sent["filter"] = parse_payload(sent["filter"])
+        if "views" in sent:
+            sent.update(json.loads(sent.pop("views")))
         return sent
 
     def resend(self, query: Optional[ArrayLike] = None, *, label: Optional[int] = None, k: Optional[int] = None,

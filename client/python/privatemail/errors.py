@@ -103,7 +103,8 @@ _BY_CODE = {
 
 # The core names flags and commands of the command line. Those whose names differ here:
 _ARGUMENTS = {"bandwidth": "kernel_bandwidth", "ca": "ca_file", "cert": "certificate", "cert-key": "certificate_key",
-              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path"}
+              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path",
+              "second-server": "second"}
 _CALLS = {"": "connect", "budget history": "budget.history", "budget set": "budget.grant",
           "collection create": "create_collection", "key list": "keys", "query": "search"}
 _FLAG = r"--([a-z][a-z-]*)"

@@ -63,9 +63,11 @@ TEST(LastRelease, SchemeRoundTrips) {
   for (const auto& [name, scheme] : kSchemeNames) {
     LastRelease saved = ReleaseOf(1);
     saved.scheme = scheme;
+    if (scheme == Scheme::kTwoServer) saved.two_server = "{}";
     ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
     ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
     EXPECT_EQ(last.scheme, scheme) << name;
+    EXPECT_EQ(last.two_server, saved.two_server) << name;
     EXPECT_EQ(BytesOf(last), BytesOf(saved));
   }
 }

@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/queries/last_release.h"
 #include "common/base/files.h"
 #include "common/rpc/pem.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
@@ -397,6 +399,34 @@ TEST_F(TwoServerQueriesTlsTest, EpsilonIsChargedOnce) {
   }
   EXPECT_EQ(outcomes[1].ledger.spent().epsilon, 2);
   EXPECT_THAT(RunOnce(a, b, options, {1, 2}), FailsWith(kExhausted, "need epsilon 2"));
+}
+
+TEST_F(TwoServerQueriesTlsTest, LastReleaseHoldsWhatEachServerSawAndNoShare) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  for (const TwoServerOptions& options :
+       {kScores, kLists, TwoServerOptions{.mode = TwoServerMode::kScores, .k = 3}}) {
+    std::vector<std::string> saved;
+    for (const unsigned seed : {1u, 2u}) {
+      ASSERT_THAT(RunOnce(a, b, options, {seed}), IsOk());
+      ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder_.path()));
+      EXPECT_EQ(last.scheme, Scheme::kTwoServer);
+      saved.push_back(last.two_server);
+      const nlohmann::json servers = nlohmann::json::parse(last.two_server)["servers"];
+      size_t server = 0;
+      for (FakeServer* fake : {&a, &b}) {
+        std::vector<FakeServer::Seen> seen = fake->TakeSeen();
+        std::erase_if(seen, [](const auto& one) { return one.call == "GetImageSection"; });
+        const nlohmann::json& calls = servers[server++]["calls"];
+        ASSERT_EQ(calls.size(), seen.size());
+        for (size_t i = 0; i < seen.size(); ++i) {
+          EXPECT_EQ(calls[i]["call"], seen[i].call == "Score" ? "Score" : "FetchLists");
+          EXPECT_EQ(calls[i]["bytes"], seen[i].bytes.size());
+        }
+      }
+    }
+    EXPECT_EQ(saved[0], saved[1]) << "it depends on the target or a share";
+  }
 }
 
 TEST(NextDeparture, IsAMultipleOfTheInterval) {
