@@ -113,17 +113,26 @@ absl::StatusOr<std::vector<std::string>> FetchSections(const Transport& from,
   return sections;
 }
 
-// Whether there was something to copy.
+absl::Status OfServer(const Transport& server, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("server ", Printable(server.server()), ": ", status.message()));
+}
+
+// Whether there was something to copy. Errors of a server name it.
 absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
                                 const MirrorOptions& options) {
-  PM_ASSIGN_OR_RETURN(const ServedImage source, from.GetImage(options.name));
-  PM_RETURN_IF_ERROR(CheckPin(source.image, options.pin));
+  const absl::StatusOr<ServedImage> source = from.GetImage(options.name);
+  if (!source.ok()) return OfServer(from, source.status());
+  PM_RETURN_IF_ERROR(CheckPin(source->image, options.pin));
   const absl::StatusOr<ServedImage> copy = to.GetImage(options.name);
-  if (!copy.ok() && !absl::IsNotFound(copy.status())) return copy.status();
-  if (copy.ok() && copy->image.header() == source.image.header()) return false;
-  PM_ASSIGN_OR_RETURN(const std::vector<std::string> sections,
-                      FetchSections(from, options.name, source.image));
-  PM_RETURN_IF_ERROR(to.InstallImage(options.name, source.image, sections).status());
+  if (!copy.ok() && !absl::IsNotFound(copy.status())) return OfServer(to, copy.status());
+  if (copy.ok() && copy->image.header() == source->image.header()) return false;
+  const absl::StatusOr<std::vector<std::string>> sections =
+      FetchSections(from, options.name, source->image);
+  if (!sections.ok()) return OfServer(from, sections.status());
+  const absl::StatusOr<v1::GetImageResponse> installed =
+      to.InstallImage(options.name, source->image, *sections);
+  if (!installed.ok()) return OfServer(to, installed.status());
   return true;
 }
 

@@ -260,6 +260,8 @@ def check_different_images(scene):
     scene.fails(scene.pin, wrong, "FAILED_PRECONDITION",
                 command=["mirror", "moths", *scene.south.options("second-"), "--pin", wrong])
     assert scene.digest_at(scene.south) == old
+    scene.fails(f"server {scene.north.address}: ", "made here", "FAILED_PRECONDITION", server=scene.south.options(),
+                command=["mirror", "moths", *scene.north.options("second-"), "--pin", scene.pin])
     assert scene.mirror() and scene.digest_at(scene.south) == new
     scene.change_payload(7)
     wait_until(lambda: scene.attempt("image", "info", "moths").returncode == 0, "an image of the new build is made")
