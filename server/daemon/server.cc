@@ -215,7 +215,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           [this](absl::string_view digest) { return parts_.signer->Sign(digest); }, LogWarning),
       retrieval_(parts_.catalog.get(), &dispatcher_),
       two_servers_({options.operator_name, options.allow_scores}, &images_, &dispatcher_),
-      collections_(parts_.catalog.get(), &dispatcher_),
+      collections_(parts_.catalog.get(), &images_, &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
       builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()),

@@ -162,11 +162,11 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
   }
   const absl::Status current = CheckCurrent(name, *served);
   if (current.ok()) return served;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (absl::IsNotFound(current)) {
-    if (served_[name] == served) served_.erase(name);
+  if (absl::IsNotFound(current)) {  // another daemon deleted the collection
+    PM_RETURN_IF_ERROR(Remove(name).status());
     return current;
   }
+  const std::lock_guard<std::mutex> guard(mutex_);
   const auto problem = problems_.find(name);
   if (queued_.insert(name).second) {
     queue_.Add([this, name, settings = served->origin.settings](const std::atomic<bool>& stopped) {
@@ -245,7 +245,12 @@ absl::StatusOr<Images::Served> Images::Make(const std::string& name, const Image
   PM_ASSIGN_OR_RETURN(ImageParts parts, MakeImage(view.published->parameters, cells->contents(),
                                                   &left_out, options, stopped));
   PM_ASSIGN_OR_RETURN(const Signature signature, sign_(ImageDigest(parts.header)));
-  return Keep(name, std::move(parts), {true, settings, signature.signature, signature.signer});
+  PM_ASSIGN_OR_RETURN(Served made, Keep(name, std::move(parts),
+                                        {true, settings, signature.signature, signature.signer}));
+  if (absl::IsNotFound(catalog_->Find(name).status())) {  // deleted meanwhile
+    PM_RETURN_IF_ERROR(Remove(name).status());
+  }
+  return made;
 }
 
 absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImageParts parts,
@@ -263,6 +268,29 @@ absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImagePar
       CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
   return Keep(name, std::move(parts),
               {false, {}, std::move(signature.signature), std::move(signature.signer)});
+}
+
+absl::StatusOr<bool> Images::Remove(const std::string& name) {
+  const std::lock_guard<std::mutex> keeping(keeping_);
+  Served removed;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (loading_.count(name) != 0) {
+      return absl::UnavailableError(
+          absl::StrCat("the image of collection ", name, " is being read; retry"));
+    }
+    const auto found = served_.find(name);
+    if (found == served_.end()) return false;
+    removed = std::move(found->second);
+    served_.erase(found);
+    problems_.erase(name);
+  }
+  std::error_code error;
+  std::filesystem::remove(absl::StrCat(PathOf(name), kImageSuffix), error);
+  if (!error) std::filesystem::remove(OriginPath(name, removed->image().digest()), error);
+  if (!error) return true;
+  return absl::FailedPreconditionError(absl::StrCat("the files of the image ", PathOf(name),
+                                                    " cannot be deleted: ", error.message()));
 }
 
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,

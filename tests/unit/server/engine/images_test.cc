@@ -195,6 +195,7 @@ TEST_F(ImagesTest, RecreatedCollectionHasNoImage) {
   ASSERT_THAT(Make(), IsOk());
   ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "fruit"));
+  EXPECT_TRUE(std::filesystem::is_empty(FileOf(""))) << "no vector is left on the disk";
   CreateFruit(kItems);
   EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "fruit"));
   EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "needs cells"));
@@ -219,6 +220,20 @@ TEST_F(ImagesTest, InstalledImageIsThatOfItsSigner) {
   EXPECT_THAT(images_->Install("../copy", parts, signature),
               FailsWith(absl::StatusCode::kInvalidArgument, "name must be"));
   EXPECT_EQ(images_->Find("copy").value(), installed) << "the earlier image stays";
+}
+
+TEST_F(ImagesTest, RemovedImageIsGoneAlsoFromTheDisk) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  ASSERT_THAT(images_->Install("copy", PartsOf(made->image()),
+                               {made->origin.signature, made->origin.signer}),
+              IsOk());
+  EXPECT_EQ(images_->Remove("copy").value(), true);
+  EXPECT_THAT(images_->Find("copy"), FailsWith(kNotFound, "copy"));
+  EXPECT_EQ(images_->Remove("copy").value(), false);
+  EXPECT_THAT(images_->Find("fruit"), IsOk());
+  Restart();
+  ASSERT_THAT(FindReady(), IsOk());
+  EXPECT_THAT(images_->Find("copy"), FailsWith(kNotFound, "copy"));
 }
 
 TEST_F(ImagesTest, DamagedFileIsToldAndNotServed) {
