@@ -33,7 +33,7 @@ struct TwoServerCall {
 std::vector<TwoServerCall> CallsOf(const std::string& collection, const TwoServerImage& image,
                                    const TwoServerOptions& options);
 
-// What each server sees of such a query, for `explain`. Public: it holds no share and no list.
+// The view of each server of such a query, for `explain`. Public: it holds no share and no list.
 nlohmann::json ViewsJson(const std::string& collection, const TwoServerImage& image,
                          const Halves<std::string>& addresses, const TwoServerOptions& options);
 

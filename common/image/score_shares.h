@@ -24,7 +24,7 @@ std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row);
 // The first `dim` words of AES-128 in counter mode from 0 under `seed` (kScoreSeedBytes).
 std::vector<uint32_t> ExpandScoreSeed(absl::string_view seed, int64_t dim);
 
-// What a server sends of a product modulo 2^32.
+// The part of a product modulo 2^32 that a server sends.
 constexpr uint32_t SentScore(uint32_t product) {
   return (product >> kDroppedScoreBits) & ((uint32_t{1} << (8 * kScoreBytes)) - 1);
 }

@@ -29,7 +29,7 @@ struct ImageSettings {
   bool with_scores = false;
 };
 
-// Where an image comes from. Kept beside its file.
+// The source of an image. Kept beside its file.
 struct ImageOrigin {
   bool made_here = false;
   ImageSettings settings;  // of images made here

@@ -55,7 +55,7 @@ struct CollectionDetails {
   bool quality = false;  // of queries for cells; if it is published
 };
 
-// What TLS proved of a server: SHA-256 in lower-case hex.
+// A server by its TLS certificate: SHA-256 in lower-case hex.
 struct ServerIdentity {
   std::string certificate;  // of its DER, as --trust names it
   std::string key;          // of its public key (SubjectPublicKeyInfo)

@@ -59,7 +59,7 @@ enum class Secrecy {
   kComputational,  // no efficient adversary tells targets apart, under `assumption`
 };
 
-// What the servers learn of a query beyond its public options.
+// Bounds on the knowledge that servers gain of a query beyond its public options.
 struct TwoServerGuarantee {
   // Each server alone: nothing.
   Halves<Secrecy> one = {Secrecy::kPerfect, Secrecy::kPerfect};
@@ -80,7 +80,7 @@ class TwoServerState {
   const TwoServerGuarantee& guarantee() const { return guarantee_; }
   // Ascending; what both servers learn together. Empty: mode scores.
   const std::vector<int64_t>& lists() const { return lists_; }
-  // What was wrong in the answers that Rank has read; OK if nothing was.
+  // The first error in the answers that Rank has read.
   const absl::Status& answers() const { return answers_; }
 
  private:

@@ -13,7 +13,7 @@
 
 namespace privatemail::client {
 
-// What is for, or comes from, each of the two servers.
+// One value for, or from, each of the two servers.
 template <typename Half>
 struct Halves {
   Half a;
