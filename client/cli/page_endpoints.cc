@@ -16,6 +16,7 @@
 #include "client/cli/collection.h"
 #include "client/cli/plan.h"
 #include "client/cli/query_cells.h"
+#include "client/cli/query_two_server.h"
 #include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
@@ -23,8 +24,10 @@
 #include "client/queries/cell_queries.h"
 #include "client/queries/replay.h"
 #include "client/queries/slot_queries.h"
+#include "client/queries/two_server_queries.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/files.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -78,6 +81,14 @@ std::string Sentence(const Guarantee& guarantee) {
       guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
 }
 
+std::string Sentence(const TwoServerGuarantee& guarantee, const Halves<std::string>& operators) {
+  return absl::StrCat(Printable(operators.a), " alone learns nothing of your target (",
+                      NameOf(guarantee.one.a), "), nor does ", Printable(operators.b), " alone (",
+                      NameOf(guarantee.one.b),
+                      "). If the two share what they see, which cannot be ", "checked, they learn ",
+                      guarantee.both, " (", guarantee.source, ").");
+}
+
 nlohmann::json SentJson(const std::string& request) {
   return {{"bytes", request.size()},
           {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
@@ -126,7 +137,12 @@ absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageO
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
-  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
+  std::optional<Transport> second;
+  if (!options.second.server.empty()) {
+    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
+  }
+  auto page = std::unique_ptr<Page>(
+      new Page(context, std::move(options), std::move(transport), std::move(second)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -164,6 +180,7 @@ Page::Answer Page::Collections() const {
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
   return Result{.json = {{"server", context_.connection.server},
+                         {"second_server", options_.second.server},
                          {"first", options_.collection},
                          {"collections", std::move(list)}}};
 }
@@ -286,6 +303,34 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
   return Result{.json = std::move(json)};
 }
 
+// Without epsilon, so that nothing is spent.
+Page::Answer Page::AskTwoServers(const PickedTarget& picked, bool with_payloads) const {
+  if (!second_.has_value()) {
+    return absl::InvalidArgumentError(
+        "scheme two-server needs a page that was started with --second-server");
+  }
+  const Opened& opened = *picked.collection;
+  PM_ASSIGN_OR_RETURN(
+      TwoServerQueries queries,
+      TwoServerQueries::Fetch({&transport_, &*second_}, SettingsOf(context_), opened.proto.name(),
+                              /*trust_again=*/false));
+  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
+  TwoServerOptions options{.k = kDefaultMatches, .with_payloads = with_payloads};
+  options.mode = queries.ModeOf(std::nullopt, options);
+  std::vector<std::string> warnings;
+  PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
+  PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
+                      queries.Run({picked.target}, options, RecordAndWarn(&warnings)));
+  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, /*resend=*/""));
+  const TwoServerOutcome& outcome = outcomes.front();
+  nlohmann::json json = OutcomeJson(outcome, queries, options, warnings);
+  AddNames(opened.parameters, &json["matches"]);
+  json["sentence"] = Sentence(outcome.guarantee, queries.image().operators());
+  json["servers"] = ViewsJson(opened.proto.name(), queries.image(), queries.servers().addresses,
+                              options)["servers"];
+  return Result{.json = std::move(json)};
+}
+
 Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                             bool with_payloads) const {
   const Opened& opened = *picked.collection;
@@ -336,7 +381,10 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const bool with_payloads = asked.at("payloads").get<bool>();
   const auto scheme = asked.at("scheme").get<std::string>();
   if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme != "joint") return absl::InvalidArgumentError("scheme must be cells or joint");
+  if (scheme == "two-server") return AskTwoServers(picked, with_payloads);
+  if (scheme != "joint") {
+    return absl::InvalidArgumentError("scheme must be cells, joint or two-server");
+  }
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 

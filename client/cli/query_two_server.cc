@@ -26,6 +26,8 @@ nlohmann::json GuaranteeJson(const TwoServerGuarantee& guarantee) {
   return json;
 }
 
+}  // namespace
+
 nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueries& queries,
                            const TwoServerOptions& options,
                            const std::vector<std::string>& warnings) {
@@ -54,6 +56,8 @@ nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueri
   if (outcome.target.row) json["row"] = *outcome.target.row;
   return json;
 }
+
+namespace {
 
 std::string GuaranteeText(const TwoServerOutcome& outcome, const TwoServerQueries& queries) {
   const TwoServerGuarantee& guarantee = outcome.guarantee;

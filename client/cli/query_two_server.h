@@ -3,13 +3,16 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_TWO_SERVER_H_
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/second_server.h"
+#include "client/queries/two_server_queries.h"
 #include "privatemail/two_server_client.h"
 
 namespace privatemail::client::cli {
@@ -31,6 +34,10 @@ struct TwoServerQuery {
   TwoServerFlags flags;
   TwoServerOptions options;  // mode and lists are those of the flags
 };
+
+nlohmann::json OutcomeJson(const TwoServerOutcome& outcome, const TwoServerQueries& queries,
+                           const TwoServerOptions& options,
+                           const std::vector<std::string>& warnings);
 
 // Queries for each target in turn and prints each answer.
 absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query);

@@ -32,8 +32,8 @@ class Browser:
         self.folder = tempfile.TemporaryDirectory(prefix="privatemail_browser_", ignore_cleanup_errors=True)
         to_read, self.to_write = os.pipe()
         self.from_read, from_write = os.pipe()
-        # Commands on descriptor 3, answers on 4; the shell moves them there.
-        command = ["/bin/sh", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *OPTIONS,
+        # Commands on descriptor 3, answers on 4; the shell moves them there. dash takes descriptors below 10 only.
+        command = ["/bin/bash", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "sh", program, *OPTIONS,
                    f"--user-data-dir={self.folder.name}/profile"]
         own = {name: f"{self.folder.name}/{name}" for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
         with open(f"{self.folder.name}/log", "wb") as log:

@@ -1,8 +1,12 @@
 """The package against the daemons of two operators."""
 
+import io
 import json
+import re
 import subprocess
 import unittest
+import urllib.error
+import urllib.request
 
 import numpy as np
 
@@ -155,6 +159,54 @@ class Plan(unittest.TestCase):
                 call()
             self.assertRegex(json.loads(caught.exception.stdout)["error"]["message"],
                              "is of no use with(out)? --second-server: expected none")
+
+
+class Page(unittest.TestCase):
+
+    def setUp(self):
+        self.browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def open(self, page):
+        """Opens the page once."""
+        self.origin = "/".join(page.address.split("/")[:3])
+        with self.browser.open(page.address) as opened:
+            self.inside = self.origin + re.search('url=([^"]*)', opened.read().decode())[1]
+
+    def call(self, path, body=None):
+        request = urllib.request.Request(f"{self.inside}api/{path}", body, {"Origin": self.origin})
+        with self.browser.open(request) as answer:
+            return json.load(answer)
+
+    def ask(self):
+        shown = "digest=" + self.call("collection?name=things")["digest"]
+        file = io.BytesIO()
+        np.save(file, queries)
+        target = self.call(f"target?name=queries.npy&row=3&{shown}", file.getvalue())["target"]
+        asked = {"target": target, "scheme": "two-server", "epsilon": 1, "payloads": True}
+        return self.call(f"ask?{shown}", json.dumps(asked).encode())
+
+    def test_asks_two_operators(self):
+        spent = things.budget.spent
+        with pm.page(things) as page:
+            self.open(page)
+            self.assertEqual(self.call("collections")["second_server"], service.second.address)
+            answer = self.ask()
+        rows, distances = [int(one["id"]) for one in answer["matches"]], squared_distances()[3]
+        np.testing.assert_allclose(distances[rows], distances[nearest[3]], atol=5e-4)
+        self.assertEqual(answer["matches"][0]["payload"], {"row": rows[0]})
+        self.assertEqual([one["operator"] for one in answer["servers"]], ["North", "South"])
+        self.assertEqual([one["call"] for one in answer["servers"][0]["calls"]], ["Score", "FetchLists"])
+        self.assertRegex(answer["sentence"], r"^North alone learns nothing of your target \(perfect\), nor does South")
+        self.assertEqual(things.budget.spent, spent)
+
+    def test_without_a_second_server_offers_none(self):
+        with pm.page(service.client().collection("things")) as page:
+            self.open(page)
+            self.assertEqual(self.call("collections")["second_server"], "")
+            with self.assertRaises(urllib.error.HTTPError) as caught:
+                self.ask()
+            with caught.exception as refused:
+                self.assertIn("--second-server", json.load(refused)["error"]["message"])
 
 
 class Errors(unittest.TestCase):

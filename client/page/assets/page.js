@@ -57,7 +57,8 @@ function show() {
   for (const id of ["collection", "file", "row", "check"]) at(id).disabled = busy;
   at("ask").disabled = busy || target === null || collection === null || !scheme();
   if (collection === null) return;
-  const plan = chosen(), cells = scheme() === "cells";
+  const plan = chosen(), cells = scheme() === "cells", two = scheme() === "two-server";
+  at("epsilon").disabled = two;
   at("epsilon-value").textContent = plan.epsilon;
   at("epsilon").setAttribute("aria-valuetext", `epsilon ${plan.epsilon}`);
   drawCurve(at("curve"), cells ? collection.plans : [], plan);
@@ -67,6 +68,9 @@ function show() {
       + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
       + `about ${bytes(size.down)}.`;
+  } else if (two) {
+    at("expect").textContent = "Compares with every item, exactly, if both operators allow it and there are at most "
+      + "100,000; otherwise with those of the nearest cells. Epsilon is not used, and nothing is spent.";
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
@@ -82,7 +86,8 @@ function show() {
       + "--trust, --key-file and --state that this page was started with"
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
       + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
-      + (left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
+      + (left === undefined ? "Searches at two operators spend none."
+         : left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
                        : `${left} such ${left === 1 ? "query is" : "queries are"} left.`);
 }
 
@@ -128,7 +133,8 @@ function listCollections(list) {
 }
 
 async function start() {
-  const {collections, first} = await call("api/collections");
+  const {collections, first, second_server} = await call("api/collections");
+  at("two-servers").hidden = !second_server;
   listCollections(collections);
   at("collection").replaceChildren(...collections.map((one) => element("option", {}, one.name)));
   if (collections.length === 0) throw new Error("the server has no collection");
@@ -179,10 +185,14 @@ function showAnswer(answer) {
     + (cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
+  at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
+  if (answer.servers) {
+    showServers(answer);
+    return;
+  }
   at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
     + `left epsilon ${number(answer.ledger.left.epsilon)}. ${bytes(answer.bytes.up)} up, ${bytes(answer.bytes.down)} down`
     + (residual === undefined ? "." : `; alignment residual ${number(residual)} (0 is a perfect fit).`);
-  at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
   const {seen, sent} = answer;
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
     ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
@@ -195,8 +205,25 @@ function showAnswer(answer) {
   at("bytes-title").textContent = `The request: ${bytes(sent.bytes)}`;
   at("bytes").textContent = sent.hex.match(/.{1,32}/g).map((line) => line.match(/../g).join(" ")).join("\n")
     + (sent.hex.length < 2 * sent.bytes ? "\n…" : "");
+  at("bytes-title").parentElement.hidden = false;
+  showSections();
+}
+
+function showSections() {
   at("answer").hidden = at("saw").hidden = false;
   at("answer-title").focus();
+}
+
+// The calls of a search at two operators; their shares stay here, since both together are the query.
+function showServers(answer) {
+  at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}, by ${answer.mode}. Nothing was spent. `
+    + `${bytes(answer.bytes.up)} up, ${bytes(answer.bytes.down)} down, of both servers together.`;
+  at("saw-text").textContent = "Calls whose number and sizes are the same for every picture:";
+  at("releases").replaceChildren(...answer.servers.map(({server, operator, calls}) => element("div", {},
+    element("h3", {}, `${operator}, ${server}`),
+    element("ul", {}, ...calls.map((call) => element("li", {}, `${call.call}, ${bytes(call.bytes)}: ${call.share}`))))));
+  at("bytes-title").parentElement.hidden = true;
+  showSections();
 }
 
 async function compare() {
@@ -215,8 +242,9 @@ async function ask() {
   at("status").textContent = "Asking…";
   try {
     const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
-    showAnswer(await call("api/ask", {method: "POST", body}));
-    at("status").textContent = "Answered. `privatemail resend` repeats it at no cost.";
+    const answer = await call("api/ask", {method: "POST", body});
+    showAnswer(answer);
+    at("status").textContent = answer.servers ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
   } catch (error) {
     at("status").textContent = "";
     throw error;

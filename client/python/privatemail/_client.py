@@ -79,6 +79,12 @@ class Client(_NotCopied):
             raise FailedPrecondition("client is closed")
         return self._session
 
+    def _second_flags(self) -> List[str]:
+        given = [] if self._second is None else self._second._flags
+        own = ("--server", "--ca", "--trust", "--cert", "--cert-key", "--key-file")
+        return [word for flag, value in zip(given, given[1:]) if flag in own
+                for word in (f"--second-{flag[2:]}", value)]
+
     def _second_session(self) -> _core.Session:
         if self._second is None:
             raise InvalidArgument('second must be given to `connect` for scheme="two-server": the client of another '
