@@ -268,11 +268,12 @@ absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImagePar
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
                                             ImageOrigin origin) {
   PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
+  // One at a time, so that each counts those before.
+  const std::lock_guard<std::mutex> keeping(keeping_);
   PM_RETURN_IF_ERROR(CheckMemory(header));
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
-  const std::lock_guard<std::mutex> keeping(keeping_);
   PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
   PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(PathOf(name), kImageSuffix)));
   Served served = Serve(std::move(image), std::move(origin));

@@ -105,7 +105,7 @@ class Images {
   const Sign sign_;
   const Warn warn_;
   std::mutex making_;         // held while an image is made
-  std::mutex keeping_;        // held while its files are written
+  std::mutex keeping_;        // held while one is expanded and its files are written
   mutable std::mutex mutex_;  // guards the following
   std::map<std::string, Served> served_;
   std::set<std::string> loading_;
