@@ -201,9 +201,14 @@ WriteReactor* TwoServerService::GetImageSection(RpcContext* context, const Bytes
           return absl::InvalidArgumentError(
               absl::StrCat("section must be one of the image's, but is ", message.section()));
         }
-        return SendParts(
-            served->image().Section(message.section()),
-            [](std::string part, auto* to) { to->set_bytes(std::move(part)); }, call, writer);
+        const auto send = [&](absl::string_view bytes) {
+          return SendParts(
+              bytes, [](std::string part, auto* to) { to->set_bytes(std::move(part)); }, call,
+              writer);
+        };
+        // Not copied: any number of searchers may read it, slowly.
+        if (message.section() == v1::IMAGE_SECTION_TABLE) return send(served->image().table());
+        return send(served->image().Section(message.section()));
       });
 }
 
