@@ -237,6 +237,7 @@ absl::StatusOr<Images::Served> Images::Make(const std::string& name, const Image
   std::vector<bool> left_out = HiddenInCells(view);
   ImageOptions options;
   options.list_items = settings.list_items;
+  options.check_memory = [this](const v1::ImageHeader& header) { return CheckMemory(header); };
   std::unique_ptr<const RowSource> rows;
   if (settings.with_scores) {
     PM_ASSIGN_OR_RETURN(rows, ReadUnitRows(view, stopped, &left_out));
