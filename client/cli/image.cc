@@ -1,8 +1,10 @@
 // `privatemail image` and `mirror`: images for searches of two operators.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -85,7 +87,7 @@ absl::StatusOr<Result> Info(const Context& context, const MakeOptions& options) 
 }
 
 absl::Status CheckPin(const v1::GetImageResponse& image, const std::string& pin) {
-  if (ToHex(image.signer()) != pin) {
+  if (ToHex(image.signer()) != absl::AsciiStrToLower(pin)) {
     return absl::FailedPreconditionError(absl::StrCat("the image is signed by ",
                                                       ToHex(image.signer()),
                                                       ", not by the key that --pin names, ", pin));
@@ -136,7 +138,22 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   return true;
 }
 
+absl::Status CheckOptions(const MirrorOptions& options) {
+  const std::string& pin = options.pin;
+  if (pin.size() != 2 * kSignerBytes ||
+      !std::all_of(pin.begin(), pin.end(), absl::ascii_isxdigit)) {
+    return absl::InvalidArgumentError(absl::StrCat("--pin must be a key of ", 2 * kSignerBytes,
+                                                   " hex digits, but is \"", Printable(pin), "\""));
+  }
+  constexpr double kShortest = 0.1, kLongest = 1e6;
+  const double every = options.every_seconds;
+  if (every == 0 || (every >= kShortest && every <= kLongest)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--every must be 0 or between ", kShortest,
+                                                 " and ", kLongest, " seconds, but is ", every));
+}
+
 absl::Status Mirror(const Context& context, const MirrorOptions& options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const Transport from, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const Transport to, ConnectSecond(context, options.second));
   absl::Time behind_since = absl::InfiniteFuture();

@@ -187,8 +187,9 @@ absl::Status TwoServerQueries::Send(PreparedTwoServerQuery query, BitSource& bit
     absl::StatusOr<Halves<std::string>> received = send(*payload_requests);
     if (!received.ok()) {
       // The servers have seen that the query failed, whichever answer was wrong first.
-      if (!query.state.answers().ok()) return RecordWrong(query.state.answers());
-      return received.status();
+      const bool was_wrong = !query.state.answers().ok();
+      return was_wrong ? RecordWrong(client_->Finish(std::move(query.state)).status())
+                       : received.status();
     }
     payloads = *std::move(received);
     *arrived = Clock::now();

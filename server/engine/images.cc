@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/image/image_header.h"
@@ -20,6 +21,8 @@ namespace privatemail::server {
 namespace {
 
 constexpr absl::string_view kImageSuffix = ".image";
+// After a failure, before another attempt.
+constexpr absl::Duration kPause = absl::Seconds(10);
 
 std::string ToJson(const ImageOrigin& origin) {
   return nlohmann::json({{"made_here", origin.made_here},
@@ -49,9 +52,10 @@ absl::StatusOr<ImageOrigin> ReadOrigin(const std::string& path) {
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
   if (view.cells != nullptr) return view.cells;
-  return absl::FailedPreconditionError(
-      absl::StrCat("an image of collection ", view.published->name, " needs cells that are ready: ",
-                   view.has_cells() ? "they are not yet" : "create the collection with --cells"));
+  const std::string needs = absl::StrCat("an image of collection ", view.published->name,
+                                         " needs cells that are ready: ");
+  if (view.has_cells()) return absl::UnavailableError(needs + "they are not yet");
+  return absl::FailedPreconditionError(needs + "create the collection with --cells");
 }
 
 std::shared_ptr<const ServedImage> Serve(std::shared_ptr<const Image> image, ImageOrigin origin) {
@@ -167,31 +171,33 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
     return current;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
-  const auto problem = problems_.find(name);
-  if (queued_.insert(name).second) {
+  const auto failed = failed_.find(name);
+  const bool pauses = failed != failed_.end() && absl::Now() < failed->second.ended + kPause;
+  if (!pauses && queued_.insert(name).second) {
     queue_.Add([this, name, settings = served->origin.settings](const std::atomic<bool>& stopped) {
       MakeAnew(name, settings, stopped);
     });
   }
-  if (problem == problems_.end()) return current;
-  return absl::UnavailableError(
-      absl::StrCat(current.message(), "; the last attempt failed: ", problem->second.message()));
+  if (failed == failed_.end()) return current;
+  return absl::UnavailableError(absl::StrCat(
+      current.message(), "; the last attempt failed: ", failed->second.problem.message()));
 }
 
 void Images::MakeAnew(const std::string& name, const ImageSettings& settings,
                       const std::atomic<bool>& stopped) {
   absl::Status outcome;
   try {
-    outcome = Make(name, settings, stopped).status();
+    const std::lock_guard<std::mutex> making(making_);
+    outcome = MakeLocked(name, settings, stopped).status();
   } catch (const std::exception& error) {  // out of memory
     outcome = absl::ResourceExhaustedError(error.what());
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   queued_.erase(name);
   if (outcome.ok()) {
-    problems_.erase(name);
-  } else if (!stopped && !absl::IsFailedPrecondition(outcome)) {  // cells that are not ready yet
-    problems_[name] = outcome;
+    failed_.erase(name);
+  } else if (!stopped && !absl::IsUnavailable(outcome)) {  // cells that are not ready yet
+    failed_[name] = {absl::Now(), outcome};
     if (warn_) {
       warn_(
           absl::StrCat("a new image of collection ", name, " cannot be made: ", outcome.message()));
@@ -231,12 +237,20 @@ absl::StatusOr<std::unique_ptr<const RowSource>> Images::ReadUnitRows(
 
 absl::StatusOr<Images::Served> Images::Make(const std::string& name, const ImageSettings& settings,
                                             const std::atomic<bool>& stopped) {
-  const std::lock_guard<std::mutex> making(making_);
+  const std::unique_lock<std::mutex> making(making_, std::try_to_lock);
+  if (!making.owns_lock()) return absl::AbortedError("another image is being made; retry later");
+  return MakeLocked(name, settings, stopped);
+}
+
+absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
+                                                  const ImageSettings& settings,
+                                                  const std::atomic<bool>& stopped) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(name));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells, RequireCells(view));
   std::vector<bool> left_out = HiddenInCells(view);
   ImageOptions options;
   options.list_items = settings.list_items;
+  options.check_memory = [this](const v1::ImageHeader& header) { return CheckMemory(header); };
   std::unique_ptr<const RowSource> rows;
   if (settings.with_scores) {
     PM_ASSIGN_OR_RETURN(rows, ReadUnitRows(view, stopped, &left_out));
@@ -283,7 +297,7 @@ absl::StatusOr<bool> Images::Remove(const std::string& name) {
     if (found == served_.end()) return false;
     removed = std::move(found->second);
     served_.erase(found);
-    problems_.erase(name);
+    failed_.erase(name);
   }
   std::error_code error;
   std::filesystem::remove(absl::StrCat(PathOf(name), kImageSuffix), error);
@@ -296,11 +310,12 @@ absl::StatusOr<bool> Images::Remove(const std::string& name) {
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
                                             ImageOrigin origin) {
   PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
+  // One at a time, so that each counts those before.
+  const std::lock_guard<std::mutex> keeping(keeping_);
   PM_RETURN_IF_ERROR(CheckMemory(header));
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
-  const std::lock_guard<std::mutex> keeping(keeping_);
   PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
   PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(PathOf(name), kImageSuffix)));
   Served served = Serve(std::move(image), std::move(origin));

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/base/background_queue.h"
 #include "server/engine/catalog.h"
 #include "server/image/image.h"
@@ -69,7 +70,8 @@ class Images {
   absl::StatusOr<std::shared_ptr<const ServedImage>> Find(const std::string& name);
 
   // Makes the image of a collection's cells, replacing the one before. One at a time.
-  // NOT_FOUND. FAILED_PRECONDITION: the collection has no cells, or they are not ready.
+  // NOT_FOUND. FAILED_PRECONDITION: the collection has no cells. UNAVAILABLE: they are not ready.
+  // ABORTED: another image is being made.
   // RESOURCE_EXHAUSTED: max_build_memory, max_resident_memory or disk. Errors of MakeImage.
   absl::StatusOr<std::shared_ptr<const ServedImage>> Make(const std::string& name,
                                                           const ImageSettings& settings,
@@ -99,6 +101,9 @@ class Images {
   absl::StatusOr<std::unique_ptr<const RowSource>> ReadUnitRows(const CollectionView& view,
                                                                 const std::atomic<bool>& stopped,
                                                                 std::vector<bool>* left_out) const;
+  // Requires making_.
+  absl::StatusOr<Served> MakeLocked(const std::string& name, const ImageSettings& settings,
+                                    const std::atomic<bool>& stopped);
   // Why the image may not be served; OK if it may.
   absl::Status CheckCurrent(const std::string& name, const ServedImage& served) const;
   void MakeAnew(const std::string& name, const ImageSettings& settings,
@@ -108,13 +113,18 @@ class Images {
   const Sign sign_;
   const Warn warn_;
   std::mutex making_;         // held while an image is made
-  std::mutex keeping_;        // held while its files are written
+  std::mutex keeping_;        // held while one is expanded and its files are written
   mutable std::mutex mutex_;  // guards the following
   std::map<std::string, Served> served_;
   std::set<std::string> loading_;
-  std::set<std::string> queued_;                  // made anew
-  std::map<std::string, absl::Status> problems_;  // of the last attempt to make one anew
-  BackgroundQueue queue_;                         // last: its jobs use the other members
+  std::set<std::string> queued_;  // made anew
+  // The last attempt to make one anew, if it failed.
+  struct Attempt {
+    absl::Time ended;
+    absl::Status problem;
+  };
+  std::map<std::string, Attempt> failed_;
+  BackgroundQueue queue_;  // last: its jobs use the other members
 };
 
 }  // namespace privatemail::server

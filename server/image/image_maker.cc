@@ -60,7 +60,7 @@ class Maker {
     header_.set_has_scores(options.unit_rows != nullptr);
     AddTable();
     AddCodes();
-    PM_RETURN_IF_ERROR(AddLists(options.list_items, stopped));
+    PM_RETURN_IF_ERROR(AddLists(options, stopped));
     if (options.unit_rows != nullptr) PM_RETURN_IF_ERROR(AddScores(*options.unit_rows, stopped));
     AddPayloads();
     parts_.header = header_.SerializeAsString();
@@ -114,15 +114,21 @@ class Maker {
     Add(v1::IMAGE_SECTION_CODES, std::move(codes));
   }
 
-  absl::Status AddLists(uint32_t list_items, const std::atomic<bool>& stopped) {
-    const auto length = static_cast<uint32_t>(std::min<size_t>(list_items, rows_.size()));
-    std::vector<uint32_t> listed;
+  absl::Status AddLists(const ImageOptions& options, const std::atomic<bool>& stopped) {
+    const auto length = static_cast<uint32_t>(std::min<size_t>(options.list_items, rows_.size()));
+    size_t places = 0;
     for (const PartitionDemand& partition : contents_.partitions) {
       v1::ListGroup* group = header_.add_partitions();
       group->set_lists(static_cast<uint32_t>(partition.demand.cells()));
       group->set_rows(length);
       group->set_list_bytes(kListChecksumBytes +
                             length * ItemRecordBytes(header_.id_bytes(), header_.code_bytes()));
+      places += size_t{group->lists()} * length;
+    }
+    if (options.check_memory) PM_RETURN_IF_ERROR(options.check_memory(header_));
+    std::vector<uint32_t> listed;
+    listed.reserve(places);
+    for (const PartitionDemand& partition : contents_.partitions) {
       PM_RETURN_IF_ERROR(AppendLists(partition, length, stopped, &listed));
     }
     Add(v1::IMAGE_SECTION_LISTS, std::string(reinterpret_cast<const char*>(listed.data()),

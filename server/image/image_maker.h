@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/embedding/public_parameters.h"
 #include "common/numerics/row_source.h"
+#include "privatemail/v1/two_server.pb.h"
 #include "server/cells/cell_image.h"
 
 namespace privatemail::server {
@@ -24,6 +27,9 @@ struct ImageOptions {
   uint32_t list_items = 200;  // of every list, at most the image's items
   // n x feature_dim unit rows of the contents' items. Null: an image without scores.
   const RowSource* unit_rows = nullptr;
+  // Gets the header with the sizes of all lists before any is filled: list_items times the number
+  // of cells can exceed any memory. Its error is returned. Null: no check.
+  std::function<absl::Status(const v1::ImageHeader&)> check_memory = nullptr;
 };
 
 // The image of a cell index's contents. Equal inputs give equal bytes on every machine.
@@ -32,7 +38,7 @@ struct ImageOptions {
 //   lists:   the items of the cell by total demand, then by distance to its centroid; then others
 //            by the demand of the cell's queries; then others by total demand. Unlike CellOrder's,
 //            lists of near cells have little in common, because a query fetches several of them.
-// Takes twice the parts' memory, and 32 bytes an item. Errors of RowSource, and
+// Takes twice the parts' memory, and 32 bytes an item. Errors of RowSource and check_memory, and
 // - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; more
 //   than kMaxPayloadBytes of payloads; a field that the header cannot express (named), for example
 //   scores of more than kMaxScoreDim values

@@ -147,6 +147,8 @@ absl::Status TwoServerService::Install(Call& call, MessageReader<v1::InstallImag
       signature = {message.signature(), message.signer()};
       PM_ASSIGN_OR_RETURN(header, ReadImageHeader(parts.header));
       PM_RETURN_IF_ERROR(images_->CheckMemory(header));
+      PM_RETURN_IF_ERROR(
+          CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
       parts.sections.emplace_back();
     }
     PM_RETURN_IF_ERROR(
@@ -201,9 +203,14 @@ WriteReactor* TwoServerService::GetImageSection(RpcContext* context, const Bytes
           return absl::InvalidArgumentError(
               absl::StrCat("section must be one of the image's, but is ", message.section()));
         }
-        return SendParts(
-            served->image().Section(message.section()),
-            [](std::string part, auto* to) { to->set_bytes(std::move(part)); }, call, writer);
+        const auto send = [&](absl::string_view bytes) {
+          return SendParts(
+              bytes, [](std::string part, auto* to) { to->set_bytes(std::move(part)); }, call,
+              writer);
+        };
+        // Not copied: any number of searchers may read it, slowly.
+        if (message.section() == v1::IMAGE_SECTION_TABLE) return send(served->image().table());
+        return send(served->image().Section(message.section()));
       });
 }
 

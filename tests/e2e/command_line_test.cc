@@ -40,7 +40,9 @@ class CommandLine : public Service {
 
 TEST_F(CommandLine, MistypedWordIsSuggested) {
   ExpectUsageError({"quary"}, "there is no command \"quary\"; did you mean \"query\"?");
-  ExpectUsageError({"info"}, "there is no command \"info\"; did you mean \"collection info\"?");
+  ExpectUsageError(
+      {"info"},
+      "there is no command \"info\"; did you mean \"collection info\" or \"image info\"?");
   ExpectUsageError({"query", "things", "--vector", "v.npy", "--epsilon", "1"},
                    "there is no option --vector; did you mean \"--vectors\"?");
   ExpectUsageError({"query", "things", "--sevrer=there"}, "did you mean \"--server\"?");

@@ -151,11 +151,11 @@ class Scene:
     def json(self, *command, server=None):
         return self.run(*command, server=server)[0]
 
-    def fails(self, *parts, command, server=None):
+    def fails(self, *parts, command, server=None, code=1):
         """Runs a command that must fail with a message that holds all parts, and with no answer."""
         done = self.attempt(*command, server=server)
         text = done.stdout + done.stderr
-        assert done.returncode == 1, f"{command}: exit code {done.returncode}, expected 1\n{text}"
+        assert done.returncode == code, f"{command}: exit code {done.returncode}, expected {code}\n{text}"
         for part in parts:
             assert part in text, f"{command}: {part!r} is not in\n{text}"
         assert '"matches"' not in text, text
@@ -166,8 +166,8 @@ class Scene:
     def make_image(self, list_items=LIST_ITEMS):
         return self.json("image", "make", "moths", "--with-scores", "--list-items", str(list_items))["digest"]
 
-    def mirror(self, *more):
-        return self.json("mirror", "moths", *self.south.options("second-"), "--pin", self.pin, *more)["copied"]
+    def mirror(self, pin=None):
+        return self.json("mirror", "moths", *self.south.options("second-"), "--pin", pin or self.pin)["copied"]
 
     def digest_at(self, daemon):
         """The digest of the image that a daemon serves; None: it has none."""
@@ -259,10 +259,16 @@ def check_different_images(scene):
     wrong = scene.pin[:-1] + ("0" if scene.pin[-1] != "0" else "1")
     scene.fails(scene.pin, wrong, "FAILED_PRECONDITION",
                 command=["mirror", "moths", *scene.south.options("second-"), "--pin", wrong])
+    for pin in "", scene.pin[1:], scene.pin[:-1] + "g":
+        scene.fails("--pin", "64 hex digits", pin, "INVALID_ARGUMENT", code=2,
+                    command=["mirror", "moths", *scene.south.options("second-"), "--pin", pin])
+    for every in "-1", "1e-9", "nan", "inf":  # without a pause, or for ever
+        scene.fails("--every", code=2, command=["mirror", "moths", *scene.south.options("second-"), "--pin",
+                                                scene.pin, "--every", every])
     assert scene.digest_at(scene.south) == old
     scene.fails(f"server {scene.north.address}: ", "made here", "FAILED_PRECONDITION", server=scene.south.options(),
                 command=["mirror", "moths", *scene.north.options("second-"), "--pin", scene.pin])
-    assert scene.mirror() and scene.digest_at(scene.south) == new
+    assert scene.mirror(scene.pin.upper()) and scene.digest_at(scene.south) == new
     scene.change_payload(7)
     wait_until(lambda: scene.attempt("image", "info", "moths").returncode == 0, "an image of the new build is made")
     newer, older = scene.version_at(scene.north), scene.version_at(scene.south)

@@ -2,10 +2,14 @@
 
 #include <openssl/evp.h>
 
+#include <atomic>
+#include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "common/image/image_header.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
@@ -278,6 +282,29 @@ TEST_F(ImagesTest, EachImageHasItsOwnOrigin) {
 TEST_F(ImagesTest, MemoryOfImagesIsLimited) {
   catalog_->SetOptions({.resident_memory = 1});
   EXPECT_THAT(Make(), FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
+}
+
+TEST_F(ImagesTest, MemoryOfImagesInstalledAtOnceIsLimited) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  const Image& image = made->image();
+  // Suffices for one more image, but not for two.
+  catalog_->SetOptions({.resident_memory = catalog_->Find("fruit")->resident_memory() +
+                                           image.memory() * 3 / 2 +
+                                           Image::MemoryToCreate(image.header())});
+  constexpr int kCallers = 8;
+  std::barrier together(kCallers);
+  std::atomic<int> installed = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&, i] {
+      together.arrive_and_wait();
+      const auto served = images_->Install(absl::StrCat("copy", i), PartsOf(image),
+                                           {made->origin.signature, made->origin.signer});
+      if (served.ok()) ++installed;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(installed, 1);
 }
 
 }  // namespace

@@ -139,6 +139,24 @@ TEST(MakeImage, UnfittingHeaderFieldIsNamed) {
   EXPECT_THAT(scene.Make(), FailsWith(absl::StatusCode::kFailedPrecondition, "id_bytes"));
 }
 
+TEST(MakeImage, MemoryOfListsIsCheckedBeforeTheyAreFilled) {
+  const TwoServerScene scene(30);
+  ImageOptions options;
+  options.list_items = UINT32_MAX;
+  options.check_memory = [&](const v1::ImageHeader& header) {
+    EXPECT_EQ(header.partitions_size(), 2);
+    for (const v1::ListGroup& group : header.partitions()) {
+      EXPECT_EQ(group.rows(), 30u);
+      EXPECT_GT(group.list_bytes(), 30 * TwoServerScene::kSceneCodeBytes);
+    }
+    EXPECT_EQ(header.partitions(1).lists(), 5u);
+    EXPECT_EQ(FindSection(header, v1::IMAGE_SECTION_LISTS), nullptr) << "filled already";
+    return absl::ResourceExhaustedError("too much");
+  };
+  EXPECT_THAT(MakeImage(scene.parameters, scene.contents, nullptr, options, {false}),
+              FailsWith(absl::StatusCode::kResourceExhausted, "too much"));
+}
+
 TEST(MakeImage, StoppedJobIsCancelled) {
   const TwoServerScene scene(20);
   EXPECT_THAT(MakeImage(scene.parameters, scene.contents, nullptr, {}, {true}),
