@@ -1,6 +1,7 @@
 #include "client/queries/server_pair.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -23,12 +24,18 @@ std::string NameOfServer(const std::string& address,
                               : absl::StrCat("address ", address);
 }
 
-std::string RecordPath(const std::string& state_folder, const ServerPair& pair) {
-  std::string one = NameOfServer(pair.addresses.a, pair.identities.a);
-  std::string other = NameOfServer(pair.addresses.b, pair.identities.b);
+std::string RecordPath(const std::string& state_folder, const ServerPair& pair,
+                       const Halves<std::optional<ServerIdentity>>& identities) {
+  std::string one = NameOfServer(pair.addresses.a, identities.a);
+  std::string other = NameOfServer(pair.addresses.b, identities.b);
   if (other < one) std::swap(one, other);
   const std::string digest = Sha256::Of(absl::StrCat(one, "\n", other, "\n", pair.collection_uuid));
   return absl::StrCat(state_folder, "/wrong_answer_", ToHex(digest).substr(0, 32));
+}
+
+// By keys, which other addresses do not change, and by addresses, which other keys do not.
+std::array<std::string, 2> RecordPaths(const std::string& state_folder, const ServerPair& pair) {
+  return {RecordPath(state_folder, pair, pair.identities), RecordPath(state_folder, pair, {})};
 }
 
 absl::Status OneServer(const std::string& what) {
@@ -53,16 +60,18 @@ absl::Status CheckDifferentServers(const ServerPair& pair) {
 }
 
 absl::Status CheckTrusted(const std::string& state_folder, const ServerPair& pair) {
-  const std::string path = RecordPath(state_folder, pair);
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "an answer of servers ", Printable(pair.addresses.a), " and ", Printable(pair.addresses.b),
-        " was wrong (", path,
-        "), which may be an attempt to learn a query: they are not used together until you say "
-        "--trust-again"));
+  for (const std::string& path : RecordPaths(state_folder, pair)) {
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "an answer of servers ", Printable(pair.addresses.a), " and ",
+          Printable(pair.addresses.b), " was wrong (", path,
+          "), which may be an attempt to learn a query: they are not used together until you say "
+          "--trust-again"));
+    }
+    PM_RETURN_IF_ERROR(PrivateFile::Create("record of wrong answers", path).status());
   }
-  return PrivateFile::Create("record of wrong answers", path).status();
+  return absl::OkStatus();
 }
 
 absl::Status RecordWrongAnswer(const std::string& state_folder, const ServerPair& pair,
@@ -73,18 +82,23 @@ absl::Status RecordWrongAnswer(const std::string& state_folder, const ServerPair
       "\nserver B ", Printable(pair.addresses.b), " ",
       NameOfServer(pair.addresses.b, pair.identities.b), "\ncollection ",
       Printable(pair.collection_uuid), "\n", Printable(reason), "\n");
-  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("record of wrong answers",
-                                                            RecordPath(state_folder, pair)));
-  return file.Commit(text);
+  absl::Status recorded;
+  for (const std::string& path : RecordPaths(state_folder, pair)) {
+    absl::StatusOr<PrivateFile> file = PrivateFile::Create("record of wrong answers", path);
+    recorded.Update(file.ok() ? file->Commit(text) : file.status());
+  }
+  return recorded;
 }
 
 absl::Status TrustAgain(const std::string& state_folder, const ServerPair& pair) {
-  const std::string path = RecordPath(state_folder, pair);
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("--trust-again cannot remove ", path, ": ", error.message()));
+  for (const std::string& path : RecordPaths(state_folder, pair)) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (!error) continue;
+    return absl::UnavailableError(
+        absl::StrCat("--trust-again cannot remove ", path, ": ", error.message()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace privatemail::client

@@ -23,8 +23,8 @@ struct ServerPair {
 absl::Status CheckDifferentServers(const ServerPair& pair);
 
 // A pair whose answers were wrong is recorded in a file of the state folder, and not used again
-// until the user says so: a server learns one bit of the target from each failure. The record is
-// of both servers' keys, or addresses without TLS, in any order, and the collection.
+// until the user says so: a server learns one bit of the target from each failure. Records are of
+// both servers' keys, and of both addresses, in any order, with the collection.
 //
 // FAILED_PRECONDITION naming the file and --trust-again: there is a record.
 // INVALID_ARGUMENT: none could be written.

@@ -242,7 +242,8 @@ absl::StatusOr<std::vector<TwoServerOutcome>> TwoServerQueries::Run(
   if (!pair_.identities.a.has_value() || !pair_.identities.b.has_value()) {
     warn(
         "without TLS to both servers it cannot be checked that they are two: only their addresses "
-        "and the names that they say are compared");
+        "and the names that they say are compared; whoever reads both connections, as the network "
+        "or an operator, learns what both servers together do");
   }
   std::vector<TwoServerOutcome> outcomes;
   Clock::time_point arrived;

@@ -99,10 +99,6 @@ absl::Status CheckSections(const v1::ImageHeader& header) {
     PM_RETURN_IF_ERROR(CheckEqual(absl::StrCat("number of sections ", section),
                                   FindSection(header, section) != nullptr, 1));
   }
-  if (header.has_scores()) {
-    PM_RETURN_IF_ERROR(
-        CheckBetween("feature_dim with scores", header.feature_dim(), 1, kMaxScoreDim));
-  }
   PM_RETURN_IF_ERROR(CheckEqual("has_scores", header.has_scores(),
                                 FindSection(header, v1::IMAGE_SECTION_SCORES) != nullptr));
   if (header.has_scores()) {  // the sums of larger ones could wrap around

@@ -64,10 +64,12 @@ Message Parts(v1::ScoreRequest request) {
 Message Parts(v1::FetchListsRequest request) {
   Message message;
   const size_t lists = Fake().groups[request.group()].size();
+  message.open = absl::StrCat("FetchLists of ", request.selections_size(), " ");
   for (const std::string& selection : request.selections()) {
     AppendBits(selection, lists, &message.bits);
+    const int beyond = static_cast<uint8_t>(selection[(lists - 1) / 8]) >> (lists - 1) % 8 >> 1;
+    absl::StrAppend(&message.open, selection.size(), " bytes, ", beyond, " beyond the lists ");
   }
-  message.open = absl::StrCat("FetchLists of ", request.selections_size(), " ");
   request.clear_selections();
   message.open += request.SerializeAsString();
   return message;
@@ -342,6 +344,25 @@ TEST(TwoServerAudit, DetectsSelectionSentToBoth) {
     }
   };
   ExpectCaught({.options = kLists, .steps = {.lists = plain}}, "bits");
+}
+
+// A fault in the first selection to server A if it fetches list 0.
+void ExpectCaughtInSelectionOfFirstList(const std::function<void(std::string*)>& fault) {
+  const auto lists = [&fault](Halves<v1::FetchListsRequest>* requests) {
+    const std::string selection = XorBytes(requests->a.selections(0), requests->b.selections(0));
+    if ((selection[0] & 1) != 0) fault(requests->a.mutable_selections(0));
+  };
+  ExpectCaught({.options = kLists, .steps = {.lists = lists}}, "numbers or sizes");
+}
+
+TEST(TwoServerAudit, DetectsLengthOfSelectionThatDependsOnTarget) {
+  ExpectCaughtInSelectionOfFirstList([](std::string* selection) { selection->push_back('\0'); });
+}
+
+TEST(TwoServerAudit, DetectsBitBeyondTheListsThatDependsOnTarget) {
+  ExpectCaughtInSelectionOfFirstList([](std::string* selection) {
+    selection->back() = static_cast<char>(selection->back() | 0x80);
+  });
 }
 
 TEST(TwoServerAudit, DetectsNumberOfListsThatDependsOnTarget) {
