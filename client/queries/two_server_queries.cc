@@ -32,13 +32,13 @@ absl::Status OfServer(absl::string_view half, const Transport& server, const abs
 
 // call(server, half): absl::StatusOr<Value>, of both servers at the same time.
 template <typename Value, typename Call>
-absl::StatusOr<Halves<Value>> CallBoth(const Halves<const Transport*>& servers, const Call& call) {
+absl::StatusOr<Halves<Value>> CallBoth(const Halves<Transport>& servers, const Call& call) {
   std::future<absl::StatusOr<Value>> a =
-      std::async(std::launch::async, [&] { return call(*servers.a, 0); });
-  absl::StatusOr<Value> of_b = call(*servers.b, 1);
+      std::async(std::launch::async, [&] { return call(servers.a, 0); });
+  absl::StatusOr<Value> of_b = call(servers.b, 1);
   absl::StatusOr<Value> of_a = a.get();
-  if (!of_a.ok()) return OfServer("A", *servers.a, of_a.status());
-  if (!of_b.ok()) return OfServer("B", *servers.b, of_b.status());
+  if (!of_a.ok()) return OfServer("A", servers.a, of_a.status());
+  if (!of_b.ok()) return OfServer("B", servers.b, of_b.status());
   return Halves<Value>{*std::move(of_a), *std::move(of_b)};
 }
 
@@ -82,17 +82,18 @@ std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::t
   return arrived + intervals * kDepartureInterval;
 }
 
-absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Transport*>& servers,
+absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Transport*>& given,
                                                          QuerySettings settings,
                                                          const std::string& collection,
                                                          bool trust_again) {
-  ServerPair pair{.addresses = {servers.a->server(), servers.b->server()},
+  Halves<Transport> servers = {*given.a, *given.b};
+  ServerPair pair{.addresses = {servers.a.server(), servers.b.server()},
                   .identities = {},
                   .collection_uuid = ""};
   PM_RETURN_IF_ERROR(CheckDifferentServers(pair));
   PM_RETURN_IF_ERROR(CreateStateFolder(settings.state_folder));
-  absl::StatusOr<v1::GetCollectionResponse> described = servers.a->GetCollection(collection);
-  if (!described.ok()) return OfServer("A", *servers.a, described.status());
+  absl::StatusOr<v1::GetCollectionResponse> described = servers.a.GetCollection(collection);
+  if (!described.ok()) return OfServer("A", servers.a, described.status());
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(*described));
   PM_ASSIGN_OR_RETURN(Halves<ServedImage> images,
                       CallBoth<ServedImage>(servers, [&](const Transport& server, int /*half*/) {
@@ -101,16 +102,23 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
   pair.identities = {images.a.identity, images.b.identity};
   pair.collection_uuid = parameters.collection_uuid;
   PM_RETURN_IF_ERROR(CheckDifferentServers(pair));
+  // No half goes to another server of the same name.
+  if (pair.identities.a.has_value()) {
+    PM_ASSIGN_OR_RETURN(servers.a, servers.a.PinnedTo(pair.identities.a->certificate));
+  }
+  if (pair.identities.b.has_value()) {
+    PM_ASSIGN_OR_RETURN(servers.b, servers.b.PinnedTo(pair.identities.b->certificate));
+  }
   if (trust_again) PM_RETURN_IF_ERROR(TrustAgain(settings.state_folder, pair));
   PM_RETURN_IF_ERROR(CheckTrusted(settings.state_folder, pair));
   PM_ASSIGN_OR_RETURN(
       TwoServerImage image,
       TwoServerImage::Create(parameters, {std::move(images.a.image), std::move(images.b.image)}));
   absl::StatusOr<std::vector<v1::GetAnchorsResponse>> anchors =
-      FetchAnchors(*servers.a, *described, Scheme::kCells, settings.limits);
-  if (!anchors.ok()) return OfServer("A", *servers.a, anchors.status());
-  return TwoServerQueries(servers, std::move(settings), *std::move(described), *std::move(anchors),
-                          std::move(pair), std::move(image));
+      FetchAnchors(servers.a, *described, Scheme::kCells, settings.limits);
+  if (!anchors.ok()) return OfServer("A", servers.a, anchors.status());
+  return TwoServerQueries(std::move(servers), std::move(settings), *std::move(described),
+                          *std::move(anchors), std::move(pair), std::move(image));
 }
 
 // The server chose the digest too, so that memory is estimated before anything is parsed.
@@ -134,11 +142,11 @@ absl::StatusOr<v1::ImageTable> TwoServerQueries::FetchTable(const WarnFunction& 
   request.set_collection(collection_.name());
   request.set_digest(image_.digest());
   request.set_section(v1::IMAGE_SECTION_TABLE);
-  const absl::StatusOr<std::string> bytes = servers_.a->GetImageSection(
+  const absl::StatusOr<std::string> bytes = servers_.a.GetImageSection(
       request, FindSection(image_.header(), v1::IMAGE_SECTION_TABLE)->bytes());
-  if (!bytes.ok()) return OfServer("A", *servers_.a, bytes.status());
+  if (!bytes.ok()) return OfServer("A", servers_.a, bytes.status());
   absl::StatusOr<v1::ImageTable> table = ReadTable(*bytes);
-  if (!table.ok()) return OfServer("A", *servers_.a, table.status());
+  if (!table.ok()) return OfServer("A", servers_.a, table.status());
   const absl::Status saved = SaveTable(settings_.state_folder, prefix, image_.digest(), *bytes);
   if (!saved.ok()) warn(absl::StrCat(saved.message(), ": it is fetched again next time"));
   return table;
@@ -152,6 +160,7 @@ absl::Status TwoServerQueries::CreateClient(TwoServerMode mode, const WarnFuncti
   }
   PM_ASSIGN_OR_RETURN(client_, TwoServerClient::Create(collection_, anchors_, image_,
                                                        std::move(table), settings_.limits));
+  last_contact_ = Clock::now();
   return absl::OkStatus();
 }
 
@@ -220,10 +229,8 @@ absl::Status TwoServerQueries::Query(const TwoServerOptions& options, Ledger* le
       {.scheme = Scheme::kTwoServer,
        .collection = collection_,
        .two_server = ViewsJson(collection_.name(), image_, pair_.addresses, options).dump()}));
-  // The queries before do not show in the time of this one.
-  if (*arrived != Clock::time_point()) {
-    std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
-  }
+  // Neither the queries before nor the work on this one show in its time.
+  std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
   return Send(std::move(query), bits, arrived, outcome);
 }
 
@@ -246,7 +253,7 @@ absl::StatusOr<std::vector<TwoServerOutcome>> TwoServerQueries::Run(
         "or an operator, learns what both servers together do");
   }
   std::vector<TwoServerOutcome> outcomes;
-  Clock::time_point arrived;
+  Clock::time_point arrived = last_contact_;
   for (const NamedTarget& target : targets) {
     TwoServerOutcome& outcome = outcomes.emplace_back();
     outcome.target = target;

@@ -70,11 +70,11 @@ class TwoServerQueries {
  private:
   using Clock = std::chrono::steady_clock;
 
-  TwoServerQueries(const Halves<const Transport*>& servers, QuerySettings settings,
+  TwoServerQueries(Halves<Transport> servers, QuerySettings settings,
                    v1::GetCollectionResponse collection,
                    std::vector<v1::GetAnchorsResponse> anchors, ServerPair pair,
                    TwoServerImage image)
-      : servers_(servers),
+      : servers_(std::move(servers)),
         settings_(std::move(settings)),
         collection_(std::move(collection)),
         anchors_(std::move(anchors)),
@@ -93,13 +93,14 @@ class TwoServerQueries {
   absl::StatusOr<Halves<std::string>> SendHalves(const Halves<Request>& requests,
                                                  TwoServerOutcome* outcome) const;
 
-  Halves<const Transport*> servers_;
+  Halves<Transport> servers_;  // pinned to their certificates
   QuerySettings settings_;
   v1::GetCollectionResponse collection_;
   std::vector<v1::GetAnchorsResponse> anchors_;
   ServerPair pair_;
   TwoServerImage image_;
   std::optional<TwoServerClient> client_;
+  Clock::time_point last_contact_;  // with either server, before the queries
 };
 
 }  // namespace privatemail::client

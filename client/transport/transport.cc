@@ -24,8 +24,8 @@
 #include "common/base/validate.h"
 #include "common/rpc/pem.h"
 #include "common/rpc/status.h"
-#include "common/wire/snapshot.h"
 #include "common/wire/parameters_proto.h"
+#include "common/wire/snapshot.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
@@ -314,6 +314,13 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
   return CallUnary<v1::RetrieveResponse>(
       options_, channel_, MethodOf<v1::RetrievalService>("Retrieve"), request, OnRateLimit::kWait);
+}
+
+absl::StatusOr<Transport> Transport::PinnedTo(const std::string& certificate) const {
+  ConnectionOptions options = options_;
+  options.ca_file.clear();
+  options.trust_fingerprint = certificate;
+  return Create(options);
 }
 
 absl::StatusOr<ServedImage> Transport::GetImage(const std::string& collection) const {

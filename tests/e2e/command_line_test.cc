@@ -78,7 +78,7 @@ TEST_F(CommandLine, OptionsOfOtherSchemesThanTwoServerAreRefused) {
                    "--mode must be auto, lists or scores, but is \"both\"");
   const std::string vectors = folder_.Write("v.csv", "1,2\n");
   const Command row = {"--vectors", vectors, "--row", "0"};
-  ExpectUsageError(Join(query, row), "--second-server must be given with --scheme two-server");
+  ExpectUsageError(Join(query, row), "--second-server must be given: another operator");
   ExpectUsageError(Join(Join(query, row), {"--second-server", "nowhere"}),
                    "--second-server must be HOST:PORT");
   ExpectUsageError(Join(Join(both, row), {"--second-trust", "ab"}),

@@ -98,6 +98,10 @@ class Transport {
     return transport;
   }
 
+  // Of the same server, on connections that trust this certificate alone (ServerIdentity): a name
+  // may lead to several servers. Errors of Create.
+  absl::StatusOr<Transport> PinnedTo(const std::string& certificate) const;
+
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
                                                           CollectionDetails details = {}) const;
