@@ -234,6 +234,20 @@ TEST_F(TwoServerQueriesTlsTest, EachServerGetsItsHalfAndPayloadsFollowLater) {
   }
 }
 
+// One authority may have certified both operators, and one name may lead to both.
+TEST_F(TwoServerQueriesTlsTest, PinnedTransportReachesNoOtherServer) {
+  FakeServer a("north", &north_);
+  ConnectionOptions options = a.options;
+  options.trust_fingerprint.clear();
+  options.ca_file = north_folder_ / "server.crt";
+  ASSERT_OK_AND_ASSIGN(const Transport by_authority, Transport::Create(options));
+  ASSERT_THAT(by_authority.GetImage("things"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Transport same, by_authority.PinnedTo(north_.fingerprint));
+  EXPECT_THAT(same.GetImage("things"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Transport other, by_authority.PinnedTo(south_.fingerprint));
+  EXPECT_THAT(other.GetImage("things"), FailsWith(absl::StatusCode::kUnavailable, ""));
+}
+
 TEST_F(TwoServerQueriesTlsTest, TableIsFetchedOnceAnImage) {
   FakeServer a("north", &north_);
   FakeServer b("south", &south_);
