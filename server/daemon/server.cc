@@ -212,7 +212,12 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           options.limits),
       images_(
           parts_.catalog.get(),
-          [this](absl::string_view digest) { return parts_.signer->Sign(digest); }, LogWarning),
+          [this](absl::string_view digest) -> absl::StatusOr<Images::Signature> {
+            if (parts_.signer.has_value()) return parts_.signer->Sign(digest);
+            return absl::FailedPreconditionError(
+                "images are signed only with the setting operator, which is empty");
+          },
+          LogWarning),
       retrieval_(parts_.catalog.get(), &dispatcher_),
       two_servers_({options.operator_name, options.allow_scores}, &images_, &dispatcher_),
       collections_(parts_.catalog.get(), &images_, &dispatcher_),

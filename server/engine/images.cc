@@ -167,7 +167,7 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
   const absl::Status current = CheckCurrent(name, *served);
   if (current.ok()) return served;
   if (absl::IsNotFound(current)) {  // another daemon deleted the collection
-    PM_RETURN_IF_ERROR(Remove(name).status());
+    PM_RETURN_IF_ERROR(Remove(name, served.get()).status());
     return current;
   }
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -262,7 +262,7 @@ absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
   PM_ASSIGN_OR_RETURN(Served made, Keep(name, std::move(parts),
                                         {true, settings, signature.signature, signature.signer}));
   if (absl::IsNotFound(catalog_->Find(name).status())) {  // deleted meanwhile
-    PM_RETURN_IF_ERROR(Remove(name).status());
+    PM_RETURN_IF_ERROR(Remove(name, made.get()).status());
   }
   return made;
 }
@@ -284,7 +284,7 @@ absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImagePar
               {false, {}, std::move(signature.signature), std::move(signature.signer)});
 }
 
-absl::StatusOr<bool> Images::Remove(const std::string& name) {
+absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* only) {
   const std::lock_guard<std::mutex> keeping(keeping_);
   Served removed;
   {
@@ -294,7 +294,7 @@ absl::StatusOr<bool> Images::Remove(const std::string& name) {
           absl::StrCat("the image of collection ", name, " is being read; retry"));
     }
     const auto found = served_.find(name);
-    if (found == served_.end()) return false;
+    if (found == served_.end() || (only != nullptr && found->second.get() != only)) return false;
     removed = std::move(found->second);
     served_.erase(found);
     failed_.erase(name);

@@ -82,9 +82,9 @@ class Images {
   // RESOURCE_EXHAUSTED: max_resident_memory or disk.
   absl::StatusOr<std::shared_ptr<const ServedImage>> Install(const std::string& name,
                                                              ImageParts parts, Signature signature);
-  // Deletes a collection's image here; false: there was none. FAILED_PRECONDITION: its files stay.
-  // UNAVAILABLE: it is being read.
-  absl::StatusOr<bool> Remove(const std::string& name);
+  // Deletes a collection's image here; false: there was none, or another than `only`, if that is
+  // given. FAILED_PRECONDITION: its files stay. UNAVAILABLE: it is being read.
+  absl::StatusOr<bool> Remove(const std::string& name, const ServedImage* only = nullptr);
   // RESOURCE_EXHAUSTED: an image with this header would exceed max_resident_memory, the images in
   // memory, the one of this name too, since it is served meanwhile.
   absl::Status CheckMemory(const v1::ImageHeader& header) const;
