@@ -2,6 +2,7 @@
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "client/queries/last_release.h"
 #include "client/queries/memory_limit.h"
 #include "client/queries/private_file.h"
+#include "client/queries/two_server_calls.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
@@ -72,14 +74,16 @@ absl::Status SaveTable(const std::string& state_folder, const std::string& prefi
 
 }  // namespace
 
+std::chrono::milliseconds DepartureInterval(uint64_t answer_bytes) {
+  return std::chrono::milliseconds(50) * (1 + static_cast<int64_t>(answer_bytes >> 20));
+}
+
 std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
-                                                    std::chrono::steady_clock::time_point now) {
+                                                    std::chrono::steady_clock::time_point now,
+                                                    std::chrono::milliseconds interval) {
+  const std::chrono::nanoseconds step = interval;
   const auto past = now - arrived;
-  const auto intervals = past <= kDepartureInterval
-                             ? 1
-                             : (past + kDepartureInterval - std::chrono::nanoseconds(1)) /
-                                   std::chrono::nanoseconds(kDepartureInterval);
-  return arrived + intervals * kDepartureInterval;
+  return arrived + (past <= step ? 1 : (past + step - std::chrono::nanoseconds(1)) / step) * step;
 }
 
 absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Transport*>& given,
@@ -192,7 +196,8 @@ absl::Status TwoServerQueries::Send(PreparedTwoServerQuery query, BitSource& bit
   PM_ASSIGN_OR_RETURN(const auto payload_requests, client_->Rank(answers, &query.state, bits));
   Halves<std::string> payloads;
   if (payload_requests.has_value()) {
-    std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
+    std::this_thread::sleep_until(
+        NextDeparture(*arrived, Clock::now(), IntervalOf(query.state.options())));
     absl::StatusOr<Halves<std::string>> received = send(*payload_requests);
     if (!received.ok()) {
       // The servers have seen that the query failed, whichever answer was wrong first.
@@ -208,6 +213,14 @@ absl::Status TwoServerQueries::Send(PreparedTwoServerQuery query, BitSource& bit
   if (!result.ok()) return RecordWrong(result.status());
   outcome->result = *std::move(result);
   return absl::OkStatus();
+}
+
+std::chrono::milliseconds TwoServerQueries::IntervalOf(const TwoServerOptions& options) const {
+  uint64_t longest = 0;
+  for (const TwoServerCall& call : CallsOf(collection_.name(), image_, options)) {
+    longest = std::max(longest, call.bytes_down);
+  }
+  return DepartureInterval(longest);
 }
 
 absl::Status TwoServerQueries::Query(const TwoServerOptions& options, Ledger* ledger,
@@ -230,7 +243,7 @@ absl::Status TwoServerQueries::Query(const TwoServerOptions& options, Ledger* le
        .collection = collection_,
        .two_server = ViewsJson(collection_.name(), image_, pair_.addresses, options).dump()}));
   // Neither the queries before nor the work on this one show in its time.
-  std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now()));
+  std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now(), IntervalOf(options)));
   return Send(std::move(query), bits, arrived, outcome);
 }
 

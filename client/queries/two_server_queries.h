@@ -27,12 +27,14 @@ struct TwoServerOutcome : Attempt {
   uint64_t bytes_down = 0;
 };
 
-// Requests that follow an answer leave at multiples of this time after it.
-inline constexpr std::chrono::milliseconds kDepartureInterval(50);
+// Requests leave at multiples of this time after the answer before them: 50 ms and again as much
+// for each MiB of a server's longest answer, which is public and takes far less time to rank.
+std::chrono::milliseconds DepartureInterval(uint64_t answer_bytes);
 
 // The first such time from `now` on, at least one interval after `arrived`.
 std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
-                                                    std::chrono::steady_clock::time_point now);
+                                                    std::chrono::steady_clock::time_point now,
+                                                    std::chrono::milliseconds interval);
 
 // Queries to one collection at two servers. Held by the client; sees targets only while Run runs.
 class TwoServerQueries {
@@ -83,6 +85,7 @@ class TwoServerQueries {
 
   absl::StatusOr<v1::ImageTable> ReadTable(const std::string& bytes) const;
   absl::StatusOr<v1::ImageTable> FetchTable(const WarnFunction& warn) const;
+  std::chrono::milliseconds IntervalOf(const TwoServerOptions& options) const;
   absl::Status Query(const TwoServerOptions& options, Ledger* ledger, Clock::time_point* arrived,
                      TwoServerOutcome* outcome) const;
   // Records that the servers' answers were wrong, and returns why.

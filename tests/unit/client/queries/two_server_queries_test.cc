@@ -452,10 +452,17 @@ TEST(NextDeparture, IsAMultipleOfTheInterval) {
                                        {50'001, 100},
                                        {100'000, 100},
                                        {149'000, 150}}) {
-    EXPECT_EQ(NextDeparture(arrived, arrived + std::chrono::microseconds(past)),
+    EXPECT_EQ(NextDeparture(arrived, arrived + std::chrono::microseconds(past), milliseconds(50)),
               arrived + milliseconds(expected))
         << past;
   }
+}
+
+TEST(DepartureInterval, GrowsWithTheAnswer) {
+  EXPECT_EQ(DepartureInterval(0), milliseconds(50));
+  EXPECT_EQ(DepartureInterval((1 << 20) - 1), milliseconds(50));
+  EXPECT_EQ(DepartureInterval(1 << 20), milliseconds(100));
+  EXPECT_EQ(DepartureInterval(uint64_t{40} << 20), milliseconds(2050));
 }
 
 }  // namespace
