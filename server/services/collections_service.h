@@ -11,7 +11,7 @@
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/access/limits.h"
 #include "server/engine/catalog.h"
-#include "server/engine/images.h"
+#include "server/image/images.h"
 #include "server/services/dispatcher.h"
 
 namespace privatemail::server {

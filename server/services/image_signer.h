@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/pem.h"
-#include "server/engine/images.h"
+#include "server/image/images.h"
 
 namespace privatemail::server {
 

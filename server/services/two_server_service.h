@@ -6,7 +6,7 @@
 #include <string>
 
 #include "privatemail/v1/two_server.grpc.pb.h"
-#include "server/engine/images.h"
+#include "server/image/images.h"
 #include "server/services/dispatcher.h"
 #include "server/services/image_signer.h"
 

@@ -1,4 +1,4 @@
-#include "server/engine/images.h"
+#include "server/image/images.h"
 
 #include <openssl/evp.h>
 

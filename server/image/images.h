@@ -1,6 +1,6 @@
 // The images that a daemon serves together with another operator (PRIVACY.md section 9).
-#ifndef PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
-#define PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
+#ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGES_H_
+#define PRIVATEMAIL_SERVER_IMAGE_IMAGES_H_
 
 #include <atomic>
 #include <cstdint>
@@ -129,4 +129,4 @@ class Images {
 
 }  // namespace privatemail::server
 
-#endif  // PRIVATEMAIL_SERVER_ENGINE_IMAGES_H_
+#endif  // PRIVATEMAIL_SERVER_IMAGE_IMAGES_H_
