@@ -51,7 +51,7 @@ class Daemon:
         with open(self.folder.with_suffix(".log"), "ab") as log:
             self.process = subprocess.Popen(
                 [PRIVATEMAILD, "--data-dir", self.folder, "--listen", "127.0.0.1:0", "--allow-scores",
-                 "--operator", operator or self.operator, "--auto-build-share", "0"],
+                 "--operator", self.operator if operator is None else operator, "--auto-build-share", "0"],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         for line in self.process.stdout:
             if line.startswith("trust this server with: --trust "):
@@ -171,7 +171,14 @@ class Scene:
 
     def digest_at(self, daemon):
         """The digest of the image that a daemon serves; None: it has none."""
-        done = self.attempt("image", "info", "moths", server=daemon.options())
+        done = None
+
+        def is_read():
+            nonlocal done
+            done = self.attempt("image", "info", "moths", server=daemon.options())
+            return "is being read" not in done.stdout + done.stderr
+
+        wait_until(is_read, "the image is read")
         if done.returncode == 0:
             return json.loads(done.stdout)["digest"]
         assert "NOT_FOUND" in done.stdout + done.stderr, done.stdout + done.stderr
@@ -396,7 +403,8 @@ def check_damaged_file(scene):
             file.write(bytes([byte[0] ^ 4]))
         logged = len(daemon.log())
         daemon.start()
-        assert re.search("WARN.*image of collection moths is not served", daemon.log()[logged:]), daemon.log()
+        wait_until(lambda: re.search("WARN.*image of collection moths is not served", daemon.log()[logged:]),
+                   "the damage is told")
         assert scene.digest_at(daemon) is None
         scene.fails("server A" if daemon is scene.north else "server B", "NOT_FOUND", command=scene.query())
         if daemon is scene.north:
@@ -406,13 +414,29 @@ def check_damaged_file(scene):
         scene.check_searches()
 
 
+def check_without_operator(scene):
+    """The image stays, is not served, and cannot be signed anew when an item of it is deleted. Last: it stays old."""
+    scene.north.kill()
+    scene.north.start(operator="")
+    scene.wait_for_cells()
+    logged, left = len(scene.north.log()), (str(row) for row in range(ITEMS) if row not in scene.deleted)
+
+    def is_told():
+        scene.run("items", "delete", "moths", next(left))
+        return "images are signed only with the setting operator" in scene.north.log()[logged:]
+
+    wait_until(is_told, "the daemon tells that it cannot sign")
+    scene.fails("operator", "FAILED_PRECONDITION", command=["image", "info", "moths"])
+    assert scene.json("collection", "info", "moths")["cells_ready"]
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="privatemail_two_") as folder:
         try:
             scene = Scene(pathlib.Path(folder))
             for check in (check_answers, check_one_server_twice, check_different_images, check_kill_before_query,
                           check_kill_after_charge, check_deletion, check_restart, check_kill_while_made,
-                          check_damaged_file):
+                          check_damaged_file, check_without_operator):
                 begun = time.monotonic()
                 check(scene)
                 print(f"{check.__name__}: as expected, {time.monotonic() - begun:.1f} s", flush=True)
