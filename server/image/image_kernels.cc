@@ -7,8 +7,7 @@
 namespace privatemail::server {
 namespace {
 
-// Lists that go into an output together: it is loaded and stored once.
-constexpr size_t kListsOfOutput = 8;
+constexpr size_t kPairs = 4;  // of lists, by a selection's byte
 
 #ifdef __AVX2__
 // Shares that go through a row together.
@@ -75,14 +74,14 @@ void MultiplyByFour(const int16_t* rows, size_t count, const SplitShare* const* 
 }
 #endif
 
-template <size_t kLists>
-void XorInto(const uint8_t* lists, size_t stride, size_t bytes, const uint8_t* masks,
+void Xor(const uint8_t* a, const uint8_t* b, size_t bytes, uint8_t* __restrict sum) {
+  for (size_t i = 0; i < bytes; ++i) sum[i] = a[i] ^ b[i];
+}
+
+// output ^= the four.
+void XorInto(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, size_t bytes,
              uint8_t* __restrict output) {
-  for (size_t i = 0; i < bytes; ++i) {
-    uint8_t sum = output[i];
-    for (size_t list = 0; list < kLists; ++list) sum ^= lists[list * stride + i] & masks[list];
-    output[i] = sum;
-  }
+  for (size_t i = 0; i < bytes; ++i) output[i] ^= a[i] ^ b[i] ^ c[i] ^ d[i];
 }
 
 }  // namespace
@@ -108,28 +107,24 @@ void MultiplyRows(const int16_t* rows, size_t count, absl::Span<const SplitShare
   for (; v < shares.size(); ++v) MultiplyPlainly(rows, count, *shares[v], products[v]);
 }
 
-std::vector<uint8_t> SelectionMasks(absl::string_view selection, size_t lists) {
-  std::vector<uint8_t> masks(lists);
-  for (size_t list = 0; list < lists; ++list) {
-    const int bit = (static_cast<uint8_t>(selection[list / 8]) >> (list % 8)) & 1;
-    masks[list] = static_cast<uint8_t>(-bit);
-  }
-  return masks;
-}
-
 void XorLists(const uint8_t* lists, size_t count, size_t stride, size_t first, size_t bytes,
-              absl::Span<const uint8_t* const> masks, absl::Span<uint8_t* const> outputs) {
-  const uint8_t* next = lists + first;
-  size_t list = 0;
-  for (; list + kListsOfOutput <= count; list += kListsOfOutput) {
-    for (size_t s = 0; s < masks.size(); ++s) {
-      XorInto<kListsOfOutput>(next, stride, bytes, masks[s] + list, outputs[s]);
+              absl::Span<const absl::string_view> selections, absl::Span<uint8_t* const> outputs) {
+  std::vector<uint8_t> zeros(bytes), pairs(kPairs * bytes);
+  for (size_t list = 0; list < count; list += 2 * kPairs) {
+    const uint8_t* sums[kPairs][4];  // none of a pair, either, both
+    for (size_t pair = 0; pair < kPairs; ++pair) {
+      const size_t a = list + 2 * pair;
+      const uint8_t* next = lists + a * stride + first;
+      sums[pair][0] = zeros.data();
+      sums[pair][1] = a < count ? next : zeros.data();
+      sums[pair][2] = a + 1 < count ? next + stride : zeros.data();
+      sums[pair][3] = &pairs[pair * bytes];
+      Xor(sums[pair][1], sums[pair][2], bytes, &pairs[pair * bytes]);
     }
-    next += kListsOfOutput * stride;
-  }
-  for (; list < count; ++list, next += stride) {
-    for (size_t s = 0; s < masks.size(); ++s) {
-      XorInto<1>(next, stride, bytes, masks[s] + list, outputs[s]);
+    for (size_t s = 0; s < selections.size(); ++s) {
+      const auto bits = static_cast<uint8_t>(selections[s][list / 8]);
+      XorInto(sums[0][bits % 4], sums[1][bits / 4 % 4], sums[2][bits / 16 % 4], sums[3][bits / 64],
+              bytes, outputs[s]);
     }
   }
 }

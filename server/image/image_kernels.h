@@ -1,4 +1,5 @@
-// The arithmetic of an image's answers. Instructions and memory accesses do not depend on values.
+// The arithmetic of an image's answers. How much is done never depends on values, nor do memory
+// accesses but one: of two lists and their sums, XorLists reads what a selection's bits say.
 #ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGE_KERNELS_H_
 #define PRIVATEMAIL_SERVER_IMAGE_IMAGE_KERNELS_H_
 
@@ -24,14 +25,12 @@ struct SplitShare {
 void MultiplyRows(const int16_t* rows, size_t count, absl::Span<const SplitShare* const> shares,
                   absl::Span<uint32_t* const> products);
 
-// One byte for each of `lists` lists: all bits, if the selection has the list's bit
-// (FetchListsRequest), or none.
-std::vector<uint8_t> SelectionMasks(absl::string_view selection, size_t lists);
-
-// outputs[s][i] ^= the xor of the bytes first + i of all lists, each under its mask of selection s,
-// for i < bytes. lists: one after the other, stride bytes each. masks[s]: one a list.
+// outputs[s][i] ^= the xor of the bytes first + i of the lists whose bits selections[s] has
+// (FetchListsRequest; none from `count` on), for i < bytes. lists: one after the other, stride
+// bytes each. The sum of two neighbours is computed once for all selections, so that a selection
+// reads one of none, either or both ("method of four Russians", Arlazarov et al. 1970, of size 2).
 void XorLists(const uint8_t* lists, size_t count, size_t stride, size_t first, size_t bytes,
-              absl::Span<const uint8_t* const> masks, absl::Span<uint8_t* const> outputs);
+              absl::Span<const absl::string_view> selections, absl::Span<uint8_t* const> outputs);
 
 }  // namespace privatemail::server
 

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kPollInterval{50};
 // Of a part of a pass: little enough to stay in a core's cache while all calls use it.
 constexpr size_t kBytesOfRows = 1 << 17;
 constexpr size_t kMaxRows = 1024;
-constexpr size_t kBytesOfList = 1024;
+constexpr size_t kBytesOfList = 2048;
 
 absl::Status CheckSelection(absl::string_view selection, size_t index, uint32_t lists) {
   const std::string name = absl::StrCat("selections[", index, "]");
@@ -43,8 +43,8 @@ int CountParts(size_t whole, size_t part) { return static_cast<int>((whole + par
 struct SharedPass::Call {
   std::optional<uint32_t> group;  // of lists; none: scores
   std::optional<SplitShare> share;
-  std::vector<std::vector<uint8_t>> masks;  // of each selection
-  std::string answer;                       // of its final size
+  std::vector<std::string> selections;
+  std::string answer;  // of its final size
   std::promise<void> done;
 };
 
@@ -81,8 +81,8 @@ absl::StatusOr<std::string> SharedPass::Lists(uint32_t group,
   call->group = group;
   for (size_t i = 0; i < selections.size(); ++i) {
     PM_RETURN_IF_ERROR(CheckSelection(selections[i], i, of->lists()));
-    call->masks.push_back(SelectionMasks(selections[i], of->lists()));
   }
+  call->selections.assign(selections.begin(), selections.end());
   call->answer.resize(selections.size() * of->list_bytes());
   return Join(call, cancelled);
 }
@@ -170,11 +170,11 @@ void SharedPass::PassOverLists(uint32_t group,
                                const std::vector<std::shared_ptr<Call>>& calls) const {
   const v1::ListGroup& of = *FindListGroup(image_->header(), group);
   const size_t list_bytes = of.list_bytes();
-  std::vector<const uint8_t*> masks;
+  std::vector<absl::string_view> selections;
   std::vector<uint8_t*> outputs;
   for (const auto& call : calls) {
-    for (size_t i = 0; i < call->masks.size(); ++i) {
-      masks.push_back(call->masks[i].data());
+    for (size_t i = 0; i < call->selections.size(); ++i) {
+      selections.push_back(call->selections[i]);
       outputs.push_back(reinterpret_cast<uint8_t*>(call->answer.data()) + i * list_bytes);
     }
   }
@@ -184,7 +184,7 @@ void SharedPass::PassOverLists(uint32_t group,
     const size_t bytes = std::min(kBytesOfList, list_bytes - first);
     std::vector<uint8_t*> places;
     for (uint8_t* output : outputs) places.push_back(output + first);
-    XorLists(lists, of.lists(), list_bytes, first, bytes, masks, places);
+    XorLists(lists, of.lists(), list_bytes, first, bytes, selections, places);
   });
 }
 

@@ -89,29 +89,23 @@ TEST(MultiplyRows, ExtremeWordsAndRowsAreExact) {
 
 TEST(XorLists, EqualsLoopOverBits) {
   std::mt19937_64 bits(2);
-  for (const size_t count : {1, 7, 8, 9, 16, 21}) {
+  for (const size_t count : {1, 3, 4, 5, 7, 8, 9, 16, 21}) {
     for (const size_t stride : {1, 31, 40, 100}) {
       for (const size_t selections : {1, 3, 8}) {
         std::string lists(count * stride, '\0');
         for (char& byte : lists) byte = static_cast<char>(bits());
         const size_t first = bits() % stride, bytes = 1 + bits() % (stride - first);
-        std::vector<std::string> chosen;
-        std::vector<std::vector<uint8_t>> masks;
+        std::vector<std::string> chosen(selections, std::string((count + 7) / 8, '\0'));
         std::vector<std::string> outputs(selections, std::string(bytes + 2, 'x'));
-        std::vector<const uint8_t*> mask_pointers;
         std::vector<uint8_t*> places;
         for (size_t s = 0; s < selections; ++s) {
-          std::string selection((count + 7) / 8, '\0');
-          for (char& byte : selection) byte = static_cast<char>(bits());
-          chosen.push_back(selection);
-          masks.push_back(SelectionMasks(selection, count));
-        }
-        for (size_t s = 0; s < selections; ++s) {
-          mask_pointers.push_back(masks[s].data());
+          for (size_t list = 0; list < count; ++list) {
+            if ((bits() & 1) != 0) chosen[s][list / 8] |= static_cast<char>(1 << (list % 8));
+          }
           places.push_back(reinterpret_cast<uint8_t*>(outputs[s].data()) + 1);
         }
         XorLists(reinterpret_cast<const uint8_t*>(lists.data()), count, stride, first, bytes,
-                 mask_pointers, places);
+                 std::vector<absl::string_view>(chosen.begin(), chosen.end()), places);
         for (size_t s = 0; s < selections; ++s) {
           std::string expected(bytes, 'x');
           for (size_t list = 0; list < count; ++list) {
