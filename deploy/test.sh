@@ -2,7 +2,7 @@
 # Installs the packages, builds everything and runs every test. Ends with CTest's summary.
 # usage: test.sh [--full]
 #   --full  also the fuzzers (20 s each), the Debian packages if you are root, the containers if a Docker engine answers,
-#           the tests with a browser, hostile load for half an hour, and the tests under the address,
+#           the tests with a browser, hostile load for some minutes, and the tests under the address,
 #           undefined-behaviour and thread sanitizers
 # Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
@@ -61,10 +61,10 @@ if [ -z "$full" ]; then
   begin "tests, about 10 min"
   exec ctest --preset dev -LE '^browser$'
 fi
-begin "hostile load, 38 min"
+begin "hostile load, 9 min"
 programs="build/dev/server/privatemaild build/dev/client/privatemail"
-/usr/bin/python3 tests/e2e/one_key.py $programs proto 1800 mixed
-/usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 300 mixed
+/usr/bin/python3 tests/e2e/one_key.py $programs proto 300 mixed
+/usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 120 mixed
 cmake --build --preset dev --target benchmarks
 begin "tests with a browser, about 10 min"
 exec ctest --preset dev
