@@ -132,14 +132,15 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
+  std::optional<Transport> second;
+  if (!options.second.server.empty()) {
+    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
+    PM_RETURN_IF_ERROR(CheckDifferentKeys(transport, *second));
+  }
   if (!options.collection.empty()) {
     // A server that does not answer yet is told on the page, which asks again.
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
-  }
-  std::optional<Transport> second;
-  if (!options.second.server.empty()) {
-    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
   }
   auto page = std::unique_ptr<Page>(
       new Page(context, std::move(options), std::move(transport), std::move(second)));
