@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/second_server.h"
+#include "client/queries/server_pair.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -127,14 +128,16 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   if (!source.ok()) return OfServer(from, source.status());
   PM_RETURN_IF_ERROR(CheckPin(source->image, options.pin));
   const absl::StatusOr<ServedImage> copy = to.GetImage(options.name);
-  if (!copy.ok() && !absl::IsNotFound(copy.status())) return OfServer(to, copy.status());
+  if (!copy.ok() && !absl::IsNotFound(copy.status())) {
+    return OfServer(to, WithSecondFlags(copy.status()));
+  }
   if (copy.ok() && copy->image.header() == source->image.header()) return false;
   const absl::StatusOr<std::vector<std::string>> sections =
       FetchSections(from, options.name, source->image);
   if (!sections.ok()) return OfServer(from, sections.status());
   const absl::StatusOr<v1::GetImageResponse> installed =
       to.InstallImage(options.name, source->image, *sections);
-  if (!installed.ok()) return OfServer(to, installed.status());
+  if (!installed.ok()) return OfServer(to, WithSecondFlags(installed.status()));
   return true;
 }
 
@@ -156,6 +159,7 @@ absl::Status Mirror(const Context& context, const MirrorOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const Transport from, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const Transport to, ConnectSecond(context, options.second));
+  PM_RETURN_IF_ERROR(CheckDifferentKeys(from, to));
   absl::Time behind_since = absl::InfiniteFuture();
   while (true) {
     const absl::Time begun = absl::Now();

@@ -132,14 +132,15 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
+  std::optional<Transport> second;
+  if (!options.second.server.empty()) {
+    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
+    PM_RETURN_IF_ERROR(CheckDifferentKeys(transport, *second));
+  }
   if (!options.collection.empty()) {
     // A server that does not answer yet is told on the page, which asks again.
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
-  }
-  std::optional<Transport> second;
-  if (!options.second.server.empty()) {
-    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
   }
   auto page = std::unique_ptr<Page>(
       new Page(context, std::move(options), std::move(transport), std::move(second)));
@@ -304,7 +305,8 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
 }
 
 // Without epsilon, so that nothing is spent.
-Page::Answer Page::AskTwoServers(const PickedTarget& picked, bool with_payloads) const {
+Page::Answer Page::AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
+                                 TwoServerOptions options) const {
   if (!second_.has_value()) {
     return absl::InvalidArgumentError(
         "scheme two-server needs a page that was started with --second-server");
@@ -315,8 +317,7 @@ Page::Answer Page::AskTwoServers(const PickedTarget& picked, bool with_payloads)
       TwoServerQueries::Fetch({&transport_, &*second_}, SettingsOf(context_), opened.proto.name(),
                               /*trust_again=*/false));
   PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  TwoServerOptions options{.k = kDefaultMatches, .with_payloads = with_payloads};
-  options.mode = queries.ModeOf(std::nullopt, options);
+  options.mode = queries.ModeOf(mode, options);
   std::vector<std::string> warnings;
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
   PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
@@ -381,7 +382,16 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const bool with_payloads = asked.at("payloads").get<bool>();
   const auto scheme = asked.at("scheme").get<std::string>();
   if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme == "two-server") return AskTwoServers(picked, with_payloads);
+  if (scheme == "two-server") {
+    const auto mode = kTwoServerModes.find(asked.at("mode").get<std::string>());
+    if (mode == kTwoServerModes.end()) {
+      return absl::InvalidArgumentError("mode must be auto, lists or scores");
+    }
+    return AskTwoServers(picked, mode->second,
+                         {.lists = asked.at("lists").get<int64_t>(),
+                          .k = kDefaultMatches,
+                          .with_payloads = with_payloads});
+  }
   if (scheme != "joint") {
     return absl::InvalidArgumentError("scheme must be cells, joint or two-server");
   }

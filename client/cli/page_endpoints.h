@@ -20,6 +20,7 @@
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/transport.h"
+#include "privatemail/two_server_client.h"
 
 namespace privatemail::client::cli {
 
@@ -78,7 +79,9 @@ class Page {
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
-  Answer AskTwoServers(const PickedTarget& picked, bool with_payloads) const;
+  // mode: by the image if absent.
+  Answer AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
+                       TwoServerOptions options) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
   Answer Nearest(const PageRequest& request) const;
   // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.

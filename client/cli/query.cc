@@ -189,7 +189,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "How the target is hidden. joint: noise on an embedding; finds the class. anchored: noise on "
       "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
       "choice of cells, whose items are ranked locally; needs a collection with cells. two-server: "
-      "halves of a secret at two operators' servers, exactly and without noise; needs "
+      "halves of a secret at two operators' servers, without noise; needs "
       "--second-server");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();

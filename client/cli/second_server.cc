@@ -1,7 +1,7 @@
 #include "client/cli/second_server.h"
 
 #include "absl/status/status.h"
-#include "absl/strings/str_replace.h"
+#include "client/queries/server_pair.h"
 
 namespace privatemail::client::cli {
 
@@ -36,15 +36,8 @@ absl::StatusOr<Transport> ConnectSecond(const Context& context, const SecondServ
   connection.max_memory = context.connection.max_memory;
   connection.cancelled = context.connection.cancelled;
   absl::StatusOr<Transport> transport = Transport::Create(connection);
-  if (transport.ok()) return transport;
-  // The first server's options, as its messages name them.
-  return absl::Status(
-      transport.status().code(),
-      absl::StrReplaceAll(transport.status().message(), {{"--server", "--second-server"},
-                                                         {"--ca", "--second-ca"},
-                                                         {"--trust", "--second-trust"},
-                                                         {"--cert", "--second-cert"},
-                                                         {"--key-file", "--second-key-file"}}));
+  if (!transport.ok()) return WithSecondFlags(transport.status());
+  return transport;
 }
 
 }  // namespace privatemail::client::cli

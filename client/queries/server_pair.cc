@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/queries/private_file.h"
@@ -57,6 +58,22 @@ absl::Status CheckDifferentServers(const ServerPair& pair) {
   }
   if (a->key == b->key) return OneServer(absl::StrCat("the public key ", a->key));
   return absl::OkStatus();
+}
+
+absl::Status CheckDifferentKeys(const Transport& first, const Transport& second) {
+  if (!first.SharesAccessKey(second)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--key-file and --second-key-file must hold two keys, but hold one: either operator could "
+      "act as you at the other; get a key from each");
+}
+
+absl::Status WithSecondFlags(const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrReplaceAll(status.message(), {{"--server", "--second-server"},
+                                                             {"--ca", "--second-ca"},
+                                                             {"--trust", "--second-trust"},
+                                                             {"--cert", "--second-cert"},
+                                                             {"--key-file", "--second-key-file"}}));
 }
 
 absl::Status CheckTrusted(const std::string& state_folder, const ServerPair& pair) {

@@ -18,9 +18,16 @@ struct ServerPair {
   std::string collection_uuid;
 };
 
-// FAILED_PRECONDITION naming what is equal: address, certificate or key. Other names of one address
-// are not noticed without TLS.
+// FAILED_PRECONDITION naming what is equal: address, certificate or public key. Other names of one
+// address are not noticed without TLS.
 absl::Status CheckDifferentServers(const ServerPair& pair);
+
+// INVALID_ARGUMENT: both have one access key, with which either operator could act as the user at
+// the other.
+absl::Status CheckDifferentKeys(const Transport& first, const Transport& second);
+
+// An error of the second server: its message with --second-trust for --trust, and so on.
+absl::Status WithSecondFlags(const absl::Status& status);
 
 // A pair whose answers were wrong is recorded in a file of the state folder, and not used again
 // until the user says so: a server learns one bit of the target from each failure. Records are of

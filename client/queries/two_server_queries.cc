@@ -40,7 +40,7 @@ absl::StatusOr<Halves<Value>> CallBoth(const Halves<Transport>& servers, const C
   absl::StatusOr<Value> of_b = call(servers.b, 1);
   absl::StatusOr<Value> of_a = a.get();
   if (!of_a.ok()) return OfServer("A", servers.a, of_a.status());
-  if (!of_b.ok()) return OfServer("B", servers.b, of_b.status());
+  if (!of_b.ok()) return OfServer("B", servers.b, WithSecondFlags(of_b.status()));
   return Halves<Value>{*std::move(of_a), *std::move(of_b)};
 }
 
@@ -95,6 +95,7 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
                   .identities = {},
                   .collection_uuid = ""};
   PM_RETURN_IF_ERROR(CheckDifferentServers(pair));
+  PM_RETURN_IF_ERROR(CheckDifferentKeys(servers.a, servers.b));
   PM_RETURN_IF_ERROR(CreateStateFolder(settings.state_folder));
   absl::StatusOr<v1::GetCollectionResponse> described = servers.a.GetCollection(collection);
   if (!described.ok()) return OfServer("A", servers.a, described.status());

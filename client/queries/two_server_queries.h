@@ -39,8 +39,9 @@ std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::t
 // Queries to one collection at two servers. Held by the client; sees targets only while Run runs.
 class TwoServerQueries {
  public:
-  // Fetches parameters and anchors of A and descriptions of the image of both. The transports must
-  // outlive it. trust_again: forgets that answers of the pair were wrong.
+  // Fetches parameters and anchors of A and descriptions of the image of both.
+  // trust_again: forgets that answers of the pair were wrong.
+  // INVALID_ARGUMENT: both have one access key (CheckDifferentKeys).
   // FAILED_PRECONDITION: the two are one server (CheckDifferentServers) or one operator, serve
   //   different images, or the pair's answers were wrong.
   // Errors of a server name it, here and in the following.

@@ -64,12 +64,13 @@ int MaxReceivedBytes(const ConnectionOptions& options) {
   return static_cast<int>(std::min<int64_t>(kMaxMessageBytes, options.max_memory));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options,
+                                                           const std::string& access_key) {
   if (!IsTarget(options.server)) {
     PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
   }
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
-                      MakeChannelCredentials(options));
+                      MakeChannelCredentials(options, access_key));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(MaxReceivedBytes(options));
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);

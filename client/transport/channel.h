@@ -20,7 +20,8 @@ int MaxReceivedBytes(const ConnectionOptions& options);
 //   CANCELLED, the status of a stopping daemon.
 // INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC target; errors of
 // MakeChannelCredentials.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options);
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options,
+                                                           const std::string& access_key);
 
 }  // namespace privatemail::client
 

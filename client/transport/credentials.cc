@@ -107,18 +107,6 @@ std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& f
   return grpc::experimental::TlsCredentials(options);
 }
 
-// An API key: one line of visible ASCII, as an HTTP header requires.
-absl::StatusOr<std::string> ReadKey(const std::string& path) {
-  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
-  const std::string key(absl::StripAsciiWhitespace(text));
-  if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--key-file ", path, " must hold one key on one line, but ",
-                     key.empty() ? "is empty" : "holds blanks or control characters"));
-  }
-  return key;
-}
-
 absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
   const absl::StatusOr<std::string> pem = ReadFile(flag, path);
   PM_RETURN_IF_ERROR(ToInvalidArgument(pem.status()));
@@ -168,8 +156,26 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
 
 }  // namespace
 
+absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
+  const std::string& path = options.key_file;
+  if (path.empty()) return "";
+  if (options.insecure) {
+    return absl::InvalidArgumentError(
+        "--key-file needs TLS: --insecure would send the key in clear; remove it");
+  }
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
+  std::string key(absl::StripAsciiWhitespace(text));
+  // One line of visible ASCII, as an HTTP header requires.
+  if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--key-file ", path, " must hold one key on one line, but ",
+                     key.empty() ? "is empty" : "holds blanks or control characters"));
+  }
+  return key;
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
-    const ConnectionOptions& options) {
+    const ConnectionOptions& options, const std::string& access_key) {
   if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
     return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
   }
@@ -179,15 +185,10 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
   if (options.insecure && !options.certificate_file.empty()) {
     return absl::InvalidArgumentError("--cert needs TLS: remove --insecure");
   }
-  if (options.insecure && !options.key_file.empty()) {
-    return absl::InvalidArgumentError(
-        "--key-file needs TLS: --insecure would send the key in clear; remove it");
-  }
   if (options.insecure) return grpc::InsecureChannelCredentials();
   PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));
-  if (options.key_file.empty()) return tls;
-  PM_ASSIGN_OR_RETURN(const std::string key, ReadKey(options.key_file));
-  return grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(key));
+  if (access_key.empty()) return tls;
+  return grpc::CompositeChannelCredentials(tls, grpc::AccessTokenCredentials(access_key));
 }
 
 std::string DescribeAuthorityDates(const ConnectionOptions& options) {

@@ -19,10 +19,13 @@ inline constexpr absl::string_view kFingerprintMismatch =
     "the server's certificate has the fingerprint ";
 inline constexpr absl::string_view kTrustNames = ", but --trust names ";
 
-// TLS by the options' authorities or fingerprint, with the client's certificate and API key if
-// given; or plaintext. Errors: see Transport::Create.
+// The key in options.key_file; empty: none is given. Errors: see Transport::Create.
+absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options);
+
+// TLS by the options' authorities or fingerprint, with the client's certificate if given and the
+// access key unless it is empty; or plaintext, without either. Errors: see Transport::Create.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
-    const ConnectionOptions& options);
+    const ConnectionOptions& options, const std::string& access_key);
 
 // Why --ca trusts no certificate by this machine's clock, and what to do; empty: some are valid
 // now.

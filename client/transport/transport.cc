@@ -273,8 +273,14 @@ absl::StatusOr<ServerIdentity> IdentityOf(const std::string& pem) {
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-memory", options.max_memory, kMinMaxMemory,
                                          std::numeric_limits<int64_t>::max()));
-  PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
-  return Transport(options, std::move(channel));
+  PM_ASSIGN_OR_RETURN(std::string access_key, ReadAccessKey(options));
+  return Connect(options, std::move(access_key));
+}
+
+absl::StatusOr<Transport> Transport::Connect(const ConnectionOptions& options,
+                                             std::string access_key) {
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options, access_key));
+  return Transport(options, std::move(access_key), std::move(channel));
 }
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(
@@ -320,7 +326,7 @@ absl::StatusOr<Transport> Transport::PinnedTo(const std::string& certificate) co
   ConnectionOptions options = options_;
   options.ca_file.clear();
   options.trust_fingerprint = certificate;
-  return Create(options);
+  return Connect(options, access_key_);
 }
 
 absl::StatusOr<ServedImage> Transport::GetImage(const std::string& collection) const {

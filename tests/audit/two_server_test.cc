@@ -28,7 +28,7 @@ constexpr int kChunks = 64;
 // A message to one server, apart into what is public and the bits of the share.
 struct Message {
   std::string open;
-  std::vector<bool> bits;
+  std::string bits;  // 0 or 1, one a byte
 };
 using View = std::vector<Message>;
 
@@ -46,9 +46,11 @@ const TwoServerClient& Client() {
   return client;
 }
 
-void AppendBits(const std::string& bytes, size_t count, std::vector<bool>* bits) {
+void AppendBits(const std::string& bytes, size_t count, std::string* bits) {
+  const size_t begin = bits->size();
+  bits->resize(begin + count);
   for (size_t i = 0; i < count; ++i) {
-    bits->push_back((static_cast<uint8_t>(bytes[i / 8]) >> (i % 8) & 1) != 0);
+    (*bits)[begin + i] = static_cast<char>(static_cast<uint8_t>(bytes[i / 8]) >> (i % 8) & 1);
   }
 }
 
@@ -95,8 +97,9 @@ struct Experiment {
 Halves<View> Query(const Experiment& experiment, const Eigen::RowVectorXf& target, int64_t number,
                    BitSource& given) {
   const Steps& steps = experiment.steps;
-  SeededBits own(steps.seed ? steps.seed(number) : 0);
-  BitSource& bits = steps.seed ? own : given;
+  std::optional<SeededBits> own;
+  if (steps.seed) own.emplace(steps.seed(number));
+  BitSource& bits = own.has_value() ? *own : given;
   PreparedTwoServerQuery query =
       *Client().Prepare(target, steps.options(target, experiment.options), nullptr, bits);
   Halves<View> views;
@@ -142,31 +145,38 @@ class Collector {
 
   // number: from 0; concurrent calls are for different words of the planes.
   void Add(const View& view, int64_t number) {
-    std::vector<bool> bits;
-    for (const Message& message : view) {
-      bits.insert(bits.end(), message.bits.begin(), message.bits.end());
-    }
+    std::string bits;
+    for (const Message& message : view) bits += message.bits;
     const std::string shape = ShapeOf(view);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (planes_.shapes.insert(shape).second && planes_.shapes.size() == 1) {
-        planes_.planes.assign(
-            bits.size(), std::vector<uint64_t>(static_cast<size_t>((planes_.views + 63) / 64)));
+        words_.assign(static_cast<size_t>((planes_.views + 63) / 64),
+                      std::vector<uint64_t>(bits.size()));
         planes_.weights.assign(bits.size() + 1, 0);
       }
-      if (bits.size() != planes_.planes.size()) return;
-      ++planes_.weights[static_cast<size_t>(std::count(bits.begin(), bits.end(), true))];
+      if (bits.size() + 1 != planes_.weights.size()) return;
+      ++planes_.weights[static_cast<size_t>(std::count(bits.begin(), bits.end(), 1))];
     }
+    std::vector<uint64_t>& word = words_[static_cast<size_t>(number / 64)];
     for (size_t bit = 0; bit < bits.size(); ++bit) {
-      if (bits[bit])
-        planes_.planes[bit][static_cast<size_t>(number / 64)] |= uint64_t{1} << (number % 64);
+      word[bit] |= static_cast<uint64_t>(bits[bit]) << (number % 64);
     }
   }
 
-  Planes Take() { return std::move(planes_); }
+  Planes Take() {
+    planes_.planes.assign(words_.front().size(), std::vector<uint64_t>(words_.size()));
+    for (size_t word = 0; word < words_.size(); ++word) {
+      for (size_t bit = 0; bit < words_[word].size(); ++bit) {
+        planes_.planes[bit][word] = words_[word][bit];
+      }
+    }
+    return std::move(planes_);
+  }
 
  private:
   std::mutex mutex_;
+  std::vector<std::vector<uint64_t>> words_;  // of 64 views each: a word of every plane
   Planes planes_;
 };
 
@@ -288,7 +298,6 @@ std::string Distinguish(const Experiment& experiment, int64_t views) {
 }
 
 constexpr int64_t kViews = 1'000'000;
-constexpr int64_t kPayloadViews = 100'000;  // each ranks and checks answers
 constexpr int64_t kFaultViews = 20'000;
 
 const TwoServerOptions kScores = {.mode = TwoServerMode::kScores, .k = 3};
@@ -307,14 +316,17 @@ TEST(TwoServerAudit, ListsTellNeitherServerAnything) {
   EXPECT_EQ(Distinguish({.options = kLists}, kViews), "");
 }
 
-TEST(TwoServerAudit, PayloadsTellNeitherServerAnything) {
-  EXPECT_EQ(Distinguish({.options = WithPayloads(kScores)}, kPayloadViews), "");
-  EXPECT_EQ(Distinguish({.options = WithPayloads(kLists)}, kPayloadViews), "");
+TEST(TwoServerAudit, PayloadsAfterScoresTellNeitherServerAnything) {
+  EXPECT_EQ(Distinguish({.options = WithPayloads(kScores)}, kViews), "");
+}
+
+TEST(TwoServerAudit, PayloadsAfterListsTellNeitherServerAnything) {
+  EXPECT_EQ(Distinguish({.options = WithPayloads(kLists)}, kViews), "");
 }
 
 // A server that is wrong for one list sees no more than one that is right.
 TEST(TwoServerAudit, SelectiveFailureTellsNothingDuringTheQuery) {
-  EXPECT_EQ(Distinguish({.options = WithPayloads(kLists), .wrong_list = 0}, kPayloadViews), "");
+  EXPECT_EQ(Distinguish({.options = WithPayloads(kLists), .wrong_list = 0}, kViews), "");
 }
 
 void ExpectCaught(const Experiment& experiment, const std::string& by) {

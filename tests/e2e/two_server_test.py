@@ -248,8 +248,11 @@ def check_answers(scene):
 def check_one_server_twice(scene):
     proxy = Proxy(scene.north.address)
     scene.fails("address", "FAILED_PRECONDITION", command=scene.query(second=scene.north.options("second-")))
+    again = scene.north.options("second-", proxy.address)
+    scene.fails("--second-key-file must hold two keys", "INVALID_ARGUMENT", code=2, command=scene.query(second=again))
+    scene.run("key", "create", "other", "--scope", "search", "--out", "other.key")
     scene.fails("certificate", "FAILED_PRECONDITION",
-                command=scene.query(second=scene.north.options("second-", proxy.address)))
+                command=scene.query(second=[*again[:-1], scene.folder / "other.key"]))
     scene.south.kill()
     scene.south.start(operator="North")
     scene.fails("North", "operator", "FAILED_PRECONDITION", command=scene.query())

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import unittest
@@ -177,12 +178,12 @@ class Page(unittest.TestCase):
         with self.browser.open(request) as answer:
             return json.load(answer)
 
-    def ask(self):
+    def ask(self, mode="auto", lists=4):
         shown = "digest=" + self.call("collection?name=things")["digest"]
         file = io.BytesIO()
         np.save(file, queries)
         target = self.call(f"target?name=queries.npy&row=3&{shown}", file.getvalue())["target"]
-        asked = {"target": target, "scheme": "two-server", "epsilon": 1, "payloads": True}
+        asked = {"target": target, "scheme": "two-server", "epsilon": 1, "payloads": True, "mode": mode, "lists": lists}
         return self.call(f"ask?{shown}", json.dumps(asked).encode())
 
     def test_asks_two_operators(self):
@@ -191,22 +192,31 @@ class Page(unittest.TestCase):
             self.open(page)
             self.assertEqual(self.call("collections")["second_server"], service.second.address)
             answer = self.ask()
+            of_lists = self.ask("lists", 3)
+            self.assertIn("lists must be between 1 and 8, but is 9", self.refused("lists", 9))
+            self.assertIn("mode must be auto, lists or scores", self.refused("both", 3))
         rows, distances = [int(one["id"]) for one in answer["matches"]], squared_distances()[3]
         np.testing.assert_allclose(distances[rows], distances[nearest[3]], atol=5e-4)
         self.assertEqual(answer["matches"][0]["payload"], {"row": rows[0]})
         self.assertEqual([one["operator"] for one in answer["servers"]], ["North", "South"])
         self.assertEqual([one["call"] for one in answer["servers"][0]["calls"]], ["Score", "FetchLists"])
         self.assertRegex(answer["sentence"], r"^North alone learns nothing of your target \(perfect\), nor does South")
+        self.assertEqual((of_lists["mode"], len(of_lists["lists"])), ("lists", 3))
+        self.assertRegex(of_lists["servers"][1]["calls"][0]["share"], "^3 selections of 8 bits")
         self.assertEqual(things.budget.spent, spent)
+
+    def refused(self, *asked):
+        """The message of an answer that is an error."""
+        with self.assertRaises(urllib.error.HTTPError) as caught:
+            self.ask(*asked)
+        with caught.exception as refused:
+            return json.load(refused)["error"]["message"]
 
     def test_without_a_second_server_offers_none(self):
         with pm.page(service.client().collection("things")) as page:
             self.open(page)
             self.assertEqual(self.call("collections")["second_server"], "")
-            with self.assertRaises(urllib.error.HTTPError) as caught:
-                self.ask()
-            with caught.exception as refused:
-                self.assertIn("--second-server", json.load(refused)["error"]["message"])
+            self.assertIn("--second-server", self.refused())
 
 
 class Errors(unittest.TestCase):
@@ -238,10 +248,26 @@ class Errors(unittest.TestCase):
         options = {"scheme": "two-server"}
         with self.assertRaisesRegex(pm.InvalidArgument, "^second must be given to `connect`"):
             service.client().collection("things").search(queries[0], **options)
+        key = os.path.join(service.folder.name, "other.key")
+        service.run("key", "create", "other", "--scope", "search", "--out", key)
         for other in (service.client(), pm.connect("localhost:" + service.server.address.split(":")[1],
-                                                   ca_file=service.server.ca_file, key_file=service.server.key_file)):
+                                                   ca_file=service.server.ca_file, key_file=key)):
             with self.assertRaisesRegex(pm.FailedPrecondition, "^server and second must be two servers, but both have"):
                 service.client(second=other).collection("things").search(queries[0], **options)
+        copied = os.path.join(service.folder.name, "copied.key")
+        with open(service.server.key_file, encoding="ascii") as key, open(copied, "w", encoding="ascii") as copy:
+            copy.write(key.read().strip())
+        os.chmod(copied, 0o600)
+        other = pm.connect(service.second.address, ca_file=service.second.ca_file, key_file=copied)
+        with self.assertRaisesRegex(pm.InvalidArgument, "^key_file and key_file of second must hold two keys"):
+            service.client(second=other).collection("things").search(queries[0], **options)
+        with self.assertRaisesRegex(pm.Unavailable, "did not start: --key-file and --second-key-file"):
+            pm.page(service.client(second=other).collection("things"))
+        for words in (["mirror", "things", "--pin", service.image["signer"]], ["plan", "things"]):
+            with self.assertRaises(subprocess.CalledProcessError) as caught:
+                service.run(*words, "--second-server", service.second.address, "--second-ca", service.second.ca_file,
+                            "--second-key-file", copied)
+            self.assertIn("--second-key-file must hold two keys", caught.exception.stdout.decode())
         absent = pm.connect("127.0.0.1:1", insecure=True)
         with self.assertRaisesRegex(pm.Unavailable, r"^server B \(127.0.0.1:1\)"):
             service.client(second=absent).collection("things").search(queries[0], **options)
@@ -249,7 +275,7 @@ class Errors(unittest.TestCase):
         with self.assertRaisesRegex(pm.FailedPrecondition, "client is closed"):
             service.client(second=absent).collection("things").search(queries[0], **options)
         stranger = pm.connect(service.second.address, ca_file=service.second.ca_file)
-        with self.assertRaisesRegex(pm.Unauthenticated, "^server B "):
+        with self.assertRaisesRegex(pm.Unauthenticated, r"^server B .*: connect\(key_file=FILE\) sends one$"):
             service.client(second=stranger).collection("things").search(queries[0], **options)
         with self.assertRaises(pm.NotFound):
             service.client(second=service.second.client).collection("absent").search(queries[0], **options)

@@ -23,6 +23,7 @@ class TwoOperatorsPageTest(BrowserTest):
         self.browser.click("input[value=two-server]")
         self.assertTrue(self.browser.value_of("document.getElementById('epsilon').disabled"))
         self.assertIn("nothing is spent", self.text("#expect"))
+        self.assertTrue(self.browser.value_of("document.getElementById('compare-with').checkVisibility()"))
         self.pick(path)
         self.browser.click("#ask")
         self.browser.wait_for("!document.getElementById('answer').hidden")
@@ -32,6 +33,11 @@ class TwoOperatorsPageTest(BrowserTest):
         self.assertRegex(self.text("#facts"), "^The nearest of 2000 items, by scores. Nothing was spent.")
         self.assertRegex(self.text("#releases"), "(?s)North, 127.*a seed of 16 uniform bytes.*South, 127.*16 words of 32")
         self.assertFalse(self.browser.value_of("document.getElementById('bytes').checkVisibility()"))
+        self.browser.value_of("document.getElementById('mode').value = 'lists'")
+        self.browser.value_of("document.getElementById('lists').value = 3")
+        self.browser.click("#ask")
+        self.browser.wait_for("/by lists/.test(document.getElementById('facts').textContent)")
+        self.assertRegex(self.text("#releases"), "(?s)North, 127.*3 selections of 8.*South, 127.*3 selections of 8")
         self.check_quiet()
 
 

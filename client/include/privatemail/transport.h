@@ -91,6 +91,11 @@ class Transport {
 
   const std::string& server() const { return options_.server; }  // as given
 
+  // Whether both send one access key. Keys are read once, by Create.
+  bool SharesAccessKey(const Transport& other) const {
+    return !access_key_.empty() && access_key_ == other.access_key_;
+  }
+
   // The same channel for calls that this ends instead of options.cancelled.
   Transport WithCancellation(std::function<bool()> cancelled) const {
     Transport transport = *this;
@@ -175,13 +180,20 @@ class Transport {
   absl::StatusOr<bool> IsReadOnly() const;
 
  private:
-  Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
-      : options_(std::move(options)), channel_(std::move(channel)) {}
+  Transport(ConnectionOptions options, std::string access_key,
+            std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)),
+        access_key_(std::move(access_key)),
+        channel_(std::move(channel)) {}
+
+  static absl::StatusOr<Transport> Connect(const ConnectionOptions& options,
+                                           std::string access_key);
 
   // Whether grpc.health.v1 answers SERVING for the service.
   absl::StatusOr<bool> CheckHealth(const std::string& service) const;
 
   ConnectionOptions options_;
+  std::string access_key_;  // empty: none is sent
   std::shared_ptr<grpc::Channel> channel_;
 };
 

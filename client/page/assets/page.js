@@ -59,6 +59,8 @@ function show() {
   if (collection === null) return;
   const plan = chosen(), cells = scheme() === "cells", two = scheme() === "two-server";
   at("epsilon").disabled = two;
+  at("compare-with").hidden = !two;
+  at("lists").disabled = at("mode").value === "scores";
   at("epsilon-value").textContent = plan.epsilon;
   at("epsilon").setAttribute("aria-valuetext", `epsilon ${plan.epsilon}`);
   drawCurve(at("curve"), cells ? collection.plans : [], plan);
@@ -69,8 +71,8 @@ function show() {
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
       + `about ${bytes(size.down)}.`;
   } else if (two) {
-    at("expect").textContent = "Compares with every item, exactly, if both operators allow it and there are at most "
-      + "100,000; otherwise with those of the nearest cells. Epsilon is not used, and nothing is spent.";
+    at("expect").textContent = "Every item is compared exactly; lists hold only the items of the nearest cells. Epsilon "
+      + "is not used, and nothing is spent.";
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
@@ -241,7 +243,8 @@ async function ask() {
   for (const id of ["answer", "saw"]) at(id).hidden = true;
   at("status").textContent = "Asking…";
   try {
-    const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
+    const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, mode: at("mode").value,
+                                 lists: at("lists").valueAsNumber, payloads: at("payloads").checked});
     const answer = await call("api/ask", {method: "POST", body});
     showAnswer(answer);
     at("status").textContent = answer.servers ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
@@ -278,6 +281,7 @@ at("row").addEventListener("change", () => act(pick));
 at("ask").addEventListener("click", () => act(ask));
 at("check").addEventListener("click", () => act(check));
 at("epsilon").addEventListener("input", show);
+at("mode").addEventListener("change", show);
 for (const radio of document.querySelectorAll("input[name=scheme]")) radio.addEventListener("change", show);
 for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
 at("drop").addEventListener("dragover", () => at("drop").classList.add("over"));

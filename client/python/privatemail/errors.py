@@ -113,6 +113,8 @@ _COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create
 
 
 def _argument(flag: str) -> str:
+    if flag.startswith("second-") and flag not in _ARGUMENTS:
+        return f"{_argument(flag.removeprefix('second-'))} of second"
     return _ARGUMENTS.get(flag, flag.replace("-", "_"))
 
 
@@ -120,7 +122,7 @@ def _call(command: "re.Match[str]") -> str:
     name = (command[1] or "").strip()
     if not name and not command[2]:
         return command[0]
-    arguments = [f"{_argument(flag)}={value or '...'}"
+    arguments = [f"{_argument(flag.removeprefix('second-'))}={value or '...'}"
                  for flag, value in re.findall(rf"{_FLAG}(?: ([^\s`-][^\s`]*))?", command[2])]
     return f"{_CALLS.get(name, name)}({', '.join(arguments)})"
 

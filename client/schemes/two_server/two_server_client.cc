@@ -112,19 +112,25 @@ absl::StatusOr<ListedRows> ReadList(const PublicParameters& parameters,
   return listed;
 }
 
-// As ReadList, for lists one after the other.
+// Reads all lists, also after a wrong one: the time must not tell which was wrong.
 absl::StatusOr<std::vector<std::vector<absl::string_view>>> ReadPayloadLists(
     const v1::ImageHeader& header, const std::vector<int64_t>& lists, absl::string_view bytes) {
   const uint64_t list_bytes = header.payloads().list_bytes();
   std::vector<std::vector<absl::string_view>> read;
+  absl::Status wrong;
   for (size_t i = 0; i < lists.size(); ++i) {
-    PM_ASSIGN_OR_RETURN(read.emplace_back(),
-                        ReadPayloadList(header, static_cast<uint32_t>(lists[i]),
-                                        bytes.substr(i * list_bytes, list_bytes)));
-    for (const absl::string_view payload : read.back()) {
-      PM_RETURN_IF_ERROR(CheckPayload(std::string(payload)));
+    absl::StatusOr<std::vector<absl::string_view>> payloads = ReadPayloadList(
+        header, static_cast<uint32_t>(lists[i]), bytes.substr(i * list_bytes, list_bytes));
+    if (!payloads.ok()) {
+      wrong.Update(payloads.status());
+      continue;
     }
+    for (const absl::string_view payload : *payloads) {
+      wrong.Update(CheckPayload(std::string(payload)));
+    }
+    read.push_back(*std::move(payloads));
   }
+  if (!wrong.ok()) return wrong;
   return read;
 }
 
@@ -326,11 +332,16 @@ absl::Status TwoServerClient::RankLists(const Halves<std::string>& answers,
   std::vector<ListedItem> items;  // without repetitions
   std::unordered_map<uint32_t, size_t> place_of_row;
   RowVector decoded;
+  absl::Status wrong;
   for (size_t i = 0; i < state->lists_.size(); ++i) {
     const absl::StatusOr<ListedRows> listed =
         ReadList(parameters(), image_.header(), group, static_cast<uint32_t>(state->lists_[i]),
                  absl::string_view(bytes).substr(i * of.list_bytes(), of.list_bytes()));
-    if (!listed.ok()) return WrongList();
+    // The others are ranked all the same: the time must not tell which was wrong.
+    if (!listed.ok()) {
+      wrong = WrongList();
+      continue;
+    }
     for (size_t j = 0; j < listed->items.size(); ++j) {
       const ListedItem& item = listed->items[j];
       if (!place_of_row.emplace(item.row, items.size()).second) continue;
@@ -340,6 +351,7 @@ absl::Status TwoServerClient::RankLists(const Halves<std::string>& answers,
           {item.row, SquaredDistance(decoded.data(), state->point_.data(), decoded.size())});
     }
   }
+  if (!wrong.ok()) return wrong;  // without matches, so that payloads are fetched at random
   for (const Neighbor& neighbor : nearest.Sorted()) {
     const auto row = static_cast<uint32_t>(neighbor.row);
     const ListedItem& item = items[place_of_row.at(row)];

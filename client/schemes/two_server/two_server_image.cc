@@ -69,8 +69,7 @@ absl::Status CheckSameImage(const Halves<v1::ImageHeader>& headers,
         "the two servers must serve one image, but serve different ones of items_version ", a,
         ", with ", headers.a.items(), " and ", headers.b.items(),
         " items: the copy has not followed yet, try again later; or both were made, and one must "
-        "be "
-        "copied (privatemail mirror), since builds differ between machines"));
+        "be copied (privatemail mirror), since builds differ between machines"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("the two servers must serve one image, but server A serves items_version ", a,

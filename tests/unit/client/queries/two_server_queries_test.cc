@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -53,37 +54,43 @@ class FakeServer final : public v1::TwoServerService::Service,
   }
   ~FakeServer() override { server_->Shutdown(); }
 
-  grpc::Status GetCollection(grpc::ServerContext*, const v1::GetCollectionRequest*,
+  grpc::Status GetCollection(grpc::ServerContext* context, const v1::GetCollectionRequest*,
                              v1::GetCollectionResponse* response) override {
+    NoteKey(*context);
     *response = Fake().things.collection;
     return grpc::Status::OK;
   }
-  grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest*,
+  grpc::Status GetAnchors(grpc::ServerContext* context, const v1::GetAnchorsRequest*,
                           grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    NoteKey(*context);
     for (const v1::GetAnchorsResponse& chunk : Fake().things.chunks) writer->Write(chunk);
     return grpc::Status::OK;
   }
-  grpc::Status GetImage(grpc::ServerContext*, const v1::GetImageRequest*,
+  grpc::Status GetImage(grpc::ServerContext* context, const v1::GetImageRequest*,
                         v1::GetImageResponse* response) override {
+    NoteKey(*context);
     *response = Fake().Served(operator_name_);
     return grpc::Status::OK;
   }
-  grpc::Status GetImageSection(grpc::ServerContext*, const v1::GetImageSectionRequest*,
+  grpc::Status GetImageSection(grpc::ServerContext* context, const v1::GetImageSectionRequest*,
                                grpc::ServerWriter<v1::ImageBytes>* writer) override {
+    NoteKey(*context);
     Record("GetImageSection", "");
     return Send(Fake().table_bytes, writer,
                 [](v1::ImageBytes* part) { return part->mutable_bytes(); });
   }
-  grpc::Status Score(grpc::ServerContext*, const v1::ScoreRequest* request,
+  grpc::Status Score(grpc::ServerContext* context, const v1::ScoreRequest* request,
                      grpc::ServerWriter<v1::ScoreResponse>* writer) override {
+    NoteKey(*context);
     if (const grpc::Status status = Record("Score", request->SerializeAsString()); !status.ok()) {
       return status;
     }
     return Send(Corrupted(Fake().Answer(*request)), writer,
                 [](v1::ScoreResponse* part) { return part->mutable_scores(); });
   }
-  grpc::Status FetchLists(grpc::ServerContext*, const v1::FetchListsRequest* request,
+  grpc::Status FetchLists(grpc::ServerContext* context, const v1::FetchListsRequest* request,
                           grpc::ServerWriter<v1::FetchListsResponse>* writer) override {
+    NoteKey(*context);
     const std::string name = request->group() == 0 ? "lists" : "payloads";
     if (const grpc::Status status = Record(name, request->SerializeAsString()); !status.ok()) {
       return status;
@@ -103,11 +110,24 @@ class FakeServer final : public v1::TwoServerService::Service,
     return std::exchange(seen_, {});
   }
 
+  // The different texts of the header `authorization` of all calls; "": of calls without.
+  std::set<std::string> keys() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return keys_;
+  }
+
   ConnectionOptions options;
   std::vector<grpc::StatusCode> endings;      // of the next calls
   std::function<void(std::string*)> corrupt;  // of the next answer; null: none
 
  private:
+  void NoteKey(const grpc::ServerContext& context) {
+    const auto& metadata = context.client_metadata();
+    const auto key = metadata.find("authorization");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    keys_.insert(key == metadata.end() ? "" : std::string(key->second.data(), key->second.size()));
+  }
+
   grpc::Status Record(const std::string& call, const std::string& bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     seen_.push_back({call, bytes, steady_clock::now()});
@@ -139,6 +159,7 @@ class FakeServer final : public v1::TwoServerService::Service,
   std::string operator_name_;
   std::mutex mutex_;
   std::vector<Seen> seen_;
+  std::set<std::string> keys_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -291,6 +312,52 @@ TEST_F(TwoServerQueriesTlsTest, OneServerReturnsFailedPrecondition) {
   for (FakeServer* server : {&a, &same, &same_key, &same_operator}) {
     EXPECT_TRUE(server->TakeSeen().empty());
   }
+}
+
+TEST_F(TwoServerQueriesTlsTest, OneAccessKeyForBothReturnsInvalidArgument) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  const auto key_file = [&](const std::string& name, const std::string& text) {
+    std::string path = folder_ / name;
+    EXPECT_THAT(WriteFileAtomically(path, text, 0600), IsOk());
+    return path;
+  };
+  a.options.key_file = key_file("a.key", "pm_one_secret\n");
+  b.options.key_file = key_file("b.key", " pm_one_secret");
+  for (const std::string& path : {a.options.key_file, b.options.key_file}) {
+    b.options.key_file = path;
+    EXPECT_THAT(Fetch(a, b), FailsWith(kInvalid, "--key-file and --second-key-file must hold two"));
+    EXPECT_TRUE(a.keys().empty()) << "a call was sent";
+    EXPECT_TRUE(b.keys().empty()) << "a call was sent";
+  }
+  b.options.key_file = key_file("c.key", "pm_two_secret");
+  ASSERT_THAT(RunOnce(a, b, kScores), IsOk());
+  EXPECT_THAT(a.keys(), ::testing::ElementsAre("Bearer pm_one_secret"));
+  EXPECT_THAT(b.keys(), ::testing::ElementsAre("Bearer pm_two_secret"));
+}
+
+TEST_F(TwoServerQueriesTlsTest, WithoutASecondKeyNoneIsSentToTheSecond) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  a.options.key_file = folder_ / "a.key";
+  ASSERT_THAT(WriteFileAtomically(a.options.key_file, "pm_one_secret", 0600), IsOk());
+  ASSERT_THAT(RunOnce(a, b, kScores), IsOk());
+  EXPECT_THAT(a.keys(), ::testing::ElementsAre("Bearer pm_one_secret"));
+  EXPECT_THAT(b.keys(), ::testing::ElementsAre(""));
+}
+
+TEST_F(TwoServerQueriesTlsTest, ErrorsOfTheSecondNameItsFlags) {
+  FakeServer a("north", &north_);
+  FakeServer b("south", &south_);
+  const auto unavailable = absl::StatusCode::kUnavailable;
+  std::swap(a.options.trust_fingerprint, b.options.trust_fingerprint);
+  EXPECT_THAT(Fetch(a, b), FailsWith(unavailable, "but --trust names " + south_.fingerprint));
+  a.options.trust_fingerprint = north_.fingerprint;
+  EXPECT_THAT(Fetch(a, b), FailsWith(unavailable, "server B ("));
+  EXPECT_THAT(Fetch(a, b), FailsWith(unavailable, "but --second-trust names "));
+  b.options.trust_fingerprint.clear();
+  EXPECT_THAT(Fetch(a, b), FailsWith(unavailable, "give --second-trust with the fingerprint"));
+  EXPECT_THAT(Fetch(a, b), FailsWith(unavailable, "or --second-ca;"));
 }
 
 TEST_F(TwoServerQueriesTest, WithoutTlsItWarnsThatOnlyAddressesAreCompared) {

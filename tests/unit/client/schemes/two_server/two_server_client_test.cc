@@ -1,6 +1,8 @@
 // Oracle: sorts in double of the image's rows; 64-bit integer products and xors in plain loops.
 #include "privatemail/two_server_client.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -293,6 +295,35 @@ TEST(TwoServerClient, WrongAnswersAreReportedAfterAllFetches) {
   }
   EXPECT_THAT(RunQuery(client, 1, {.mode = TwoServerMode::kScores}, faults[2]).result,
               FailsWith(kDataLoss, "the answer of server B must have 90 bytes, but has 89"));
+}
+
+double ThreadSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Reading of all lists takes as long whichever is wrong: to end at the first took 5 times less.
+TEST(TwoServerClient, TimeDoesNotTellWhichListWasWrong) {
+  const TwoServerClient client = MakeClient();
+  SeededBits bits(1);
+  ASSERT_OK_AND_ASSIGN(PreparedTwoServerQuery query,
+                       client.Prepare(Target(1), {.lists = 10, .k = 3}, nullptr, bits));
+  const Halves<std::string> right = Fake().Answers(std::get<FetchRequests>(query.requests));
+  Halves<std::string> first_wrong = right;
+  first_wrong.a.front() ^= 1;
+  Halves<std::string> last_wrong = right;
+  last_wrong.a.back() ^= 1;
+  const auto seconds = [&](const Halves<std::string>& answers) {
+    const double start = ThreadSeconds();
+    for (int i = 0; i < 100; ++i) EXPECT_THAT(client.Rank(answers, &query.state, bits), IsOk());
+    EXPECT_FALSE(query.state.answers().ok());
+    return ThreadSeconds() - start;
+  };
+  std::vector<double> ratios;
+  for (int i = 0; i < 15; ++i) ratios.push_back(seconds(first_wrong) / seconds(last_wrong));
+  std::nth_element(ratios.begin(), ratios.begin() + 7, ratios.end());
+  EXPECT_GT(ratios[7], .6);
 }
 
 TEST(TwoServerClient, EveryShareIsFresh) {
