@@ -134,7 +134,7 @@ def draw(lists, scores, with_epsilon, one):
             label(axes, point.x, point.y, f"{count}", TWO, (0, -22), ha="center")
         label(axes, scores.x, scores.y, "scores", TWO, (0, -22), ha="center")
         for y, style, lines in (
-                (.85, TWO, ("two operators, scores", "or 1 to 16 lists:", "neither learns anything")),
+                (.85, TWO, ("two operators, scores", "or 1 to 16 lists: each", "alone learns nothing")),
                 (.64, ONE, ("one server, cells:", "learns no more than", "epsilon tells")),
                 (.3, TWO_WITH_EPSILON, ("two operators, 1, 4", "or 8 lists with epsilon,", "which holds even for",
                                         "both together"))):
@@ -153,7 +153,7 @@ def words(name, points):
 
 def write(path, lists, scores, with_epsilon, one):
     four = lists[LISTS.index(4)]
-    title = (f"Two operators find {scores.y:.3f} of the 8 nearest by scores ({scores.x:.0f} KB), {four.y:.3f} by "
+    title = (f"Two operators find {scores.y:.4f} of the 8 nearest by scores ({scores.x:.0f} KB), {four.y:.4f} by "
              f"4 lists ({four.x:.0f} KB)")
     described = [words("Two operators, scores", [scores]),
                  words(f"Two operators, {', '.join(map(str, LISTS))} lists", lists),
