@@ -57,6 +57,24 @@ class Servers:
         for daemon in self.daemons:
             daemon.__exit__()
 
+    def create(self, folder, parts, *flags):
+        """Collection `things` of the first, with cells. parts: as load() returns them; all saved in the folder."""
+        for name, (rows, labels) in zip(("anchors", "items", "queries"), parts):
+            np.save(folder / f"{name}.npy", rows)
+            np.save(folder / f"{name}-labels.npy", labels)
+        self.client.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
+                        folder / "anchors-labels.npy", *flags)
+        self.client.run("ingest", "things", "--vectors", folder / "items.npy", "--labels", folder / "items-labels.npy")
+        self.client.run("build", "things", "--accept-misalignment")
+        self.client.wait_for_cells("things")
+
+    def publish(self, *flags):
+        """The image at both servers; returns what it is, and seconds to make and to copy it."""
+        begun = time.perf_counter()
+        image = self.client.run("image", "make", "things", *flags)
+        made = time.perf_counter() - begun
+        return image, made, self.client.run("mirror", "things", *self.second, "--pin", image["signer"])["seconds"]
+
     def query(self, folder, *flags):
         done = self.client.call("query", "things", "--vectors", folder / "queries.npy", "--rows", "all", "--scheme",
                                 "two-server", *self.second, "-k", K, *flags)
@@ -64,9 +82,18 @@ class Servers:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def rows_found(answers):
+    return [[int(match["id"]) for match in answer["matches"]] for answer in answers]
+
+
+def fidelities(found, truth):
+    """Of each query."""
+    return [len(set(one) & set(true)) / K for one, true in zip(found, truth)]
+
+
 def report(what, answers, truth, labels, query_labels, scores):
-    found = [[int(match["id"]) for match in answer["matches"]] for answer in answers]
-    fidelity = np.mean([len(set(one) & set(true)) / K for one, true in zip(found, truth)])
+    found = rows_found(answers)
+    fidelity = np.mean(fidelities(found, truth))
     recall = np.mean([label in labels[one] for one, label in zip(found, query_labels)])
     sent = answers[0]["bytes"]
     took = np.median([answer["timings"]["round_trip_ms"] for answer in answers])
@@ -91,26 +118,15 @@ def main():
     parser.add_argument("--code", default="scalar8")
     parser.add_argument("--no-scores", action="store_true")
     options = parser.parse_args()
-    (anchors, anchor_labels), (items, labels), (queries, query_labels) = load(options)
+    parts = load(options)
+    (anchors, _), (items, labels), (queries, query_labels) = parts
     scores, truth = nearest(items, queries)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        for name, rows, of in (("anchors", anchors, anchor_labels), ("items", items, labels)):
-            np.save(folder / f"{name}.npy", rows)
-            np.save(folder / f"{name}-labels.npy", of)
-        np.save(folder / "queries.npy", queries)
         with Servers(options.build, folder) as servers:
-            client = servers.client
-            client.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
-                       folder / "anchors-labels.npy", "--cells", options.cells, "--cell-code", options.code)
-            client.run("ingest", "things", "--vectors", folder / "items.npy", "--labels", folder / "items-labels.npy")
-            client.run("build", "things", "--accept-misalignment")
-            client.wait_for_cells("things")
-            begun = time.perf_counter()
-            image = client.run("image", "make", "things", "--list-items", options.items,
-                               *([] if options.no_scores else ["--with-scores"]))
-            made = time.perf_counter() - begun
-            copied = client.run("mirror", "things", *servers.second, "--pin", image["signer"])["seconds"]
+            servers.create(folder, parts, "--cells", options.cells, "--cell-code", options.code)
+            image, made, copied = servers.publish("--list-items", options.items,
+                                                  *([] if options.no_scores else ["--with-scores"]))
             group = image["partitions"][0]
             print(f"{len(items):,} x {items.shape[1]}, {len(anchors):,} anchors; {group['lists']} lists of "
                   f"{group['items']} items, {group['list_bytes']:,} bytes each; made in {made:.1f} s, copied in "
@@ -122,4 +138,5 @@ def main():
                        query_labels, scores)
 
 
-main()
+if __name__ == "__main__":
+    main()

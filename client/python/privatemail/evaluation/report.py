@@ -307,12 +307,19 @@ class _Legend:
             top += height
 
 
+def _elements(image: Any) -> str:
+    """The elements of an image, without the document around them."""
+    drawn = io.StringIO()
+    image.savefig(drawn, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    own = r"^.*?<svg.*?>|<defs>\s*<style.*?</style>\s*</defs>|</svg>\s*$|(?<=<g) id=\"[^\"]*\"|<!--.*?-->"
+    return re.sub(own, "", drawn.getvalue(), flags=re.DOTALL).strip()
+
+
 def _draw(figure: Figure, width: int) -> Tuple[str, float]:
     """The elements of an SVG image of a width, and its height."""
     layout, styles = _Layout(figure, width), _Styles(figure)
     legend = _Legend(styles.legend(figure), width)
     height = layout.total + sum(legend.heights) + 4
-    drawn = io.StringIO()
     with _DRAWING, matplotlib.style.context(_MATPLOTLIB, after_reset=True), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # the reader's browser has other fonts
         image = matplotlib.figure.Figure(figsize=(width / 72, height / 72), dpi=72)  # a point is a pixel
@@ -334,9 +341,7 @@ def _draw(figure: Figure, width: int) -> Tuple[str, float]:
             else:
                 _scale(axes, "y", layout.y, layout.height)
         legend.draw(image, layout.total)
-        image.savefig(drawn, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    own = r"^.*?<svg.*?>|<defs>\s*<style.*?</style>\s*</defs>|</svg>\s*$|(?<=<g) id=\"[^\"]*\"|<!--.*?-->"
-    return re.sub(own, "", drawn.getvalue(), flags=re.DOTALL).strip(), height
+        return _elements(image), height
 
 
 def _svg(figure: Figure, drawn: Tuple[str, float], width: int, stands_alone: bool) -> str:
