@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/second_server.h"
+#include "client/queries/server_pair.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -120,6 +121,15 @@ absl::Status OfServer(const Transport& server, const absl::Status& status) {
                       absl::StrCat("server ", Printable(server.server()), ": ", status.message()));
 }
 
+// As a search of the two would check them.
+absl::Status CheckTwoOperators(const Transport& from, const ServedImage& source,
+                               const Transport& to, const ServedImage& copy) {
+  PM_RETURN_IF_ERROR(CheckDifferentServers({.addresses = {from.server(), to.server()},
+                                            .identities = {source.identity, copy.identity},
+                                            .collection_uuid = ""}));
+  return CheckDifferentOperators({source.image.operator_name(), copy.image.operator_name()});
+}
+
 // Whether there was something to copy. Errors of a server name it.
 absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
                                 const MirrorOptions& options) {
@@ -128,6 +138,7 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   PM_RETURN_IF_ERROR(CheckPin(source->image, options.pin));
   const absl::StatusOr<ServedImage> copy = to.GetImage(options.name);
   if (!copy.ok() && !absl::IsNotFound(copy.status())) return OfServer(to, copy.status());
+  if (copy.ok()) PM_RETURN_IF_ERROR(CheckTwoOperators(from, *source, to, *copy));
   if (copy.ok() && copy->image.header() == source->image.header()) return false;
   const absl::StatusOr<std::vector<std::string>> sections =
       FetchSections(from, options.name, source->image);

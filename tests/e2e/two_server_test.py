@@ -250,9 +250,14 @@ def check_one_server_twice(scene):
     scene.fails("address", "FAILED_PRECONDITION", command=scene.query(second=scene.north.options("second-")))
     scene.fails("certificate", "FAILED_PRECONDITION",
                 command=scene.query(second=scene.north.options("second-", proxy.address)))
+    for address in scene.north.address, proxy.address:
+        scene.fails("--server and --second-server must be two servers", "FAILED_PRECONDITION",
+                    command=["mirror", "moths", *scene.north.options("second-", address), "--pin", scene.pin])
     scene.south.kill()
     scene.south.start(operator="North")
     scene.fails("North", "operator", "FAILED_PRECONDITION", command=scene.query())
+    scene.fails("North", "operator", "FAILED_PRECONDITION",
+                command=["mirror", "moths", *scene.south.options("second-"), "--pin", scene.pin])
     scene.south.kill()
     scene.south.start()
 
