@@ -121,6 +121,15 @@ absl::Status OfServer(const Transport& server, const absl::Status& status) {
                       absl::StrCat("server ", Printable(server.server()), ": ", status.message()));
 }
 
+// As a search of the two would check them.
+absl::Status CheckTwoOperators(const Transport& from, const ServedImage& source,
+                               const Transport& to, const ServedImage& copy) {
+  PM_RETURN_IF_ERROR(CheckDifferentServers({.addresses = {from.server(), to.server()},
+                                            .identities = {source.identity, copy.identity},
+                                            .collection_uuid = ""}));
+  return CheckDifferentOperators({source.image.operator_name(), copy.image.operator_name()});
+}
+
 // Whether there was something to copy. Errors of a server name it.
 absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
                                 const MirrorOptions& options) {
@@ -131,6 +140,7 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   if (!copy.ok() && !absl::IsNotFound(copy.status())) {
     return OfServer(to, WithSecondFlags(copy.status()));
   }
+  if (copy.ok()) PM_RETURN_IF_ERROR(CheckTwoOperators(from, *source, to, *copy));
   if (copy.ok() && copy->image.header() == source->image.header()) return false;
   const absl::StatusOr<std::vector<std::string>> sections =
       FetchSections(from, options.name, source->image);

@@ -1,5 +1,7 @@
 #include "common/image/image_header.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -184,19 +186,51 @@ uint32_t PayloadGroup(const v1::ImageHeader& header) {
   return static_cast<uint32_t>(header.partitions_size());
 }
 
+std::optional<SectionEntries> CountSectionEntries(absl::string_view bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+  google::protobuf::io::CodedInputStream in(data, static_cast<int>(bytes.size()));
+  SectionEntries entries;
+  while (const uint32_t tag = in.ReadTag()) {
+    uint32_t length = 0;
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED ||
+        !in.ReadVarint32(&length)) {
+      return std::nullopt;
+    }
+    const int begin = in.CurrentPosition();
+    if (!in.Skip(static_cast<int>(length))) return std::nullopt;
+    switch (WireFormatLite::GetTagFieldNumber(tag)) {
+      case v1::ImageTable::kIdsFieldNumber:  // as ImagePayloads::kPayloadsFieldNumber
+        ++entries.texts;
+        break;
+      case v1::ImageTable::kLabelsFieldNumber:
+        entries.numbers += static_cast<uint64_t>(std::count_if(
+            data + begin, data + begin + length, [](uint8_t byte) { return byte < 0x80; }));
+        break;
+      default:
+        return std::nullopt;
+    }
+  }
+  if (!in.ConsumedEntireMessage()) return std::nullopt;
+  return entries;
+}
+
 absl::StatusOr<v1::ImageTable> ReadImageTable(const v1::ImageHeader& header,
                                               absl::string_view bytes) {
   const v1::ImageSectionHeader* section = FindSection(header, v1::IMAGE_SECTION_TABLE);
-  v1::ImageTable table;
-  if (section == nullptr || Sha256::Of(bytes) != section->sha256() ||
-      !table.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (section == nullptr || bytes.size() > kMaxTableBytes ||
+      Sha256::Of(bytes) != section->sha256()) {
     return absl::DataLossError(
         "the table of ids and labels does not have the digest of the image's header");
   }
-  PM_RETURN_IF_ERROR(
-      CheckEqual("ids of the table", static_cast<uint64_t>(table.ids_size()), header.items()));
-  PM_RETURN_IF_ERROR(CheckEqual("labels of the table", static_cast<uint64_t>(table.labels_size()),
-                                header.items()));
+  const std::optional<SectionEntries> entries = CountSectionEntries(bytes);
+  if (!entries) return absl::DataLossError("the table of ids and labels cannot be parsed");
+  PM_RETURN_IF_ERROR(CheckEqual("ids of the table", entries->texts, header.items()));
+  PM_RETURN_IF_ERROR(CheckEqual("labels of the table", entries->numbers, header.items()));
+  v1::ImageTable table;
+  if (!table.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("the table of ids and labels cannot be parsed");
+  }
   for (const std::string& id : table.ids()) {
     if (!IsUtf8(id)) return absl::DataLossError("the table of ids and labels: an id is not UTF-8");
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -47,6 +48,15 @@ const v1::ImageSectionHeader* FindSection(const v1::ImageHeader& header, v1::Ima
 const v1::ListGroup* FindListGroup(const v1::ImageHeader& header, uint32_t group);
 // The index of the payloads' group.
 uint32_t PayloadGroup(const v1::ImageHeader& header);
+
+// The texts (field 1) and numbers (field 2, packed) of a serialised ImageTable or ImagePayloads,
+// counted before it is parsed: a text of two bytes there takes 40 in memory. nullopt: it is
+// malformed or has other fields.
+struct SectionEntries {
+  uint64_t texts = 0;
+  uint64_t numbers = 0;
+};
+std::optional<SectionEntries> CountSectionEntries(absl::string_view bytes);
 
 // Reads ids and labels. DATA_LOSS: they do not have the header's digest, or are not what it says.
 absl::StatusOr<v1::ImageTable> ReadImageTable(const v1::ImageHeader& header,

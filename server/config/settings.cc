@@ -173,9 +173,9 @@ std::vector<Setting> LimitSettings() {
        "data_dir. A cell index that exceeds it without them is not built.",
        65536, kMaxBytes},
       {"max_resident_memory", Limit<&Limits::max_resident_memory>, kLive,
-       "Approximate maximum memory of all collections in bytes. Collections, embeddings and cells "
-       "beyond it are refused; a start serves the others. 0: three quarters of the machine's or "
-       "the container's memory.",
+       "Approximate maximum memory of all collections and images in bytes. Collections, "
+       "embeddings, cells and images beyond it are refused; a start serves the others. 0: three "
+       "quarters of the machine's or the container's memory.",
        0, kMaxBytes},
       {"max_create_seconds", Limit<&Limits::max_create_seconds>, kLive,
        "Maximum time to prepare a new collection: cells, codebook, check of the anchors.", 1,

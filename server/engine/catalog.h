@@ -52,9 +52,10 @@ class Catalog {
   const std::vector<std::string>& problems() const { return problems_; }
   void SetOptions(const CatalogOptions& options) { registry_.SetOptions(options); }
   const std::string& directory() const { return directory_; }
-  // RESOURCE_EXHAUSTED: beside all collections, `bytes` for `purpose` exceed max_resident_memory.
-  absl::Status CheckMemory(absl::string_view purpose, int64_t bytes) const {
-    return registry_.CheckMemory(purpose, bytes);
+  // RESOURCE_EXHAUSTED: with all collections and reservations, `bytes` for `purpose` exceed
+  // max_resident_memory.
+  absl::StatusOr<MemoryReservation> ReserveMemory(absl::string_view purpose, int64_t bytes) const {
+    return registry_.Reserve(purpose, bytes);
   }
 
   // As in Store.

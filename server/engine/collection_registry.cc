@@ -67,6 +67,13 @@ absl::Status CollectionRegistry::CheckMemory(absl::string_view purpose, int64_t 
   return CheckMemoryLocked(purpose, bytes, replaced);
 }
 
+absl::StatusOr<MemoryReservation> CollectionRegistry::Reserve(absl::string_view purpose,
+                                                              int64_t bytes) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_RETURN_IF_ERROR(CheckMemoryLocked(purpose, bytes, 0));
+  return MemoryReservation(reserved_, bytes);
+}
+
 absl::Status CollectionRegistry::ReserveForBuild(Entry* entry, int64_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const int64_t replaced = entry->view.retriever == nullptr ? 0 : entry->view.retriever->memory();
@@ -79,16 +86,16 @@ absl::Status CollectionRegistry::ReserveForBuild(Entry* entry, int64_t bytes) {
 
 absl::Status CollectionRegistry::CheckMemoryLocked(absl::string_view purpose, int64_t bytes,
                                                    int64_t replaced) const {
-  int64_t all = bytes - replaced;
+  int64_t all = bytes - replaced + *reserved_;
   for (const auto& [name, entry] : entries_) {
     all += entry->view.resident_memory() + entry->reserved;
   }
   const int64_t limit = options_.resident_memory;
   if (all <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,
-      " for that, more than the limit of ", limit,
-      " (max_resident_memory): delete collections or raise it, then build this one or restart"));
+      "memory of all collections and images in bytes with ", purpose, " is at least ", all,
+      ", of it ", bytes, " for that, more than the limit of ", limit,
+      " (max_resident_memory): delete collections or raise it, then try again or restart"));
 }
 
 absl::StatusOr<CollectionView> CollectionRegistry::Find(absl::string_view name) const {

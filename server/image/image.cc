@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +28,8 @@ int64_t SectionBytes(const v1::ImageHeader& header, v1::ImageSection section) {
   const v1::ImageSectionHeader* found = FindSection(header, section);
   return found == nullptr ? 0 : static_cast<int64_t>(found->bytes());
 }
+
+constexpr int64_t kTextBytes = 56;  // of a parsed id or payload, in addition to its bytes
 
 int64_t AllSectionBytes(const v1::ImageHeader& header) {
   int64_t bytes = 0;
@@ -118,9 +121,10 @@ absl::Status PayloadsError(absl::string_view why) {
 absl::StatusOr<std::string> ExpandPayloads(const v1::ImageHeader& header,
                                            absl::string_view section) {
   const v1::ListGroup& of = header.payloads();
+  const std::optional<SectionEntries> entries = CountSectionEntries(section);
   v1::ImagePayloads message;
-  if (!message.ParseFromArray(section.data(), static_cast<int>(section.size())) ||
-      static_cast<uint64_t>(message.payloads_size()) != header.items()) {
+  if (!entries || entries->texts != header.items() || entries->numbers != 0 ||
+      !message.ParseFromArray(section.data(), static_cast<int>(section.size()))) {
     return PayloadsError("cannot be parsed, or are not one an item");
   }
   std::string lists(GroupBytes(of), '\0');
@@ -294,7 +298,6 @@ int64_t Image::MemoryToKeep(const v1::ImageHeader& header) {
 }
 
 int64_t Image::MemoryToCreate(const v1::ImageHeader& header) {
-  constexpr int64_t kTextBytes = 56;  // of a parsed id or payload, in addition to its bytes
   const int64_t texts = std::max(SectionBytes(header, v1::IMAGE_SECTION_TABLE),
                                  2 * SectionBytes(header, v1::IMAGE_SECTION_PAYLOADS));
   return MemoryToKeep(header) + SectionBytes(header, v1::IMAGE_SECTION_LISTS) +
@@ -306,7 +309,7 @@ const int16_t* Image::scores() const {
   return header_.has_scores() ? reinterpret_cast<const int16_t*>(scores_.data()) : nullptr;
 }
 
-std::string Image::Section(v1::ImageSection section) const {
+std::optional<absl::string_view> Image::KeptSection(v1::ImageSection section) const {
   switch (section) {
     case v1::IMAGE_SECTION_TABLE:
       return table_;
@@ -314,26 +317,35 @@ std::string Image::Section(v1::ImageSection section) const {
       return codes_;
     case v1::IMAGE_SECTION_SCORES:
       return scores_;
-    case v1::IMAGE_SECTION_LISTS:
-      return ListedRows(*this);
-    case v1::IMAGE_SECTION_PAYLOADS:
-      return SerialisePayloads(*this);
     default:
-      return "";
+      return std::nullopt;
   }
+}
+
+std::string Image::Section(v1::ImageSection section) const {
+  if (const auto kept = KeptSection(section)) return std::string(*kept);
+  return section == v1::IMAGE_SECTION_LISTS ? ListedRows(*this) : SerialisePayloads(*this);
+}
+
+int64_t Image::MemoryOfSection(v1::ImageSection section) const {
+  const int64_t bytes = SectionBytes(header_, section);
+  if (section != v1::IMAGE_SECTION_PAYLOADS) return bytes;
+  return 2 * bytes + kTextBytes * static_cast<int64_t>(header_.items());
 }
 
 absl::Status WriteImageFile(const Image& image, const std::string& path) {
   const uint64_t length = image.header_bytes().size();
-  std::vector<std::string> pieces = {absl::StrCat(
+  const std::string start = absl::StrCat(
       kFileMagic, absl::string_view(reinterpret_cast<const char*>(&length), sizeof(length)),
-      image.digest(), image.header_bytes())};
+      image.digest(), image.header_bytes());
+  std::vector<absl::string_view> pieces = {start};
+  std::list<std::string> made;  // whose elements stay where they are
   for (const v1::ImageSectionHeader& section : image.header().sections()) {
-    pieces.push_back(image.Section(section.section()));
+    const auto kept = image.KeptSection(section.section());
+    pieces.push_back(kept ? *kept : made.emplace_back(image.Section(section.section())));
   }
   constexpr mode_t kOwnerOnly = 0600;
-  return WriteFileAtomically(path, std::vector<absl::string_view>(pieces.begin(), pieces.end()),
-                             kOwnerOnly);
+  return WriteFileAtomically(path, pieces, kOwnerOnly);
 }
 
 absl::StatusOr<v1::ImageHeader> ReadImageFileHeader(const std::string& path) {

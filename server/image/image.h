@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,12 @@ class Image {
   const std::string& header_bytes() const { return header_bytes_; }
   const std::string& digest() const { return digest_; }  // 32 bytes
 
-  const std::string& table() const { return table_; }  // the section
-  // The bytes of a section of the header, a copy.
+  // A section of the header, if it is kept: table, codes or scores.
+  std::optional<absl::string_view> KeptSection(v1::ImageSection section) const;
+  const std::string& table() const { return table_; }
+  // The bytes of any section of the header, a copy, and the memory that making it takes.
   std::string Section(v1::ImageSection section) const;
+  int64_t MemoryOfSection(v1::ImageSection section) const;
 
   // items x feature_dim; null: the image has no scores.
   const int16_t* scores() const;

@@ -31,7 +31,10 @@ absl::Status CheckCanBeMade(const PublicParameters& parameters, const ImageOptio
     return absl::FailedPreconditionError(
         "an image needs codes of features, but the collection's cell_code is none");
   }
-  if (empty) return absl::FailedPreconditionError("the image would have no items");
+  if (empty) {
+    return absl::FailedPreconditionError(
+        "an image needs items, but all that were built are deleted: upload items and build");
+  }
   return absl::OkStatus();
 }
 
@@ -59,8 +62,11 @@ class Maker {
     header_.set_code_bytes(static_cast<uint32_t>(ItemCodeBytes(parameters_)));
     header_.set_has_scores(options.unit_rows != nullptr);
     AddTable();
+    DescribeLists(options.list_items);
+    DescribePayloads();
+    if (options.check_memory) PM_RETURN_IF_ERROR(options.check_memory(PlannedHeader()));
     AddCodes();
-    PM_RETURN_IF_ERROR(AddLists(options, stopped));
+    PM_RETURN_IF_ERROR(AddLists(stopped));
     if (options.unit_rows != nullptr) PM_RETURN_IF_ERROR(AddScores(*options.unit_rows, stopped));
     AddPayloads();
     parts_.header = header_.SerializeAsString();
@@ -85,10 +91,15 @@ class Maker {
     parts_.sections.push_back(std::move(bytes));
   }
 
-  // Before they are copied.
-  absl::Status CheckPayloadBytes() const {
+  uint64_t PayloadBytes() const {
     uint64_t bytes = 0;
     for (const uint32_t row : rows_) bytes += PayloadOf(row).size();
+    return bytes;
+  }
+
+  // Before they are copied.
+  absl::Status CheckPayloadBytes() const {
+    const uint64_t bytes = PayloadBytes();
     if (bytes <= kMaxPayloadBytes) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "payloads of an image must have at most ", kMaxPayloadBytes, " bytes, but have ", bytes));
@@ -114,22 +125,50 @@ class Maker {
     Add(v1::IMAGE_SECTION_CODES, std::move(codes));
   }
 
-  absl::Status AddLists(const ImageOptions& options, const std::atomic<bool>& stopped) {
-    const auto length = static_cast<uint32_t>(std::min<size_t>(options.list_items, rows_.size()));
-    size_t places = 0;
+  void DescribeLists(uint32_t list_items) {
+    const auto length = static_cast<uint32_t>(std::min<size_t>(list_items, rows_.size()));
     for (const PartitionDemand& partition : contents_.partitions) {
       v1::ListGroup* group = header_.add_partitions();
       group->set_lists(static_cast<uint32_t>(partition.demand.cells()));
       group->set_rows(length);
       group->set_list_bytes(kListChecksumBytes +
                             length * ItemRecordBytes(header_.id_bytes(), header_.code_bytes()));
-      places += size_t{group->lists()} * length;
     }
-    if (options.check_memory) PM_RETURN_IF_ERROR(options.check_memory(header_));
+  }
+
+  size_t CountPlaces() const {
+    size_t places = 0;
+    for (const v1::ListGroup& group : header_.partitions()) {
+      places += size_t{group.lists()} * group.rows();
+    }
+    return places;
+  }
+
+  v1::ImageHeader PlannedHeader() const {
+    constexpr size_t kFieldBytes = 6;  // number and length of a serialised payload, at most
+    v1::ImageHeader planned = header_;
+    const auto plan = [&](v1::ImageSection section, size_t bytes) {
+      v1::ImageSectionHeader* added = planned.add_sections();
+      added->set_section(section);
+      added->set_bytes(bytes);
+    };
+    plan(v1::IMAGE_SECTION_CODES, rows_.size() * header_.code_bytes());
+    plan(v1::IMAGE_SECTION_LISTS, CountPlaces() * sizeof(uint32_t));
+    if (header_.has_scores()) {
+      plan(v1::IMAGE_SECTION_SCORES, rows_.size() * header_.feature_dim() * sizeof(int16_t));
+    }
+    if (header_.has_payloads()) {
+      plan(v1::IMAGE_SECTION_PAYLOADS, PayloadBytes() + rows_.size() * kFieldBytes);
+    }
+    return planned;
+  }
+
+  absl::Status AddLists(const std::atomic<bool>& stopped) {
     std::vector<uint32_t> listed;
-    listed.reserve(places);
-    for (const PartitionDemand& partition : contents_.partitions) {
-      PM_RETURN_IF_ERROR(AppendLists(partition, length, stopped, &listed));
+    listed.reserve(CountPlaces());
+    for (int i = 0; i < header_.partitions_size(); ++i) {
+      PM_RETURN_IF_ERROR(AppendLists(contents_.partitions[static_cast<size_t>(i)],
+                                     header_.partitions(i).rows(), stopped, &listed));
     }
     Add(v1::IMAGE_SECTION_LISTS, std::string(reinterpret_cast<const char*>(listed.data()),
                                              listed.size() * sizeof(uint32_t)));
@@ -188,17 +227,13 @@ class Maker {
     return absl::OkStatus();
   }
 
-  void AddPayloads() {
-    const bool none = std::all_of(rows_.begin(), rows_.end(),
-                                  [&](uint32_t row) { return PayloadOf(row).empty(); });
-    if (none) return;
+  void DescribePayloads() {
+    if (PayloadBytes() == 0) return;
     const size_t rows = (rows_.size() + kMaxLists - 1) / kMaxLists;
-    v1::ImagePayloads payloads;
     size_t fullest = 0;
     for (size_t first = 0; first < rows_.size(); first += rows) {
       size_t bytes = kListChecksumBytes;
       for (const uint32_t row : absl::MakeConstSpan(rows_).subspan(first, rows)) {
-        payloads.add_payloads(PayloadOf(row));
         bytes += sizeof(uint32_t) + PayloadOf(row).size();
       }
       fullest = std::max(fullest, bytes);
@@ -207,6 +242,12 @@ class Maker {
     group->set_rows(static_cast<uint32_t>(rows));
     group->set_lists(static_cast<uint32_t>((rows_.size() + rows - 1) / rows));
     group->set_list_bytes(fullest);
+  }
+
+  void AddPayloads() {
+    if (!header_.has_payloads()) return;
+    v1::ImagePayloads payloads;
+    for (const uint32_t row : rows_) payloads.add_payloads(PayloadOf(row));
     Add(v1::IMAGE_SECTION_PAYLOADS, payloads.SerializeAsString());
   }
 

@@ -27,8 +27,9 @@ struct ImageOptions {
   uint32_t list_items = 200;  // of every list, at most the image's items
   // n x feature_dim unit rows of the contents' items. Null: an image without scores.
   const RowSource* unit_rows = nullptr;
-  // Gets the header with the sizes of all lists before any is filled: list_items times the number
-  // of cells can exceed any memory. Its error is returned. Null: no check.
+  // Gets a header with all groups and the sizes of all sections, payloads at most, before more than
+  // ids and labels is made: list_items times the number of cells can exceed any memory. Its error
+  // is returned. Null: no check.
   std::function<absl::Status(const v1::ImageHeader&)> check_memory = nullptr;
 };
 
@@ -38,7 +39,8 @@ struct ImageOptions {
 //   lists:   the items of the cell by total demand, then by distance to its centroid; then others
 //            by the demand of the cell's queries; then others by total demand. Unlike CellOrder's,
 //            lists of near cells have little in common, because a query fetches several of them.
-// Takes twice the parts' memory, and 32 bytes an item. Errors of RowSource and check_memory, and
+// Takes less than Image::MemoryToCreate of the image and 16 bytes a row of the contents. Errors of
+// RowSource and check_memory, and
 // - FAILED_PRECONDITION: no item is left; no cells; cells with coordinates instead of codes; more
 //   than kMaxPayloadBytes of payloads; a field that the header cannot express (named), for example
 //   scores of more than kMaxScoreDim values

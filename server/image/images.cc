@@ -54,13 +54,48 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
   if (view.cells != nullptr) return view.cells;
   const std::string needs = absl::StrCat("an image of collection ", view.published->name,
                                          " needs cells that are ready: ");
-  if (view.has_cells()) return absl::UnavailableError(needs + "they are not yet");
-  return absl::FailedPreconditionError(needs + "create the collection with --cells");
+  if (!view.has_cells()) {
+    return absl::FailedPreconditionError(needs + "create the collection with --cells");
+  }
+  if (view.retriever == nullptr) {
+    return absl::FailedPreconditionError(
+        needs + (view.items == 0 ? "it has no items, upload some and build" : "build it"));
+  }
+  if (!view.cells_problem.ok()) {
+    return absl::Status(view.cells_problem.code(),
+                        absl::StrCat(needs, view.cells_problem.message()));
+  }
+  return absl::UnavailableError(needs + "they are not yet");
 }
 
-std::shared_ptr<const ServedImage> Serve(std::shared_ptr<const Image> image, ImageOrigin origin) {
-  return std::make_shared<const ServedImage>(
-      ServedImage{std::make_shared<SharedPass>(std::move(image)), std::move(origin)});
+std::shared_ptr<const ServedImage> Serve(std::shared_ptr<const Image> image, ImageOrigin origin,
+                                         MemoryReservation memory) {
+  memory.ReduceTo(image->memory());
+  return std::make_shared<const ServedImage>(ServedImage{
+      std::move(memory), std::make_shared<SharedPass>(std::move(image)), std::move(origin)});
+}
+
+// A signature does not tell when an image was made. Versions of one collection ascend, and items of
+// one version are only deleted.
+absl::Status CheckNotOlder(const std::string& name, const v1::ImageHeader& installed,
+                           const v1::ImageHeader& header) {
+  if (header.fingerprint() != installed.fingerprint()) return absl::OkStatus();  // created again
+  if (header.items_version() > installed.items_version() ||
+      (header.items_version() == installed.items_version() &&
+       header.items() <= installed.items())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the image of collection ", name, " must not be older than the one that is installed, of ",
+      "items_version ", installed.items_version(), " with ", installed.items(),
+      " items, but is of items_version ", header.items_version(), " with ", header.items(),
+      ": deleted items would come back. If its operator restored a snapshot, delete the image here "
+      "first (privatemail collection delete)"));
+}
+
+absl::Status IsBeingRead(const std::string& name) {
+  return absl::UnavailableError(
+      absl::StrCat("the image of collection ", name, " is being read; retry"));
 }
 
 std::vector<bool> HiddenInCells(const CollectionView& view) {
@@ -78,6 +113,8 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
   for (const auto& file : std::filesystem::directory_iterator(PathOf(""), ignored)) {
     const absl::string_view suffix = kImageSuffix;
     const std::string name = file.path().filename();
+    // Left by a crash, perhaps with vectors of a collection that nobody writes again.
+    if (absl::EndsWith(name, ".new")) std::filesystem::remove(file.path(), ignored);
     if (absl::EndsWith(name, suffix)) loading_.insert(name.substr(0, name.size() - suffix.size()));
   }
   for (const std::string& name : loading_) {
@@ -103,31 +140,54 @@ void Images::Load(const std::string& name) {
         "the image of collection ", name,
         " is not served until it is made or mirrored again: ", loaded.status().message()));
   }
-  const std::lock_guard<std::mutex> guard(mutex_);
-  loading_.erase(name);
-  if (loaded.ok()) served_.emplace(name, *loaded);  // unless a later one was made meanwhile
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    loading_.erase(name);
+    if (loaded.ok()) served_.emplace(name, *loaded);  // unless a later one was made meanwhile
+  }
+  if (!loaded.ok() || !absl::IsNotFound(CheckCurrent(name, **loaded))) return;
+  // The daemon ended between the deletion of the collection and that of its image.
+  const absl::Status removed = Remove(name, loaded->get()).status();
+  if (!removed.ok() && warn_) warn_(std::string(removed.message()));
 }
 
 absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
   const std::string file = absl::StrCat(PathOf(name), kImageSuffix);
   try {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
-    PM_RETURN_IF_ERROR(CheckMemory(header));
+    PM_ASSIGN_OR_RETURN(MemoryReservation memory, Reserve(name, header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
     PM_ASSIGN_OR_RETURN(ImageOrigin origin, ReadOrigin(OriginPath(name, image->digest())));
-    return Serve(std::move(image), std::move(origin));
+    return Serve(std::move(image), std::move(origin), std::move(memory));
   } catch (const std::exception& error) {  // out of memory
     return absl::ResourceExhaustedError(error.what());
   }
 }
 
-absl::Status Images::CheckMemory(const v1::ImageHeader& header) const {
-  int64_t bytes = Image::MemoryToCreate(header);
+absl::StatusOr<MemoryReservation> Images::Reserve(const std::string& name,
+                                                  const v1::ImageHeader& header) const {
+  return catalog_->ReserveMemory(absl::StrCat("the image of collection ", name),
+                                 Image::MemoryToCreate(header));
+}
+
+absl::StatusOr<MemoryReservation> Images::ReserveSection(const Image& image,
+                                                         v1::ImageSection section) const {
+  return catalog_->ReserveMemory(absl::StrCat("a copy of section ", section, " of an image"),
+                                 image.MemoryOfSection(section));
+}
+
+std::vector<Images::State> Images::List() const {
+  std::map<std::string, Served> all;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    for (const auto& [name, served] : served_) bytes += served->image().memory();
+    all = served_;
   }
-  return catalog_->CheckMemory("all images", bytes);
+  std::vector<State> states;
+  for (const auto& [name, served] : all) {
+    states.push_back({name, served->image().memory(), served->image().header().items_version(),
+                      CheckCurrent(name, *served).ok()});
+  }
+  return states;
 }
 
 absl::Status Images::CheckCurrent(const std::string& name, const ServedImage& served) const {
@@ -139,6 +199,11 @@ absl::Status Images::CheckCurrent(const std::string& name, const ServedImage& se
         absl::StrCat("collection ", name, " was created again and has no image yet"));
   }
   const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+  if (view.cells != nullptr && view.cells->items() == hidden) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the image of collection ", name,
+                     " is not served, because all its items are deleted: upload items and build"));
+  }
   if (view.cells != nullptr && view.cells->items_version() == header.items_version() &&
       view.cells->items() - hidden == static_cast<int64_t>(header.items())) {
     return absl::OkStatus();
@@ -154,8 +219,7 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = served_.find(name);
     if (found == served_.end() && loading_.count(name) != 0) {
-      return absl::UnavailableError(
-          absl::StrCat("the image of collection ", name, " is being read; retry"));
+      return IsBeingRead(name);
     }
     if (found == served_.end()) {
       return absl::NotFoundError(absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 64)),
@@ -170,6 +234,7 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
     PM_RETURN_IF_ERROR(Remove(name, served.get()).status());
     return current;
   }
+  if (absl::IsFailedPrecondition(current)) return current;  // a build brings items
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto failed = failed_.find(name);
   const bool pauses = failed != failed_.end() && absl::Now() < failed->second.ended + kPause;
@@ -250,7 +315,11 @@ absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
   std::vector<bool> left_out = HiddenInCells(view);
   ImageOptions options;
   options.list_items = settings.list_items;
-  options.check_memory = [this](const v1::ImageHeader& header) { return CheckMemory(header); };
+  MemoryReservation memory;
+  options.check_memory = [&](const v1::ImageHeader& header) -> absl::Status {
+    PM_ASSIGN_OR_RETURN(memory, Reserve(name, header));
+    return absl::OkStatus();
+  };
   std::unique_ptr<const RowSource> rows;
   if (settings.with_scores) {
     PM_ASSIGN_OR_RETURN(rows, ReadUnitRows(view, stopped, &left_out));
@@ -259,29 +328,48 @@ absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
   PM_ASSIGN_OR_RETURN(ImageParts parts, MakeImage(view.published->parameters, cells->contents(),
                                                   &left_out, options, stopped));
   PM_ASSIGN_OR_RETURN(const Signature signature, sign_(ImageDigest(parts.header)));
-  PM_ASSIGN_OR_RETURN(Served made, Keep(name, std::move(parts),
-                                        {true, settings, signature.signature, signature.signer}));
-  if (absl::IsNotFound(catalog_->Find(name).status())) {  // deleted meanwhile
+  Served made;
+  {
+    const std::lock_guard<std::mutex> keeping(keeping_);
+    PM_ASSIGN_OR_RETURN(
+        made, Keep(name, std::move(parts), {true, settings, signature.signature, signature.signer},
+                   std::move(memory)));
+  }
+  if (absl::IsNotFound(CheckCurrent(name, *made))) {  // deleted, or created again, meanwhile
     PM_RETURN_IF_ERROR(Remove(name, made.get()).status());
   }
   return made;
 }
 
-absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImageParts parts,
-                                               Signature signature) {
+absl::Status Images::CheckMayInstall(const std::string& name, const v1::ImageHeader& header) const {
   PM_RETURN_IF_ERROR(CheckCollectionName(name));
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const auto found = served_.find(name);
-    if (found != served_.end() && found->second->origin.made_here) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the image of collection ", name, " is made here, not mirrored"));
-    }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (loading_.count(name) != 0) return IsBeingRead(name);
+  const auto found = served_.find(name);
+  if (found == served_.end()) return absl::OkStatus();
+  if (found->second->origin.made_here) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the image of collection ", name, " is made here, not mirrored"));
   }
+  return CheckNotOlder(name, found->second->image().header(), header);
+}
+
+absl::StatusOr<MemoryReservation> Images::BeginInstall(const std::string& name,
+                                                       const v1::ImageHeader& header) const {
+  PM_RETURN_IF_ERROR(CheckMayInstall(name, header));
+  return Reserve(name, header);
+}
+
+absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImageParts parts,
+                                               Signature signature, MemoryReservation memory) {
+  PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
   PM_RETURN_IF_ERROR(
       CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
+  const std::lock_guard<std::mutex> keeping(keeping_);
+  PM_RETURN_IF_ERROR(CheckMayInstall(name, header));  // another was installed meanwhile
   return Keep(name, std::move(parts),
-              {false, {}, std::move(signature.signature), std::move(signature.signer)});
+              {false, {}, std::move(signature.signature), std::move(signature.signer)},
+              std::move(memory));
 }
 
 absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* only) {
@@ -290,35 +378,48 @@ absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* 
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (loading_.count(name) != 0) {
-      return absl::UnavailableError(
-          absl::StrCat("the image of collection ", name, " is being read; retry"));
+      return IsBeingRead(name);
     }
     const auto found = served_.find(name);
-    if (found == served_.end() || (only != nullptr && found->second.get() != only)) return false;
-    removed = std::move(found->second);
-    served_.erase(found);
+    if (only != nullptr && (found == served_.end() || found->second.get() != only)) return false;
+    if (found != served_.end()) {
+      removed = std::move(found->second);
+      served_.erase(found);
+    }
     failed_.erase(name);
   }
+  return RemoveFiles(name);
+}
+
+// Also of an image that is damaged or was too large to be read.
+absl::StatusOr<bool> Images::RemoveFiles(const std::string& name) const {
+  constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
+  bool had_image = false;
   std::error_code error;
-  std::filesystem::remove(absl::StrCat(PathOf(name), kImageSuffix), error);
-  if (!error) std::filesystem::remove(OriginPath(name, removed->image().digest()), error);
-  if (!error) return true;
-  return absl::FailedPreconditionError(absl::StrCat("the files of the image ", PathOf(name),
-                                                    " cannot be deleted: ", error.message()));
+  for (const auto& file : std::filesystem::directory_iterator(PathOf(""), error)) {
+    const std::string one = file.path().filename();
+    const bool is_image = one == absl::StrCat(name, kImageSuffix);
+    const bool is_origin = one.size() == name.size() + kOriginBytes &&
+                           absl::StartsWith(one, name + ".") && absl::EndsWith(one, ".json");
+    if (!is_image && !is_origin) continue;
+    std::filesystem::remove(file.path(), error);
+    if (error) {
+      return absl::FailedPreconditionError(absl::StrCat("the image's file ", file.path().string(),
+                                                        " cannot be deleted: ", error.message()));
+    }
+    had_image |= is_image;
+  }
+  return had_image;
 }
 
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
-                                            ImageOrigin origin) {
-  PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
-  // One at a time, so that each counts those before.
-  const std::lock_guard<std::mutex> keeping(keeping_);
-  PM_RETURN_IF_ERROR(CheckMemory(header));
+                                            ImageOrigin origin, MemoryReservation memory) {
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
   PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
   PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(PathOf(name), kImageSuffix)));
-  Served served = Serve(std::move(image), std::move(origin));
+  Served served = Serve(std::move(image), std::move(origin), std::move(memory));
   Served before;
   {
     const std::lock_guard<std::mutex> guard(mutex_);

@@ -40,6 +40,7 @@ struct ImageOrigin {
 
 // An image and its concurrent searches. Immutable, thread-safe.
 struct ServedImage {
+  MemoryReservation memory;  // first: ends after the image
   std::shared_ptr<SharedPass> pass;
   ImageOrigin origin;
 
@@ -72,31 +73,56 @@ class Images {
   // Makes the image of a collection's cells, replacing the one before. One at a time.
   // NOT_FOUND. FAILED_PRECONDITION: the collection has no cells. UNAVAILABLE: they are not ready.
   // ABORTED: another image is being made.
-  // RESOURCE_EXHAUSTED: max_build_memory, max_resident_memory or disk. Errors of MakeImage.
+  // RESOURCE_EXHAUSTED: max_resident_memory or disk. Errors of MakeImage.
   absl::StatusOr<std::shared_ptr<const ServedImage>> Make(const std::string& name,
                                                           const ImageSettings& settings,
                                                           const std::atomic<bool>& stopped);
 
-  // Serves an image of another operator. DATA_LOSS: damaged, or the signature is not the signer's.
-  // FAILED_PRECONDITION: the image of this collection is made here. INVALID_ARGUMENT: the name.
-  // RESOURCE_EXHAUSTED: max_resident_memory or disk.
+  // For Install, before the parts arrive: memory of an image with this checked header, and of its
+  // parts. Errors of Install that the header shows.
+  absl::StatusOr<MemoryReservation> BeginInstall(const std::string& name,
+                                                 const v1::ImageHeader& header) const;
+  // Serves an image of another operator. memory: of BeginInstall.
+  // - DATA_LOSS: damaged, or the signature is not the signer's
+  // - FAILED_PRECONDITION: the image of this collection is made here; or an image of a later
+  //   version, or of this one with fewer items, is installed: deleted items would come back
+  // - INVALID_ARGUMENT: the name
+  // - RESOURCE_EXHAUSTED: max_resident_memory or disk
+  // - UNAVAILABLE: the image from before is being read
   absl::StatusOr<std::shared_ptr<const ServedImage>> Install(const std::string& name,
-                                                             ImageParts parts, Signature signature);
+                                                             ImageParts parts, Signature signature,
+                                                             MemoryReservation memory);
+  // For the copy that Image::Section makes. RESOURCE_EXHAUSTED: max_resident_memory.
+  absl::StatusOr<MemoryReservation> ReserveSection(const Image& image,
+                                                   v1::ImageSection section) const;
   // Deletes a collection's image here; false: there was none, or another than `only`, if that is
   // given. FAILED_PRECONDITION: its files stay. UNAVAILABLE: it is being read.
   absl::StatusOr<bool> Remove(const std::string& name, const ServedImage* only = nullptr);
-  // RESOURCE_EXHAUSTED: an image with this header would exceed max_resident_memory, the images in
-  // memory, the one of this name too, since it is served meanwhile.
-  absl::Status CheckMemory(const v1::ImageHeader& header) const;
+
+  // Of the metrics.
+  struct State {
+    std::string name;
+    int64_t bytes = 0;  // in memory
+    uint64_t items_version = 0;
+    bool is_current = false;  // served, not waiting for a new one
+  };
+  std::vector<State> List() const;  // by name
 
  private:
   using Served = std::shared_ptr<const ServedImage>;
 
   void Load(const std::string& name);
+  absl::StatusOr<bool> RemoveFiles(const std::string& name) const;  // whether there was an image
   absl::StatusOr<Served> Read(const std::string& name) const;
   std::string PathOf(const std::string& name) const;
   std::string OriginPath(const std::string& name, absl::string_view digest) const;
-  absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin);
+  // Memory to create an image with this header. The image that is served counts, too.
+  absl::StatusOr<MemoryReservation> Reserve(const std::string& name,
+                                            const v1::ImageHeader& header) const;
+  absl::Status CheckMayInstall(const std::string& name, const v1::ImageHeader& header) const;
+  // Requires keeping_.
+  absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin,
+                              MemoryReservation memory);
   // Unit rows of the items of `cells`, zero for those that are gone, which `left_out` gets.
   absl::StatusOr<std::unique_ptr<const RowSource>> ReadUnitRows(const CollectionView& view,
                                                                 const std::atomic<bool>& stopped,

@@ -11,12 +11,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/engine/catalog.h"
+#include "server/image/images.h"
 
 namespace privatemail::server {
 
@@ -41,7 +43,7 @@ class Metrics {
   std::optional<double> BuildProgress(const std::string& collection) const;
 
   // In the Prometheus text format.
-  std::string Text() const;
+  std::string Text(const std::vector<Images::State>& images) const;
 
  private:
   prometheus::Registry registry_;

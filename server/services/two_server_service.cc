@@ -55,11 +55,14 @@ absl::StatusOr<std::vector<uint32_t>> ReadShare(const v1::ScoreRequest& request,
 
 }  // namespace
 
+absl::Status TwoServerService::CheckTakesPart() const {
+  if (!options_.operator_name.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this server takes no part in searches of two operators: its setting `operator` is empty");
+}
+
 absl::StatusOr<TwoServerService::Served> TwoServerService::Find(const std::string& name) const {
-  if (options_.operator_name.empty()) {
-    return absl::FailedPreconditionError(
-        "this server takes no part in searches of two operators: its setting `operator` is empty");
-  }
+  PM_RETURN_IF_ERROR(CheckTakesPart());
   return images_->Find(name);
 }
 
@@ -139,17 +142,20 @@ absl::Status TwoServerService::Install(Call& call, MessageReader<v1::InstallImag
   ImageParts parts;
   Images::Signature signature;
   v1::ImageHeader header;
+  MemoryReservation memory;
   for (int64_t number = 0; reader.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.CheckAccess(message));
     if (number == 0) {
       name = message.collection();
       parts.header = message.header();
       signature = {message.signature(), message.signer()};
+      PM_RETURN_IF_ERROR(CheckTakesPart());
       PM_ASSIGN_OR_RETURN(header, ReadImageHeader(parts.header));
-      PM_RETURN_IF_ERROR(images_->CheckMemory(header));
       PM_RETURN_IF_ERROR(
           CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
-      parts.sections.emplace_back();
+      PM_ASSIGN_OR_RETURN(memory, images_->BeginInstall(name, header));
+      // Growing strings would take up to twice what was reserved.
+      parts.sections.emplace_back().reserve(header.sections(0).bytes());
     }
     PM_RETURN_IF_ERROR(
         CheckSameCollection(name, message.collection(), number, "nothing is installed"));
@@ -163,7 +169,8 @@ absl::Status TwoServerService::Install(Call& call, MessageReader<v1::InstallImag
       part.remove_prefix(taken.size());
       if (to.size() < size) continue;
       if (std::ssize(parts.sections) < header.sections_size()) {
-        parts.sections.emplace_back();
+        parts.sections.emplace_back().reserve(
+            header.sections(static_cast<int>(section) + 1).bytes());
       } else if (!part.empty()) {
         return absl::DataLossError("the image has more bytes than its header says");
       }
@@ -171,8 +178,9 @@ absl::Status TwoServerService::Install(Call& call, MessageReader<v1::InstallImag
   }
   PM_RETURN_IF_ERROR(call.StreamStatus());
   PM_RETURN_IF_ERROR(CheckNotEmpty("collection", name));
-  PM_ASSIGN_OR_RETURN(const Served served,
-                      images_->Install(name, std::move(parts), std::move(signature)));
+  PM_ASSIGN_OR_RETURN(
+      const Served served,
+      images_->Install(name, std::move(parts), std::move(signature), std::move(memory)));
   call.AddRows(header.items());
   Describe(*served, response);
   return absl::OkStatus();
@@ -208,8 +216,10 @@ WriteReactor* TwoServerService::GetImageSection(RpcContext* context, const Bytes
               bytes, [](std::string part, auto* to) { to->set_bytes(std::move(part)); }, call,
               writer);
         };
-        // Not copied: any number of searchers may read it, slowly.
-        if (message.section() == v1::IMAGE_SECTION_TABLE) return send(served->image().table());
+        // Not copied: any number of searchers may read a table, slowly.
+        if (const auto kept = served->image().KeptSection(message.section())) return send(*kept);
+        PM_ASSIGN_OR_RETURN(const MemoryReservation memory,
+                            images_->ReserveSection(served->image(), message.section()));
         return send(served->image().Section(message.section()));
       });
 }

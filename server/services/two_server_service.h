@@ -43,7 +43,9 @@ class TwoServerService final
  private:
   using Served = std::shared_ptr<const ServedImage>;
 
-  // FAILED_PRECONDITION: the setting `operator` is empty. Errors of Images::Find.
+  // FAILED_PRECONDITION: the setting `operator` is empty.
+  absl::Status CheckTakesPart() const;
+  // Also errors of Images::Find.
   absl::StatusOr<Served> Find(const std::string& name) const;
   // Also FAILED_PRECONDITION: another image than `digest` is served.
   absl::StatusOr<Served> Find(const std::string& name, const std::string& digest) const;

@@ -253,9 +253,15 @@ def check_one_server_twice(scene):
     scene.run("key", "create", "other", "--scope", "search", "--out", "other.key")
     scene.fails("certificate", "FAILED_PRECONDITION",
                 command=scene.query(second=[*again[:-1], scene.folder / "other.key"]))
+    for address in scene.north.address, proxy.address:
+        again = [*scene.north.options("second-", address)[:-1], scene.folder / "other.key"]
+        scene.fails("--server and --second-server must be two servers", "FAILED_PRECONDITION",
+                    command=["mirror", "moths", *again, "--pin", scene.pin])
     scene.south.kill()
     scene.south.start(operator="North")
     scene.fails("North", "operator", "FAILED_PRECONDITION", command=scene.query())
+    scene.fails("North", "operator", "FAILED_PRECONDITION",
+                command=["mirror", "moths", *scene.south.options("second-"), "--pin", scene.pin])
     scene.south.kill()
     scene.south.start()
 

@@ -25,6 +25,9 @@ enum class TwoServerMode {
   kLists,   // lists of items of the cells near the target
 };
 
+// FAILED_PRECONDITION: an operator has no name, or both have one name.
+absl::Status CheckDifferentOperators(const Halves<std::string>& names);
+
 // An image that both servers serve. Public. Immutable, thread-safe.
 class TwoServerImage {
  public:
@@ -32,9 +35,8 @@ class TwoServerImage {
   static constexpr uint64_t kMaxDefaultScoreItems = 100'000;
 
   // parameters: of the collection. images: each server's answer to GetImage.
-  // FAILED_PRECONDITION naming the servers: an operator has no name, both have one name, an image
-  // is
-  //   of another collection, or the images differ (with the version of each).
+  // FAILED_PRECONDITION naming the servers: as CheckDifferentOperators, an image is of another
+  //   collection, or the images differ (with the version of each).
   // DATA_LOSS: a header is malformed or contradicts the parameters.
   static absl::StatusOr<TwoServerImage> Create(const PublicParameters& parameters,
                                                const Halves<v1::GetImageResponse>& images);

@@ -14,19 +14,6 @@ std::string Named(absl::string_view server, const std::string& name) {
   return absl::StrCat("server ", server, " (", Printable(TruncateUtf8(name, 100)), ")");
 }
 
-absl::Status CheckOperators(const Halves<std::string>& names) {
-  for (const auto& [server, name] : {std::pair{"A", names.a}, {"B", names.b}}) {
-    if (!name.empty()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("the operator of server ", server,
-                     " must have a name, but says none: two operators cannot be told from one"));
-  }
-  if (names.a != names.b) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the two servers must have different operators, but both are of ",
-                   Printable(TruncateUtf8(names.a, 100)), ", who would see both halves"));
-}
-
 absl::StatusOr<v1::ImageHeader> ReadHeader(const std::string& server,
                                            const PublicParameters& parameters,
                                            const std::string& bytes) {
@@ -93,6 +80,19 @@ absl::Status CheckScores(const Halves<v1::GetImageResponse>& images,
 
 }  // namespace
 
+absl::Status CheckDifferentOperators(const Halves<std::string>& names) {
+  for (const auto& [server, name] : {std::pair{"A", names.a}, {"B", names.b}}) {
+    if (!name.empty()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the operator of server ", server,
+                     " must have a name, but says none: two operators cannot be told from one"));
+  }
+  if (names.a != names.b) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the two servers must have different operators, but both are of ",
+                   Printable(TruncateUtf8(names.a, 100)), ", who would see both halves"));
+}
+
 absl::StatusOr<TwoServerImage> TwoServerImage::Create(const PublicParameters& parameters,
                                                       const Halves<v1::GetImageResponse>& images) {
   if (parameters.cell_partitions.empty()) {
@@ -101,7 +101,7 @@ absl::StatusOr<TwoServerImage> TwoServerImage::Create(const PublicParameters& pa
   }
   TwoServerImage image;
   image.operators_ = {images.a.operator_name(), images.b.operator_name()};
-  PM_RETURN_IF_ERROR(CheckOperators(image.operators_));
+  PM_RETURN_IF_ERROR(CheckDifferentOperators(image.operators_));
   Halves<v1::ImageHeader> headers;
   PM_ASSIGN_OR_RETURN(headers.a,
                       ReadHeader(Named("A", image.operators_.a), parameters, images.a.header()));

@@ -126,7 +126,7 @@ TEST(MakeImage, WhatAnImageCannotHoldIsRefused) {
   EXPECT_THAT(scene.Make(0), FailsWith(absl::StatusCode::kInvalidArgument, "list_items"));
   const std::vector<bool> all(4, true);
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-  EXPECT_THAT(scene.Make(7, &all), FailsWith(kRefused, "no items"));
+  EXPECT_THAT(scene.Make(7, &all), FailsWith(kRefused, "needs items"));
   scene.parameters.cell_code = CellCode::kNone;
   EXPECT_THAT(scene.Make(), FailsWith(kRefused, "cell_code is none"));
   scene.parameters.cell_partitions.clear();
@@ -150,11 +150,29 @@ TEST(MakeImage, MemoryOfListsIsCheckedBeforeTheyAreFilled) {
       EXPECT_GT(group.list_bytes(), 30 * TwoServerScene::kSceneCodeBytes);
     }
     EXPECT_EQ(header.partitions(1).lists(), 5u);
-    EXPECT_EQ(FindSection(header, v1::IMAGE_SECTION_LISTS), nullptr) << "filled already";
     return absl::ResourceExhaustedError("too much");
   };
   EXPECT_THAT(MakeImage(scene.parameters, scene.contents, nullptr, options, {false}),
               FailsWith(absl::StatusCode::kResourceExhausted, "too much"));
+}
+
+// Of payloads a few bytes more.
+TEST(MakeImage, CheckedMemoryIsThatOfTheImage) {
+  for (const bool with_payloads : {false, true}) {
+    const TwoServerScene scene(60, with_payloads);
+    const MatrixRows rows(scene.unit_rows);
+    int64_t checked = 0;
+    ImageOptions options{.list_items = 7, .unit_rows = &rows};
+    options.check_memory = [&](const v1::ImageHeader& header) {
+      checked = Image::MemoryToCreate(header);
+      return absl::OkStatus();
+    };
+    ASSERT_OK_AND_ASSIGN(const ImageParts parts,
+                         MakeImage(scene.parameters, scene.contents, nullptr, options, {false}));
+    const int64_t needed = Image::MemoryToCreate(*ReadImageHeader(parts.header));
+    EXPECT_GE(checked, needed);
+    EXPECT_LE(checked, needed + (with_payloads ? 60 * 6 * 3 : 0));
+  }
 }
 
 TEST(MakeImage, StoppedJobIsCancelled) {

@@ -102,6 +102,10 @@ TEST(Image, MemoryIsThatOfSectionsAndLists) {
   for (uint32_t group = 0; group < 3; ++group) bytes += std::ssize(image->lists(group));
   EXPECT_EQ(image->memory(), bytes);
   EXPECT_GT(Image::MemoryToCreate(image->header()), bytes);
+  for (const auto section : {v1::IMAGE_SECTION_LISTS, v1::IMAGE_SECTION_PAYLOADS}) {
+    EXPECT_EQ(image->KeptSection(section), std::nullopt);
+    EXPECT_GE(image->MemoryOfSection(section), std::ssize(image->Section(section)));
+  }
 }
 
 TEST(Image, EveryChangedByteOfASectionIsDataLoss) {
@@ -119,6 +123,23 @@ TEST(Image, EveryChangedByteOfASectionIsDataLoss) {
   ImageParts fewer = parts;
   fewer.sections.pop_back();
   EXPECT_THAT(Image::Create(fewer), FailsWith(kImageDamaged, "sections"));
+}
+
+// Two bytes of a section can take 40 in memory, so they are counted first.
+TEST(Image, TableOrPayloadsWithMoreEntriesThanItemsAreDataLoss) {
+  const ImageParts parts = *TwoServerScene(5).Make(2);
+  const auto with_more = [&](v1::ImageSection section, size_t index, absl::string_view more) {
+    return Image::Create(WithSection(parts, section, absl::StrCat(parts.sections[index], more)));
+  };
+  const std::string text("\x0a\0", 2), numbers("\x12\1\2", 3), unknown("\x1a\0", 2);
+  constexpr auto kTable = v1::IMAGE_SECTION_TABLE, kPayloads = v1::IMAGE_SECTION_PAYLOADS;
+  EXPECT_THAT(with_more(kTable, 0, text), FailsWith(kImageDamaged, "ids of the table must be 5, "));
+  EXPECT_THAT(with_more(kTable, 0, numbers), FailsWith(kImageDamaged, "labels of the table"));
+  EXPECT_THAT(with_more(kTable, 0, unknown), FailsWith(kImageDamaged, "cannot be parsed"));
+  EXPECT_THAT(with_more(kTable, 0, "\x0a\x7f"), FailsWith(kImageDamaged, "cannot be parsed"));
+  for (const std::string& more : {text, numbers, unknown}) {
+    EXPECT_THAT(with_more(kPayloads, 4, more), FailsWith(kImageDamaged, "payloads cannot be"));
+  }
 }
 
 // Whoever makes an image chooses its digests.
@@ -158,8 +179,9 @@ TEST(Image, SectionThatContradictsTheHeaderIsDataLoss) {
   more = payloads;
   more.set_payloads(2, std::string(200, 'x'));
   EXPECT_THAT(with_payloads(more.SerializeAsString()), FailsWith(kImageDamaged, "exceed list 2"));
-  // An unknown field.
-  EXPECT_THAT(with_payloads(parts.sections[4] + std::string("\x10\x01", 2)),
+  // A longer encoding of a length.
+  ASSERT_EQ(parts.sections[4].substr(0, 2), std::string("\x0a\0", 2));
+  EXPECT_THAT(with_payloads(std::string("\x0a\x80\0", 3) + parts.sections[4].substr(2)),
               FailsWith(kImageDamaged, "serialised"));
   EXPECT_THAT(with_payloads("\xff"), FailsWith(kImageDamaged, "parsed"));
 }

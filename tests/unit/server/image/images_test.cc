@@ -10,9 +10,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/image/image_header.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
+#include "tests/unit/server/image/image_scene.h"
 
 namespace privatemail::testing {
 namespace {
@@ -100,6 +102,24 @@ class ImagesTest : public CatalogTest {
   absl::StatusOr<std::shared_ptr<const ServedImage>> Make(bool with_scores = false) {
     return images_->Make("fruit", {.list_items = 5, .with_scores = with_scores}, stopped_);
   }
+
+  absl::StatusOr<std::shared_ptr<const ServedImage>> Install(const std::string& name,
+                                                             ImageParts parts,
+                                                             Images::Signature signature) {
+    PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
+    PM_ASSIGN_OR_RETURN(MemoryReservation memory, images_->BeginInstall(name, header));
+    return images_->Install(name, std::move(parts), std::move(signature), std::move(memory));
+  }
+
+  // An image with its signature, as the first operator serves it.
+  struct Signed {
+    ImageParts parts;
+    Images::Signature signature;
+  };
+  static Signed SignedOf(const ServedImage& served) {
+    return {PartsOf(served.image()), {served.origin.signature, served.origin.signer}};
+  }
+  auto InstallCopy(const Signed& image) { return Install("copy", image.parts, image.signature); }
 
   // Asks until the image is neither read nor made.
   absl::StatusOr<std::shared_ptr<const ServedImage>> FindReady() {
@@ -209,28 +229,27 @@ TEST_F(ImagesTest, InstalledImageIsThatOfItsSigner) {
   ASSERT_OK_AND_ASSIGN(const auto made, Make());
   const ImageParts parts = PartsOf(made->image());
   const Images::Signature signature{made->origin.signature, made->origin.signer};
-  EXPECT_THAT(images_->Install("fruit", parts, signature),
-              FailsWith(kFailedPrecondition, "is made here"));
-  ASSERT_OK_AND_ASSIGN(const auto installed, images_->Install("copy", parts, signature));
+  EXPECT_THAT(Install("fruit", parts, signature), FailsWith(kFailedPrecondition, "is made here"));
+  ASSERT_OK_AND_ASSIGN(const auto installed, Install("copy", parts, signature));
   EXPECT_EQ(installed->image().digest(), made->image().digest());
   EXPECT_EQ(images_->Find("copy").value(), installed);
 
   Images::Signature other = *Signer().Sign(made->image().digest());
   other.signer = signature.signer;
-  EXPECT_THAT(images_->Install("copy", parts, other), FailsWith(kDataLoss, "not that of its sign"));
+  EXPECT_THAT(Install("copy", parts, other), FailsWith(kDataLoss, "not that of its sign"));
   ImageParts damaged = parts;
   damaged.sections[1][7] ^= 1;
-  EXPECT_THAT(images_->Install("copy", damaged, signature), FailsWith(kDataLoss, ""));
-  EXPECT_THAT(images_->Install("../copy", parts, signature),
+  EXPECT_THAT(Install("copy", damaged, signature), FailsWith(kDataLoss, ""));
+  EXPECT_THAT(Install("../copy", parts, signature),
               FailsWith(absl::StatusCode::kInvalidArgument, "name must be"));
   EXPECT_EQ(images_->Find("copy").value(), installed) << "the earlier image stays";
 }
 
 TEST_F(ImagesTest, RemovedImageIsGoneAlsoFromTheDisk) {
   ASSERT_OK_AND_ASSIGN(const auto made, Make());
-  ASSERT_THAT(images_->Install("copy", PartsOf(made->image()),
-                               {made->origin.signature, made->origin.signer}),
-              IsOk());
+  ASSERT_THAT(
+      Install("copy", PartsOf(made->image()), {made->origin.signature, made->origin.signer}),
+      IsOk());
   EXPECT_EQ(images_->Remove("copy").value(), true);
   EXPECT_THAT(images_->Find("copy"), FailsWith(kNotFound, "copy"));
   EXPECT_EQ(images_->Remove("copy").value(), false);
@@ -238,6 +257,28 @@ TEST_F(ImagesTest, RemovedImageIsGoneAlsoFromTheDisk) {
   Restart();
   ASSERT_THAT(FindReady(), IsOk());
   EXPECT_THAT(images_->Find("copy"), FailsWith(kNotFound, "copy"));
+}
+
+TEST_F(ImagesTest, DamagedImageIsRemovedFromTheDiskToo) {
+  ASSERT_THAT(Make(), IsOk());
+  images_.reset();
+  std::filesystem::resize_file(FileOf("fruit.image"), 1000);
+  Start();
+  EXPECT_THAT(Warning(), ::testing::HasSubstr("the image of collection fruit is not served"));
+  EXPECT_EQ(images_->Remove("fruit").value(), true);
+  EXPECT_TRUE(std::filesystem::is_empty(FileOf("")));
+  EXPECT_EQ(images_->Remove("fruit").value(), false);
+}
+
+// A daemon that is killed while it writes an image, or between the deletions of a collection and of
+// its image.
+TEST_F(ImagesTest, StartRemovesWhatACrashLeft) {
+  ASSERT_THAT(Make(), IsOk());
+  images_.reset();
+  std::ofstream(FileOf("fish.image.new")) << "vectors";
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
+  Start();
+  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(FileOf("")); }));
 }
 
 TEST_F(ImagesTest, DamagedFileIsToldAndNotServed) {
@@ -298,13 +339,128 @@ TEST_F(ImagesTest, MemoryOfImagesInstalledAtOnceIsLimited) {
   for (int i = 0; i < kCallers; ++i) {
     callers.emplace_back([&, i] {
       together.arrive_and_wait();
-      const auto served = images_->Install(absl::StrCat("copy", i), PartsOf(image),
-                                           {made->origin.signature, made->origin.signer});
+      const auto served = Install(absl::StrCat("copy", i), PartsOf(image),
+                                  {made->origin.signature, made->origin.signer});
       if (served.ok()) ++installed;
     });
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(installed, 1);
+}
+
+// Bytes that arrive are memory before they are an image.
+TEST_F(ImagesTest, ImagesThatArriveCountForTheLimit) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  const v1::ImageHeader header = made->image().header();
+  catalog_->SetOptions({.resident_memory = catalog_->Find("fruit")->resident_memory() +
+                                           made->image().memory() +
+                                           Image::MemoryToCreate(header) * 3 / 2});
+  {
+    ASSERT_OK_AND_ASSIGN(const MemoryReservation arriving, images_->BeginInstall("copy", header));
+    const absl::Status other = images_->BeginInstall("other", header).status();
+    EXPECT_THAT(other, FailsWith(kExhausted, "the image of collection other"));
+    EXPECT_THAT(other, FailsWith(kExhausted, "max_resident_memory"));
+  }
+  EXPECT_THAT(images_->BeginInstall("other", header), IsOk()) << "the upload of `copy` has ended";
+}
+
+TEST_F(ImagesTest, CollectionsAreRefusedBesideImages) {
+  NewCollection fish = Fruit();
+  fish.name = "fish";
+  const int64_t fish_bytes = MemoryOf(catalog_->Create(fish)->published->parameters);
+  ASSERT_THAT(catalog_->Delete("fish"), IsOk());
+  int64_t image_bytes = 0;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto made, Make());
+    image_bytes = made->image().memory();
+  }
+  const int64_t all = catalog_->Find("fruit")->resident_memory() + image_bytes + fish_bytes;
+  catalog_->SetOptions({.resident_memory = all - 1});
+  EXPECT_THAT(catalog_->Create(fish), FailsWith(kExhausted, "max_resident_memory"));
+  catalog_->SetOptions({.resident_memory = all});
+  ASSERT_THAT(catalog_->Create(fish), IsOk());
+  ASSERT_THAT(catalog_->Delete("fish"), IsOk());
+  ASSERT_EQ(images_->Remove("fruit").value(), true);
+  catalog_->SetOptions({.resident_memory = all - image_bytes});
+  EXPECT_THAT(catalog_->Create(fish), IsOk()) << "memory of a removed image is free";
+}
+
+// A signature stays valid for ever: without this, whoever may install could bring deleted items
+// back.
+TEST_F(ImagesTest, OlderImageIsNotInstalled) {
+  ASSERT_OK_AND_ASSIGN(const auto first, Make());
+  const Signed with_all = SignedOf(*first);
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
+  ASSERT_OK_AND_ASSIGN(const auto second, FindReady());
+  const Signed with_fewer = SignedOf(*second);
+  const uint64_t version = first->image().header().items_version();
+  ASSERT_EQ(second->image().header().items_version(), version) << "a deletion makes no version";
+  ASSERT_THAT(InstallCopy(with_all), IsOk());
+  ASSERT_THAT(InstallCopy(with_all), IsOk()) << "the same one again";
+  ASSERT_THAT(InstallCopy(with_fewer), IsOk());
+  EXPECT_THAT(InstallCopy(with_all),
+              FailsWith(kFailedPrecondition,
+                        absl::StrCat("of items_version ", version, " with 19 items, ",
+                                     "but is of items_version ", version, " with 20")));
+  Build();
+  ASSERT_OK_AND_ASSIGN(const auto third, FindReady());
+  ASSERT_GT(third->image().header().items_version(), version);
+  ASSERT_THAT(InstallCopy(SignedOf(*third)), IsOk());
+  EXPECT_THAT(InstallCopy(with_fewer),
+              FailsWith(kFailedPrecondition,
+                        absl::StrCat("of items_version ", third->image().header().items_version(),
+                                     " with 19 items, but is of items_version ", version)));
+  EXPECT_EQ(images_->Find("copy").value()->image().digest(), third->image().digest());
+  EXPECT_EQ(images_->Remove("copy").value(), true);
+  EXPECT_THAT(InstallCopy(with_all), IsOk()) << "after its deletion here";
+}
+
+// Two uploads that both were allowed to begin.
+TEST_F(ImagesTest, OlderImageIsNotInstalledAfterALaterOneThatArrivedMeanwhile) {
+  ASSERT_OK_AND_ASSIGN(const auto first, Make());
+  Signed older = SignedOf(*first);
+  ASSERT_OK_AND_ASSIGN(MemoryReservation memory,
+                       images_->BeginInstall("copy", first->image().header()));
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
+  ASSERT_OK_AND_ASSIGN(const auto second, FindReady());
+  ASSERT_THAT(InstallCopy(SignedOf(*second)), IsOk());
+  EXPECT_THAT(images_->Install("copy", std::move(older.parts), older.signature, std::move(memory)),
+              FailsWith(kFailedPrecondition, "deleted items would come back"));
+}
+
+TEST_F(ImagesTest, OlderVersionOfAnotherCollectionIsInstalled) {
+  TwoServerScene scene(60);
+  scene.contents.gallery.version = 1000;
+  const ImageParts before = *scene.Make();
+  ASSERT_THAT(Install("copy", before, *signer_.Sign(ImageDigest(before.header))), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  ASSERT_LT(made->image().header().items_version(), 1000u);
+  EXPECT_THAT(InstallCopy(SignedOf(*made)), IsOk()) << "the collection was created again";
+}
+
+TEST_F(ImagesTest, CollectionWithoutItemsHasNoImage) {
+  ASSERT_THAT(Make(), IsOk());
+  std::vector<std::string> all;
+  for (const Item& item : MakeItems(kItems, 1)) all.push_back(item.id);
+  DeleteItems(all);
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kFailedPrecondition, "all its items are deleted"));
+  EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "all that were built are deleted"));
+  EXPECT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), MakeItems(7, 1)), IsOk());
+  Build();
+  ASSERT_OK_AND_ASSIGN(const auto anew, FindReady());
+  EXPECT_EQ(anew->image().header().items(), 7u);
+}
+
+TEST_F(ImagesTest, CollectionThatWasNotBuiltHasNoImage) {
+  NewCollection fish = Fruit();
+  fish.name = "fish";
+  fish.cells = {3, 4};
+  fish.cell_code = CellCode::kScalar8;
+  ASSERT_THAT(catalog_->Create(fish), IsOk());
+  EXPECT_THAT(images_->Make("fish", {}, stopped_),
+              FailsWith(kFailedPrecondition, "it has no items, upload some and build"));
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fish"), MakeItems(3, 1)), IsOk());
+  EXPECT_THAT(images_->Make("fish", {}, stopped_), FailsWith(kFailedPrecondition, "build it"));
 }
 
 }  // namespace
