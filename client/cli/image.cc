@@ -62,6 +62,11 @@ absl::StatusOr<Result> Describe(const std::string& name, const v1::GetImageRespo
     const v1::ListGroup& group = header.partitions(i);
     absl::StrAppend(&text, "partition ", i, ": ", group.lists(), " lists of ", group.rows(),
                     " items, ", group.list_bytes(), " bytes each\n");
+    const uint64_t places = uint64_t{group.lists()} * group.rows();
+    if (places < header.items()) {
+      absl::StrAppend(&text, "  at least ", header.items() - places, " of the ", header.items(),
+                      " items are in none of them: lists never find these\n");
+    }
   }
   absl::StrAppend(&text, "scores: ",
                   !header.has_scores()    ? "none"
@@ -89,9 +94,9 @@ absl::StatusOr<Result> Info(const Context& context, const MakeOptions& options) 
 
 absl::Status CheckPin(const v1::GetImageResponse& image, const std::string& pin) {
   if (ToHex(image.signer()) != absl::AsciiStrToLower(pin)) {
-    return absl::FailedPreconditionError(absl::StrCat("the image is signed by ",
-                                                      ToHex(image.signer()),
-                                                      ", not by the key that --pin names, ", pin));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the image is signed by ", ToHex(image.signer()), ", not by the key that --pin names, ",
+        pin, ": ask its operator for the key, by another way than this server"));
   }
   return CheckImageSignature(ImageDigest(image.header()), image.signer(), image.signature());
 }

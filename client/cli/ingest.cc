@@ -319,6 +319,11 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   const absl::StatusOr<IngestOutcome> outcome =
       options.images.empty() ? IngestVectors(transport, options, collection)
                              : IngestImages(transport, options, collection.parameters());
+  if (absl::IsUnavailable(outcome.status())) {
+    return absl::UnavailableError(
+        absl::StrCat(outcome.status().message(),
+                     "; rows that are stored stay: run the same command again to add the others"));
+  }
   PM_RETURN_IF_ERROR(outcome.status());
   const v1::UpsertItemsResponse& response = outcome->response;
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();

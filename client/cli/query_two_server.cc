@@ -98,12 +98,10 @@ void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags) {
   AddSecondServer(command, "Two-server: ", &flags->second);
   AddChoice(command, "--mode", &flags->mode, kTwoServerModes,
             "Two-server: scores compares with every item, exactly; lists fetches the items of the "
-            "nearest cells. auto: scores if both operators allow them and there are at most "
-            "100,000 items, else lists");
-  command
-      ->add_option("--lists", flags->lists,
-                   "Two-server: number of lists that mode lists fetches, at most 64")
-      ->capture_default_str();
+            "nearest cells. auto: lists with --lists or --epsilon; else scores if both operators "
+            "allow them and there are at most 100,000 items");
+  command->add_option("--lists", flags->lists,
+                      "Two-server: number of lists that mode lists fetches, at most 64; default 4");
   command->add_flag("--trust-again", flags->trust_again,
                     "Two-server: use the two servers although an answer of theirs was wrong");
 }
@@ -117,8 +115,8 @@ absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query
                                               query.collection, query.flags.trust_again));
   std::vector<std::string> warnings;
   TwoServerOptions options = query.options;
-  options.mode = queries.ModeOf(query.flags.mode, options);
-  options.lists = query.flags.lists;
+  PM_ASSIGN_OR_RETURN(options.mode, queries.ModeOf(query.flags.mode, query.flags.lists, options));
+  options.lists = query.flags.lists.value_or(options.lists);
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(queries.client().CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,

@@ -21,7 +21,7 @@ namespace privatemail::client::cli {
 struct TwoServerFlags {
   SecondServer second;
   std::optional<TwoServerMode> mode = std::nullopt;  // by the image if absent
-  int64_t lists = TwoServerOptions().lists;
+  std::optional<int64_t> lists = std::nullopt;
   bool trust_again = false;
 };
 inline constexpr const char* kTwoServerFlags[] = {"--mode", "--lists", "--trust-again"};

@@ -209,12 +209,13 @@ std::optional<TwoServerMode> ModeNamed(const std::string& name) {
 
 py::tuple SearchTwoServers(const Session& session, const Session& second,
                            const std::string& collection, const Targets& features, int64_t k,
-                           const std::string& mode, int64_t partition, int64_t lists,
+                           const std::string& mode, int64_t partition,
+                           const std::optional<int64_t>& lists,
                            const std::optional<double>& epsilon, bool with_payloads,
                            bool trust_again) {
   const std::vector<NamedTarget> targets = ToTargets(features, std::nullopt);
   TwoServerOptions options{.partition = partition,
-                           .lists = lists,
+                           .lists = lists.value_or(TwoServerOptions().lists),
                            .epsilon = epsilon,
                            .k = k,
                            .with_payloads = with_payloads};
@@ -229,7 +230,7 @@ py::tuple SearchTwoServers(const Session& session, const Session& second,
     TwoServerQueries queries = Check(TwoServerQueries::Fetch(
         {&servers.a, &servers.b}, session.settings(), collection, trust_again));
     CheckColumns(features, queries.collection());
-    options.mode = queries.ModeOf(chosen, options);
+    options.mode = Check(queries.ModeOf(chosen, lists, options));
     Check(queries.CreateClient(options.mode, warn));
     image = queries.image();
     return Check(queries.Run(targets, options, warn));

@@ -126,6 +126,17 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
                           *std::move(anchors), std::move(pair), std::move(image));
 }
 
+absl::StatusOr<TwoServerMode> TwoServerQueries::ModeOf(std::optional<TwoServerMode> chosen,
+                                                       std::optional<int64_t> lists,
+                                                       const TwoServerOptions& options) const {
+  if (chosen == TwoServerMode::kScores && lists.has_value()) {
+    return absl::InvalidArgumentError("lists is of no use with mode scores; leave it out");
+  }
+  if (chosen.has_value()) return *chosen;
+  return lists.has_value() || options.epsilon.has_value() ? TwoServerMode::kLists
+                                                          : image_.DefaultMode();
+}
+
 // The server chose the digest too, so that memory is estimated before anything is parsed.
 absl::StatusOr<v1::ImageTable> TwoServerQueries::ReadTable(const std::string& bytes) const {
   google::protobuf::io::ArrayInputStream in(bytes.data(), static_cast<int>(bytes.size()));

@@ -53,10 +53,10 @@ class TwoServerQueries {
   const TwoServerImage& image() const { return image_; }
   const ServerPair& servers() const { return pair_; }
   // `chosen`, or else the mode for these options: lists with epsilon, which protects nothing else.
-  TwoServerMode ModeOf(std::optional<TwoServerMode> chosen, const TwoServerOptions& options) const {
-    return chosen.value_or(options.epsilon.has_value() ? TwoServerMode::kLists
-                                                       : image_.DefaultMode());
-  }
+  // INVALID_ARGUMENT: a number of lists for scores.
+  absl::StatusOr<TwoServerMode> ModeOf(std::optional<TwoServerMode> chosen,
+                                       std::optional<int64_t> lists,
+                                       const TwoServerOptions& options) const;
 
   // Makes the client for this mode; call it before the following. For scores with the table of ids
   // and labels, which is fetched once an image and cached in the state folder.

@@ -158,6 +158,7 @@ absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
     PM_ASSIGN_OR_RETURN(MemoryReservation memory, Reserve(name, header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
     PM_ASSIGN_OR_RETURN(ImageOrigin origin, ReadOrigin(OriginPath(name, image->digest())));
+    PM_RETURN_IF_ERROR(CheckImageSignature(image->digest(), origin.signer, origin.signature));
     return Serve(std::move(image), std::move(origin), std::move(memory));
   } catch (const std::exception& error) {  // out of memory
     return absl::ResourceExhaustedError(error.what());

@@ -70,9 +70,9 @@ absl::StatusOr<TwoServerService::Served> TwoServerService::Find(const std::strin
                                                                 const std::string& digest) const {
   PM_ASSIGN_OR_RETURN(Served served, Find(name));
   if (served->image().digest() == digest) return served;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "another image is served: expected ", absl::BytesToHexString(digest.substr(0, 32)), ", got ",
-      absl::BytesToHexString(served->image().digest()), "; get the image again"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the image has changed: expected ", absl::BytesToHexString(digest.substr(0, 32)),
+                   ", got ", absl::BytesToHexString(served->image().digest()), "; ask again"));
 }
 
 void TwoServerService::Describe(const ServedImage& served, v1::GetImageResponse* response) const {

@@ -70,7 +70,7 @@ class Search(unittest.TestCase):
 
     def test_lists_hold_most_of_the_nearest(self):
         for lists in (4, 8):
-            hits = search(mode="lists", lists=lists)
+            hits = search(lists=lists)
             self.assertGreater(self.fidelity(hits), .98)
             for found, distances in zip(hits, squared_distances()):
                 rows = [int(one) for one in found.ids]
@@ -79,6 +79,8 @@ class Search(unittest.TestCase):
                 self.assertEqual(len(found.lists), lists)
                 self.assertTrue(400 <= found.candidates <= 400 * lists, found.candidates)
                 self.assertEqual(found.bytes_down, 2 * lists * service.image["partitions"][0]["list_bytes"])
+        with self.assertRaisesRegex(pm.InvalidArgument, "lists is of no use with mode scores"):
+            search(mode="scores", lists=4)
         guarantee = hits[0].guarantee
         self.assertEqual((guarantee.server_a, guarantee.server_b), ("perfect", "perfect"))
         self.assertRegex(guarantee.both_learn, "8 fetched lists, which are those of the cells nearest")

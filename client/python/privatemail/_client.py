@@ -358,7 +358,7 @@ class Collection(_NotCopied):
                filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
                dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
                items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
-               mode: Optional[str] = None, lists: int = 4, trust_again: bool = False) -> Any:
+               mode: Optional[str] = None, lists: Optional[int] = None, trust_again: bool = False) -> Any:
         """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
@@ -381,9 +381,10 @@ class Collection(_NotCopied):
             columns); where cell_code is none; not sent.
         plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
         Two-server only (a client with `second`; returns TwoServerHits; neither server alone learns anything):
-        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells, the nearest or,
-            with epsilon, a noisy choice, so that both servers together learn no more than epsilon tells. None: "scores"
-            if there is no epsilon, both operators allow them and there are at most 100,000 items.
+        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells (by default 4), the
+            nearest or, with epsilon, a noisy choice, so that both servers together learn no more than epsilon tells.
+            None: "lists" with epsilon or `lists`, else "scores" if both operators allow them and there are at most
+            100,000 items.
         trust_again: use the two servers although an answer of theirs was wrong.
         """
         _check_foreign(locals())
@@ -403,7 +404,8 @@ class Collection(_NotCopied):
             answers, error, told = self._session.search_two_servers(
                 self._client._second_session(), self.name, array, places,
                 "auto" if mode is None else _arrays.text("mode", mode), _arrays.integer("partition", partition),
-                _arrays.integer("lists", lists), None if epsilon is None else cost, with_payloads, bool(trust_again))
+                None if lists is None else _arrays.integer("lists", lists), None if epsilon is None else cost,
+                with_payloads, bool(trust_again))
         elif scheme == "cells":
             answers, error, told = self._session.search_cells(
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
