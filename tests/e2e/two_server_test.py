@@ -400,16 +400,26 @@ def check_kill_while_made(scene):
     print(f"killed while an image was made or installed; served then: {', '.join(outcomes)}")
 
 
+def damage_image(path):
+    with open(path, "r+b") as file:
+        file.seek(path.stat().st_size * 2 // 3)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 4]))
+
+
+def damage_signature(path):
+    path = next(path.parent.glob("moths.*.json"))
+    origin = json.loads(path.read_text())
+    origin["signature"] = origin["signature"].translate(str.maketrans("01", "10"))
+    path.write_text(json.dumps(origin))
+
+
 def check_damaged_file(scene):
-    for daemon in scene.south, scene.north:
+    for daemon, damage in (scene.south, damage_image), (scene.south, damage_signature), (scene.north, damage_image):
         digest = scene.digest_at(daemon)
         daemon.kill()
-        path = daemon.images / "moths.image"
-        with open(path, "r+b") as file:
-            file.seek(path.stat().st_size * 2 // 3)
-            byte = file.read(1)
-            file.seek(-1, os.SEEK_CUR)
-            file.write(bytes([byte[0] ^ 4]))
+        damage(daemon.images / "moths.image")
         logged = len(daemon.log())
         daemon.start()
         wait_until(lambda: re.search("WARN.*image of collection moths is not served", daemon.log()[logged:]),
