@@ -77,6 +77,9 @@ absl::StatusOr<Result> Describe(const std::string& name, const v1::GetImageRespo
 }
 
 absl::StatusOr<Result> Make(const Context& context, const MakeOptions& options) {
+  if (options.list_items == 0) {  // which would be the server's default
+    return absl::InvalidArgumentError("--list-items must be at least 1, but is 0");
+  }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   v1::MakeImageRequest request;
   request.set_collection(options.name);
@@ -153,6 +156,11 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   const absl::StatusOr<v1::GetImageResponse> installed =
       to.InstallImage(options.name, source->image, *sections);
   if (!installed.ok()) return OfServer(to, WithSecondFlags(installed.status()));
+  if (copy.ok()) return true;
+  // A server without an image does not say who it is.
+  const absl::StatusOr<ServedImage> first_copy = to.GetImage(options.name);
+  if (!first_copy.ok()) return OfServer(to, WithSecondFlags(first_copy.status()));
+  PM_RETURN_IF_ERROR(CheckTwoOperators(from, *source, to, *first_copy));
   return true;
 }
 

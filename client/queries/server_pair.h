@@ -36,7 +36,7 @@ absl::Status WithSecondFlags(const absl::Status& status);
 // FAILED_PRECONDITION naming the file and --trust-again: there is a record.
 // INVALID_ARGUMENT: none could be written.
 absl::Status CheckTrusted(const std::string& state_folder, const ServerPair& pair);
-// UNAVAILABLE: it cannot be written.
+// INVALID_ARGUMENT, UNAVAILABLE: it cannot be written.
 absl::Status RecordWrongAnswer(const std::string& state_folder, const ServerPair& pair,
                                absl::string_view reason);
 // Removes the record, if there is one. UNAVAILABLE: it cannot be removed.

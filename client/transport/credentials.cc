@@ -158,11 +158,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
 
 absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
   const std::string& path = options.key_file;
-  if (path.empty()) return "";
-  if (options.insecure) {
-    return absl::InvalidArgumentError(
-        "--key-file needs TLS: --insecure would send the key in clear; remove it");
-  }
+  if (path.empty() || options.insecure) return "";
   PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
   std::string key(absl::StripAsciiWhitespace(text));
   // One line of visible ASCII, as an HTTP header requires.
@@ -184,6 +180,10 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
   }
   if (options.insecure && !options.certificate_file.empty()) {
     return absl::InvalidArgumentError("--cert needs TLS: remove --insecure");
+  }
+  if (options.insecure && !options.key_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--key-file needs TLS: --insecure would send the key in clear; remove it");
   }
   if (options.insecure) return grpc::InsecureChannelCredentials();
   PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));

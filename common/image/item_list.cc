@@ -63,9 +63,9 @@ absl::StatusOr<absl::string_view> CheckList(const v1::ImageHeader& header, uint3
   const v1::ListGroup* of = FindListGroup(header, group);
   if (of == nullptr || list >= of->lists()) return ListError(group, list, "does not exist");
   if (bytes.size() != of->list_bytes()) {
-    return ListError(group, list,
-                     absl::StrCat("must have ", of == nullptr ? 0 : of->list_bytes(),
-                                  " bytes, but has ", bytes.size()));
+    return ListError(
+        group, list,
+        absl::StrCat("must have ", of->list_bytes(), " bytes, but has ", bytes.size()));
   }
   const absl::string_view content = bytes.substr(kListChecksumBytes);
   if (Checksum(group, list, content) != bytes.substr(0, kListChecksumBytes)) {

@@ -34,11 +34,4 @@ std::vector<uint32_t> ExpandScoreSeed(absl::string_view seed, int64_t dim) {
   return words;
 }
 
-double CombineScores(uint32_t sent_a, uint32_t sent_b) {
-  constexpr int kUnused = 32 - 8 * static_cast<int>(kScoreBytes);
-  // Moves the sign to the highest bit and back.
-  const auto sum = static_cast<int32_t>((sent_a + sent_b) << kUnused) >> kUnused;
-  return std::ldexp(sum, kDroppedScoreBits) / (kScoreScale * kScoreScale);
-}
-
 }  // namespace privatemail

@@ -29,9 +29,6 @@ constexpr uint32_t SentScore(uint32_t product) {
   return (product >> kDroppedScoreBits) & ((uint32_t{1} << (8 * kScoreBytes)) - 1);
 }
 
-// The cosine of an item and the query from the two servers' halves, below by at most 4.7e-7.
-double CombineScores(uint32_t sent_a, uint32_t sent_b);
-
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_COMMON_IMAGE_SCORE_SHARES_H_

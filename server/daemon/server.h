@@ -28,6 +28,7 @@
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
 #include "server/services/health_service.h"
+#include "server/services/image_signer.h"
 #include "server/services/keys_service.h"
 #include "server/services/metrics.h"
 #include "server/services/retrieval_service.h"

@@ -79,7 +79,6 @@ std::shared_ptr<const ServedImage> Serve(std::shared_ptr<const Image> image, Ima
 // one version are only deleted.
 absl::Status CheckNotOlder(const std::string& name, const v1::ImageHeader& installed,
                            const v1::ImageHeader& header) {
-  if (header.fingerprint() != installed.fingerprint()) return absl::OkStatus();  // created again
   if (header.items_version() > installed.items_version() ||
       (header.items_version() == installed.items_version() &&
        header.items() <= installed.items())) {
@@ -93,7 +92,7 @@ absl::Status CheckNotOlder(const std::string& name, const v1::ImageHeader& insta
       "first (privatemail collection delete)"));
 }
 
-absl::Status IsBeingRead(const std::string& name) {
+absl::Status BeingReadError(const std::string& name) {
   return absl::UnavailableError(
       absl::StrCat("the image of collection ", name, " is being read; retry"));
 }
@@ -117,7 +116,8 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
     if (absl::EndsWith(name, ".new")) std::filesystem::remove(file.path(), ignored);
     if (absl::EndsWith(name, suffix)) loading_.insert(name.substr(0, name.size() - suffix.size()));
   }
-  for (const std::string& name : loading_) {
+  const std::set<std::string> names = loading_;  // from which the first ones are erased meanwhile
+  for (const std::string& name : names) {
     queue_.Add([this, name](const std::atomic<bool>& stopped) {
       if (!stopped) Load(name);
     });
@@ -133,6 +133,12 @@ std::string Images::OriginPath(const std::string& name, absl::string_view digest
   return absl::StrCat(PathOf(name), ".", absl::BytesToHexString(digest), ".json");
 }
 
+void Images::RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const {
+  if (of == nullptr || (kept != nullptr && of->image().digest() == kept->image().digest())) return;
+  std::error_code ignored;
+  std::filesystem::remove(OriginPath(name, of->image().digest()), ignored);
+}
+
 void Images::Load(const std::string& name) {
   const absl::StatusOr<Served> loaded = Read(name);
   if (!loaded.ok() && warn_) {
@@ -140,10 +146,15 @@ void Images::Load(const std::string& name) {
         "the image of collection ", name,
         " is not served until it is made or mirrored again: ", loaded.status().message()));
   }
+  Served served;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     loading_.erase(name);
-    if (loaded.ok()) served_.emplace(name, *loaded);  // unless a later one was made meanwhile
+    if (loaded.ok()) served = served_.emplace(name, *loaded).first->second;
+  }
+  if (loaded.ok() && served != *loaded) {  // a later one was made meanwhile
+    RemoveOrigin(name, *loaded, served);
+    return;
   }
   if (!loaded.ok() || !absl::IsNotFound(CheckCurrent(name, **loaded))) return;
   // The daemon ended between the deletion of the collection and that of its image.
@@ -220,7 +231,7 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = served_.find(name);
     if (found == served_.end() && loading_.count(name) != 0) {
-      return IsBeingRead(name);
+      return BeingReadError(name);
     }
     if (found == served_.end()) {
       return absl::NotFoundError(absl::StrCat("collection ", absl::CHexEscape(name.substr(0, 64)),
@@ -240,27 +251,36 @@ absl::StatusOr<Images::Served> Images::Find(const std::string& name) {
   const auto failed = failed_.find(name);
   const bool pauses = failed != failed_.end() && absl::Now() < failed->second.ended + kPause;
   if (!pauses && queued_.insert(name).second) {
-    queue_.Add([this, name, settings = served->origin.settings](const std::atomic<bool>& stopped) {
-      MakeAnew(name, settings, stopped);
-    });
+    queue_.Add([this, name](const std::atomic<bool>& stopped) { MakeAnew(name, stopped); });
   }
   if (failed == failed_.end()) return current;
   return absl::UnavailableError(absl::StrCat(
       current.message(), "; the last attempt failed: ", failed->second.problem.message()));
 }
 
-void Images::MakeAnew(const std::string& name, const ImageSettings& settings,
-                      const std::atomic<bool>& stopped) {
+absl::Status Images::MakeCurrent(const std::string& name, const std::atomic<bool>& stopped) {
+  const std::lock_guard<std::mutex> making(making_);
+  Served served;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = served_.find(name);
+    if (found == served_.end()) return absl::OkStatus();  // removed meanwhile
+    served = found->second;
+  }
+  if (CheckCurrent(name, *served).ok()) return absl::OkStatus();  // made meanwhile
+  return MakeLocked(name, served->origin.settings, stopped).status();
+}
+
+void Images::MakeAnew(const std::string& name, const std::atomic<bool>& stopped) {
   absl::Status outcome;
   try {
-    const std::lock_guard<std::mutex> making(making_);
-    outcome = MakeLocked(name, settings, stopped).status();
+    outcome = MakeCurrent(name, stopped);
   } catch (const std::exception& error) {  // out of memory
     outcome = absl::ResourceExhaustedError(error.what());
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   queued_.erase(name);
-  if (outcome.ok()) {
+  if (outcome.ok() || absl::IsNotFound(outcome)) {  // the collection was deleted meanwhile
     failed_.erase(name);
   } else if (!stopped && !absl::IsUnavailable(outcome)) {  // cells that are not ready yet
     failed_[name] = {absl::Now(), outcome};
@@ -305,7 +325,10 @@ absl::StatusOr<Images::Served> Images::Make(const std::string& name, const Image
                                             const std::atomic<bool>& stopped) {
   const std::unique_lock<std::mutex> making(making_, std::try_to_lock);
   if (!making.owns_lock()) return absl::AbortedError("another image is being made; retry later");
-  return MakeLocked(name, settings, stopped);
+  PM_ASSIGN_OR_RETURN(Served made, MakeLocked(name, settings, stopped));
+  const std::lock_guard<std::mutex> guard(mutex_);
+  failed_.erase(name);
+  return made;
 }
 
 absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
@@ -336,28 +359,42 @@ absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
         made, Keep(name, std::move(parts), {true, settings, signature.signature, signature.signer},
                    std::move(memory)));
   }
-  if (absl::IsNotFound(CheckCurrent(name, *made))) {  // deleted, or created again, meanwhile
+  const absl::Status current = CheckCurrent(name, *made);
+  if (absl::IsNotFound(current)) {  // deleted, or created again, meanwhile
     PM_RETURN_IF_ERROR(Remove(name, made.get()).status());
+    return current;
   }
   return made;
 }
 
-absl::Status Images::CheckMayInstall(const std::string& name, const v1::ImageHeader& header) const {
+absl::Status Images::CheckMayInstall(const std::string& name, const v1::ImageHeader& header,
+                                     const std::string& signer) const {
   PM_RETURN_IF_ERROR(CheckCollectionName(name));
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (loading_.count(name) != 0) return IsBeingRead(name);
+  if (loading_.count(name) != 0) return BeingReadError(name);
   const auto found = served_.find(name);
   if (found == served_.end()) return absl::OkStatus();
   if (found->second->origin.made_here) {
     return absl::FailedPreconditionError(
         absl::StrCat("the image of collection ", name, " is made here, not mirrored"));
   }
-  return CheckNotOlder(name, found->second->image().header(), header);
+  const v1::ImageHeader& installed = found->second->image().header();
+  // Otherwise one of whoever, then an older one: neither of which would be older than that before.
+  if (header.fingerprint() != installed.fingerprint() || signer != found->second->origin.signer) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the image of collection ", name,
+        header.fingerprint() != installed.fingerprint()
+            ? " must be of the collection that is installed, but is of another of this name"
+            : " must be signed by the key of the installed one, but is signed by another",
+        ": delete the image here first (privatemail collection delete)"));
+  }
+  return CheckNotOlder(name, installed, header);
 }
 
 absl::StatusOr<MemoryReservation> Images::BeginInstall(const std::string& name,
-                                                       const v1::ImageHeader& header) const {
-  PM_RETURN_IF_ERROR(CheckMayInstall(name, header));
+                                                       const v1::ImageHeader& header,
+                                                       const std::string& signer) const {
+  PM_RETURN_IF_ERROR(CheckMayInstall(name, header, signer));
   return Reserve(name, header);
 }
 
@@ -367,7 +404,8 @@ absl::StatusOr<Images::Served> Images::Install(const std::string& name, ImagePar
   PM_RETURN_IF_ERROR(
       CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
   const std::lock_guard<std::mutex> keeping(keeping_);
-  PM_RETURN_IF_ERROR(CheckMayInstall(name, header));  // another was installed meanwhile
+  // Another may have been installed meanwhile.
+  PM_RETURN_IF_ERROR(CheckMayInstall(name, header, signature.signer));
   return Keep(name, std::move(parts),
               {false, {}, std::move(signature.signature), std::move(signature.signer)},
               std::move(memory));
@@ -379,7 +417,7 @@ absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* 
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (loading_.count(name) != 0) {
-      return IsBeingRead(name);
+      return BeingReadError(name);
     }
     const auto found = served_.find(name);
     if (only != nullptr && (found == served_.end() || found->second.get() != only)) return false;
@@ -419,16 +457,23 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(PathOf(""), ignored);
   PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
-  PM_RETURN_IF_ERROR(WriteImageFile(*image, absl::StrCat(PathOf(name), kImageSuffix)));
   Served served = Serve(std::move(image), std::move(origin), std::move(memory));
-  Served before;
+  const absl::Status written =
+      WriteImageFile(served->image(), absl::StrCat(PathOf(name), kImageSuffix));
+  Served other;  // whose origin is not this one's
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    before = std::exchange(served_[name], served);
+    if (written.ok()) {
+      other = std::exchange(served_[name], served);
+    } else if (const auto found = served_.find(name); found != served_.end()) {
+      other = found->second;
+    }
   }
-  if (before != nullptr && before->image().digest() != served->image().digest()) {
-    std::filesystem::remove(OriginPath(name, before->image().digest()), ignored);
+  if (!written.ok()) {
+    RemoveOrigin(name, served, other);
+    return written;
   }
+  RemoveOrigin(name, other, served);
   return served;
 }
 

@@ -68,6 +68,7 @@ class Images {
 
   // NOT_FOUND: no image of this collection. UNAVAILABLE: it is being read; or its items were
   // deleted or built again, and a new one is being made, or why it could not be made.
+  // FAILED_PRECONDITION: all its items were deleted; or its collection was, and its files stay.
   absl::StatusOr<std::shared_ptr<const ServedImage>> Find(const std::string& name);
 
   // Makes the image of a collection's cells, replacing the one before. One at a time.
@@ -81,11 +82,14 @@ class Images {
   // For Install, before the parts arrive: memory of an image with this checked header, and of its
   // parts. Errors of Install that the header shows.
   absl::StatusOr<MemoryReservation> BeginInstall(const std::string& name,
-                                                 const v1::ImageHeader& header) const;
+                                                 const v1::ImageHeader& header,
+                                                 const std::string& signer) const;
   // Serves an image of another operator. memory: of BeginInstall.
   // - DATA_LOSS: damaged, or the signature is not the signer's
-  // - FAILED_PRECONDITION: the image of this collection is made here; or an image of a later
-  //   version, or of this one with fewer items, is installed: deleted items would come back
+  // - FAILED_PRECONDITION: the image of this collection is made here; or one is installed that is
+  // of
+  //   another collection of this name, or signed by another key, or of a later version, or of this
+  //   one with fewer items (deleted items would come back)
   // - INVALID_ARGUMENT: the name
   // - RESOURCE_EXHAUSTED: max_resident_memory or disk
   // - UNAVAILABLE: the image from before is being read
@@ -116,10 +120,13 @@ class Images {
   absl::StatusOr<Served> Read(const std::string& name) const;
   std::string PathOf(const std::string& name) const;
   std::string OriginPath(const std::string& name, absl::string_view digest) const;
+  // Removes the origin of an image, if there is one, unless `kept` has the same.
+  void RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const;
   // Memory to create an image with this header. The image that is served counts, too.
   absl::StatusOr<MemoryReservation> Reserve(const std::string& name,
                                             const v1::ImageHeader& header) const;
-  absl::Status CheckMayInstall(const std::string& name, const v1::ImageHeader& header) const;
+  absl::Status CheckMayInstall(const std::string& name, const v1::ImageHeader& header,
+                               const std::string& signer) const;
   // Requires keeping_.
   absl::StatusOr<Served> Keep(const std::string& name, ImageParts parts, ImageOrigin origin,
                               MemoryReservation memory);
@@ -132,8 +139,9 @@ class Images {
                                     const std::atomic<bool>& stopped);
   // Why the image may not be served; OK if it may.
   absl::Status CheckCurrent(const std::string& name, const ServedImage& served) const;
-  void MakeAnew(const std::string& name, const ImageSettings& settings,
-                const std::atomic<bool>& stopped);
+  // Makes the served image again, by its settings, unless it may be served.
+  absl::Status MakeCurrent(const std::string& name, const std::atomic<bool>& stopped);
+  void MakeAnew(const std::string& name, const std::atomic<bool>& stopped);
 
   Catalog* const catalog_;
   const Sign sign_;

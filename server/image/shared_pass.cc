@@ -4,8 +4,8 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -97,12 +97,12 @@ absl::StatusOr<std::string> SharedPass::Join(const std::shared_ptr<Call>& call,
     if (!std::exchange(running_, true)) {
       try {
         pool_.Run([this] { RunPasses(); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {
         refused = true;
       }
     }
   }
-  if (refused) RunPasses();  // the system has no thread left
+  if (refused) RunPasses();  // the system has no thread or memory left
   do {
     if (const absl::Status status = CheckNotCancelled(cancelled); !status.ok()) {
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -116,20 +116,22 @@ absl::StatusOr<std::string> SharedPass::Join(const std::shared_ptr<Call>& call,
 
 void SharedPass::RunPasses() {
   while (true) {
-    std::vector<std::shared_ptr<Call>> calls;
+    std::list<std::shared_ptr<Call>> taken;  // without memory, of which there may be none
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       if (waiting_.empty()) {
         running_ = false;
         return;
       }
-      const auto others = std::stable_partition(
-          waiting_.begin(), waiting_.end(),
-          [group = waiting_.front()->group](const auto& call) { return call->group == group; });
-      calls.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(others));
-      waiting_.erase(waiting_.begin(), others);
+      const std::optional<uint32_t> group = waiting_.front()->group;
+      for (auto call = waiting_.begin(); call != waiting_.end();) {
+        const auto next = std::next(call);
+        if ((*call)->group == group) taken.splice(taken.end(), waiting_, call);
+        call = next;
+      }
     }
     try {
+      const std::vector<std::shared_ptr<Call>> calls(taken.begin(), taken.end());
       if (calls.front()->group) {
         PassOverLists(*calls.front()->group, calls);
       } else {
@@ -137,7 +139,7 @@ void SharedPass::RunPasses() {
       }
       for (const auto& call : calls) call->done.set_value();
     } catch (...) {  // no memory
-      for (const auto& call : calls) call->done.set_exception(std::current_exception());
+      for (const auto& call : taken) call->done.set_exception(std::current_exception());
     }
   }
 }

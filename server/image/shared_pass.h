@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_IMAGE_SHARED_PASS_H_
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,8 +56,8 @@ class SharedPass {
   void PassOverLists(uint32_t group, const std::vector<std::shared_ptr<Call>>& calls) const;
 
   const std::shared_ptr<const Image> image_;
-  std::mutex mutex_;                            // guards the following
-  std::vector<std::shared_ptr<Call>> waiting_;  // in order of arrival
+  std::mutex mutex_;                          // guards the following
+  std::list<std::shared_ptr<Call>> waiting_;  // in order of arrival
   bool running_ = false;
   ThreadPool pool_;  // last: its job uses the other members
 };

@@ -17,7 +17,8 @@ namespace {
 constexpr char kWhat[] = "the key that signs images";
 
 absl::StatusOr<std::string> ReadOrCreate(const std::string& path) {
-  if (std::filesystem::exists(path)) return ReadFile(kWhat, path);
+  std::error_code error;
+  if (std::filesystem::exists(path, error) || error) return ReadFile(kWhat, path);
   const PrivateKey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (key == nullptr) return absl::InternalError(OpenSslReason("make a key that signs images"));
   PM_ASSIGN_OR_RETURN(std::string pem, ToPem(key.get()));

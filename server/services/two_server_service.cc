@@ -153,7 +153,7 @@ absl::Status TwoServerService::Install(Call& call, MessageReader<v1::InstallImag
       PM_ASSIGN_OR_RETURN(header, ReadImageHeader(parts.header));
       PM_RETURN_IF_ERROR(
           CheckImageSignature(ImageDigest(parts.header), signature.signer, signature.signature));
-      PM_ASSIGN_OR_RETURN(memory, images_->BeginInstall(name, header));
+      PM_ASSIGN_OR_RETURN(memory, images_->BeginInstall(name, header, signature.signer));
       // Growing strings would take up to twice what was reserved.
       parts.sections.emplace_back().reserve(header.sections(0).bytes());
     }

@@ -2,13 +2,11 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_TWO_SERVER_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_TWO_SERVER_SERVICE_H_
 
-#include <optional>
 #include <string>
 
 #include "privatemail/v1/two_server.grpc.pb.h"
 #include "server/image/images.h"
 #include "server/services/dispatcher.h"
-#include "server/services/image_signer.h"
 
 namespace privatemail::server {
 

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <set>
 
-#include "client/schemes/two_server/list_shares.h"
+#include "client/schemes/two_server/shares.h"
 #include "common/base/thread_pool.h"
 #include "privatemail/two_server_client.h"
 #include "tests/testing/fake_image.h"

@@ -400,6 +400,27 @@ def check_kill_while_made(scene):
     print(f"killed while an image was made or installed; served then: {', '.join(outcomes)}")
 
 
+def check_mirror_that_keeps_up(scene):
+    command = [PRIVATEMAIL, *scene.north.options(), "--state", "state", "--json", "mirror", "moths",
+               *scene.south.options("second-"), "--pin", scene.pin, "--every", "0.1"]
+    with open(scene.folder / "mirror.out", "wb") as out, open(scene.folder / "mirror.err", "wb") as err:
+        mirror = subprocess.Popen(command, cwd=scene.folder, stdout=out, stderr=err)
+    try:
+        for items in 30, 40:
+            digest = scene.make_image(items)
+            wait_until(lambda: scene.digest_at(scene.south) == digest, "the copy follows")
+        scene.south.kill()
+        told = scene.folder / "mirror.err"
+        wait_until(lambda: told.read_bytes().count(b"the copy may be old since") > 1, "failures are told")
+        assert mirror.poll() is None
+    finally:
+        mirror.kill()
+        mirror.wait()
+    scene.south.start()
+    copied = (scene.folder / "mirror.out").read_text().splitlines()
+    assert len(copied) == 2 and all(json.loads(line)["copied"] for line in copied), copied
+
+
 def damage_image(path):
     with open(path, "r+b") as file:
         file.seek(path.stat().st_size * 2 // 3)
@@ -454,8 +475,8 @@ def main():
         try:
             scene = Scene(pathlib.Path(folder))
             for check in (check_answers, check_one_server_twice, check_different_images, check_kill_before_query,
-                          check_kill_after_charge, check_deletion, check_restart, check_kill_while_made,
-                          check_damaged_file, check_without_operator):
+                          check_kill_after_charge, check_deletion, check_restart, check_mirror_that_keeps_up,
+                          check_kill_while_made, check_damaged_file, check_without_operator):
                 begun = time.monotonic()
                 check(scene)
                 print(f"{check.__name__}: as expected, {time.monotonic() - begun:.1f} s", flush=True)

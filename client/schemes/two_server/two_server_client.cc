@@ -12,7 +12,7 @@
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
-#include "client/schemes/two_server/list_shares.h"
+#include "client/schemes/two_server/shares.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/image/image_header.h"

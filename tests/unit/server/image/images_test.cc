@@ -107,7 +107,8 @@ class ImagesTest : public CatalogTest {
                                                              ImageParts parts,
                                                              Images::Signature signature) {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageHeader(parts.header));
-    PM_ASSIGN_OR_RETURN(MemoryReservation memory, images_->BeginInstall(name, header));
+    PM_ASSIGN_OR_RETURN(MemoryReservation memory,
+                        images_->BeginInstall(name, header, signature.signer));
     return images_->Install(name, std::move(parts), std::move(signature), std::move(memory));
   }
 
@@ -355,13 +356,16 @@ TEST_F(ImagesTest, ImagesThatArriveCountForTheLimit) {
   catalog_->SetOptions({.resident_memory = catalog_->Find("fruit")->resident_memory() +
                                            made->image().memory() +
                                            Image::MemoryToCreate(header) * 3 / 2});
+  const std::string& maker = made->origin.signer;
   {
-    ASSERT_OK_AND_ASSIGN(const MemoryReservation arriving, images_->BeginInstall("copy", header));
-    const absl::Status other = images_->BeginInstall("other", header).status();
+    ASSERT_OK_AND_ASSIGN(const MemoryReservation arriving,
+                         images_->BeginInstall("copy", header, maker));
+    const absl::Status other = images_->BeginInstall("other", header, maker).status();
     EXPECT_THAT(other, FailsWith(kExhausted, "the image of collection other"));
     EXPECT_THAT(other, FailsWith(kExhausted, "max_resident_memory"));
   }
-  EXPECT_THAT(images_->BeginInstall("other", header), IsOk()) << "the upload of `copy` has ended";
+  EXPECT_THAT(images_->BeginInstall("other", header, maker), IsOk())
+      << "the upload of `copy` has ended";
 }
 
 TEST_F(ImagesTest, CollectionsAreRefusedBesideImages) {
@@ -419,8 +423,9 @@ TEST_F(ImagesTest, OlderImageIsNotInstalled) {
 TEST_F(ImagesTest, OlderImageIsNotInstalledAfterALaterOneThatArrivedMeanwhile) {
   ASSERT_OK_AND_ASSIGN(const auto first, Make());
   Signed older = SignedOf(*first);
-  ASSERT_OK_AND_ASSIGN(MemoryReservation memory,
-                       images_->BeginInstall("copy", first->image().header()));
+  ASSERT_OK_AND_ASSIGN(
+      MemoryReservation memory,
+      images_->BeginInstall("copy", first->image().header(), first->origin.signer));
   DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
   ASSERT_OK_AND_ASSIGN(const auto second, FindReady());
   ASSERT_THAT(InstallCopy(SignedOf(*second)), IsOk());
@@ -428,14 +433,35 @@ TEST_F(ImagesTest, OlderImageIsNotInstalledAfterALaterOneThatArrivedMeanwhile) {
               FailsWith(kFailedPrecondition, "deleted items would come back"));
 }
 
-TEST_F(ImagesTest, OlderVersionOfAnotherCollectionIsInstalled) {
-  TwoServerScene scene(60);
-  scene.contents.gallery.version = 1000;
-  const ImageParts before = *scene.Make();
-  ASSERT_THAT(Install("copy", before, *signer_.Sign(ImageDigest(before.header))), IsOk());
+// Otherwise an image of whoever, which is not older, and then an older one would be installed.
+TEST_F(ImagesTest, ImageOfAnotherCollectionOrMakerIsInstalledAfterDeletion) {
   ASSERT_OK_AND_ASSIGN(const auto made, Make());
-  ASSERT_LT(made->image().header().items_version(), 1000u);
-  EXPECT_THAT(InstallCopy(SignedOf(*made)), IsOk()) << "the collection was created again";
+  const Signed image = SignedOf(*made);
+  const auto install = [&](const ImageParts& parts, const Signer& signer) {
+    return Install("copy", parts, *signer.Sign(ImageDigest(parts.header)));
+  };
+  const ImageParts other = *TwoServerScene(60).Make();
+  const Signer stranger;
+  ASSERT_THAT(InstallCopy(image), IsOk());
+  EXPECT_THAT(install(other, signer_),
+              FailsWith(kFailedPrecondition, "is of another of this name"));
+  EXPECT_THAT(install(image.parts, stranger),
+              FailsWith(kFailedPrecondition, "is signed by another: delete the image here first"));
+  EXPECT_EQ(images_->Find("copy").value()->image().digest(), made->image().digest());
+  ASSERT_EQ(images_->Remove("copy").value(), true);
+  EXPECT_THAT(install(other, stranger), IsOk());
+}
+
+// A job that was queued before knows the settings of then.
+TEST_F(ImagesTest, ImageMadeByTheOperatorStaysAsTheyWanted) {
+  ASSERT_THAT(Make(/*with_scores=*/true), IsOk());
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
+  absl::StatusOr<std::shared_ptr<const ServedImage>> wanted = absl::UnavailableError("");
+  // The first of these queues the job.
+  while (absl::IsUnavailable(images_->Find("fruit").status()) && !wanted.ok()) wanted = Make();
+  EXPECT_TRUE(WaitUntil([&] { return (wanted = Make()).ok(); })) << wanted.status();
+  ASSERT_OK_AND_ASSIGN(const auto served, FindReady());
+  EXPECT_FALSE(served->image().header().has_scores());
 }
 
 TEST_F(ImagesTest, CollectionWithoutItemsHasNoImage) {

@@ -190,7 +190,10 @@ class LongBuildTest : public CollectionsServiceTest {
 };
 
 TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
-  const auto shares = [&] {
+  struct Shares {
+    double of_list, of_get;  // -1: nothing is built
+  };
+  const auto shares = [&]() -> Shares {
     v1::ListCollectionsResponse all;
     grpc::ClientContext list, get;
     EXPECT_THAT(FromGrpc(collections_->ListCollections(&list, {}, &all)), IsOk());
@@ -199,13 +202,20 @@ TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
     request.set_parameters_level(kParametersLevel);
     v1::GetCollectionResponse one;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&get, request, &one)), IsOk());
-    EXPECT_EQ(one.has_build_share(), all.collections(0).has_build_share());
-    return one.has_build_share() ? one.build_share() : -1;
+    const v1::CollectionSummary& listed = all.collections(0);
+    return {listed.has_build_share() ? listed.build_share() : -1,
+            one.has_build_share() ? one.build_share() : -1};
   };
-  EXPECT_TRUE(WaitUntil([&] { return shares() > 0; }));
-  EXPECT_LT(shares(), 1);
+  const auto under_way = [](double share) { return share > 0 && share < 1; };
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto [of_list, of_get] = shares();
+    return under_way(of_list) && under_way(of_get);
+  }));
   context_.TryCancel();
-  EXPECT_TRUE(WaitUntil([&] { return shares() == -1; }));
+  EXPECT_TRUE(WaitUntil([&] {
+    const auto [of_list, of_get] = shares();
+    return of_list == -1 && of_get == -1;
+  }));
 }
 
 TEST_F(LongBuildTest, CancelledCallStopsBuild) {

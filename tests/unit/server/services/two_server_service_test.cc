@@ -129,10 +129,12 @@ class TwoServerServiceTest : public ServiceTest {
 
 TEST_F(TwoServerServiceTest, UploadsOfSeveralImagesAtOnceShareTheLimit) {
   LeaveMemory(Image::MemoryToCreate(header_) * 3 / 2);
-  const auto first = Begin("first");
-  first->Send(bytes_.substr(0, bytes_.size() / 2));
+  std::unique_ptr<Upload> first;
   absl::Status second;
-  ASSERT_TRUE(WaitUntil([&] {  // until the daemon has read the first upload's beginning
+  ASSERT_TRUE(WaitUntil([&] {  // until the daemon reads the first upload's beginning first
+    if (first != nullptr) first->Finish().IgnoreError();
+    first = Begin("first");
+    first->Send(bytes_.substr(0, bytes_.size() / 2));
     second = Begin("second")->Finish();
     return absl::IsResourceExhausted(second);
   })) << second;

@@ -1,10 +1,12 @@
-#include "client/schemes/two_server/list_shares.h"
+#include "client/schemes/two_server/shares.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/image/score_shares.h"
 
 namespace privatemail::client {
 
@@ -23,6 +25,13 @@ std::string XorBytes(const std::string& a, const std::string& b) {
   std::string bytes(a.size(), '\0');
   std::transform(a.begin(), a.end(), b.begin(), bytes.begin(), std::bit_xor<char>());
   return bytes;
+}
+
+double CombineScores(uint32_t sent_a, uint32_t sent_b) {
+  constexpr int kUnused = 32 - 8 * static_cast<int>(kScoreBytes);
+  // Moves the sign to the highest bit and back.
+  const auto sum = static_cast<int32_t>((sent_a + sent_b) << kUnused) >> kUnused;
+  return std::ldexp(sum, kDroppedScoreBits) / (kScoreScale * kScoreScale);
 }
 
 }  // namespace privatemail::client
