@@ -202,7 +202,7 @@ TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
     request.set_parameters_level(kParametersLevel);
     v1::GetCollectionResponse one;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&get, request, &one)), IsOk());
-    const v1::CollectionSummary& listed = all.collections(0);
+    const v1::GetCollectionResponse& listed = all.collections(0);
     return {listed.has_build_share() ? listed.build_share() : -1,
             one.has_build_share() ? one.build_share() : -1};
   };
