@@ -6,6 +6,8 @@
 #include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "absl/strings/escaping.h"
@@ -76,7 +78,11 @@ class ImagesTest : public CatalogTest {
 
   void Start() {
     images_ = std::make_unique<Images>(
-        catalog_.get(), [this](absl::string_view digest) { return signer_.Sign(digest); },
+        catalog_.get(),
+        [this](absl::string_view digest) {
+          if (before_signing_) before_signing_();
+          return signer_.Sign(digest);
+        },
         [this](const std::string& warning) {
           const std::lock_guard<std::mutex> guard(mutex_);
           warnings_.push_back(warning);
@@ -143,6 +149,7 @@ class ImagesTest : public CatalogTest {
   std::string FileOf(const std::string& name) const { return directory_ / ("images/" + name); }
 
   const std::atomic<bool> stopped_ = false;
+  std::function<void()> before_signing_;
   const Signer signer_;
   std::mutex mutex_;  // guards warnings_
   std::vector<std::string> warnings_;
@@ -452,16 +459,26 @@ TEST_F(ImagesTest, ImageOfAnotherCollectionOrMakerIsInstalledAfterDeletion) {
   EXPECT_THAT(install(other, stranger), IsOk());
 }
 
-// A job that was queued before knows the settings of then.
+// A job that waits for it must not make another by the settings of before.
 TEST_F(ImagesTest, ImageMadeByTheOperatorStaysAsTheyWanted) {
   ASSERT_THAT(Make(/*with_scores=*/true), IsOk());
   DeleteItems({catalog_->Find("fruit")->cells->IdOf(0)});
-  absl::StatusOr<std::shared_ptr<const ServedImage>> wanted = absl::UnavailableError("");
-  // The first of these queues the job.
-  while (absl::IsUnavailable(images_->Find("fruit").status()) && !wanted.ok()) wanted = Make();
-  EXPECT_TRUE(WaitUntil([&] { return (wanted = Make()).ok(); })) << wanted.status();
-  ASSERT_OK_AND_ASSIGN(const auto served, FindReady());
-  EXPECT_FALSE(served->image().header().has_scores());
+  std::promise<void> begun, queued;
+  std::atomic<bool> is_first = true;
+  before_signing_ = [&] {
+    if (!is_first.exchange(false)) return;
+    begun.set_value();
+    queued.get_future().wait();
+  };
+  std::thread operator_makes([&] { EXPECT_THAT(Make(/*with_scores=*/false), IsOk()); });
+  begun.get_future().wait();
+  EXPECT_THAT(images_->Find("fruit"), FailsWith(kUnavailable));
+  queued.set_value();
+  operator_makes.join();
+  EXPECT_THAT(images_->Find("fruit"), IsOk());
+  DeleteItems({catalog_->Find("fruit")->cells->IdOf(1)});
+  ASSERT_OK_AND_ASSIGN(const auto later, FindReady());  // its job runs after the one that waited
+  EXPECT_FALSE(later->image().header().has_scores());
 }
 
 TEST_F(ImagesTest, CollectionWithoutItemsHasNoImage) {
