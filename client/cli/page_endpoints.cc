@@ -317,7 +317,7 @@ Page::Answer Page::AskTwoServers(const PickedTarget& picked, std::optional<TwoSe
       TwoServerQueries::Fetch({&transport_, &*second_}, SettingsOf(context_), opened.proto.name(),
                               /*trust_again=*/false));
   PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  PM_ASSIGN_OR_RETURN(options.mode, queries.ModeOf(mode, std::nullopt, options));
+  options.mode = mode.value_or(queries.image().DefaultMode());
   std::vector<std::string> warnings;
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
   PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,

@@ -101,7 +101,8 @@ void AddTwoServerOptions(CLI::App* command, TwoServerFlags* flags) {
             "nearest cells. auto: lists with --lists or --epsilon; else scores if both operators "
             "allow them and there are at most 100,000 items");
   command->add_option("--lists", flags->lists,
-                      "Two-server: number of lists that mode lists fetches, at most 64; default 4");
+                      "Two-server: number of lists that mode lists fetches, at most 64; default 4, "
+                      "or 1 with --epsilon, which more lists share");
   command->add_flag("--trust-again", flags->trust_again,
                     "Two-server: use the two servers although an answer of theirs was wrong");
 }
@@ -115,8 +116,7 @@ absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query
                                               query.collection, query.flags.trust_again));
   std::vector<std::string> warnings;
   TwoServerOptions options = query.options;
-  PM_ASSIGN_OR_RETURN(options.mode, queries.ModeOf(query.flags.mode, query.flags.lists, options));
-  options.lists = query.flags.lists.value_or(options.lists);
+  PM_RETURN_IF_ERROR(queries.Complete(query.flags.mode, query.flags.lists, &options));
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(queries.client().CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,

@@ -214,11 +214,8 @@ py::tuple SearchTwoServers(const Session& session, const Session& second,
                            const std::optional<double>& epsilon, bool with_payloads,
                            bool trust_again) {
   const std::vector<NamedTarget> targets = ToTargets(features, std::nullopt);
-  TwoServerOptions options{.partition = partition,
-                           .lists = lists.value_or(TwoServerOptions().lists),
-                           .epsilon = epsilon,
-                           .k = k,
-                           .with_payloads = with_payloads};
+  TwoServerOptions options{
+      .partition = partition, .epsilon = epsilon, .k = k, .with_payloads = with_payloads};
   const std::optional<TwoServerMode> chosen = ModeNamed(mode);
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
@@ -230,7 +227,7 @@ py::tuple SearchTwoServers(const Session& session, const Session& second,
     TwoServerQueries queries = Check(TwoServerQueries::Fetch(
         {&servers.a, &servers.b}, session.settings(), collection, trust_again));
     CheckColumns(features, queries.collection());
-    options.mode = Check(queries.ModeOf(chosen, lists, options));
+    Check(queries.Complete(chosen, lists, &options));
     Check(queries.CreateClient(options.mode, warn));
     image = queries.image();
     return Check(queries.Run(targets, options, warn));

@@ -126,15 +126,17 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
                           *std::move(anchors), std::move(pair), std::move(image));
 }
 
-absl::StatusOr<TwoServerMode> TwoServerQueries::ModeOf(std::optional<TwoServerMode> chosen,
-                                                       std::optional<int64_t> lists,
-                                                       const TwoServerOptions& options) const {
-  if (chosen == TwoServerMode::kScores && lists.has_value()) {
+absl::Status TwoServerQueries::Complete(std::optional<TwoServerMode> mode,
+                                        std::optional<int64_t> lists,
+                                        TwoServerOptions* options) const {
+  if (mode == TwoServerMode::kScores && lists.has_value()) {
     return absl::InvalidArgumentError("lists is of no use with mode scores; leave it out");
   }
-  if (chosen.has_value()) return *chosen;
-  return lists.has_value() || options.epsilon.has_value() ? TwoServerMode::kLists
-                                                          : image_.DefaultMode();
+  const bool has_epsilon = options->epsilon.has_value();
+  options->mode = mode.value_or(lists.has_value() || has_epsilon ? TwoServerMode::kLists
+                                                                 : image_.DefaultMode());
+  options->lists = lists.value_or(has_epsilon ? 1 : TwoServerOptions().lists);
+  return absl::OkStatus();
 }
 
 // The server chose the digest too, so that memory is estimated before anything is parsed.

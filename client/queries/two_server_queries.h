@@ -52,11 +52,11 @@ class TwoServerQueries {
   const v1::GetCollectionResponse& collection() const { return collection_; }
   const TwoServerImage& image() const { return image_; }
   const ServerPair& servers() const { return pair_; }
-  // `chosen`, or else the mode for these options: lists with epsilon, which protects nothing else.
+  // Sets what was not given: the mode (lists with epsilon or a number of lists, else that of the
+  // image) and the number of lists (1 with epsilon, which more lists share, else 4).
   // INVALID_ARGUMENT: a number of lists for scores.
-  absl::StatusOr<TwoServerMode> ModeOf(std::optional<TwoServerMode> chosen,
-                                       std::optional<int64_t> lists,
-                                       const TwoServerOptions& options) const;
+  absl::Status Complete(std::optional<TwoServerMode> mode, std::optional<int64_t> lists,
+                        TwoServerOptions* options) const;
 
   // Makes the client for this mode; call it before the following. For scores with the table of ids
   // and labels, which is fetched once an image and cached in the state folder.

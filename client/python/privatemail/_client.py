@@ -381,10 +381,10 @@ class Collection(_NotCopied):
             columns); where cell_code is none; not sent.
         plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
         Two-server only (a client with `second`; returns TwoServerHits; neither server alone learns anything):
-        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells (by default 4), the
-            nearest or, with epsilon, a noisy choice, so that both servers together learn no more than epsilon tells.
-            None: "lists" with epsilon or `lists`, else "scores" if both operators allow them and there are at most
-            100,000 items.
+        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells, the nearest (by
+            default 4) or, with epsilon, a noisy choice (by default 1), so that both servers together learn no more
+            than epsilon tells. None: "lists" with epsilon or `lists`, else "scores" if both operators allow them and
+            there are at most 100,000 items.
         trust_again: use the two servers although an answer of theirs was wrong.
         """
         _check_foreign(locals())
