@@ -71,8 +71,7 @@ function show() {
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
       + `about ${bytes(size.down)}.`;
   } else if (two) {
-    at("expect").textContent = "Every item is compared exactly; lists hold only the items of the nearest cells. Epsilon "
-      + "is not used, and nothing is spent.";
+    at("expect").textContent = "Finds only items that it compares with. Epsilon is not used, and nothing is spent.";
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
