@@ -14,7 +14,7 @@ using RowLists = std::vector<std::vector<uint32_t>>;
 
 // The lists of the first partition.
 RowLists ListsOf(const ImageParts& parts) {
-  const v1::ListGroup& group = ReadImageHeader(parts.header)->partitions(0);
+  const v1::ListGroup group = ReadImageHeader(parts.header)->partitions(0);
   const std::string& section = parts.sections[2];
   RowLists lists(group.lists(), std::vector<uint32_t>(group.rows()));
   const size_t bytes = group.rows() * sizeof(uint32_t);
