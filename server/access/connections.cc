@@ -236,7 +236,7 @@ int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
       continue;
     }
     const bool excessive = IsExcessive(connection, now);
-    connection.use.most_running = connection.running;
+    if (connection.use.unanswered == 0) connection.use.most_running = connection.running;
     if (excessive) ++ended;
     it = excessive ? End(it, kEndedAuthenticated, now) : std::next(it);
   }

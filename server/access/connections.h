@@ -134,7 +134,7 @@ class Connections {
     double header_bytes = 0;                         // of calls that began since
     double message_bytes = 0;                        // of messages that were complete since
     double unread = 0;                               // bytes in no complete message
-    int64_t most_running = 0;                        // calls at a time since
+    int64_t most_running = 0;                        // calls at a time while bytes are unanswered
     double unfinished_calls = 0;                     // falls by kForgottenCallsPerSecond
     std::optional<Clock::time_point> invalid_since;  // its key
   };

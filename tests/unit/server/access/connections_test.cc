@@ -238,25 +238,36 @@ TEST_F(ConnectionsTest, BytesWithoutAnswerEndConnection) {
   EXPECT_FALSE(waiting.IsEnded()) << "the process has not read them";
 }
 
-// The rest of a message may arrive after its call was refused.
-TEST_F(ConnectionsTest, BytesOfCallThatHasJustEndedAreAllowed) {
+// The rest of a message may arrive after its call was refused, and be read by and by, while nothing
+// is sent.
+TEST_F(ConnectionsTest, BytesOfCallThatHasEndedAreAllowedUntilItIsAnswered) {
   Connections::Options options = Options();
   options.max_unanswered_bytes_of_call = 40'000;
   Connections connections(options);
-  Pair pair;
-  const uint64_t connection = connections.InSlot(*connections.Add(pair.server(), Address(1), now_));
-  connections.Authenticate(connection, AccessKey(), now_);
-  const auto end_after = [&](size_t bytes) {
-    pair.Send(bytes);
-    pair.Receive(bytes);
+  Pair silent, answered;
+  const auto end_after = [&](Pair* pair, size_t bytes) {
+    pair->Send(bytes);
+    pair->Receive(bytes);
     now_ += std::chrono::seconds(1);
     return connections.EndExcessive(now_);
   };
-  EXPECT_EQ(end_after(1000), 0);
-  connections.BeginCall(connection, now_);
-  connections.EndCall(connection, /*answered=*/true);
-  EXPECT_EQ(end_after(60'000), 0);
-  EXPECT_EQ(end_after(1000), 1) << "no call was running";
+  for (Pair* pair : {&silent, &answered}) {
+    const uint64_t connection =
+        connections.InSlot(*connections.Add(pair->server(), Address(1), now_));
+    connections.Authenticate(connection, AccessKey(), now_);
+    EXPECT_EQ(end_after(pair, 1000), 0);
+    connections.BeginCall(connection, now_);
+    connections.EndCall(connection, /*answered=*/true);
+    EXPECT_EQ(end_after(pair, 60'000), 0);
+    EXPECT_EQ(end_after(pair, 10'000), 0) << "nothing was sent since the call";
+  }
+  EXPECT_EQ(end_after(&silent, 20'000), 1);
+  EXPECT_TRUE(silent.IsEnded());
+  answered.SendBack();
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(connections.EndExcessive(now_), 0);
+  EXPECT_EQ(end_after(&answered, 39'000), 0);
+  EXPECT_EQ(end_after(&answered, 2'000), 1) << "no call was running";
 }
 
 TEST_F(ConnectionsTest, UnfinishedMessagesEndConnectionOfTheKeyWithTheMost) {
