@@ -1,4 +1,5 @@
-// The parts that every subcommand of `privatemail` shares: context, registration, state folder.
+// The parts that subcommands of `privatemail` share: context, registration, state folder, the
+// second server.
 #ifndef PRIVATEMAIL_CLIENT_CLI_COMMAND_H_
 #define PRIVATEMAIL_CLIENT_CLI_COMMAND_H_
 
@@ -68,6 +69,23 @@ absl::Status CopyNumber(absl::string_view field, const std::optional<double>& gi
 // --max-memory and --deadline, for clients of a collection.
 ClientLimits LimitsOf(const Context& context);
 QuerySettings SettingsOf(const Context& context);
+
+// The options of the second operator's server, of commands that talk to two.
+struct SecondServer {
+  std::string server;  // empty: not given
+  // Its authorities, certificates and key; the rest is as for the first. Without one of its own
+  // options for TLS, --insecure holds for both.
+  ConnectionOptions connection;
+};
+inline constexpr const char* kSecondServerFlags[] = {"--second-server",   "--second-ca",
+                                                     "--second-trust",    "--second-cert",
+                                                     "--second-cert-key", "--second-key-file"};
+
+// scheme: how the options' help begins, "Two-server: "; may be empty.
+void AddSecondServer(CLI::App* command, const std::string& scheme, SecondServer* second);
+
+// INVALID_ARGUMENT: --second-server is not given. Errors of Transport::Create.
+absl::StatusOr<Transport> ConnectSecond(const Context& context, const SecondServer& second);
 
 }  // namespace privatemail::client::cli
 

@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
-#include "client/cli/second_server.h"
 #include "client/queries/server_pair.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"

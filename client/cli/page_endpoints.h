@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
-#include "client/cli/second_server.h"
 #include "client/page/local_server.h"
 #include "client/queries/query_batch.h"
 #include "common/cells/cell_quality.h"

@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
-#include "client/cli/second_server.h"
 
 namespace privatemail::client::cli {
 

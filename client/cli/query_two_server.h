@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
-#include "client/cli/second_server.h"
 #include "client/queries/two_server_queries.h"
 #include "privatemail/two_server_client.h"
 

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/image/image_header.h"
 #include "server/engine/collection_creation.h"
@@ -20,35 +16,8 @@
 namespace privatemail::server {
 namespace {
 
-constexpr absl::string_view kImageSuffix = ".image";
 // After a failure, before another attempt.
 constexpr absl::Duration kPause = absl::Seconds(10);
-
-std::string ToJson(const ImageOrigin& origin) {
-  return nlohmann::json({{"made_here", origin.made_here},
-                         {"list_items", origin.settings.list_items},
-                         {"with_scores", origin.settings.with_scores},
-                         {"signature", absl::BytesToHexString(origin.signature)},
-                         {"signer", absl::BytesToHexString(origin.signer)}})
-             .dump(1) +
-         "\n";
-}
-
-absl::StatusOr<ImageOrigin> ReadOrigin(const std::string& path) {
-  PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(path, kSmallFileBytes));
-  try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    ImageOrigin origin;
-    origin.made_here = json.at("made_here");
-    origin.settings.list_items = json.at("list_items");
-    origin.settings.with_scores = json.at("with_scores");
-    origin.signature = absl::HexStringToBytes(json.at("signature").get<std::string>());
-    origin.signer = absl::HexStringToBytes(json.at("signer").get<std::string>());
-    return origin;
-  } catch (const nlohmann::json::exception& error) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged: ", error.what()));
-  }
-}
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
   if (view.cells != nullptr) return view.cells;
@@ -107,15 +76,11 @@ std::vector<bool> HiddenInCells(const CollectionView& view) {
 }  // namespace
 
 Images::Images(Catalog* catalog, Sign sign, Warn warn)
-    : catalog_(catalog), sign_(std::move(sign)), warn_(std::move(warn)) {
-  std::error_code ignored;  // of a folder that is not there
-  for (const auto& file : std::filesystem::directory_iterator(PathOf(""), ignored)) {
-    const absl::string_view suffix = kImageSuffix;
-    const std::string name = file.path().filename();
-    // Left by a crash, perhaps with vectors of a collection that nobody writes again.
-    if (absl::EndsWith(name, ".new")) std::filesystem::remove(file.path(), ignored);
-    if (absl::EndsWith(name, suffix)) loading_.insert(name.substr(0, name.size() - suffix.size()));
-  }
+    : catalog_(catalog),
+      sign_(std::move(sign)),
+      warn_(std::move(warn)),
+      folder_(catalog->directory()),
+      loading_(folder_.Names()) {
   const std::set<std::string> names = loading_;  // from which the first ones are erased meanwhile
   for (const std::string& name : names) {
     queue_.Add([this, name](const std::atomic<bool>& stopped) {
@@ -124,19 +89,9 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
   }
 }
 
-std::string Images::PathOf(const std::string& name) const {
-  return absl::StrCat(catalog_->directory(), "/images/", name);
-}
-
-// With the digest, so that after a crash each image has its own.
-std::string Images::OriginPath(const std::string& name, absl::string_view digest) const {
-  return absl::StrCat(PathOf(name), ".", absl::BytesToHexString(digest), ".json");
-}
-
 void Images::RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const {
   if (of == nullptr || (kept != nullptr && of->image().digest() == kept->image().digest())) return;
-  std::error_code ignored;
-  std::filesystem::remove(OriginPath(name, of->image().digest()), ignored);
+  folder_.RemoveOrigin(name, of->image().digest());
 }
 
 void Images::Load(const std::string& name) {
@@ -163,12 +118,12 @@ void Images::Load(const std::string& name) {
 }
 
 absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
-  const std::string file = absl::StrCat(PathOf(name), kImageSuffix);
+  const std::string file = folder_.PathOf(name);
   try {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
     PM_ASSIGN_OR_RETURN(MemoryReservation memory, Reserve(name, header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
-    PM_ASSIGN_OR_RETURN(ImageOrigin origin, ReadOrigin(OriginPath(name, image->digest())));
+    PM_ASSIGN_OR_RETURN(ImageOrigin origin, folder_.ReadOrigin(name, image->digest()));
     PM_RETURN_IF_ERROR(CheckImageSignature(image->digest(), origin.signer, origin.signature));
     return Serve(std::move(image), std::move(origin), std::move(memory));
   } catch (const std::exception& error) {  // out of memory
@@ -427,39 +382,15 @@ absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* 
     }
     failed_.erase(name);
   }
-  return RemoveFiles(name);
-}
-
-// Also of an image that is damaged or was too large to be read.
-absl::StatusOr<bool> Images::RemoveFiles(const std::string& name) const {
-  constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
-  bool had_image = false;
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(PathOf(""), error)) {
-    const std::string one = file.path().filename();
-    const bool is_image = one == absl::StrCat(name, kImageSuffix);
-    const bool is_origin = one.size() == name.size() + kOriginBytes &&
-                           absl::StartsWith(one, name + ".") && absl::EndsWith(one, ".json");
-    if (!is_image && !is_origin) continue;
-    std::filesystem::remove(file.path(), error);
-    if (error) {
-      return absl::FailedPreconditionError(absl::StrCat("the image's file ", file.path().string(),
-                                                        " cannot be deleted: ", error.message()));
-    }
-    had_image |= is_image;
-  }
-  return had_image;
+  return folder_.Remove(name);
 }
 
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
                                             ImageOrigin origin, MemoryReservation memory) {
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
-  std::error_code ignored;  // shows again when the file is written
-  std::filesystem::create_directories(PathOf(""), ignored);
-  PM_RETURN_IF_ERROR(WriteFileAtomically(OriginPath(name, image->digest()), ToJson(origin), 0600));
+  PM_RETURN_IF_ERROR(folder_.WriteOrigin(name, image->digest(), origin));
   Served served = Serve(std::move(image), std::move(origin), std::move(memory));
-  const absl::Status written =
-      WriteImageFile(served->image(), absl::StrCat(PathOf(name), kImageSuffix));
+  const absl::Status written = WriteImageFile(served->image(), folder_.PathOf(name));
   Served other;  // whose origin is not this one's
   {
     const std::lock_guard<std::mutex> guard(mutex_);

@@ -19,24 +19,10 @@
 #include "common/base/background_queue.h"
 #include "server/engine/catalog.h"
 #include "server/image/image.h"
-#include "server/image/image_maker.h"
+#include "server/image/image_folder.h"
 #include "server/image/shared_pass.h"
 
 namespace privatemail::server {
-
-// Public; decided by the operator.
-struct ImageSettings {
-  uint32_t list_items = ImageOptions().list_items;
-  bool with_scores = false;
-};
-
-// The source of an image. Kept beside its file.
-struct ImageOrigin {
-  bool made_here = false;
-  ImageSettings settings;  // of images made here
-  std::string signature;   // of the maker
-  std::string signer;      // the maker's public key
-};
 
 // An image and its concurrent searches. Immutable, thread-safe.
 struct ServedImage {
@@ -86,10 +72,9 @@ class Images {
                                                  const std::string& signer) const;
   // Serves an image of another operator. memory: of BeginInstall.
   // - DATA_LOSS: damaged, or the signature is not the signer's
-  // - FAILED_PRECONDITION: the image of this collection is made here; or one is installed that is
-  // of
-  //   another collection of this name, or signed by another key, or of a later version, or of this
-  //   one with fewer items (deleted items would come back)
+  // - FAILED_PRECONDITION: the image of this collection is made here; or the installed one is of
+  //   another collection of this name, signed by another key, of a later version, or of this one
+  //   with fewer items (deleted items would come back)
   // - INVALID_ARGUMENT: the name
   // - RESOURCE_EXHAUSTED: max_resident_memory or disk
   // - UNAVAILABLE: the image from before is being read
@@ -116,10 +101,7 @@ class Images {
   using Served = std::shared_ptr<const ServedImage>;
 
   void Load(const std::string& name);
-  absl::StatusOr<bool> RemoveFiles(const std::string& name) const;  // whether there was an image
   absl::StatusOr<Served> Read(const std::string& name) const;
-  std::string PathOf(const std::string& name) const;
-  std::string OriginPath(const std::string& name, absl::string_view digest) const;
   // Removes the origin of an image, if there is one, unless `kept` has the same.
   void RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const;
   // Memory to create an image with this header. The image that is served counts, too.
@@ -146,6 +128,7 @@ class Images {
   Catalog* const catalog_;
   const Sign sign_;
   const Warn warn_;
+  const ImageFolder folder_;
   std::mutex making_;         // held while an image is made
   std::mutex keeping_;        // held while one is expanded and its files are written
   mutable std::mutex mutex_;  // guards the following

@@ -1,0 +1,103 @@
+#include "client/transport/connection_error.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/transport/channel.h"
+#include "client/transport/credentials.h"
+
+namespace privatemail::client {
+namespace {
+
+// The message of the pinned certificate's verifier within gRPC's error; empty if there is none.
+std::string FingerprintMismatchIn(absl::string_view reason) {
+  constexpr size_t kHexDigits = 64;
+  const size_t start = reason.find(kFingerprintMismatch);
+  const size_t trusted = reason.find(kTrustNames, start);
+  if (start == reason.npos || trusted == reason.npos) return "";
+  return std::string(reason.substr(start, trusted + kTrustNames.size() + kHexDigits - start));
+}
+
+// Whether the server is a host name and not an IP address.
+bool NamesHost(absl::string_view server) {
+  return !absl::StartsWith(server, "[") &&
+         std::any_of(server.begin(), server.end(), [](char c) { return absl::ascii_isalpha(c); });
+}
+
+// A remedy for a reason of gRPC's that is known; otherwise the reason.
+std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
+  const std::string lower = absl::AsciiStrToLower(reason);
+  const auto says = [&](absl::string_view part) { return absl::StrContains(lower, part); };
+  if (std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
+    return mismatch;
+  }
+  if (says("certificate verify failed")) {
+    const std::string dates = DescribeAuthorityDates(options);
+    if (!dates.empty()) return dates;
+    return absl::StrCat(
+        "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
+        "printed, or --ca; or it is not valid at this time: set this machine's clock (",
+        absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
+        ") if it is wrong, or have the certificate renewed");
+  }
+  if (says("connection refused")) {
+    return absl::StrCat("connection refused: is privatemaild running?",
+                        NamesHost(options.server)
+                            ? " (A name may have several addresses: give --server the right one.)"
+                            : "");
+  }
+  if (says("is not in peer certificate")) {
+    return absl::StrCat("its certificate is for other names (", reason,
+                        "): give --server one that it names, or --trust its fingerprint");
+  }
+  if (says("wrong version number")) return "it does not speak TLS: does it run with --insecure?";
+  const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
+  if (hung_up && options.insecure) {
+    return "it closed the connection: it probably speaks TLS, so replace --insecure by --trust or "
+           "--ca";
+  }
+  if (options.certificate_file.empty() && (hung_up || says("certificate required"))) {
+    return absl::StrCat("it closed the connection (", reason,
+                        "): if it requires client certificates, give --cert and --cert-key");
+  }
+  return std::string(reason);
+}
+
+}  // namespace
+
+absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status) {
+  // UNAVAILABLE from the server itself, about its store, collection or image.
+  for (const absl::string_view begin : {"the store is unavailable", "what answers for the cells",
+                                        "embedding_version ", "the image "}) {
+    if (absl::StartsWith(status.message(), begin)) return status;
+  }
+  if (status.code() == absl::StatusCode::kUnavailable) {
+    return absl::UnavailableError(absl::StrCat(
+        "server ", options.server, " cannot be reached: ", Remedy(options, status.message())));
+  }
+  // Cancelled by the server: cancellations of the client return their own status.
+  if (status.code() == absl::StatusCode::kCancelled) {
+    return absl::UnavailableError(
+        absl::StrCat("server ", options.server, " ended the call: it is probably being stopped"));
+  }
+  // gRPC's own message, before the bytes are received.
+  if (absl::StrContains(status.message(), "eceived message larger than max")) {
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), ": messages must have at most ",
+                                     MaxReceivedBytes(options), " bytes (--max-memory)"));
+  }
+  if (status.code() == absl::StatusCode::kDeadlineExceeded) {
+    return absl::DeadlineExceededError(absl::StrCat("server ", options.server,
+                                                    " did not answer within ",
+                                                    absl::FormatDuration(options.deadline)));
+  }
+  return status;
+}
+
+}  // namespace privatemail::client

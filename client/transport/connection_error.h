@@ -1,0 +1,17 @@
+// What an error of a connection means, and what to do about it.
+#ifndef PRIVATEMAIL_CLIENT_TRANSPORT_CONNECTION_ERROR_H_
+#define PRIVATEMAIL_CLIENT_TRANSPORT_CONNECTION_ERROR_H_
+
+#include "absl/status/status.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client {
+
+// Adds the server's name and a remedy to errors of the connection: UNAVAILABLE, and CANCELLED by
+// the server as UNAVAILABLE; DEADLINE_EXCEEDED; gRPC's for a message above --max-memory. Others,
+// and what the server itself says with UNAVAILABLE, stay as they are.
+absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_TRANSPORT_CONNECTION_ERROR_H_

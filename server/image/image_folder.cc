@@ -1,0 +1,108 @@
+#include "server/image/image_folder.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/files.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr absl::string_view kImageSuffix = ".image";
+
+std::string ToJson(const ImageOrigin& origin) {
+  return nlohmann::json({{"made_here", origin.made_here},
+                         {"list_items", origin.settings.list_items},
+                         {"with_scores", origin.settings.with_scores},
+                         {"signature", absl::BytesToHexString(origin.signature)},
+                         {"signer", absl::BytesToHexString(origin.signer)}})
+             .dump(1) +
+         "\n";
+}
+
+}  // namespace
+
+ImageFolder::ImageFolder(const std::string& data_directory)
+    : folder_(absl::StrCat(data_directory, "/images/")) {
+  std::error_code ignored;  // of a folder that is not there
+  for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
+    if (file.path().extension() == ".new") std::filesystem::remove(file.path(), ignored);
+  }
+}
+
+std::set<std::string> ImageFolder::Names() const {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
+    const std::string path = file.path().filename();
+    absl::string_view name = path;
+    if (absl::ConsumeSuffix(&name, kImageSuffix)) names.emplace(name);
+  }
+  return names;
+}
+
+std::string ImageFolder::PathOf(const std::string& name) const {
+  return absl::StrCat(folder_, name, kImageSuffix);
+}
+
+std::string ImageFolder::OriginPath(const std::string& name, absl::string_view digest) const {
+  return absl::StrCat(folder_, name, ".", absl::BytesToHexString(digest), ".json");
+}
+
+absl::StatusOr<ImageOrigin> ImageFolder::ReadOrigin(const std::string& name,
+                                                    absl::string_view digest) const {
+  const std::string path = OriginPath(name, digest);
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(path, kSmallFileBytes));
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    ImageOrigin origin;
+    origin.made_here = json.at("made_here");
+    origin.settings.list_items = json.at("list_items");
+    origin.settings.with_scores = json.at("with_scores");
+    origin.signature = absl::HexStringToBytes(json.at("signature").get<std::string>());
+    origin.signer = absl::HexStringToBytes(json.at("signer").get<std::string>());
+    return origin;
+  } catch (const nlohmann::json::exception& error) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", error.what()));
+  }
+}
+
+absl::Status ImageFolder::WriteOrigin(const std::string& name, absl::string_view digest,
+                                      const ImageOrigin& origin) const {
+  std::error_code ignored;  // shows again when the file is written
+  std::filesystem::create_directories(folder_, ignored);
+  return WriteFileAtomically(OriginPath(name, digest), ToJson(origin), 0600);
+}
+
+void ImageFolder::RemoveOrigin(const std::string& name, absl::string_view digest) const {
+  std::error_code ignored;
+  std::filesystem::remove(OriginPath(name, digest), ignored);
+}
+
+absl::StatusOr<bool> ImageFolder::Remove(const std::string& name) const {
+  constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
+  bool had_image = false;
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
+    const std::string one = file.path().filename();
+    const bool is_image = one == absl::StrCat(name, kImageSuffix);
+    const bool is_origin = one.size() == name.size() + kOriginBytes &&
+                           absl::StartsWith(one, name + ".") && absl::EndsWith(one, ".json");
+    if (!is_image && !is_origin) continue;
+    std::filesystem::remove(file.path(), error);
+    if (error) {
+      return absl::FailedPreconditionError(absl::StrCat("the image's file ", file.path().string(),
+                                                        " cannot be deleted: ", error.message()));
+    }
+    had_image |= is_image;
+  }
+  return had_image;
+}
+
+}  // namespace privatemail::server
