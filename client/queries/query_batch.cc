@@ -13,6 +13,12 @@ namespace {
 
 bool Failed(const Attempt* attempt) { return !attempt->status.ok(); }
 
+// Whether the ledger failed in a change, which may count, and be of charges for later queries, too.
+bool MayHaveCharged(const Attempt& attempt) {
+  return !attempt.charged &&
+         (absl::IsUnavailable(attempt.status) || absl::IsDataLoss(attempt.status));
+}
+
 bool FailedAndCharged(const Attempt* attempt) { return Failed(attempt) && attempt->charged; }
 
 // Names no class: users paste error messages into reports.
@@ -101,18 +107,21 @@ absl::Status FailureOf(const std::vector<const Attempt*>& attempts, size_t queri
   const auto failed = std::count_if(attempts.begin(), attempts.end(), Failed);
   const size_t unsent = queries - attempts.size();
   const int64_t lost = attempts.back()->not_taken;
+  std::string cost_of_unsent = " and cost nothing";
+  if (lost > 0) {
+    const char* were = lost == 1 ? "was" : "were";
+    cost_of_unsent = absl::StrCat("; ", Counted(lost, "release"), " that ", were, " charged ", were,
+                                  " not used");
+  } else if (MayHaveCharged(*attempts.back())) {
+    cost_of_unsent = "";
+  }
   return absl::Status(
       status.code(),
-      absl::StrCat(
-          failed, " of ", queries, " queries failed; the first, ", (*first)->target.name, ": ",
-          status.message(), cost,
-          unsent == 0
-              ? ""
-              : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were", " not sent",
-                             lost == 0 ? " and cost nothing"
-                                       : absl::StrCat("; ", Counted(lost, "release"), " that ",
-                                                      lost == 1 ? "was" : "were", " charged ",
-                                                      lost == 1 ? "was" : "were", " not used"))));
+      absl::StrCat(failed, " of ", queries, " queries failed; the first, ", (*first)->target.name,
+                   ": ", status.message(), cost,
+                   unsent == 0 ? ""
+                               : absl::StrCat("; ", unsent, " more ", unsent == 1 ? "was" : "were",
+                                              " not sent", cost_of_unsent)));
 }
 
 }  // namespace privatemail::client

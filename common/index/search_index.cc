@@ -31,7 +31,7 @@ bool SearchIndex::ShouldBuildApproximate() const {
 }
 
 void SearchIndex::BuildApproximateIndex(const std::atomic<bool>* stopped) const {
-  if (!ShouldBuildApproximate()) return;
+  if (built_ != nullptr || !ShouldBuildApproximate()) return;  // searches may use it
   built_ = std::make_unique<const Approximate>(TryApproximate(stopped));
   approximate_ = built_.get();
 }

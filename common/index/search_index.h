@@ -31,12 +31,13 @@ class SearchIndex {
   SearchIndex(Matrix points, const IndexOptions& options);
 
   // Builds the approximate index if it is enabled and pays. The exact one answers until then, and
-  // after a failure. Call once. O(n sqrt(n) k) time; ends within seconds of `stopped`.
+  // after a failure. Does nothing after the first call; one call at a time. O(n sqrt(n) k) time;
+  // ends within seconds of `stopped`.
   void BuildApproximateIndex(const std::atomic<bool>* stopped = nullptr) const;
 
   Eigen::Index size() const { return exact_->size(); }
-  // Whether every search takes microseconds. An inverted file scans thousands of rows and may fall
-  // back to an exact search.
+  // Whether searches take microseconds, while few rows are hidden. An inverted file scans thousands
+  // of rows and may fall back to an exact search.
   bool IsFast() const { return exact_->has_r_tree(); }
   // "exact, R-tree", "exact, k-d tree", "IVF of 2000 lists, 12 probed, recall@8 .993 on 400
   // queries", or the reason why it is (still) exact.

@@ -115,7 +115,7 @@ void AddPartition(const PartitionDemand& partition, Writer* writer) {
 }
 
 absl::Status Damaged(absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("the form of the cells is damaged: ", what));
+  return absl::DataLossError(absl::StrCat("the stored cell index is damaged: ", what));
 }
 
 // The values of a section.

@@ -91,8 +91,7 @@ absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collecti
   const PublishedCollection& published = *collection.published;
   auto result = NameInNotFound(store_->DeleteItems(published.parameters, ids), collection);
   if (!result.ok()) return result;
-  registry_.RecordDeletion(published, result->items,
-                           {result->latest_version, {ids.begin(), ids.end()}});
+  registry_.RecordDeletion(published, result->items, result->latest_version, ids);
   return result;
 }
 
@@ -188,10 +187,10 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
   auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
   if (absl::IsNotFound(deleted.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
-  PM_ASSIGN_OR_RETURN(const bool installed,
-                      synchronizer_.Install(entry, *std::move(embedding),
-                                            deleted->value_or(std::vector<std::string>())));
-  if (!installed) return DeletedDuringBuild(published.name);
+  if (!synchronizer_.Install(entry, *std::move(embedding),
+                             deleted->value_or(std::vector<DeletedItem>()))) {
+    return DeletedDuringBuild(published.name);
+  }
   std::move(refresh).Cancel();
   return absl::OkStatus();
 }

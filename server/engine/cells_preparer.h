@@ -55,20 +55,23 @@ class CellsPreparer {
     CellCoordinates coordinates;
   };
 
-  // Queues PrepareCells. While another daemon makes the cells it goes back to the end of the queue,
-  // so that other collections do not wait for that daemon. wait_until: nullopt: from its start on.
+  // Queues PrepareCells. While another daemon makes the cells, or measures their quality, it goes
+  // back to the end of the queue, so that other collections do not wait for that daemon.
+  // wait_until: for the cells; nullopt: from its start on.
   void QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until);
-  // False: another daemon makes them, and wait_until has not come. Records a failure in the view;
-  // throws nothing.
+  // False: another daemon makes them, and wait_until has not come, or measures. Records a failure
+  // in the view; throws nothing.
   bool PrepareCells(const CollectionRegistry::EntryPtr& entry, absl::Time wait_until,
                     const std::atomic<bool>& stopped);
   absl::StatusOr<bool> LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
                                         CollectionView view, absl::Time wait_until,
                                         const std::atomic<bool>& stopped);
-  // Installs what the store has; false: nothing.
+  // Installs what the store has and the view has not; false: no cells.
   absl::StatusOr<bool> LoadCells(Entry* entry, const CollectionView& view);
+  // claim: ends after the measurement.
   absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
-                          bool is_stored, const std::atomic<bool>& stopped);
+                          bool is_stored, std::shared_ptr<const void> claim,
+                          const std::atomic<bool>& stopped);
   // Features are in memory if all that the index takes fits into cells_memory, or else in a file.
   absl::StatusOr<CellInputs> ReadInputs(const CollectionView& view,
                                         const std::atomic<bool>& stopped);
@@ -78,7 +81,8 @@ class CellsPreparer {
                                    const Gallery& gallery) const;
   // Queues it, and stores it. Ends early if other cells are installed or the collection is removed.
   void MeasureQuality(const CollectionRegistry::EntryPtr& entry,
-                      const std::shared_ptr<const CellIndex>& cells, QualitySample sample);
+                      const std::shared_ptr<const CellIndex>& cells, QualitySample sample,
+                      std::shared_ptr<const void> claim);
 
   Store* const store_;
   CollectionRegistry* const registry_;

@@ -37,6 +37,14 @@ std::vector<std::string> IdsNotIn(const Retriever& retriever, const CellIndex& c
   return missing;
 }
 
+std::vector<std::string> IdsDeletedAfter(uint64_t version, absl::Span<const DeletedItem> deleted) {
+  std::vector<std::string> ids;
+  for (const DeletedItem& item : deleted) {
+    if (item.version > version) ids.push_back(item.id);
+  }
+  return ids;
+}
+
 }  // namespace
 
 struct CollectionRegistry::Entry {
@@ -44,10 +52,11 @@ struct CollectionRegistry::Entry {
   int64_t key = 0;               // in the store; 0: created here, not reported by the store yet
   uint64_t adopted_version = 0;  // deletions of other daemons are hidden up to here
   int loads = 0;
-  std::vector<Deletion> deletions;  // during loads
+  std::vector<DeletedItem> deletions;  // during loads
   bool building = false;
   int64_t reserved = 0;   // bytes of the build's retriever beyond those of the one that it replaces
   bool outdated = false;  // another daemon saved an embedding during the build
+  bool measuring = false;  // the quality of view.cells
   bool removed = false;
 };
 
@@ -160,11 +169,15 @@ void CollectionRegistry::SetItems(uint64_t items, uint64_t latest_version, Entry
   entry->view.latest_version = latest_version;
 }
 
-void CollectionRegistry::Hide(absl::Span<const std::string> ids, Entry* entry) {
+void CollectionRegistry::Hide(absl::Span<const DeletedItem> deleted, Entry* entry) {
   CollectionView& view = entry->view;
-  if (view.retriever != nullptr) view.hidden = AddHiddenRows(*view.retriever, ids, view.hidden);
+  if (view.retriever != nullptr) {
+    view.hidden = AddHiddenRows(
+        *view.retriever, IdsDeletedAfter(view.retriever->items_version(), deleted), view.hidden);
+  }
   if (view.cells != nullptr) {
-    view.hidden_in_cells = AddHiddenRows(*view.cells, ids, view.hidden_in_cells);
+    view.hidden_in_cells = AddHiddenRows(
+        *view.cells, IdsDeletedAfter(view.cells->items_version(), deleted), view.hidden_in_cells);
   }
 }
 
@@ -179,13 +192,18 @@ void CollectionRegistry::RecordItems(const PublishedCollection& published, uint6
 }
 
 void CollectionRegistry::RecordDeletion(const PublishedCollection& published, uint64_t items,
-                                        const Deletion& deletion) {
+                                        uint64_t latest_version,
+                                        absl::Span<const std::string> ids) {
+  std::vector<DeletedItem> deleted;
+  for (const std::string& id : ids) deleted.push_back({id, latest_version});
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto entry = FindEntry(published);
   if (entry == nullptr) return;
-  SetItems(items, deletion.latest_version, entry.get());
-  if (entry->loads > 0) entry->deletions.push_back(deletion);
-  Hide(deletion.ids, entry.get());
+  SetItems(items, latest_version, entry.get());
+  Hide(deleted, entry.get());
+  if (entry->loads > 0) {
+    entry->deletions.insert(entry->deletions.end(), deleted.begin(), deleted.end());
+  }
 }
 
 absl::StatusOr<CollectionRegistry::EntryPtr> CollectionRegistry::BeginBuild(
@@ -220,12 +238,11 @@ bool CollectionRegistry::EndBuild(Entry* entry) {
 }
 
 bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
-                                          const Deletion& deleted) {
+                                          absl::Span<const DeletedItem> deleted) {
   const CollectionView before = ViewOf(*entry);
   const std::shared_ptr<const CellIndex>& cells = before.cells;
   std::vector<std::string> missing;  // few: a search for each, under the lock
   if (cells != nullptr) missing = IdsNotIn(*retriever, *cells, before.hidden_in_cells.get());
-  const uint64_t items_version = retriever->items_version();
   // Destroyed after the lock is released: the former one is large.
   std::shared_ptr<const Retriever> former = std::move(retriever);
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -235,16 +252,16 @@ bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Re
   std::swap(view.retriever, former);
   view.embedding_problem = absl::OkStatus();
   view.hidden = nullptr;
-  Hide(deleted.ids, entry);
-  for (const Deletion& deletion : entry->deletions) {
-    // The gallery of an earlier version still has them.
-    if (deletion.latest_version > items_version) Hide(deletion.ids, entry);
-  }
+  Hide(deleted, entry);
+  Hide(entry->deletions, entry);
   // For a cell index that is being built from earlier items.
-  if (entry->loads > 0 && !deleted.ids.empty()) entry->deletions.push_back(deleted);
+  if (entry->loads > 0) {
+    entry->deletions.insert(entry->deletions.end(), deleted.begin(), deleted.end());
+  }
   if (view.cells == nullptr) return true;
   // Under the lock only if another cell index was installed meanwhile, which is rare.
-  Hide(view.cells == cells ? missing : IdsNotIn(*view.retriever, *view.cells), entry);
+  if (view.cells != cells) missing = IdsNotIn(*view.retriever, *view.cells);
+  view.hidden_in_cells = AddHiddenRows(*view.cells, missing, view.hidden_in_cells);
   return true;
 }
 
@@ -252,8 +269,9 @@ std::optional<CollectionView> CollectionRegistry::BeginCells(Entry* entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const CollectionView& view = entry->view;
   // After several builds in a row, the first job already includes the items of the last.
-  const bool up_to_date =
-      view.cells != nullptr && view.cells->embedding_version() >= view.retriever->version();
+  const bool up_to_date = view.cells != nullptr &&
+                          view.cells->embedding_version() >= view.retriever->version() &&
+                          (entry->measuring || !view.awaits_quality());
   if (entry->removed || up_to_date) return std::nullopt;
   ++entry->loads;
   return view;
@@ -269,17 +287,21 @@ void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const 
     const std::lock_guard<std::mutex> guard(mutex_);
     CollectionView& view = entry->view;
     if (view.retriever != retriever) continue;
-    for (const Deletion& deletion : entry->deletions) {
-      // The gallery of an earlier version still has them.
-      if (deletion.latest_version <= cells->items_version()) continue;
-      hidden = AddHiddenRows(*cells, deletion.ids, hidden);
-    }
+    // The gallery of an earlier version still has them.
+    hidden =
+        AddHiddenRows(*cells, IdsDeletedAfter(cells->items_version(), entry->deletions), hidden);
     former = std::exchange(view.cells, cells);
     view.quality = nullptr;
+    entry->measuring = false;
     view.cells_problem = absl::OkStatus();
     view.hidden_in_cells = std::move(hidden);
     return;
   }
+}
+
+void CollectionRegistry::BeginMeasurement(Entry* entry) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entry->measuring = true;
 }
 
 void CollectionRegistry::InstallQuality(Entry* entry, const CellIndex* cells,
@@ -356,13 +378,16 @@ void CollectionRegistry::EndLoad(Entry* entry) {
   FinishLoad(entry);
 }
 
-void CollectionRegistry::AdoptDeletion(const PendingChange& change, const Deletion& deletion) {
+void CollectionRegistry::AdoptDeletions(const PendingChange& change, uint64_t latest_version,
+                                        absl::Span<const DeletedItem> deleted) {
   Entry& entry = *change.entry;
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entry.view.retriever != change.retriever) return;
-  Hide(deletion.ids, &entry);
-  if (entry.loads > 0) entry.deletions.push_back(deletion);
-  entry.adopted_version = deletion.latest_version;
+  Hide(deleted, &entry);
+  if (entry.loads > 0) {
+    entry.deletions.insert(entry.deletions.end(), deleted.begin(), deleted.end());
+  }
+  entry.adopted_version = latest_version;
 }
 
 }  // namespace privatemail::server

@@ -75,11 +75,6 @@ class CollectionRegistry {
   struct Entry;  // one collection; also after its removal
   using EntryPtr = std::shared_ptr<Entry>;
 
-  struct Deletion {
-    uint64_t latest_version = 0;  // of the collection, after it
-    std::vector<std::string> ids;
-  };
-
   CatalogOptions options() const;
   void SetOptions(const CatalogOptions& options);
 
@@ -103,8 +98,8 @@ class CollectionRegistry {
 
   // Records writes to the items of this very collection, not of a later one of its name.
   void RecordItems(const PublishedCollection& published, uint64_t items, uint64_t latest_version);
-  void RecordDeletion(const PublishedCollection& published, uint64_t items,
-                      const Deletion& deletion);
+  void RecordDeletion(const PublishedCollection& published, uint64_t items, uint64_t latest_version,
+                      absl::Span<const std::string> ids);
 
   // Starts a build, which is a load. NOT_FOUND. ABORTED: a build is running. FAILED_PRECONDITION:
   // no items.
@@ -114,19 +109,21 @@ class CollectionRegistry {
   // Returns true if another daemon saved an embedding during the build.
   bool EndBuild(Entry* entry);
 
-  // Publishes a retriever unless a later one is there. deleted: ids that the store has deleted
-  // since its embedding, and a version that none of these deletions is later than. False: the
-  // collection was removed. O(n) if the collection has cells.
+  // Publishes a retriever unless a later one is there. deleted: items that the store has deleted
+  // since its embedding. False: the collection was removed. O(n) if the collection has cells.
   bool InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
-                        const Deletion& deleted);
+                        absl::Span<const DeletedItem> deleted);
 
-  // Starts a load of a cell index; empty if it is up to date or the collection was removed.
+  // Starts a load of a cell index or its quality; empty if both are up to date, the quality is
+  // being measured here, or the collection was removed.
   std::optional<CollectionView> BeginCells(Entry* entry);
   // deleted: items that were deleted before BeginCells, if `cells` may have them.
   void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells,
                     absl::Span<const std::string> deleted = {});
   void EndCells(Entry* entry, const absl::Status& problem);
   void SetEmbeddingProblem(Entry* entry, const absl::Status& problem);
+  // The quality of the installed cell index is being measured here.
+  void BeginMeasurement(Entry* entry);
   // Publishes the quality of `cells` unless they have been replaced.
   void InstallQuality(Entry* entry, const CellIndex* cells,
                       std::shared_ptr<const CellQuality> quality);
@@ -144,8 +141,10 @@ class CollectionRegistry {
   // Takes over the counts of a state. Empty if nothing else is to be read now.
   std::optional<PendingChange> Compare(const CollectionState& state);
   void EndLoad(Entry* entry);
-  // Hides items that another daemon deleted, unless the retriever has been replaced.
-  void AdoptDeletion(const PendingChange& change, const Deletion& deletion);
+  // Hides items that another daemon deleted, up to this version, unless the retriever has been
+  // replaced.
+  void AdoptDeletions(const PendingChange& change, uint64_t latest_version,
+                      absl::Span<const DeletedItem> deleted);
 
  private:
   // Requires mutex_.
@@ -154,7 +153,8 @@ class CollectionRegistry {
   // All of the following require mutex_.
   EntryPtr FindEntry(const PublishedCollection& published) const;  // null: not here
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
-  static void Hide(absl::Span<const std::string> ids, Entry* entry);
+  // In what was made of earlier items: a later one may have an item again.
+  static void Hide(absl::Span<const DeletedItem> deleted, Entry* entry);
   static void FinishLoad(Entry* entry);
 
   mutable std::mutex mutex_;  // guards the following and all entries

@@ -83,7 +83,7 @@ class Retriever {
   const Matrix& anchor_coordinates() const { return anchors_.points(); }
   const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
-  // True if a search without a filter takes microseconds a slot.
+  // True if a search without a filter takes microseconds a slot, while few rows are hidden.
   bool IsFast() const { return index_.IsFast(); }
   // SearchIndex::description.
   std::string index_description() const { return index_.description(); }

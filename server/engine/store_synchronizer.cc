@@ -1,11 +1,13 @@
 #include "server/engine/store_synchronizer.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
@@ -41,7 +43,6 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
       embedding = std::nullopt;
     }
     PM_RETURN_IF_ERROR(embedding.status());
-    const uint64_t latest_version = collection.latest_version;
     const CollectionRegistry::EntryPtr entry = registry_->Add(std::move(collection));
     if (!embedding->has_value()) continue;
     const CollectionView view = registry_->ViewOf(*entry);
@@ -49,11 +50,11 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
     registry_->SetEmbeddingProblem(entry.get(), fits);
     if (!fits.ok()) problems.emplace_back(fits.message());
     if (!fits.ok()) continue;
-    const std::vector<std::string> deleted = std::move((*embedding)->deleted);
+    const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
     registry_->InstallRetriever(
         entry.get(),
         CreateRetriever(*view.published, **std::move(embedding), registry_->options().index),
-        {latest_version, deleted});
+        deleted);
     built.push_back(entry);
   }
   for (const auto& entry : built) preparer_->Schedule(entry);
@@ -85,17 +86,12 @@ absl::StatusOr<uint64_t> StoreSynchronizer::Delete(absl::string_view name) {
   return items;
 }
 
-absl::StatusOr<bool> StoreSynchronizer::Install(const CollectionRegistry::EntryPtr& entry,
-                                                Embedding embedding,
-                                                std::vector<std::string> deleted) {
+bool StoreSynchronizer::Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
+                                absl::Span<const DeletedItem> deleted) {
   const CollectionView view = registry_->ViewOf(*entry);
   auto retriever =
       CreateRetriever(*view.published, std::move(embedding), registry_->options().index);
-  PM_ASSIGN_OR_RETURN(const uint64_t version, CurrentVersion(*view.published));
-  if (!registry_->InstallRetriever(entry.get(), std::move(retriever),
-                                   {version, std::move(deleted)})) {
-    return false;
-  }
+  if (!registry_->InstallRetriever(entry.get(), std::move(retriever), deleted)) return false;
   preparer_->Schedule(entry);
   return true;
 }
@@ -130,9 +126,13 @@ absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
   const std::optional<CollectionRegistry::PendingChange> change = registry_->Compare(state);
   if (!change.has_value()) return absl::OkStatus();
   if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
-  const absl::Status outcome = AdoptEmbedding(change->entry);
-  registry_->EndLoad(change->entry.get());
-  return outcome;
+  const absl::Cleanup end = [&] { registry_->EndLoad(change->entry.get()); };
+  try {
+    return AdoptEmbedding(change->entry);
+  } catch (const std::exception& error) {  // out of memory; the caller is a thread of the watch
+    return absl::ResourceExhaustedError(absl::StrCat("the embedding of collection ", state.name,
+                                                     " cannot be taken over: ", error.what()));
+  }
 }
 
 absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPtr& entry) {
@@ -144,8 +144,9 @@ absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPt
   if (!embedding->has_value()) return absl::OkStatus();
   PM_RETURN_IF_ERROR(CheckMemory(view.published->name, Retriever::MemoryFor(**embedding),
                                  view.retriever == nullptr ? 0 : view.retriever->memory()));
-  std::vector<std::string> deleted = std::move((*embedding)->deleted);
-  return Install(entry, **std::move(embedding), std::move(deleted)).status();
+  const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
+  Install(entry, **std::move(embedding), deleted);
+  return absl::OkStatus();
 }
 
 absl::Status StoreSynchronizer::AdoptDeletions(const CollectionRegistry::PendingChange& change,
@@ -156,18 +157,8 @@ absl::Status StoreSynchronizer::AdoptDeletions(const CollectionRegistry::Pending
   if (absl::IsNotFound(deleted.status())) return absl::OkStatus();
   PM_RETURN_IF_ERROR(deleted.status());
   // Empty: the store has another embedding. Its adoption, or the end of its build here, hides them.
-  if (deleted->has_value()) registry_->AdoptDeletion(change, {latest_version, **deleted});
+  if (deleted->has_value()) registry_->AdoptDeletions(change, latest_version, **deleted);
   return absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> StoreSynchronizer::CurrentVersion(
-    const PublishedCollection& published) const {
-  if (published.parameters.cell_partitions.empty()) return 0;
-  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store_->ListStates());
-  for (const CollectionState& state : states) {
-    if (state.uuid == published.parameters.collection_uuid) return state.latest_version;
-  }
-  return 0;
 }
 
 }  // namespace privatemail::server

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/engine/cells_preparer.h"
 #include "server/engine/collection_registry.h"
 #include "server/store/store.h"
@@ -36,10 +37,10 @@ class StoreSynchronizer {
   // Returns the number of deleted items. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name);
 
-  // Publishes an embedding that the store has, and schedules its background jobs. deleted: ids that
-  // the store has deleted since. False: the collection was removed.
-  absl::StatusOr<bool> Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
-                               std::vector<std::string> deleted);
+  // Publishes an embedding that the store has, and schedules its background jobs. deleted: items
+  // that the store has deleted since. False: the collection was removed.
+  bool Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
+               absl::Span<const DeletedItem> deleted);
 
   // Takes over collections, embeddings, deletions and counts of other daemons. Returns the first
   // error; a collection that cannot be read does not prevent others from being taken over.
@@ -54,8 +55,6 @@ class StoreSynchronizer {
   absl::Status AdoptEmbedding(const CollectionRegistry::EntryPtr& entry);
   absl::Status AdoptDeletions(const CollectionRegistry::PendingChange& change,
                               uint64_t latest_version);
-  // A version not earlier than any that the store has reported of the collection; 0 without cells.
-  absl::StatusOr<uint64_t> CurrentVersion(const PublishedCollection& published) const;
 
   Store* const store_;
   CollectionRegistry* const registry_;

@@ -205,11 +205,14 @@ bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
   // About a millisecond: gRPC serves all connections on few threads.
   constexpr int64_t kMaxCheapMatches = 1000;
   constexpr int64_t kMaxCheapValues = 10'000;
+  constexpr int64_t kMaxCheapHidden = 10'000;  // a slot whose class was deleted passes them all
   if (request.has_filter() || request.post_processing_steps() != 0) return false;
   const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
-  return view->retriever->IsFast() && slots * request.k() <= kMaxCheapMatches &&
+  const int64_t hidden = view->hidden == nullptr ? 0 : view->hidden->count;
+  return view->retriever->IsFast() && hidden <= kMaxCheapHidden &&
+         slots * request.k() <= kMaxCheapMatches &&
          request.release().values_size() <= kMaxCheapValues;
 }
 

@@ -118,6 +118,12 @@ void AppendRows(Gallery part, Gallery* all);
 absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
 Item ItemOf(const Gallery& gallery, size_t row);
 
+// Of an item that an embedding has.
+struct DeletedItem {
+  std::string id;
+  uint64_t version = 0;  // of the collection, after its deletion
+};
+
 // A finished embedding with labels and payloads, so that later writes show after the next build
 // only.
 struct Embedding {
@@ -130,7 +136,7 @@ struct Embedding {
   std::vector<std::string> payloads;  // n
   Matrix coordinates;                 // n x embedding_dim
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
-  std::vector<std::string> deleted;   // ids deleted since; set on loading
+  std::vector<DeletedItem> deleted;   // since; set on loading
   std::string plan;                   // AffinityPlan::why; not stored
 };
 

@@ -136,7 +136,7 @@ TEST_F(SharedStore, KillWhileCellsAreStoredLeavesNone) {
     ASSERT_TRUE(
         WaitUntil([&] { return ask("SELECT count(*) FROM privatemail.cell_parts") == "1"; }));
     daemon_->program().Signal(SIGTERM);
-    EXPECT_EQ(daemon_->program().Wait().err.find("made anew"), std::string::npos);
+    EXPECT_EQ(daemon_->program().Wait().err.find("is replaced"), std::string::npos);
   }
 }
 

@@ -246,9 +246,10 @@ absl::Status Ledger::Apply(const LedgerChange& change, int64_t times,
   };
   const absl::Status applied = apply();
   if (applied.ok() || absl::IsDataLoss(applied)) return applied;
-  return absl::UnavailableError(
-      absl::StrCat("the ledger could not be written, and the change may count nevertheless: ",
-                   applied.message()));
+  return absl::UnavailableError(absl::StrCat(
+      "the ledger could not be written, and ",
+      times == 1 ? "the change" : absl::StrCat(times, " charges that were made together"),
+      " may count nevertheless: ", applied.message()));
 }
 
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,

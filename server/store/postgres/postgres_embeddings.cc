@@ -131,7 +131,7 @@ absl::StatusOr<std::optional<Embedding>> PostgresStore::LoadEmbedding(
   return embedding;
 }
 
-absl::StatusOr<std::optional<std::vector<std::string>>> PostgresStore::DeletedSince(
+absl::StatusOr<std::optional<std::vector<DeletedItem>>> PostgresStore::DeletedSince(
     const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
                                                                 RowLock::kNone));

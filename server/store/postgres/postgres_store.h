@@ -49,12 +49,14 @@ class PostgresStore final : public Store {
                          absl::string_view image) override;
   absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
                            const CellQuality& quality) override;
+  absl::StatusOr<std::optional<CellQuality>> LoadQuality(const PublicParameters& parameters,
+                                                         const EmbeddingVersion& of) override;
   absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
                                                        const EmbeddingVersion& of,
                                                        SizeCheck check) override;
   absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
       const PublicParameters& parameters) override;
-  absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(
+  absl::StatusOr<std::optional<std::vector<DeletedItem>>> DeletedSince(
       const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
   absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,

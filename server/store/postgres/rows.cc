@@ -234,17 +234,19 @@ absl::Status DeleteRows(Transaction* transaction, const LargeTable& table, int64
   }
 }
 
-absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
+absl::StatusOr<std::vector<DeletedItem>> ReadDeletedSince(Transaction* transaction,
                                                           int64_t collection, int64_t items_version,
                                                           int64_t after) {
   PM_ASSIGN_OR_RETURN(
       const Result found,
-      transaction->Query("SELECT id FROM deletions WHERE collection = $1 AND "
+      transaction->Query("SELECT id, version FROM deletions WHERE collection = $1 AND "
                          "version > greatest($2, $3) AND inserted <= $2 ORDER BY version",
                          Parameters().Int(collection).Int(items_version).Int(after)));
-  std::vector<std::string> ids;
-  for (int row = 0; row < found.rows(); ++row) ids.emplace_back(found.Bytes(row, 0));
-  return ids;
+  std::vector<DeletedItem> items;
+  for (int row = 0; row < found.rows(); ++row) {
+    items.push_back({std::string(found.Bytes(row, 0)), static_cast<uint64_t>(found.Int(row, 1))});
+  }
+  return items;
 }
 
 absl::Status Notify(Transaction* transaction, absl::string_view uuid) {

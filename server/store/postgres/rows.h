@@ -102,8 +102,8 @@ absl::StatusOr<int64_t> WriteEmbeddedItems(Transaction* transaction, absl::strin
 absl::Status ReadEmbeddedItems(Transaction* transaction, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that existed at `items_version` and were deleted later, and after version `after`.
-absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Transaction* transaction,
+// Items that existed at `items_version` and were deleted later, and after version `after`.
+absl::StatusOr<std::vector<DeletedItem>> ReadDeletedSince(Transaction* transaction,
                                                           int64_t collection, int64_t items_version,
                                                           int64_t after);
 

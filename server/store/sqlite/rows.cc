@@ -129,19 +129,19 @@ absl::Status ReadEmbeddedItems(Database* database, int64_t key, int64_t embeddin
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> ReadDeletedSince(Database* database, int64_t key,
+absl::StatusOr<std::vector<DeletedItem>> ReadDeletedSince(Database* database, int64_t key,
                                                           uint64_t items_version, uint64_t after) {
   PM_ASSIGN_OR_RETURN(
       Statement select,
-      database->Prepare("SELECT id FROM deletions WHERE collection = ?1 AND "
+      database->Prepare("SELECT id, version FROM deletions WHERE collection = ?1 AND "
                         "version > max(?2, ?3) AND inserted <= ?2 ORDER BY version"));
   select.Bind(1, key).Bind(2, static_cast<int64_t>(items_version));
   select.Bind(3, static_cast<int64_t>(after));
-  std::vector<std::string> ids;
+  std::vector<DeletedItem> items;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) return ids;
-    ids.emplace_back(select.Bytes(0));
+    if (!more) return items;
+    items.push_back({std::string(select.Bytes(0)), static_cast<uint64_t>(select.Int(1))});
   }
 }
 

@@ -40,8 +40,8 @@ absl::Status WriteEmbeddedItems(sqlite::Database* database, int64_t key,
 absl::Status ReadEmbeddedItems(sqlite::Database* database, int64_t key, int64_t embedding_dim,
                                Embedding* embedding);
 
-// Ids of items that existed at `items_version` and were deleted later, and after version `after`.
-absl::StatusOr<std::vector<std::string>> ReadDeletedSince(sqlite::Database* database, int64_t key,
+// Items that existed at `items_version` and were deleted later, and after version `after`.
+absl::StatusOr<std::vector<DeletedItem>> ReadDeletedSince(sqlite::Database* database, int64_t key,
                                                           uint64_t items_version, uint64_t after);
 
 }  // namespace privatemail::server

@@ -1,4 +1,4 @@
-// SqliteStore: what answers for the cells of an embedding.
+// SqliteStore: cell indexes of embeddings.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
@@ -55,6 +55,20 @@ absl::Status SqliteStore::SaveQuality(const PublicParameters& parameters,
       database_->Prepare("UPDATE embeddings SET cell_quality = ?2 WHERE collection = ?1"));
   PM_RETURN_IF_ERROR(save.Bind(1, key).BindBlob(2, bytes.data(), bytes.size()).Run());
   return transaction.Commit();
+}
+
+absl::StatusOr<std::optional<CellQuality>> SqliteStore::LoadQuality(
+    const PublicParameters& parameters, const EmbeddingVersion& of) {
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  const absl::StatusOr<int64_t> key = KeyOfEmbedding(reader.get(), parameters.collection_uuid, of);
+  if (absl::IsAborted(key.status())) return std::nullopt;
+  PM_RETURN_IF_ERROR(key.status());
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      reader->Prepare("SELECT cell_quality FROM embeddings WHERE collection = ?1"));
+  PM_RETURN_IF_ERROR(select.Bind(1, *key).Step().status());
+  auto quality = DecodeQuality(select.Bytes(0), parameters.cell_partitions.size());
+  if (!quality.ok()) return Damaged(*reader.get(), quality.status().message());
+  return quality;
 }
 
 absl::StatusOr<std::optional<StoredCells>> SqliteStore::LoadCells(

@@ -92,7 +92,7 @@ absl::Status SqliteStore::ScanItems(const PublicParameters& parameters, absl::st
   }
 }
 
-absl::StatusOr<std::optional<std::vector<std::string>>> SqliteStore::DeletedSince(
+absl::StatusOr<std::optional<std::vector<DeletedItem>>> SqliteStore::DeletedSince(
     const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
@@ -116,7 +116,7 @@ absl::StatusOr<ChangesSinceEmbedding> SqliteStore::CountChanges(
   changes.inserted = static_cast<uint64_t>(count.Int(0));
   changes.updated = static_cast<uint64_t>(count.Int(1));
   PM_ASSIGN_OR_RETURN(
-      const std::vector<std::string> deleted,
+      const std::vector<DeletedItem> deleted,
       ReadDeletedSince(reader.get(), key, static_cast<uint64_t>(versions.items_version), 0));
   changes.deleted = deleted.size();
   return changes;

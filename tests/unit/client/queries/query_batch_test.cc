@@ -29,5 +29,24 @@ TEST(QueryBatch, EarlyEndSaysHowManyChargesWereNotUsed) {
   EXPECT_EQ(ledger->Show("uuid")->releases, 7);
 }
 
+TEST(QueryBatch, QueriesThatAFailedChangeMayHaveChargedAreNotCalledFree) {
+  const auto failure = [](bool charged, const absl::Status& status) {
+    Attempt failed;
+    failed.charged = charged;
+    failed.status = status;
+    const std::vector<Attempt> outcomes = {Attempt(), failed};
+    return FailureOf(AttemptsOf(outcomes), 10, "resend");
+  };
+  const auto not_sent = [](const char* ending) {
+    return FailsWith(absl::StatusCode::kUnavailable, absl::StrCat("8 more were not sent", ending));
+  };
+  const absl::Status unavailable = absl::UnavailableError("8 charges may count");
+  EXPECT_THAT(failure(true, unavailable), not_sent(" and cost nothing"));
+  EXPECT_THAT(failure(false, unavailable), not_sent(""));
+  EXPECT_THAT(failure(false, unavailable), ::testing::Not(not_sent(" and cost nothing")));
+  EXPECT_THAT(failure(false, absl::DataLossError("other ledger")).message(),
+              ::testing::Not(::testing::HasSubstr("nothing")));
+}
+
 }  // namespace
 }  // namespace privatemail::client

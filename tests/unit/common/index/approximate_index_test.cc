@@ -218,8 +218,13 @@ TEST(SearchIndex, SearchesDuringBuildAreAnswered) {
   index.BuildApproximateIndex();
   built = true;
   searcher.join();
-  EXPECT_THAT(index.description(), ::testing::StartsWith("IVF of "));
+  const std::string description = index.description();
+  EXPECT_THAT(description, ::testing::StartsWith("IVF of "));
   EXPECT_EQ(index.Search(between, 8).front().size(), 8u);
+  // Searches may still use the first one.
+  const std::atomic<bool> stopped = true;
+  index.BuildApproximateIndex(&stopped);
+  EXPECT_EQ(index.description(), description);
 }
 
 TEST(SearchIndex, StoppedBuildStaysExact) {

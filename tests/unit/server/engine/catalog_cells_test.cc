@@ -407,7 +407,7 @@ TEST_F(StoredCellIndexes, DamagedOnesAreNoticedAndMadeAnew) {
   catalog_.reset();  // waits for the store
   std::swap(warnings, warnings_);
   ASSERT_THAT(warnings, SizeIs(1));
-  EXPECT_THAT(warnings[0], ::testing::HasSubstr("cells of collection fruit is made anew"));
+  EXPECT_THAT(warnings[0], ::testing::HasSubstr("cell index of collection fruit is replaced"));
   EXPECT_EQ(saves_, 1);
   Restart();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
@@ -476,10 +476,46 @@ TEST_F(StoredCellIndexes, RestartReadsMeasuredQuality) {
 
   // Another start may find cells whose measurement was interrupted.
   hooks_.load_cells = [](std::optional<StoredCells>* cells) { (*cells)->quality.reset(); };
+  hooks_.load_quality = [](std::optional<CellQuality>* quality) { quality->reset(); };
   Restart();
   EXPECT_NE(ReadyWhen(measured).cells, nullptr);
   EXPECT_EQ(galleries_, 1);
   EXPECT_EQ(saves_, 0);
+}
+
+// Deletions of another daemon may be known only after the item is there again.
+TEST(CollectionRegistry, ItemReinsertedBeforeGalleryIsReadIsFound) {
+  StoredCollection collection{.name = "fruit", .parameters = {}, .anchors = SmallAnchors()};
+  CellPartition halves{.cells = 2, .cell_of_anchor = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}};
+  collection.parameters = *MakePublicParameters("uuid", SmallSettings(), collection.anchors, {},
+                                                "vectors", {halves}, CellCode::kFloat16);
+  const auto retriever = [&](uint64_t version, uint64_t items_version) {
+    Embedding embedding = SomeEmbedding(6);
+    embedding.version = version;
+    embedding.items_version = items_version;
+    return std::make_shared<const Retriever>(collection.parameters, collection.anchors.labels,
+                                             embedding, IndexOptions{});
+  };
+  CollectionRegistry registry;
+  const auto entry = registry.Add(collection);
+  ASSERT_TRUE(registry.InstallRetriever(entry.get(), retriever(1, 10), {}));
+  const CollectionView before = registry.ViewOf(*entry);
+  registry.RecordItems(*before.published, 6, 10);
+  ASSERT_THAT(registry.BeginBuild("fruit"), IsOk());
+  ASSERT_TRUE(registry.BeginCells(entry.get()).has_value());
+  // Versions 11: deleted, 12: inserted again, 13: this one deleted; read together.
+  registry.AdoptDeletions({.entry = entry, .retriever = before.retriever}, 13,
+                          {{{"item-001", 11}, {"item-002", 13}}});
+  EXPECT_EQ(registry.ViewOf(*entry).hidden->count, 2);
+  ASSERT_TRUE(registry.InstallRetriever(entry.get(), retriever(2, 12), {}));
+  Gallery gallery = GalleryOf(MakeItems(6, 1));
+  gallery.version = 12;
+  registry.InstallCells(
+      entry.get(), CellIndex::Create(collection.parameters, collection.anchors, gallery, {false}));
+  const CollectionView view = registry.ViewOf(*entry);
+  const std::vector<bool> deleted = {false, false, true, false, false, false};
+  EXPECT_EQ(view.hidden->hidden, deleted);
+  EXPECT_EQ(view.hidden_in_cells->hidden, deleted);
 }
 
 // Another daemon's deletion may be known only from its later embedding.

@@ -1,5 +1,6 @@
 // Two catalogs on one PostgreSQL database.
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -139,6 +140,46 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   EXPECT_EQ(galleries, 2);
   one_.reset();  // before the hooks
   other_.reset();
+}
+
+// The other has the cells before their quality is stored, and wants it.
+TEST_F(SharedCatalog, OneDaemonMeasuresQualityForAll) {
+  std::atomic<int> galleries = 0;
+  std::atomic<int> lookups = 0;
+  StoreHooks hooks;
+  hooks.read_gallery = [&] { ++galleries; };
+  hooks.load_quality = [&](std::optional<CellQuality>*) { ++lookups; };
+  hooks.save_quality = [&] { EXPECT_TRUE(WaitUntil([&] { return lookups >= 2; })); };
+  other_ = OpenCatalog(&hooks);
+  one_ = OpenCatalog(&hooks);
+  NewCollection fruit = Fruit();
+  fruit.cells = {3};
+  fruit.publish_quality = true;
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
+  ASSERT_THAT(one_->Upsert(view, MakeItems(kMinQualityQueries, 1)), IsOk());
+  ASSERT_TRUE(WaitUntil([&] { return Other().items == kMinQualityQueries; }));
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
+  for (const Catalog* catalog : {one_.get(), other_.get()}) {
+    EXPECT_TRUE(WaitUntil([&] { return catalog->Find("fruit")->quality != nullptr; }));
+  }
+  EXPECT_EQ(galleries, 2) << "of the embedding and of one cell index";
+  one_.reset();  // before the hooks
+  other_.reset();
+}
+
+TEST_F(SharedCatalog, EmbeddingThatDoesNotFitMemoryIsTakenOverLater) {
+  std::atomic<int> reads = 0;
+  StoreHooks hooks;
+  hooks.read_embedding = [&](const PublicParameters&) {
+    if (++reads == 1) throw std::bad_alloc();
+    return absl::OkStatus();
+  };
+  other_ = OpenCatalog(&hooks);
+  CreateFruit(5);
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
+  EXPECT_EQ(reads, 2);
+  other_.reset();  // before the hooks
 }
 
 TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {

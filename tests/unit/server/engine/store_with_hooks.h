@@ -26,6 +26,9 @@ struct StoreHooks {
   std::function<void()> read_gallery = [] {};  // ReadGallery
   std::function<void(std::optional<StoredCells>*)> load_cells = [](std::optional<StoredCells>*) {};
   std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };  // SaveCells
+  std::function<void(std::optional<CellQuality>*)> load_quality = [](std::optional<CellQuality>*) {
+  };
+  std::function<void()> save_quality = [] {};  // before SaveQuality
 };
 
 class StoreWithHooks final : public Store {
@@ -34,7 +37,7 @@ class StoreWithHooks final : public Store {
   StoreWithHooks(std::unique_ptr<Store> store, const StoreHooks* hooks)
       : store_(std::move(store)), hooks_(hooks) {}
 
-  absl::StatusOr<std::optional<std::vector<std::string>>> DeletedSince(const PublicParameters& p,
+  absl::StatusOr<std::optional<std::vector<DeletedItem>>> DeletedSince(const PublicParameters& p,
                                                                        uint64_t version,
                                                                        uint64_t after) override {
     auto deleted = store_->DeletedSince(p, version, after);
@@ -88,7 +91,14 @@ class StoreWithHooks final : public Store {
   }
   absl::Status SaveQuality(const PublicParameters& p, const EmbeddingVersion& of,
                            const CellQuality& quality) override {
+    hooks_->save_quality();
     return store_->SaveQuality(p, of, quality);
+  }
+  absl::StatusOr<std::optional<CellQuality>> LoadQuality(const PublicParameters& p,
+                                                         const EmbeddingVersion& of) override {
+    auto quality = store_->LoadQuality(p, of);
+    if (quality.ok()) hooks_->load_quality(&*quality);
+    return quality;
   }
   absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& p,
                                                        const EmbeddingVersion& of,

@@ -11,6 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::FieldsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 using ::testing::SizeIs;
@@ -201,7 +202,8 @@ TEST_P(StoreItems, CountsChangesDuringBuild) {
   embedding.items_version = gallery.version;
   ASSERT_THAT(store_->SaveEmbedding(collection_.parameters, embedding), IsOk());
   EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 1, 1}));
-  EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->deleted, ElementsAre("item-002"));
+  const auto loaded = store_->LoadEmbedding(collection_.parameters);
+  EXPECT_THAT((*loaded)->deleted, ElementsAre(Field(&DeletedItem::id, "item-002")));
 }
 
 TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
@@ -212,7 +214,8 @@ TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
   const auto deleted = store_->DeletedSince(collection_.parameters, 1, 0);
   ASSERT_THAT(deleted, IsOk());
   ASSERT_TRUE(deleted->has_value());
-  EXPECT_THAT(**deleted, UnorderedElementsAre("item-001", "item-004"));
+  EXPECT_THAT(**deleted,
+              UnorderedElementsAre(FieldsAre("item-001", 8u), FieldsAre("item-004", 7u)));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
   EXPECT_EQ(Embed(), 2u);
