@@ -75,7 +75,7 @@ def cells_bytes(rows):
     queries = known_queries(rows)
     lists = max(1, min(max(math.isqrt(rows), rows // 2048), queries // 32))
     compared = min(rows, max(64 * lists, 64 * rows // lists, 65_536))
-    prepare = kept_cells(rows) + 16 * rows + 520 * queries + FEATURES * compared
+    prepare = kept_cells(rows) + 16 * rows + 576 * queries + FEATURES * compared
     in_memory = prepare + FEATURES * rows + 2 * TEXTS * rows <= BUILD_MEMORY
     return max(prepare + (FEATURES * rows if in_memory else 0), kept_cells(rows) + stored_cells(rows))
 

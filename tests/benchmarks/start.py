@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""How long a start takes until searches and queries for cells are answered; baseline: an earlier daemon, same data.
+"""How long a start takes until searches and queries for cells are answered; baseline: making the cells.
 
 usage: start.py BUILD_FOLDER [ITEMS] [--before PRIVATEMAILD]
 
 ITEMS (default 1,000,000) rows of 128 dimensions, 100 classes, 1,000 anchors, two partitions, code scalar8, SQLite.
-PRIVATEMAILD makes the data and is started; then the daemon of BUILD_FOLDER takes the data over and is started. Times
-are seconds from the start of the process to the end of the first `privatemail resend` that succeeds.
+PRIVATEMAILD, an earlier daemon, makes the data and is started; then the daemon of BUILD_FOLDER takes the data over and
+is started. Times are seconds from the start of the process to the end of the first `privatemail resend` that succeeds
+(k 8).
 """
 import argparse
 import pathlib
@@ -41,15 +42,17 @@ def main():
             admin.run("build", "things")
             begun = time.perf_counter()
             admin.wait_for_cells("things")
-            print(f"{options.items} x {DIM}: cells made in {time.perf_counter() - begun:.1f} s after the build")
+            making = time.perf_counter() - begun
+            print(f"{options.items} x {DIM}: cells made in {making:.1f} s after the build")
             query = ("query", "things", "--vectors", folder / "anchors.npy", "--row", 3)
             for scheme, more in (("joint", ("--label", 3, "-k", 8)),
                                  ("cells", ("--scheme", "cells", "--items", 800))):
                 user(daemon, scheme).run("budget", "set", "things", "--epsilon", 100, "--delta", .01)
                 cost = ("--epsilon", 5, *(("--delta", 1e-5) if scheme == "joint" else ()))
                 user(daemon, scheme).run(*query, *more, *cost)
+            return making
 
-        def measure(what, program):
+        def measure(what, program, making):
             for _ in range(STARTS):
                 with Daemon(program, folder / "data") as daemon:
                     seconds = []
@@ -59,18 +62,19 @@ def main():
                         while (done := user(daemon, scheme).call("resend", *target)).returncode != 0:
                             assert "UNAVAILABLE" in done.stderr, done.stderr
                         seconds.append(time.perf_counter() - daemon.begun)
-                    print(f"{what}: a search after {seconds[0]:.2f} s, a query for cells after {seconds[1]:.2f} s")
+                    print(f"{what}: a search after {seconds[0]:.2f} s, a query for cells after {seconds[1]:.2f} s, "
+                          f"{seconds[1] / making:.3f} of making them")
 
         file = folder / "data/privatemail.sqlite"
         with Daemon(options.before or ours, folder / "data") as daemon:
-            make(daemon)
+            making = make(daemon)
         if options.before:
-            measure("before", options.before)
+            measure("before", options.before, making)
             size = file.stat().st_size
             with Daemon(ours, folder / "data") as daemon:  # makes and stores them once
                 user(daemon, "joint").wait_for_cells("things")
             print(f"bytes of the file: {size} before, {file.stat().st_size} with cells")
-        measure("after", ours)
+        measure("after", ours, making)
 
 
 main()

@@ -154,6 +154,7 @@ TEST_F(SharedCatalog, OneDaemonMeasuresQualityForAll) {
   one_ = OpenCatalog(&hooks);
   NewCollection fruit = Fruit();
   fruit.cells = {3};
+  fruit.cell_code = CellCode::kScalar8;
   fruit.publish_quality = true;
   ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
   ASSERT_THAT(one_->Upsert(view, MakeItems(kMinQualityQueries, 1)), IsOk());

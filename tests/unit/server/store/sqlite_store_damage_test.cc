@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadAll(const std::string& directory) {
     Append(embedding->labels, &all);
     Append(embedding->coordinates, &all);
     Append(embedding->anchor_coordinates, &all);
-    for (const std::string& id : embedding->deleted) absl::StrAppend(&all, id);
+    for (const DeletedItem& item : embedding->deleted) absl::StrAppend(&all, item.id);
     for (const std::string& payload : embedding->payloads) absl::StrAppend(&all, payload);
     absl::StrAppend(&all, embedding->version, " ", embedding->items_version, " ",
                     embedding->objective);

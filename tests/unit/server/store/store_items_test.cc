@@ -11,7 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::FieldsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 using ::testing::SizeIs;
@@ -214,8 +213,10 @@ TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
   const auto deleted = store_->DeletedSince(collection_.parameters, 1, 0);
   ASSERT_THAT(deleted, IsOk());
   ASSERT_TRUE(deleted->has_value());
-  EXPECT_THAT(**deleted,
-              UnorderedElementsAre(FieldsAre("item-001", 8u), FieldsAre("item-004", 7u)));
+  EXPECT_THAT(**deleted, UnorderedElementsAre(Field(&DeletedItem::id, "item-001"),
+                                              Field(&DeletedItem::id, "item-004")));
+  EXPECT_THAT(**deleted, UnorderedElementsAre(Field(&DeletedItem::version, 7u),
+                                              Field(&DeletedItem::version, 8u)));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
   EXPECT_EQ(Embed(), 2u);
