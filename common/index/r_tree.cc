@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <bitset>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "common/base/huge_pages.h"
 #include "common/numerics/decompositions.h"
 
 namespace privatemail {
@@ -216,6 +216,8 @@ class RTree::SearcherOf : public RTree::Searcher {
     for (Place<kDim>& place : places) place.rotated = axes_.Rotate(place.at);
     Arrange(places.begin(), places.end(), kLargestGroup);
     AddLeaves(places);
+    UseHugePages(leaves_);
+    for (const Level& level : levels_) UseHugePages(level.nodes);
   }
 
   void Search(const double* query, TopK& nearest) const override {
@@ -229,12 +231,10 @@ class RTree::SearcherOf : public RTree::Searcher {
  private:
   static constexpr ptrdiff_t kLargestGroup = ptrdiff_t{1} << 32;
 
-  // The data of kFan places that a search reads.
+  // The data of kFan places that a search reads; of fewer in the last leaf.
   struct alignas(kCacheLine) Leaf {
     std::array<Lane, kDim> at;
     std::array<uint32_t, kFan> row;  // or the index in duplicates_
-    std::bitset<kFan> duplicated;    // places with several rows
-    uint8_t places = 0;
   };
   // The rows of a place with several rows.
   struct Duplicates {
@@ -253,24 +253,26 @@ class RTree::SearcherOf : public RTree::Searcher {
 
   void AddLeaves(const std::vector<Place<kDim>>& places) {
     std::vector<Box<kDim>> boxes;
+    places_ = places.size();
     leaves_.reserve((places.size() + kFan - 1) / kFan);
     for (size_t begin = 0; begin < places.size(); begin += kFan) {
       const size_t end = std::min(begin + kFan, places.size());
       Leaf& leaf = leaves_.emplace_back();
-      for (size_t i = begin; i < end; ++i) AddPlace(places[i], &leaf);
+      uint16_t& duplicated = duplicated_.emplace_back();
+      for (size_t i = begin; i < end; ++i) {
+        const Place<kDim>& place = places[i];
+        for (size_t c = 0; c < kDim; ++c) leaf.at[c][i - begin] = place.at[c];
+        if (place.last == place.first + 1) {
+          leaf.row[i - begin] = rows_[place.first];
+          continue;
+        }
+        duplicated |= uint16_t{1} << (i - begin);
+        leaf.row[i - begin] = static_cast<uint32_t>(duplicates_.size());
+        duplicates_.push_back({place.first, place.last});
+      }
       boxes.push_back(BoxAround(places.begin() + begin, places.begin() + end));
     }
     while (boxes.size() > 1) boxes = AddLevel(boxes);
-  }
-
-  void AddPlace(const Place<kDim>& place, Leaf* leaf) {
-    const size_t i = leaf->places++;
-    for (size_t c = 0; c < kDim; ++c) leaf->at[c][i] = place.at[c];
-    leaf->row[i] = rows_[place.first];
-    if (place.last == place.first + 1) return;
-    leaf->duplicated.set(i);
-    leaf->row[i] = static_cast<uint32_t>(duplicates_.size());
-    duplicates_.push_back({place.first, place.last});
   }
 
   // Adds a level over nodes or leaves with these boxes; returns the boxes of its nodes.
@@ -335,8 +337,14 @@ class RTree::SearcherOf : public RTree::Searcher {
       for (size_t i = 0; i < kFan; ++i) differences[c][i] = query.at[c] - leaf.at[c][i];
     }
     const Lane distances = SquaredLengths<kDim>(differences);
-    for (size_t i = 0; i < leaf.places; ++i) {
-      if (!leaf.duplicated[i]) {
+    const double limit =
+        nearest.full() ? nearest.max_squared_distance() : std::numeric_limits<double>::infinity();
+    uint32_t near = 0;  // a bit for each place
+    for (size_t i = 0; i < kFan; ++i) near |= uint32_t{distances[i] <= limit} << i;
+    near &= (uint32_t{1} << std::min(kFan, places_ - number * kFan)) - 1;
+    for (; near != 0; near &= near - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(near));
+      if ((duplicated_[number] >> i & 1) == 0) {
         nearest.Offer({leaf.row[i], distances[i]});
       } else if (!nearest.full() || distances[i] <= nearest.max_squared_distance()) {
         OfferAll(duplicates_[leaf.row[i]], distances[i], nearest);
@@ -360,8 +368,10 @@ class RTree::SearcherOf : public RTree::Searcher {
   const Axes<kDim> axes_;
   std::vector<uint32_t> rows_;  // by place
   std::vector<Duplicates> duplicates_;
+  size_t places_ = 0;  // of all leaves together
   std::vector<Leaf> leaves_;
-  std::vector<Level> levels_;  // lowest first
+  std::vector<uint16_t> duplicated_;  // a bit for each place of a leaf: it has several rows
+  std::vector<Level> levels_;         // lowest first
 };
 
 RTree::RTree(const Matrix& points) {

@@ -18,7 +18,7 @@ class RTree {
   static constexpr Eigen::Index kMaxDimensions = 4;
 
   // points: n >= 1 rows, finite, at most kMaxDimensions columns k. Equal rows are visited once.
-  // O(n log n) time. About 12 + 9 k bytes of memory a row, 20 + 16 k during construction.
+  // O(n log n) time. About 8 + 9 k bytes of memory a row, 20 + 16 k during construction.
   explicit RTree(const Matrix& points);
   ~RTree();
   RTree(const RTree&) = delete;

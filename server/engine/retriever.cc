@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/cancellation.h"
+#include "common/base/huge_pages.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -39,7 +40,10 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       labels_(std::move(embedding.labels)),
       payloads_(std::move(embedding.payloads), memory_ / 2),
       anchors_(std::move(embedding.anchor_coordinates)),
-      index_(std::move(embedding.coordinates), index) {}
+      index_(std::move(embedding.coordinates), index) {
+  UseHugePages(ids_);
+  UseHugePages(labels_);
+}
 
 // Rows in the order of ids, in that of the index's leaves and, half as precise, of an inverted
 // file; and cached columns of filters, which are as much again.
