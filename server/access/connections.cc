@@ -253,13 +253,16 @@ bool Connections::Measure(Connection* connection, int64_t of_key, Clock::time_po
                           seconds * kPingBytesPerSecond;
   const double received = static_cast<double>(traffic.received - use.received);
   use.unread = std::max(0.0, use.unread + std::max(0.0, received - expected) - use.message_bytes);
-  if (connection->running == 0) use.unread = 0;
   const double forgotten =
       kForgottenCallsPerSecond * std::min(1.0, 16.0 / static_cast<double>(of_key));
   use.unfinished_calls = std::max(0.0, use.unfinished_calls - seconds * forgotten);
   const uint64_t consumed = traffic.received - std::min(traffic.received, traffic.waiting);
   if (traffic.segments_sent != use.segments_sent) use.answered = consumed;
   use.unanswered = consumed - std::min(consumed, use.answered);
+  // Messages whose calls have ended are dropped, but the bytes may be of a header, which is kept.
+  if (connection->running == 0) {
+    use.unread = std::min(use.unread, static_cast<double>(use.unanswered));
+  }
   use.segments_sent = traffic.segments_sent;
   use.received = traffic.received;
   use.sent = traffic.sent;

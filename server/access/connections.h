@@ -45,8 +45,8 @@ class Connections {
     // whenever a part arrives, so that long ones take a core; unlike messages they need no window
     // updates.
     int64_t max_unanswered_bytes = 1 << 19;
-    // Besides, for each of up to kParallelMessages running calls: gRPC grants the end of a message
-    // at once.
+    // Besides, for each of up to kParallelMessages calls that ran since something was sent: gRPC
+    // grants the end of a message at once.
     int64_t max_unanswered_bytes_of_call = 3 << 19;
     // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
     int64_t max_unfinished_calls = 200;  // of one connection

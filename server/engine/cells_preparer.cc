@@ -68,7 +68,7 @@ void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
 }
 
 void CellsPreparer::QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until) {
-  constexpr absl::Duration kRetry = absl::Seconds(1);
+  constexpr absl::Duration kRetry = absl::Milliseconds(500);
   // A store may take hours to notice that a daemon has lost its host.
   constexpr absl::Duration kMaxWait = absl::Minutes(10);
   queue_.Add([this, entry = std::move(entry), wait_until](const std::atomic<bool>& stopped) {
@@ -121,31 +121,24 @@ absl::StatusOr<bool> CellsPreparer::LoadOrBuildCells(const CollectionRegistry::E
     PM_ASSIGN_OR_RETURN(is_stored, std::move(loaded));
     if (is_stored) {
       const CollectionView now = registry_->ViewOf(*entry);
-      if (!now.awaits_quality()) return true;
-      view.cells = now.cells;
+      if (!published.parameters.publish_quality || now.quality != nullptr ||
+          now.cells->items() < kMinQualityQueries) {
+        return true;
+      }
+      break;  // a measurement needs what only a build has
     }
-    // A measurement needs what only a build has, too much to be done by several daemons.
-    if (claim != nullptr || (!is_stored && absl::Now() > wait_until)) break;
+    if (claim != nullptr || absl::Now() > wait_until) break;
     PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
     if (claim == nullptr) return false;
     // Loads once more: another daemon may have stored them just before.
   }
-  PM_RETURN_IF_ERROR(BuildCells(entry, std::move(view), is_stored, std::move(claim), stopped));
+  PM_RETURN_IF_ERROR(BuildCells(entry, std::move(view), is_stored, stopped));
   return true;
 }
 
 absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView& view) {
   const PublicParameters& parameters = view.published->parameters;
   const Retriever& retriever = *view.retriever;
-  if (view.cells != nullptr && view.cells->embedding_version() == retriever.version()) {
-    PM_ASSIGN_OR_RETURN(std::optional<CellQuality> quality,
-                        store_->LoadQuality(parameters, VersionOf(*view.cells)));
-    if (quality.has_value()) {
-      registry_->InstallQuality(entry, view.cells.get(),
-                                std::make_shared<const CellQuality>(*std::move(quality)));
-    }
-    return true;
-  }
   const auto check = [&](int64_t bytes) {
     return CheckBuildMemory("reading it", bytes, registry_->options().cells_memory);
   };
@@ -169,7 +162,6 @@ absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView
 
 absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry,
                                        CollectionView view, bool is_stored,
-                                       std::shared_ptr<const void> claim,
                                        const std::atomic<bool>& stopped) {
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
@@ -187,10 +179,7 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
     WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
                                                    WriteCellImage(parameters, cells->contents())));
   }
-  if (parameters.publish_quality) {
-    registry_->BeginMeasurement(entry.get());
-    MeasureQuality(entry, cells, std::move(sample), std::move(claim));
-  }
+  if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
   return absl::OkStatus();
 }
 
@@ -262,18 +251,16 @@ absl::Status CellsPreparer::CheckResidentMemory(const Entry& entry,
 
 void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
                                    const std::shared_ptr<const CellIndex>& cells,
-                                   QualitySample sample, std::shared_ptr<const void> claim) {
+                                   QualitySample sample) {
   const auto shared = std::make_shared<const QualitySample>(std::move(sample));
-  measurements_.Add([this, weak = std::weak_ptr(entry), weak_cells = std::weak_ptr(cells), shared,
-                     claim = std::move(claim)](const std::atomic<bool>& stopped) {
+  measurements_.Add([this, weak = std::weak_ptr(entry), weak_cells = std::weak_ptr(cells),
+                     shared](const std::atomic<bool>& stopped) {
     const auto locked = weak.lock();
     const auto measured = weak_cells.lock();
     if (locked == nullptr || measured == nullptr) return;
     const auto obsolete = [&] {
-      const CollectionView now = registry_->ViewOf(*locked);
-      // Cells of a later embedding need the claim.
-      return stopped || registry_->IsRemoved(*locked) || now.cells != measured ||
-             now.retriever->version() != measured->embedding_version();
+      return stopped || registry_->IsRemoved(*locked) ||
+             registry_->ViewOf(*locked).cells != measured;
     };
     const auto published = registry_->ViewOf(*locked).published;
     std::optional<CellQuality> found = measured->Measure(published->parameters, *shared, obsolete);

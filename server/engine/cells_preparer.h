@@ -26,8 +26,9 @@ namespace privatemail::server {
 
 // Completes an installed embedding in the background: an approximate index, until which the exact
 // one answers, and a cell index of its items, whose quality is measured afterwards if the
-// collection publishes it. Index and quality are read from the store, or made and stored there:
-// once for each embedding, by one of the daemons on the store. Thread-safe.
+// collection publishes it. Both are read from the store, or made and stored there: the index once
+// for each embedding, by one of the daemons on the store; the quality, with an index of its own, by
+// each daemon that does not find it stored. Thread-safe.
 class CellsPreparer {
  public:
   using Warn = std::function<void(const std::string& message)>;
@@ -55,23 +56,20 @@ class CellsPreparer {
     CellCoordinates coordinates;
   };
 
-  // Queues PrepareCells. While another daemon makes the cells, or measures their quality, it goes
-  // back to the end of the queue, so that other collections do not wait for that daemon.
-  // wait_until: for the cells; nullopt: from its start on.
+  // Queues PrepareCells. While another daemon makes the cells it goes back to the end of the queue,
+  // so that other collections do not wait for that daemon. wait_until: nullopt: from its start on.
   void QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until);
-  // False: another daemon makes them, and wait_until has not come, or measures. Records a failure
-  // in the view; throws nothing.
+  // False: another daemon makes them, and wait_until has not come. Records a failure in the view;
+  // throws nothing.
   bool PrepareCells(const CollectionRegistry::EntryPtr& entry, absl::Time wait_until,
                     const std::atomic<bool>& stopped);
   absl::StatusOr<bool> LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
                                         CollectionView view, absl::Time wait_until,
                                         const std::atomic<bool>& stopped);
-  // Installs what the store has and the view has not; false: no cells.
+  // Installs what the store has; false: nothing.
   absl::StatusOr<bool> LoadCells(Entry* entry, const CollectionView& view);
-  // claim: ends after the measurement.
   absl::Status BuildCells(const CollectionRegistry::EntryPtr& entry, CollectionView view,
-                          bool is_stored, std::shared_ptr<const void> claim,
-                          const std::atomic<bool>& stopped);
+                          bool is_stored, const std::atomic<bool>& stopped);
   // Features are in memory if all that the index takes fits into cells_memory, or else in a file.
   absl::StatusOr<CellInputs> ReadInputs(const CollectionView& view,
                                         const std::atomic<bool>& stopped);
@@ -81,8 +79,7 @@ class CellsPreparer {
                                    const Gallery& gallery) const;
   // Queues it, and stores it. Ends early if other cells are installed or the collection is removed.
   void MeasureQuality(const CollectionRegistry::EntryPtr& entry,
-                      const std::shared_ptr<const CellIndex>& cells, QualitySample sample,
-                      std::shared_ptr<const void> claim);
+                      const std::shared_ptr<const CellIndex>& cells, QualitySample sample);
 
   Store* const store_;
   CollectionRegistry* const registry_;

@@ -56,7 +56,6 @@ struct CollectionRegistry::Entry {
   bool building = false;
   int64_t reserved = 0;   // bytes of the build's retriever beyond those of the one that it replaces
   bool outdated = false;  // another daemon saved an embedding during the build
-  bool measuring = false;  // the quality of view.cells
   bool removed = false;
 };
 
@@ -269,9 +268,8 @@ std::optional<CollectionView> CollectionRegistry::BeginCells(Entry* entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const CollectionView& view = entry->view;
   // After several builds in a row, the first job already includes the items of the last.
-  const bool up_to_date = view.cells != nullptr &&
-                          view.cells->embedding_version() >= view.retriever->version() &&
-                          (entry->measuring || !view.awaits_quality());
+  const bool up_to_date =
+      view.cells != nullptr && view.cells->embedding_version() >= view.retriever->version();
   if (entry->removed || up_to_date) return std::nullopt;
   ++entry->loads;
   return view;
@@ -292,16 +290,10 @@ void CollectionRegistry::InstallCells(Entry* entry, const std::shared_ptr<const 
         AddHiddenRows(*cells, IdsDeletedAfter(cells->items_version(), entry->deletions), hidden);
     former = std::exchange(view.cells, cells);
     view.quality = nullptr;
-    entry->measuring = false;
     view.cells_problem = absl::OkStatus();
     view.hidden_in_cells = std::move(hidden);
     return;
   }
-}
-
-void CollectionRegistry::BeginMeasurement(Entry* entry) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  entry->measuring = true;
 }
 
 void CollectionRegistry::InstallQuality(Entry* entry, const CellIndex* cells,

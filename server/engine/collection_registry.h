@@ -114,16 +114,13 @@ class CollectionRegistry {
   bool InstallRetriever(Entry* entry, std::shared_ptr<const Retriever> retriever,
                         absl::Span<const DeletedItem> deleted);
 
-  // Starts a load of a cell index or its quality; empty if both are up to date, the quality is
-  // being measured here, or the collection was removed.
+  // Starts a load of a cell index; empty if it is up to date or the collection was removed.
   std::optional<CollectionView> BeginCells(Entry* entry);
   // deleted: items that were deleted before BeginCells, if `cells` may have them.
   void InstallCells(Entry* entry, const std::shared_ptr<const CellIndex>& cells,
                     absl::Span<const std::string> deleted = {});
   void EndCells(Entry* entry, const absl::Status& problem);
   void SetEmbeddingProblem(Entry* entry, const absl::Status& problem);
-  // The quality of the installed cell index is being measured here.
-  void BeginMeasurement(Entry* entry);
   // Publishes the quality of `cells` unless they have been replaced.
   void InstallQuality(Entry* entry, const CellIndex* cells,
                       std::shared_ptr<const CellQuality> quality);

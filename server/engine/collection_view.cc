@@ -38,11 +38,6 @@ int64_t CollectionView::build_memory(Features features) const {
          (rows * image_values + class_values) * static_cast<int64_t>(sizeof(double));
 }
 
-bool CollectionView::awaits_quality() const {
-  return published->parameters.publish_quality && cells != nullptr && quality == nullptr &&
-         cells->items() >= kMinQualityQueries;
-}
-
 int64_t CollectionView::resident_memory() const {
   return MemoryOf(published->parameters) + (retriever == nullptr ? 0 : retriever->memory()) +
          (cells == nullptr ? 0 : cells->memory());

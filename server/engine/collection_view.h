@@ -38,9 +38,6 @@ struct CollectionView {
 
   bool has_cells() const { return !published->parameters.cell_partitions.empty(); }
 
-  // Whether the quality of `cells` is to be published and not measured yet.
-  bool awaits_quality() const;
-
   // Items that a search can find.
   uint64_t embedded_items() const;
 

@@ -1,7 +1,6 @@
 #include "server/engine/store_synchronizer.h"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,12 +126,7 @@ absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
   if (!change.has_value()) return absl::OkStatus();
   if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
   const absl::Cleanup end = [&] { registry_->EndLoad(change->entry.get()); };
-  try {
-    return AdoptEmbedding(change->entry);
-  } catch (const std::exception& error) {  // out of memory; the caller is a thread of the watch
-    return absl::ResourceExhaustedError(absl::StrCat("the embedding of collection ", state.name,
-                                                     " cannot be taken over: ", error.what()));
-  }
+  return AdoptEmbedding(change->entry);
 }
 
 absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPtr& entry) {

@@ -124,16 +124,13 @@ class Store {
   // Adds their quality. No effect if they are not stored. NOT_FOUND, or as above.
   virtual absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
                                    const CellQuality& quality) = 0;
-  // Empty if none is stored for cells of this embedding. NOT_FOUND.
-  virtual absl::StatusOr<std::optional<CellQuality>> LoadQuality(const PublicParameters& parameters,
-                                                                 const EmbeddingVersion& of) = 0;
   // Called with the bytes to be read; an error ends the reading and is returned.
   using SizeCheck = absl::FunctionRef<absl::Status(int64_t bytes)>;
   // Empty if none are stored for this embedding. NOT_FOUND.
   virtual absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
                                                                const EmbeddingVersion& of,
                                                                SizeCheck check) = 0;
-  // A claim to make the cells of a collection or measure their quality, which ends with its owner;
+  // A claim to make the cells of a collection, which ends with its owner;
   // null while another daemon has it. Only spares work: a claim may be lost unnoticed. It must not
   // outlive the store.
   virtual absl::StatusOr<std::shared_ptr<const void>> ClaimCells(

@@ -102,23 +102,6 @@ absl::StatusOr<std::optional<StoredCells>> PostgresStore::LoadCells(
   return cells;
 }
 
-absl::StatusOr<std::optional<CellQuality>> PostgresStore::LoadQuality(
-    const PublicParameters& parameters, const EmbeddingVersion& of) {
-  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
-                                                                RowLock::kNone));
-  auto& [transaction, collection] = begun;
-  const absl::StatusOr<int64_t> embedding = KeyOfEmbedding(&transaction, collection.key, of);
-  if (absl::IsAborted(embedding.status())) return std::nullopt;
-  PM_RETURN_IF_ERROR(embedding.status());
-  PM_ASSIGN_OR_RETURN(const Result found,
-                      transaction.Query("SELECT quality FROM cells WHERE embedding = $1",
-                                        Parameters().Int(*embedding)));
-  if (found.rows() == 0) return std::nullopt;
-  auto quality = DecodeQuality(found.Bytes(0, 0), parameters.cell_partitions.size());
-  PM_RETURN_IF_ERROR(postgres::Place(quality.status()));
-  return quality;
-}
-
 // A lock of a session of its own: it ends with the daemon, too.
 absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
     const PublicParameters& parameters) {

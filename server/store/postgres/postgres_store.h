@@ -49,8 +49,6 @@ class PostgresStore final : public Store {
                          absl::string_view image) override;
   absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
                            const CellQuality& quality) override;
-  absl::StatusOr<std::optional<CellQuality>> LoadQuality(const PublicParameters& parameters,
-                                                         const EmbeddingVersion& of) override;
   absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
                                                        const EmbeddingVersion& of,
                                                        SizeCheck check) override;

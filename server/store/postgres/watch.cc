@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +49,12 @@ void Watch::Report(const absl::Status& status) {
 void Watch::NotifyChanged() {
   absl::Status status;
   do {
-    status = changed_();
+    try {
+      status = changed_();
+    } catch (const std::exception& error) {  // out of memory
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("changes of other daemons cannot be taken over yet: ", error.what()));
+    }
     Report(status);
   } while (!status.ok() && !StopWithin(kRetry));
 }

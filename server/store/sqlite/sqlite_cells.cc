@@ -57,20 +57,6 @@ absl::Status SqliteStore::SaveQuality(const PublicParameters& parameters,
   return transaction.Commit();
 }
 
-absl::StatusOr<std::optional<CellQuality>> SqliteStore::LoadQuality(
-    const PublicParameters& parameters, const EmbeddingVersion& of) {
-  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
-  const absl::StatusOr<int64_t> key = KeyOfEmbedding(reader.get(), parameters.collection_uuid, of);
-  if (absl::IsAborted(key.status())) return std::nullopt;
-  PM_RETURN_IF_ERROR(key.status());
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      reader->Prepare("SELECT cell_quality FROM embeddings WHERE collection = ?1"));
-  PM_RETURN_IF_ERROR(select.Bind(1, *key).Step().status());
-  auto quality = DecodeQuality(select.Bytes(0), parameters.cell_partitions.size());
-  if (!quality.ok()) return Damaged(*reader.get(), quality.status().message());
-  return quality;
-}
-
 absl::StatusOr<std::optional<StoredCells>> SqliteStore::LoadCells(
     const PublicParameters& parameters, const EmbeddingVersion& of, SizeCheck check) {
   PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());

@@ -238,11 +238,12 @@ TEST_F(ConnectionsTest, BytesWithoutAnswerEndConnection) {
   EXPECT_FALSE(waiting.IsEnded()) << "the process has not read them";
 }
 
-// The rest of a message may arrive after its call was refused, and be read by and by, while nothing
+// The rest of a message may arrive after its call's deadline, and be read by and by, while nothing
 // is sent.
 TEST_F(ConnectionsTest, BytesOfCallThatHasEndedAreAllowedUntilItIsAnswered) {
   Connections::Options options = Options();
   options.max_unanswered_bytes_of_call = 40'000;
+  options.max_unread_bytes = 1'000'000;
   Connections connections(options);
   Pair silent, answered;
   const auto end_after = [&](Pair* pair, size_t bytes) {
@@ -268,6 +269,25 @@ TEST_F(ConnectionsTest, BytesOfCallThatHasEndedAreAllowedUntilItIsAnswered) {
   EXPECT_EQ(connections.EndExcessive(now_), 0);
   EXPECT_EQ(end_after(&answered, 39'000), 0);
   EXPECT_EQ(end_after(&answered, 2'000), 1) << "no call was running";
+}
+
+TEST_F(ConnectionsTest, BytesOfCallThatHasEndedCountForAllConnections) {
+  Connections::Options options = Options();
+  options.max_unanswered_bytes_of_call = 200'000;
+  Connections connections(options);
+  Pair pair;
+  const uint64_t connection = connections.InSlot(*connections.Add(pair.server(), Address(1), now_));
+  connections.Authenticate(connection, AccessKey(), now_);
+  connections.BeginCall(connection, now_);
+  connections.EndCall(connection, /*answered=*/false);
+  const auto end_after = [&](size_t bytes) {
+    pair.Send(bytes);
+    pair.Receive(bytes);
+    now_ += std::chrono::seconds(1);
+    return connections.EndExcessive(now_);
+  };
+  EXPECT_EQ(end_after(90'000), 0);
+  EXPECT_EQ(end_after(30'000), 1) << "more than max_unread_bytes";
 }
 
 TEST_F(ConnectionsTest, UnfinishedMessagesEndConnectionOfTheKeyWithTheMost) {

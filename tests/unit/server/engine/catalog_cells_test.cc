@@ -476,7 +476,6 @@ TEST_F(StoredCellIndexes, RestartReadsMeasuredQuality) {
 
   // Another start may find cells whose measurement was interrupted.
   hooks_.load_cells = [](std::optional<StoredCells>* cells) { (*cells)->quality.reset(); };
-  hooks_.load_quality = [](std::optional<CellQuality>* quality) { quality->reset(); };
   Restart();
   EXPECT_NE(ReadyWhen(measured).cells, nullptr);
   EXPECT_EQ(galleries_, 1);

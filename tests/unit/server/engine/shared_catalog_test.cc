@@ -142,32 +142,6 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   other_.reset();
 }
 
-// The other has the cells before their quality is stored, and wants it.
-TEST_F(SharedCatalog, OneDaemonMeasuresQualityForAll) {
-  std::atomic<int> galleries = 0;
-  std::atomic<int> lookups = 0;
-  StoreHooks hooks;
-  hooks.read_gallery = [&] { ++galleries; };
-  hooks.load_quality = [&](std::optional<CellQuality>*) { ++lookups; };
-  hooks.save_quality = [&] { EXPECT_TRUE(WaitUntil([&] { return lookups >= 2; })); };
-  other_ = OpenCatalog(&hooks);
-  one_ = OpenCatalog(&hooks);
-  NewCollection fruit = Fruit();
-  fruit.cells = {3};
-  fruit.cell_code = CellCode::kScalar8;
-  fruit.publish_quality = true;
-  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
-  ASSERT_THAT(one_->Upsert(view, MakeItems(kMinQualityQueries, 1)), IsOk());
-  ASSERT_TRUE(WaitUntil([&] { return Other().items == kMinQualityQueries; }));
-  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
-  for (const Catalog* catalog : {one_.get(), other_.get()}) {
-    EXPECT_TRUE(WaitUntil([&] { return catalog->Find("fruit")->quality != nullptr; }));
-  }
-  EXPECT_EQ(galleries, 2) << "of the embedding and of one cell index";
-  one_.reset();  // before the hooks
-  other_.reset();
-}
-
 TEST_F(SharedCatalog, EmbeddingThatDoesNotFitMemoryIsTakenOverLater) {
   std::atomic<int> reads = 0;
   StoreHooks hooks;

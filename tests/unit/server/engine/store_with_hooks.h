@@ -28,7 +28,6 @@ struct StoreHooks {
   std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };  // SaveCells
   std::function<void(std::optional<CellQuality>*)> load_quality = [](std::optional<CellQuality>*) {
   };
-  std::function<void()> save_quality = [] {};  // before SaveQuality
 };
 
 class StoreWithHooks final : public Store {
@@ -91,14 +90,7 @@ class StoreWithHooks final : public Store {
   }
   absl::Status SaveQuality(const PublicParameters& p, const EmbeddingVersion& of,
                            const CellQuality& quality) override {
-    hooks_->save_quality();
     return store_->SaveQuality(p, of, quality);
-  }
-  absl::StatusOr<std::optional<CellQuality>> LoadQuality(const PublicParameters& p,
-                                                         const EmbeddingVersion& of) override {
-    auto quality = store_->LoadQuality(p, of);
-    if (quality.ok()) hooks_->load_quality(&*quality);
-    return quality;
   }
   absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& p,
                                                        const EmbeddingVersion& of,

@@ -229,12 +229,6 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
   ASSERT_TRUE(load(first).has_value());
   EXPECT_TRUE(load(first)->image == image) << "too long to print";
   EXPECT_FALSE(load(first)->quality.has_value());
-  const auto load_quality = [&](const EmbeddingVersion& of) {
-    auto loaded = store_->LoadQuality(parameters, of);
-    EXPECT_THAT(loaded, IsOk());
-    return *std::move(loaded);
-  };
-  EXPECT_FALSE(load_quality(first).has_value());
   EXPECT_FALSE(load({2, first.items_version}).has_value());
   EXPECT_FALSE(load({1, first.items_version + 1}).has_value());
 
@@ -252,8 +246,6 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
               aborted);
   ASSERT_THAT(store_->SaveQuality(parameters, first, SomeQuality()), IsOk());
   EXPECT_EQ(load(first)->quality->partitions[0].own[3].recall.standard_error, .014);
-  EXPECT_EQ(load_quality(first)->partitions[0].own[3].recall.standard_error, .014);
-  EXPECT_FALSE(load_quality({2, first.items_version}).has_value());
 
   // Replaced with their embedding, deleted with their collection.
   EXPECT_GT(backend_->Rows("cell_parts"), 0);
