@@ -1,4 +1,4 @@
-// What an error of a connection means, and what to do about it.
+// The meaning of an error of a connection, and its remedy.
 #ifndef PRIVATEMAIL_CLIENT_TRANSPORT_CONNECTION_ERROR_H_
 #define PRIVATEMAIL_CLIENT_TRANSPORT_CONNECTION_ERROR_H_
 
