@@ -35,6 +35,7 @@ class TwoOperatorsPageTest(BrowserTest):
         self.assertFalse(self.browser.value_of("document.getElementById('bytes').checkVisibility()"))
         self.browser.value_of("document.getElementById('mode').value = 'lists'")
         self.browser.value_of("document.getElementById('lists').value = 3")
+        self.browser.wait_for("!document.getElementById('ask').disabled")  # it reads the budget
         self.browser.click("#ask")
         self.browser.wait_for("/by lists/.test(document.getElementById('facts').textContent)")
         self.assertRegex(self.text("#releases"), "(?s)North, 127.*3 selections of 8.*South, 127.*3 selections of 8")
