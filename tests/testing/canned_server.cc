@@ -22,7 +22,6 @@ class CannedServer::Reactor final : public grpc::ServerGenericBidiReactor {
   }
   void OnWriteDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::CANCELLED);
-    ++*sent_;
     WriteNext();
   }
   void OnDone() override { delete this; }
@@ -33,6 +32,7 @@ class CannedServer::Reactor final : public grpc::ServerGenericBidiReactor {
     if (!message.has_value()) return Finish(answer_.status);
     const grpc::Slice slice(*message);
     bytes_ = grpc::ByteBuffer(&slice, 1);
+    ++*sent_;  // the caller may have it before the write is done
     StartWrite(&bytes_);
   }
 
