@@ -236,7 +236,11 @@ int64_t Connections::EndExcessiveAuthenticated(Clock::time_point now) {
       continue;
     }
     const bool excessive = IsExcessive(connection, now);
-    if (connection.use.unanswered == 0) connection.use.most_running = connection.running;
+    Use& use = connection.use;
+    if (connection.running >= use.most_running) use.most_running_at = now;
+    if (use.unanswered == 0 && now - use.most_running_at > kRestOfMessage) {
+      use.most_running = connection.running;
+    }
     if (excessive) ++ended;
     it = excessive ? End(it, kEndedAuthenticated, now) : std::next(it);
   }
@@ -407,7 +411,10 @@ void Connections::BeginCall(uint64_t connection, Clock::time_point now) {
   if (found == connections_.end()) return;
   Connection& known = found->second;
   ++known.running;
-  known.use.most_running = std::max(known.use.most_running, known.running);
+  if (known.running >= known.use.most_running) {
+    known.use.most_running = known.running;
+    known.use.most_running_at = now;
+  }
   known.use.header_bytes += kCallBytes;
   if (!known.slot.has_value()) {
     ++known.use.unfinished_calls;

@@ -74,6 +74,8 @@ class Connections {
   // each of up to 16 connections of a key; more share what 16 have.
   static constexpr double kForgottenCallsPerSecond = 20;
   static constexpr int64_t kParallelMessages = 4;
+  // How long the rest of a message may still arrive after its call was answered or refused.
+  static constexpr std::chrono::seconds kRestOfMessage{5};
 
   explicit Connections(const Options& options);
   ~Connections();
@@ -135,6 +137,7 @@ class Connections {
     double message_bytes = 0;                        // of messages that were complete since
     double unread = 0;                               // bytes in no complete message
     int64_t most_running = 0;                        // calls at a time while bytes are unanswered
+    Clock::time_point most_running_at;               // or so shortly before
     double unfinished_calls = 0;                     // falls by kForgottenCallsPerSecond
     std::optional<Clock::time_point> invalid_since;  // its key
   };

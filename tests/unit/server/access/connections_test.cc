@@ -267,6 +267,10 @@ TEST_F(ConnectionsTest, BytesOfCallThatHasEndedAreAllowedUntilItIsAnswered) {
   answered.SendBack();
   now_ += std::chrono::seconds(1);
   EXPECT_EQ(connections.EndExcessive(now_), 0);
+  EXPECT_EQ(end_after(&answered, 60'000), 0) << "the rest of a message after the answer";
+  answered.SendBack();
+  now_ += std::chrono::seconds(9);
+  EXPECT_EQ(connections.EndExcessive(now_), 0);
   EXPECT_EQ(end_after(&answered, 39'000), 0);
   EXPECT_EQ(end_after(&answered, 2'000), 1) << "no call was running";
 }
