@@ -45,8 +45,8 @@ class Connections {
     // whenever a part arrives, so that long ones take a core; unlike messages they need no window
     // updates.
     int64_t max_unanswered_bytes = 1 << 19;
-    // Besides, for each of up to kParallelMessages calls that ran since something was sent: gRPC
-    // grants the end of a message at once.
+    // Besides, for each of up to kParallelMessages calls that ran since something was sent, or up
+    // to kRestOfMessage before: gRPC grants the end of a message at once.
     int64_t max_unanswered_bytes_of_call = 3 << 19;
     // Calls that were begun and neither answered nor forgotten (kForgottenCallsPerSecond).
     int64_t max_unfinished_calls = 200;  // of one connection
@@ -131,14 +131,14 @@ class Connections {
     uint64_t received = 0;    // bytes at the last look
     uint64_t sent = 0;
     uint64_t segments_sent = 0;
-    uint64_t answered = 0;                           // bytes read when segments_sent last changed
-    uint64_t unanswered = 0;                         // bytes read since then
-    double header_bytes = 0;                         // of calls that began since
-    double message_bytes = 0;                        // of messages that were complete since
-    double unread = 0;                               // bytes in no complete message
-    int64_t most_running = 0;                        // calls at a time while bytes are unanswered
-    Clock::time_point most_running_at;               // or so shortly before
-    double unfinished_calls = 0;                     // falls by kForgottenCallsPerSecond
+    uint64_t answered = 0;              // bytes read when segments_sent last changed
+    uint64_t unanswered = 0;            // bytes read since then
+    double header_bytes = 0;            // of calls that began since
+    double message_bytes = 0;           // of messages that were complete since
+    double unread = 0;                  // bytes in no complete message
+    int64_t most_running = 0;           // calls at a time, of late or while bytes are unanswered
+    Clock::time_point most_running_at;  // when so many ran last
+    double unfinished_calls = 0;        // falls by kForgottenCallsPerSecond
     std::optional<Clock::time_point> invalid_since;  // its key
   };
   struct Connection {

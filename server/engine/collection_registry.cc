@@ -180,6 +180,11 @@ void CollectionRegistry::Hide(absl::Span<const DeletedItem> deleted, Entry* entr
   }
 }
 
+void CollectionRegistry::RecordDuringLoads(absl::Span<const DeletedItem> deleted, Entry* entry) {
+  if (entry->loads == 0) return;
+  entry->deletions.insert(entry->deletions.end(), deleted.begin(), deleted.end());
+}
+
 void CollectionRegistry::FinishLoad(Entry* entry) {
   if (--entry->loads == 0) entry->deletions.clear();
 }
@@ -200,9 +205,7 @@ void CollectionRegistry::RecordDeletion(const PublishedCollection& published, ui
   if (entry == nullptr) return;
   SetItems(items, latest_version, entry.get());
   Hide(deleted, entry.get());
-  if (entry->loads > 0) {
-    entry->deletions.insert(entry->deletions.end(), deleted.begin(), deleted.end());
-  }
+  RecordDuringLoads(deleted, entry.get());
 }
 
 absl::StatusOr<CollectionRegistry::EntryPtr> CollectionRegistry::BeginBuild(
@@ -254,9 +257,7 @@ bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Re
   Hide(deleted, entry);
   Hide(entry->deletions, entry);
   // For a cell index that is being built from earlier items.
-  if (entry->loads > 0) {
-    entry->deletions.insert(entry->deletions.end(), deleted.begin(), deleted.end());
-  }
+  RecordDuringLoads(deleted, entry);
   if (view.cells == nullptr) return true;
   // Under the lock only if another cell index was installed meanwhile, which is rare.
   if (view.cells != cells) missing = IdsNotIn(*view.retriever, *view.cells);
@@ -376,9 +377,7 @@ void CollectionRegistry::AdoptDeletions(const PendingChange& change, uint64_t la
   const std::lock_guard<std::mutex> guard(mutex_);
   if (entry.view.retriever != change.retriever) return;
   Hide(deleted, &entry);
-  if (entry.loads > 0) {
-    entry.deletions.insert(entry.deletions.end(), deleted.begin(), deleted.end());
-  }
+  RecordDuringLoads(deleted, &entry);
   entry.adopted_version = latest_version;
 }
 

@@ -152,6 +152,8 @@ class CollectionRegistry {
   static void SetItems(uint64_t items, uint64_t latest_version, Entry* entry);
   // In what was made of earlier items: a later one may have an item again.
   static void Hide(absl::Span<const DeletedItem> deleted, Entry* entry);
+  // For what is being loaded from an earlier state of the store.
+  static void RecordDuringLoads(absl::Span<const DeletedItem> deleted, Entry* entry);
   static void FinishLoad(Entry* entry);
 
   mutable std::mutex mutex_;  // guards the following and all entries

@@ -130,9 +130,8 @@ class Store {
   virtual absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
                                                                const EmbeddingVersion& of,
                                                                SizeCheck check) = 0;
-  // A claim to make the cells of a collection, which ends with its owner;
-  // null while another daemon has it. Only spares work: a claim may be lost unnoticed. It must not
-  // outlive the store.
+  // A claim to make the cells of a collection, which ends with its owner; null while another daemon
+  // has it. Only spares work: a claim may be lost unnoticed. It must not outlive the store.
   virtual absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
       const PublicParameters& /*parameters*/) {
     return std::make_shared<const bool>();  // no other daemon can use the store

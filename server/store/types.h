@@ -118,7 +118,7 @@ void AppendRows(Gallery part, Gallery* all);
 absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
 Item ItemOf(const Gallery& gallery, size_t row);
 
-// Of an item that an embedding has.
+// An item of an embedding that was deleted since.
 struct DeletedItem {
   std::string id;
   uint64_t version = 0;  // of the collection, after its deletion
