@@ -33,7 +33,7 @@ struct MirrorOptions {
   double every_seconds = 0;
 };
 
-nlohmann::json ToJson(const v1::GetImageResponse& image, const v1::ImageHeader& header) {
+nlohmann::json ImageJson(const v1::GetImageResponse& image, const v1::ImageHeader& header) {
   nlohmann::json partitions = nlohmann::json::array();
   for (const v1::ListGroup& group : header.partitions()) {
     partitions.push_back(
@@ -72,7 +72,7 @@ absl::StatusOr<Result> Describe(const std::string& name, const v1::GetImageRespo
                   : image.allows_scores() ? "allowed"
                                           : "not allowed by this operator",
                   "\n");
-  return Result{.json = ToJson(image, header), .text = text};
+  return Result{.json = ImageJson(image, header), .text = text};
 }
 
 absl::StatusOr<Result> Make(const Context& context, const MakeOptions& options) {

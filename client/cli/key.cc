@@ -22,7 +22,7 @@ const std::map<std::string, v1::KeyScope> kScopeNames = {{"search", v1::KEY_SCOP
                                                          {"admin", v1::KEY_SCOPE_ADMIN}};
 constexpr char kStandardOutput[] = "-";
 
-struct CreateOptions {
+struct CreateKeyOptions {
   std::string name;
   std::vector<std::string> scopes;
   std::vector<std::string> collections;
@@ -79,7 +79,7 @@ std::string KeyToText(const v1::Key& key) {
   return text + " UTC\n";
 }
 
-absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateOptions& options) {
+absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
   v1::CreateKeyRequest request;
   request.set_name(options.name);
   for (const std::string& name : options.scopes) {
@@ -110,7 +110,7 @@ void WarnOfMissing(const std::vector<std::string>& collections, const Transport&
   }
 }
 
-absl::StatusOr<Result> CreateKey(const Context& context, const CreateOptions& options) {
+absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   const bool to_screen = options.out == kStandardOutput;
@@ -160,7 +160,7 @@ absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) 
 }
 
 void AddCreate(CLI::App& parent, Context& context) {
-  auto options = std::make_shared<CreateOptions>();
+  auto options = std::make_shared<CreateKeyOptions>();
   CLI::App* create = AddCommand(parent, "create", "Create a key");
   create->add_option("NAME", options->name, "Name of its holder, for listings and logs")
       ->required();

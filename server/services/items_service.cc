@@ -30,7 +30,7 @@ absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request)
   return FromProto("filter", request.filter());
 }
 
-void ToProto(Item item, v1::Item* proto) {
+void ItemToProto(Item item, v1::Item* proto) {
   proto->set_id(std::move(item.id));
   proto->set_label(item.label);
   proto->mutable_features()->Assign(item.features.begin(), item.features.end());
@@ -47,7 +47,7 @@ absl::Status Fetch(const Catalog& catalog, const CollectionView& view,
   for (size_t first = 0; first < all.size(); first += kBatch) {
     PM_ASSIGN_OR_RETURN(std::vector<Item> items,
                         catalog.GetItems(view, all.subspan(first, kBatch)));
-    for (Item& item : items) ToProto(std::move(item), response->add_items());
+    for (Item& item : items) ItemToProto(std::move(item), response->add_items());
     if (response->ByteSizeLong() > static_cast<size_t>(max_bytes)) {
       response->Clear();
       return ResponseTooLargeError(max_bytes, "ask for fewer ids at once");
@@ -65,7 +65,7 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
   std::string last;
   for (Item& item : page.items) {
     v1::Item message;
-    ToProto(std::move(item), &message);
+    ItemToProto(std::move(item), &message);
     bytes += message.ByteSizeLong() + kItemOverhead;
     if (bytes > static_cast<size_t>(max_bytes)) {
       if (last.empty())

@@ -1,6 +1,4 @@
 // Output of the command line: help, warnings, usage errors, and permissions of written files.
-#include <sys/stat.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -8,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -17,12 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-mode_t ModeOf(const std::string& path) {
-  struct stat properties = {};
-  EXPECT_EQ(::stat(path.c_str(), &properties), 0) << path;
-  return properties.st_mode & 07777;
-}
 
 // No server is needed to be misunderstood.
 class CommandLine : public Service {
@@ -226,11 +219,11 @@ class StateFolder : public FilledService {};
 TEST_F(StateFolder, FilesAreForOwnerOnly) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "--report",
                 folder_ / "report.html"}));
-  EXPECT_EQ(ModeOf(user_.state), 0700);
+  EXPECT_EQ(ModeOf(user_.state), 0700u);
   for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
-    EXPECT_EQ(ModeOf(file.path()), 0600) << file.path();
+    EXPECT_EQ(ModeOf(file.path()), 0600u) << file.path();
   }
-  EXPECT_EQ(ModeOf(folder_ / "report.html"), 0600);
+  EXPECT_EQ(ModeOf(folder_ / "report.html"), 0600u);
 }
 
 class Advice : public FilledService {};

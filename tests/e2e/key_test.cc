@@ -1,10 +1,9 @@
 // Access keys: create, list, revoke, expiry, and calls without a key.
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <fstream>
 
 #include "tests/e2e/service.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -13,12 +12,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-mode_t ModeOf(const std::string& path) {
-  struct stat info = {};
-  EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
-  return info.st_mode & 0777;
-}
 
 // A daemon with its defaults: TLS and keys.
 class Keys : public Service {

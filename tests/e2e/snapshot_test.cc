@@ -1,11 +1,10 @@
 // Snapshot files: taken, restored, and damaged.
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/match.h"
 #include "tests/e2e/service.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -53,9 +52,7 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   EXPECT_EQ(taken["items"], kItems);
   EXPECT_EQ(taken["anchors"], kClasses * kAnchorsPerClass);
   EXPECT_EQ(taken["bytes"], std::filesystem::file_size(file_));
-  struct stat info = {};
-  ASSERT_EQ(::stat(file_.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 07777U, 0600U);
+  EXPECT_EQ(ModeOf(file_), 0600u);
 
   daemon_.reset();
   std::filesystem::rename(folder_ / "data", folder_ / "lost");

@@ -27,7 +27,7 @@ import time
 from proxy import TRUST, Proxy
 
 ATTACKER = "127.0.0.2"
-DRIPS_FROM = "127.0.0.3"  # not refused after the attacks
+DRIPS_FROM = "127.0.0.3"  # not refused for the attacks
 MOST_BYTES = 1.5e9
 MOST_TIMES_SLOWER = 10
 QUIET_CALLS = 40
@@ -191,12 +191,17 @@ class Honest:
         return sorted(self.seconds)[int(0.99 * (len(self.seconds) - 1))]
 
 
-def run(name, seconds, processes, port, command):
+def quiet_p99(command):
     quiet = Honest(command)
     for _ in range(QUIET_CALLS):
         quiet.call()
+    return quiet.p99()
+
+
+def run(name, seconds, service, command, quiet):
+    processes = service.processes()
     before = peak = resident_bytes(processes)
-    attackers = Attackers(name, port)
+    attackers = Attackers(name, service.port)
     attackers.wait_for_begin()
     until = time.time() + seconds
     honest = Honest(command)
@@ -210,9 +215,9 @@ def run(name, seconds, processes, port, command):
         time.sleep(0.2)
     after = resident_bytes(processes)
     good = (honest.failures == 0 and peak <= MOST_BYTES and after <= allowed
-            and honest.p99() <= MOST_TIMES_SLOWER * quiet.p99())
+            and honest.p99() <= MOST_TIMES_SLOWER * quiet)
     print(f"{name}: {sent}; {len(honest.seconds)} honest calls, {honest.failures} failed, p99 {honest.p99():.2f} s "
-          f"(quiet {quiet.p99():.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, "
+          f"(quiet {quiet:.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, "
           f"{after / 1e6:.0f} MB {time.time() - ended:.0f} s later: {'held' if good else 'NOT HELD'}", flush=True)
     return good and honest.seconds
 
@@ -278,9 +283,14 @@ def main():
         service = Service(arguments.daemon, folder, arguments.proxy)
         try:
             calls = [arguments.client, "collection", "list", *service.arguments()]
-            held = [run(name, arguments.seconds, service.processes(), service.port, calls) for name in attacks]
+            drips = multiprocessing.Process(target=lambda: sys.exit(not ends_drips(service.port)))
             if not arguments.proxy:
-                held.append(ends_drips(service.port))
+                drips.start()
+            quiet = quiet_p99(calls)
+            held = [run(name, arguments.seconds, service, calls, quiet) for name in attacks]
+            if not arguments.proxy:
+                drips.join()
+                held.append(drips.exitcode == 0)
         finally:
             service.stop()
     return 0 if all(held) else 1

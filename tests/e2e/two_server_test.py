@@ -285,10 +285,15 @@ def check_different_images(scene):
     scene.fails(f"server {scene.north.address}: ", "made here", "FAILED_PRECONDITION", server=scene.south.options(),
                 command=["mirror", "moths", *scene.north.options("second-"), "--pin", scene.pin])
     assert scene.mirror(scene.pin.upper()) and scene.digest_at(scene.south) == new
+    older = scene.version_at(scene.south)
     scene.change_payload(7)
-    wait_until(lambda: scene.attempt("image", "info", "moths").returncode == 0, "an image of the new build is made")
-    newer, older = scene.version_at(scene.north), scene.version_at(scene.south)
-    assert newer > older
+
+    def is_newer():
+        done = scene.attempt("image", "info", "moths")
+        return done.returncode == 0 and json.loads(done.stdout)["items_version"] > older
+
+    wait_until(is_newer, "an image of the new build is made")
+    newer = scene.version_at(scene.north)
     scene.fails(f"server A serves items_version {newer} and server B {older}", "FAILED_PRECONDITION",
                 command=scene.query())
     assert scene.mirror()

@@ -2,7 +2,9 @@
 #ifndef PRIVATEMAIL_TESTS_TESTING_FAKE_IMAGE_H_
 #define PRIVATEMAIL_TESTS_TESTING_FAKE_IMAGE_H_
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -114,7 +116,7 @@ struct FakeImage {
       std::string sum(lists[0].size(), '\0');
       for (size_t c = 0; c < lists.size(); ++c) {
         if ((static_cast<uint8_t>(selection[c / 8]) >> (c % 8) & 1) == 0) continue;
-        for (size_t i = 0; i < sum.size(); ++i) sum[i] = static_cast<char>(sum[i] ^ lists[c][i]);
+        std::transform(sum.begin(), sum.end(), lists[c].begin(), sum.begin(), std::bit_xor<>());
       }
       answer += sum;
     }

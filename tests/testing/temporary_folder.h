@@ -1,4 +1,4 @@
-// A temporary folder.
+// A temporary folder, and the permissions of files in it.
 #ifndef PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 #define PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 
@@ -38,6 +38,11 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// Of a file or folder.
+inline unsigned ModeOf(const std::filesystem::path& path) {
+  return static_cast<unsigned>(std::filesystem::status(path).permissions());
+}
 
 }  // namespace privatemail
 

@@ -16,19 +16,19 @@ namespace privatemail::client {
 namespace {
 
 // A width is the Gaussian's standard deviation or the Laplace's scale.
-struct Law {
+struct DiscreteLaw {
   absl::StatusOr<std::vector<int64_t>> (*sample)(size_t count, uint64_t width, BitSource& bits);
   uint64_t max_width;  // in steps
   double stddev_per_width;
 };
 
-const Law kGaussianLaw = {&SampleDiscreteGaussian, kMaxDiscreteStddev, 1};
-const Law kLaplaceLaw = {&SampleDiscreteLaplace, kMaxDiscreteScale, M_SQRT2};
+const DiscreteLaw kGaussianLaw = {&SampleDiscreteGaussian, kMaxDiscreteStddev, 1};
+const DiscreteLaw kLaplaceLaw = {&SampleDiscreteLaplace, kMaxDiscreteScale, M_SQRT2};
 
 class AdditiveMechanism final : public Mechanism {
  public:
-  AdditiveMechanism(const Law& law, NoiseGrid grid, uint64_t width, const ReleaseShape& shape,
-                    Guarantee guarantee)
+  AdditiveMechanism(const DiscreteLaw& law, NoiseGrid grid, uint64_t width,
+                    const ReleaseShape& shape, Guarantee guarantee)
       : Mechanism(std::move(guarantee)), law_(law), grid_(grid), width_(width), shape_(shape) {}
 
   absl::StatusOr<FloatMatrix> Release(const Matrix& values, BitSource& bits) const override {
@@ -61,7 +61,7 @@ class AdditiveMechanism final : public Mechanism {
     return released;
   }
 
-  const Law& law_;
+  const DiscreteLaw& law_;
   const NoiseGrid grid_;
   const uint64_t width_;  // in steps
   const ReleaseShape shape_;
@@ -69,11 +69,9 @@ class AdditiveMechanism final : public Mechanism {
 
 // rounding_steps: added by rounding to the distance of two neighbours, in steps. surplus: extra
 // steps of width that the law needs.
-absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(const Law& law, double width_per_unit,
-                                                            double sensitivity,
-                                                            double rounding_steps, double surplus,
-                                                            const ReleaseShape& shape,
-                                                            Guarantee guarantee) {
+absl::StatusOr<std::unique_ptr<const Mechanism>> MakeOnGrid(
+    const DiscreteLaw& law, double width_per_unit, double sensitivity, double rounding_steps,
+    double surplus, const ReleaseShape& shape, Guarantee guarantee) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("noise per unit of sensitivity", width_per_unit));
   PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", sensitivity));
   const double width = width_per_unit * sensitivity;

@@ -53,9 +53,7 @@ TEST(AuditLog, WritesOneJsonLinePerCall) {
             R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
             R"("certificate":"member",)"
             R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
-  struct stat info = {};
-  ASSERT_EQ(::stat((folder / "audit.jsonl").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(ModeOf(folder / "audit.jsonl"), 0600u);
 }
 
 TEST(AuditLog, EscapesTextOfPeers) {

@@ -1,7 +1,6 @@
 #include "server/access/key_file.h"
 
 #include <openssl/sha.h>
-#include <sys/stat.h>
 
 #include <fstream>
 #include <random>
@@ -61,9 +60,7 @@ TEST(KeyFile, LoadsWhatWasSavedWithMode0600) {
     EXPECT_EQ((*loaded)[i].grant.collections, keys[i].grant.collections);
     EXPECT_EQ((*loaded)[i].grant.requests_per_second, keys[i].grant.requests_per_second);
   }
-  struct stat info = {};
-  ASSERT_EQ(::stat(file.path().c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(ModeOf(file.path()), 0600u);
 }
 
 TEST(KeyFile, ContainsNoSecret) {

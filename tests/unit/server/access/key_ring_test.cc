@@ -1,7 +1,5 @@
 #include "server/access/key_ring.h"
 
-#include <sys/stat.h>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -48,9 +46,7 @@ class KeyRingTest : public ::testing::Test {
 
 TEST_F(KeyRingTest, FirstStartWritesAdminKey) {
   EXPECT_TRUE(ring_->made_admin_key());
-  struct stat info = {};
-  ASSERT_EQ(::stat((folder_ / "admin.key").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(ModeOf(folder_ / "admin.key"), 0600u);
   const auto admin = ring_->Authenticate(AdminKey());
   ASSERT_THAT(admin, IsOk());
   EXPECT_TRUE((*admin)->Has(kAdminScope));

@@ -4,7 +4,6 @@
 #include <openssl/sha.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/rpc/pem.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -70,9 +70,7 @@ TEST(LoadOrCreateIdentity, SecondCallLoadsPrivateFiles) {
   ASSERT_THAT(second, IsOk());
   EXPECT_EQ(first->fingerprint, second->fingerprint);
   EXPECT_FALSE(second->created);
-  struct stat info = {};
-  ASSERT_EQ(::stat((directory / "tls/server.key").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(ModeOf(directory / "tls/server.key"), 0600u);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory / "tls")) {
     files += entry.is_regular_file() ? 1 : 0;

@@ -2,7 +2,6 @@
 #include "server/store/sqlite/sqlite_store.h"
 
 #include <sqlite3.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/checksum_vfs.h"
 #include "server/store/types.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -108,9 +108,7 @@ TEST(StoreDirectory, IsReadableByOwnerOnly) {
   const TemporaryFolder parent;
   for (const std::string name : {"a/b", "c/"}) {
     ASSERT_THAT(SqliteStore::Open(parent / name), IsOk());
-    struct stat info = {};
-    ASSERT_EQ(::stat((parent / name).c_str(), &info), 0);
-    EXPECT_EQ(info.st_mode & 0777, 0700u) << name;
+    EXPECT_EQ(ModeOf(parent / name), 0700u) << name;
   }
 }
 
