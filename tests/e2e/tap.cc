@@ -85,7 +85,7 @@ void Tap::Serve() {
 
 std::string Tap::NextConversation() {
   std::unique_lock<std::mutex> lock(mutex_);
-  ended_.wait_for(lock, std::chrono::seconds(30), [&] { return !conversations_.empty(); });
+  ended_.wait_for(lock, std::chrono::minutes(5), [&] { return !conversations_.empty(); });
   if (conversations_.empty()) return "";
   std::string conversation = std::move(conversations_.front());
   conversations_.pop_front();

@@ -10,7 +10,7 @@ namespace privatemail {
 // Returns true once condition() holds, false if it does not within `timeout`.
 template <typename Condition>
 [[nodiscard]] bool WaitUntil(Condition condition,
-                             std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
+                             std::chrono::milliseconds timeout = std::chrono::minutes(5)) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= deadline) return false;

@@ -21,7 +21,7 @@ extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 namespace privatemail {
 namespace {
 
-constexpr auto kTimeout = std::chrono::seconds(20);
+constexpr auto kTimeout = std::chrono::minutes(5);
 
 TEST(ThreadPool, RunsAllJobsConcurrently) {
   constexpr int kJobs = 40;

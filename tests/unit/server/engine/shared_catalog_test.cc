@@ -128,11 +128,12 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   const auto ready = [](const Catalog& catalog) {
     CollectionView now;
-    EXPECT_TRUE(WaitUntil([&] {
+    const bool made = WaitUntil([&] {
       now = *catalog.Find("fruit");
       return now.cells != nullptr;
-    })) << now.cells_problem;
-    return WriteCellImage(now.published->parameters, now.cells->contents());
+    });
+    EXPECT_TRUE(made) << now.cells_problem;
+    return made ? WriteCellImage(now.published->parameters, now.cells->contents()) : "";
   };
   const std::string image = ready(*one_);
   EXPECT_EQ(ready(*other_), image);

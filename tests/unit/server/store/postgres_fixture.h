@@ -40,7 +40,7 @@ class Counter {
   }
   bool WaitForMoreThan(int calls) {
     std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return calls_ > calls; });
+    return changed_.wait_for(lock, std::chrono::minutes(5), [&] { return calls_ > calls; });
   }
 
  private:
