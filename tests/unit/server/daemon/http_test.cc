@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,7 +22,7 @@ using ::testing::StartsWith;
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() {
-    auto http = HttpServer::Start(
+    auto http = server::HttpServer::Start(
         "127.0.0.1:0", {[this] { return ready_; }, [] { return std::string("metric 1\n"); }});
     EXPECT_THAT(http, IsOk());
     http_ = *std::move(http);
@@ -31,7 +33,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   bool ready_ = true;
-  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<server::HttpServer> http_;
 };
 
 TEST_F(HttpServerTest, HeadEqualsGetWithoutBody) {
