@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/flags/names.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_SLOTS_OUTCOME_H_
 #define PRIVATEMAIL_CLIENT_CLI_SLOTS_OUTCOME_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
