@@ -11,7 +11,7 @@ setup(
     packages=find_packages("client/python"),
     package_dir={"": "client/python"},
     cmake_args=["-GNinja", "-DPRIVATEMAIL_PYTHON=ON", "-DPRIVATEMAIL_BUILD_TESTS=OFF", "-DCMAKE_UNITY_BUILD=ON",
-                "-DPRIVATEMAIL_PYTHON_FOLDER=client/python"],
+                "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16", "-DPRIVATEMAIL_PYTHON_FOLDER=client/python"],
     cmake_install_target="install_python",
     # CMake lists the installed files of a whole build only.
     cmake_process_manifest_hook=lambda _: [str(path) for path in Path(CMAKE_INSTALL_DIR()).rglob("*.*")],

@@ -26,6 +26,12 @@ std::string ToJson(const ImageOrigin& origin) {
          "\n";
 }
 
+bool IsOriginOf(const std::string& name, const std::string& file) {
+  constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
+  return file.size() == name.size() + kOriginBytes && absl::StartsWith(file, name + ".") &&
+         absl::EndsWith(file, ".json");
+}
+
 }  // namespace
 
 ImageFolder::ImageFolder(const std::string& data_directory)
@@ -85,16 +91,24 @@ void ImageFolder::RemoveOrigin(const std::string& name, absl::string_view digest
   std::filesystem::remove(OriginPath(name, digest), ignored);
 }
 
+void ImageFolder::RemoveOtherOrigins(const std::string& name, absl::string_view digest) const {
+  const std::filesystem::path kept = OriginPath(name, digest);
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
+    const std::filesystem::path one = file.path().filename();
+    if (one != kept.filename() && IsOriginOf(name, one)) {
+      std::filesystem::remove(file.path(), ignored);
+    }
+  }
+}
+
 absl::StatusOr<bool> ImageFolder::Remove(const std::string& name) const {
-  constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
   bool had_image = false;
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
     const std::string one = file.path().filename();
     const bool is_image = one == absl::StrCat(name, kImageSuffix);
-    const bool is_origin = one.size() == name.size() + kOriginBytes &&
-                           absl::StartsWith(one, name + ".") && absl::EndsWith(one, ".json");
-    if (!is_image && !is_origin) continue;
+    if (!is_image && !IsOriginOf(name, one)) continue;
     std::filesystem::remove(file.path(), error);
     if (error) {
       return absl::FailedPreconditionError(absl::StrCat("the image's file ", file.path().string(),

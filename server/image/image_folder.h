@@ -45,6 +45,8 @@ class ImageFolder {
   absl::Status WriteOrigin(const std::string& name, absl::string_view digest,
                            const ImageOrigin& origin) const;
   void RemoveOrigin(const std::string& name, absl::string_view digest) const;
+  // All but this one's: those of images that were replaced, or never written, before a crash.
+  void RemoveOtherOrigins(const std::string& name, absl::string_view digest) const;
 
   // Removes an image with all its origins, also one that cannot be read; false: there was none.
   // FAILED_PRECONDITION: a file stays.

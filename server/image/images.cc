@@ -89,11 +89,6 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
   }
 }
 
-void Images::RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const {
-  if (of == nullptr || (kept != nullptr && of->image().digest() == kept->image().digest())) return;
-  folder_.RemoveOrigin(name, of->image().digest());
-}
-
 void Images::Load(const std::string& name) {
   const absl::StatusOr<Served> loaded = Read(name);
   if (!loaded.ok() && warn_) {
@@ -101,17 +96,19 @@ void Images::Load(const std::string& name) {
         "the image of collection ", name,
         " is not served until it is made or mirrored again: ", loaded.status().message()));
   }
-  Served served;
   {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    loading_.erase(name);
-    if (loaded.ok()) served = served_.emplace(name, *loaded).first->second;
+    const std::lock_guard<std::mutex> keeping(keeping_);
+    Served served;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      loading_.erase(name);
+      if (!loaded.ok()) return;
+      served = served_.emplace(name, *loaded).first->second;  // or a later one was made meanwhile
+    }
+    folder_.RemoveOtherOrigins(name, served->image().digest());
+    if (served != *loaded) return;
   }
-  if (loaded.ok() && served != *loaded) {  // a later one was made meanwhile
-    RemoveOrigin(name, *loaded, served);
-    return;
-  }
-  if (!loaded.ok() || !absl::IsNotFound(CheckCurrent(name, **loaded))) return;
+  if (!absl::IsNotFound(CheckCurrent(name, **loaded))) return;
   // The daemon ended between the deletion of the collection and that of its image.
   const absl::Status removed = Remove(name, loaded->get()).status();
   if (!removed.ok() && warn_) warn_(std::string(removed.message()));
@@ -391,20 +388,18 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
   PM_RETURN_IF_ERROR(folder_.WriteOrigin(name, image->digest(), origin));
   Served served = Serve(std::move(image), std::move(origin), std::move(memory));
   const absl::Status written = WriteImageFile(served->image(), folder_.PathOf(name));
-  Served other;  // whose origin is not this one's
+  const absl::string_view digest = served->image().digest();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    const auto before = served_.find(name);
     if (written.ok()) {
-      other = std::exchange(served_[name], served);
-    } else if (const auto found = served_.find(name); found != served_.end()) {
-      other = found->second;
+      served_[name] = served;
+    } else if (before == served_.end() || before->second->image().digest() != digest) {
+      folder_.RemoveOrigin(name, digest);
     }
   }
-  if (!written.ok()) {
-    RemoveOrigin(name, served, other);
-    return written;
-  }
-  RemoveOrigin(name, other, served);
+  PM_RETURN_IF_ERROR(written);
+  folder_.RemoveOtherOrigins(name, digest);
   return served;
 }
 

@@ -102,8 +102,6 @@ class Images {
 
   void Load(const std::string& name);
   absl::StatusOr<Served> Read(const std::string& name) const;
-  // Removes the origin of an image, if there is one, unless `kept` has the same.
-  void RemoveOrigin(const std::string& name, const Served& of, const Served& kept) const;
   // Memory to create an image with this header. The image that is served counts, too.
   absl::StatusOr<MemoryReservation> Reserve(const std::string& name,
                                             const v1::ImageHeader& header) const;

@@ -39,7 +39,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Of a file or folder.
+// Permission bits (07777) of a file or folder.
 inline unsigned ModeOf(const std::filesystem::path& path) {
   return static_cast<unsigned>(std::filesystem::status(path).permissions());
 }

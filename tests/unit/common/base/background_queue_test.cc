@@ -1,5 +1,6 @@
 #include "common/base/background_queue.h"
 
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

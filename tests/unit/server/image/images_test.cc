@@ -304,6 +304,28 @@ TEST_F(ImagesTest, DamagedFileIsToldAndNotServed) {
   EXPECT_THAT(images_->Find("fruit"), IsOk());
 }
 
+// A daemon that is killed while it keeps an image leaves two origins, of which one is read.
+TEST_F(ImagesTest, StartRemovesTheOriginsOfOtherImages) {
+  ASSERT_OK_AND_ASSIGN(const auto made, Make());
+  ASSERT_THAT(InstallCopy(SignedOf(*made)), IsOk());
+  images_.reset();
+  const std::string digest = absl::BytesToHexString(made->image().digest());
+  for (const std::string other : {"fruit.", "copy."}) {
+    std::ofstream(FileOf(other + std::string(64, '0') + ".json")) << "{}";
+  }
+  Start();
+  std::set<std::string> files;
+  EXPECT_TRUE(WaitUntil([&] {
+    files.clear();
+    for (const auto& file : std::filesystem::directory_iterator(FileOf(""))) {
+      files.insert(file.path().filename());
+    }
+    return files.size() <= 4;
+  }));
+  EXPECT_THAT(files, ::testing::UnorderedElementsAre("fruit.image", "fruit." + digest + ".json",
+                                                     "copy.image", "copy." + digest + ".json"));
+}
+
 // A daemon that ends between the two files of a new image has those of the one before.
 TEST_F(ImagesTest, EachImageHasItsOwnOrigin) {
   ASSERT_OK_AND_ASSIGN(const auto made, Make());
