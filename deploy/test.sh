@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 case "$*" in
   "") full="" parts=3 ;;
-  --full) full=1 parts=9 ;;
+  --full) full=1 parts=8 ;;
   *)
     echo "test: the only option is --full, but these were given: $*; usage: deploy/test.sh [--full]" >&2
     exit 2
@@ -33,9 +33,6 @@ if [ -z "$full" ]; then
 else
   begin "packages with a browser, about 4 min"
   deploy/setup.sh --with-browser
-  begin "fuzzers, about 2 min"
-  build fuzz
-  ctest --preset fuzz
   if [ "$(id -u)" -eq 0 ]; then
     begin "Debian packages, about 20 min"
     deploy/packages-test.sh
@@ -48,9 +45,10 @@ else
   else
     begin "containers: skipped, no Docker engine answers, and only root can start one"
   fi
-  begin "address and undefined-behaviour sanitizers, about 20 min"
+  begin "address and undefined-behaviour sanitizers with fuzzers, about 15 min"
   build asan
   ctest --preset asan
+  ctest --preset fuzz
   begin "thread sanitizer, about 6 min"
   build tsan
   ctest --preset tsan

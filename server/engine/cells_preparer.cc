@@ -68,9 +68,9 @@ void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
 }
 
 void CellsPreparer::QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until) {
-  constexpr absl::Duration kRetry = absl::Milliseconds(500);
+  static constexpr absl::Duration kRetry = absl::Milliseconds(500);
   // A store may take hours to notice that a daemon has lost its host.
-  constexpr absl::Duration kMaxWait = absl::Minutes(10);
+  static constexpr absl::Duration kMaxWait = absl::Minutes(10);
   queue_.Add([this, entry = std::move(entry), wait_until](const std::atomic<bool>& stopped) {
     const absl::Time until = wait_until.value_or(absl::Now() + kMaxWait);
     if (auto locked = entry.lock(); locked == nullptr || PrepareCells(locked, until, stopped)) {

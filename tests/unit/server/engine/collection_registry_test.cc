@@ -57,7 +57,7 @@ TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
   for (const auto& [items_version, missing] : {std::pair{6U, 0}, {5U, 0}, {7U, 2}}) {
     CollectionRegistry registry;
     const auto entry = registry.Add(collection);
-    const auto install = [&](int items, uint64_t version) {
+    const auto install = [&, items_version = items_version](int items, uint64_t version) {
       Embedding embedding = SomeEmbedding(items);
       embedding.version = version;
       embedding.items_version = version == 1 ? 6 : items_version;
