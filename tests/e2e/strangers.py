@@ -12,6 +12,7 @@ minute later, after a first peak. Without nginx, a request that is sent byte by 
 """
 
 import argparse
+import math
 import multiprocessing
 import os
 import re
@@ -29,7 +30,7 @@ from proxy import TRUST, Proxy
 DRIPS_FROM = "127.0.0.3"  # not refused for the attacks
 MOST_BYTES, MOST_BYTES_PROXIED = 0.4e9, 1.5e9
 MOST_TIMES_SLOWER, SLOWEST = 10, 5  # seconds
-FIRST_PEAK_SECONDS = 2
+FIRST_PEAK_SECONDS, FIRST_FROM = 2, "127.0.0.4"
 QUIET_CALLS = 40
 MOST_WAIT_SECONDS = 60
 DRIP_SECONDS = 10  # that a connection has to show a key
@@ -123,10 +124,10 @@ def connect(port, address):
 class Attackers:
     """A process of least priority, as if on another machine, which attacks until it is stopped."""
 
-    def __init__(self, name, port):
+    def __init__(self, name, port, address=None):
         self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
         # May be refused after an attack.
-        self.address = f"127.0.0.{40 + list(CONNECTIONS).index(name)}"
+        self.address = address or f"127.0.0.{40 + list(CONNECTIONS).index(name)}"
         # Shares no lock with this process: a thread that ends with its own would keep it.
         self.connections, self.bytes = (multiprocessing.Value("q", lock=False) for _ in range(2))
         self.lock = threading.Lock()
@@ -296,11 +297,14 @@ def main():
             if not arguments.proxy:
                 drips.start()
             # The daemon's threads and their memory begin with it.
-            first = Attackers("resets", service.port)
+            first = Attackers("resets", service.port, FIRST_FROM)
             first.wait_for_begin()
             time.sleep(FIRST_PEAK_SECONDS)
             first.stop()
-            quiet = quiet_p99(calls)
+            quiet, peak = quiet_p99(calls), math.inf
+            while (now := resident_bytes(service.processes())) < peak:
+                peak = now
+                time.sleep(4)
             held = [run(name, arguments.seconds, service, calls, quiet) for name in attacks]
             if not arguments.proxy:
                 drips.join()
