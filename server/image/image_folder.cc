@@ -26,6 +26,7 @@ std::string ToJson(const ImageOrigin& origin) {
          "\n";
 }
 
+// Of any image of this collection.
 bool IsOriginOf(const std::string& name, const std::string& file) {
   constexpr size_t kOriginBytes = 1 + 64 + 5;  // ".", digest, ".json"
   return file.size() == name.size() + kOriginBytes && absl::StartsWith(file, name + ".") &&

@@ -126,7 +126,7 @@ class Attackers:
 
     def __init__(self, name, port, address=None):
         self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
-        # May be refused after an attack.
+        # Of its own: it may be refused after an attack.
         self.address = address or f"127.0.0.{40 + list(CONNECTIONS).index(name)}"
         # Shares no lock with this process: a thread that ends with its own would keep it.
         self.connections, self.bytes = (multiprocessing.Value("q", lock=False) for _ in range(2))
@@ -196,7 +196,7 @@ class Honest:
     def held(self, seconds, quiet):
         limit = MOST_TIMES_SLOWER * quiet
         return (self.failures == 0 and self.p99() <= limit and max(self.seconds) <= SLOWEST
-                and len(self.seconds) >= seconds / limit)  # more than one that took long
+                and len(self.seconds) >= seconds / limit)  # also without one call that takes all the time
 
 
 def quiet_p99(command):
@@ -296,14 +296,14 @@ def main():
             drips = multiprocessing.Process(target=lambda: sys.exit(not ends_drips(service.port)))
             if not arguments.proxy:
                 drips.start()
-            # The daemon's threads and their memory begin with it.
+            # Starts the daemon's threads and takes their memory; ends once the daemon has returned the rest.
             first = Attackers("resets", service.port, FIRST_FROM)
             first.wait_for_begin()
             time.sleep(FIRST_PEAK_SECONDS)
             first.stop()
-            quiet, peak = quiet_p99(calls), math.inf
-            while (now := resident_bytes(service.processes())) < peak:
-                peak = now
+            quiet, last = quiet_p99(calls), math.inf
+            while (now := resident_bytes(service.processes())) < last:
+                last = now
                 time.sleep(4)
             held = [run(name, arguments.seconds, service, calls, quiet) for name in attacks]
             if not arguments.proxy:

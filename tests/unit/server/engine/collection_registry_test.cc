@@ -57,6 +57,7 @@ TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
   for (const auto& [items_version, missing] : {std::pair{6U, 0}, {5U, 0}, {7U, 2}}) {
     CollectionRegistry registry;
     const auto entry = registry.Add(collection);
+    // Named, because clang 14 captures no structured binding.
     const auto install = [&, items_version = items_version](int items, uint64_t version) {
       Embedding embedding = SomeEmbedding(items);
       embedding.version = version;

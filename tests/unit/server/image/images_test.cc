@@ -8,6 +8,8 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "absl/strings/escaping.h"
