@@ -33,22 +33,29 @@ if [ -z "$full" ]; then
 else
   begin "packages with a browser, about 4 min"
   deploy/setup.sh --with-browser
+  containers="" # their process; they mostly wait, so they run beside the next parts
+  if [ "$(id -u)" -eq 0 ] || docker version >/dev/null 2>&1; then
+    begin "containers, about 25 min, beside the next parts"
+    deploy/compose-test.sh > >(sed -u 's/^/   containers: /') 2>&1 &
+    containers=$!
+    trap 'kill "$containers" && wait "$containers"' EXIT # it removes what it made
+  else
+    begin "containers: skipped, no Docker engine answers, and only root can start one"
+  fi
   if [ "$(id -u)" -eq 0 ]; then
     begin "Debian packages, about 20 min"
     deploy/packages-test.sh
   else
     begin "Debian packages: skipped, only root can install them"
   fi
-  if [ "$(id -u)" -eq 0 ] || docker version >/dev/null 2>&1; then
-    begin "containers, about 20 min"
-    deploy/compose-test.sh
-  else
-    begin "containers: skipped, no Docker engine answers, and only root can start one"
-  fi
   begin "address and undefined-behaviour sanitizers with fuzzers, about 15 min"
   build asan
   ctest --preset asan
   ctest --preset fuzz
+  if [ -n "$containers" ]; then
+    wait "$containers"
+    trap - EXIT
+  fi
   begin "thread sanitizer, about 6 min"
   build tsan
   ctest --preset tsan

@@ -8,11 +8,12 @@ engine_pid=""
 
 docker_answers() { docker version >/dev/null 2>&1; }
 
+# Takes a lock, because apt-get fails while another runs; the tests of packages and containers may run side by side.
 install_packages() {
   [ "$(id -u)" -eq 0 ] || fail "these packages must be installed, which only root can: $*"
   step "installing $*"
-  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; } \
-    >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; fail "apt-get install $*"; }
+  DEBIAN_FRONTEND=noninteractive flock --close "${BASH_SOURCE[0]}" sh -c \
+    'apt-get update -q && apt-get install -q -y --no-install-recommends "$@"' install "$@" >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; fail "apt-get install $*"; }
 }
 
 have_engine() {
