@@ -13,7 +13,8 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || fail "these packages must be installed, which only root can: $*"
   step "installing $*"
   DEBIAN_FRONTEND=noninteractive flock --close "${BASH_SOURCE[0]}" sh -c \
-    'apt-get update -q && apt-get install -q -y --no-install-recommends "$@"' install "$@" >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log" >&2; fail "apt-get install $*"; }
+    'apt-get update -q && apt-get install -q -y --no-install-recommends "$@"' install "$@" >"$work/apt.log" 2>&1 ||
+    { tail -20 "$work/apt.log" >&2; fail "apt-get install $*"; }
 }
 
 have_engine() {
