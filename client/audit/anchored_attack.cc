@@ -154,7 +154,7 @@ absl::StatusOr<Subject> AttackAnchoredRelease(const PrivacyCost& cost,
 std::vector<PrivacyCost> AuditedAnchoredCosts(double epsilon, double delta) {
   std::vector<PrivacyCost> costs;
   for (const MechanismTraits& traits : AllMechanisms()) {
-    if (traits.published || traits.protects == Protects::kInput) continue;
+    if (!traits.MayBeAnchored()) continue;
     PrivacyCost cost{.epsilon = epsilon, .mechanism = traits.kind};
     if (traits.TakesDelta()) cost.delta = delta;
     if (traits.protects != Protects::kOutput) {

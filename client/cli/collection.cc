@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/flags/names.h"
+#include "client/queries/cell_queries.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
@@ -213,8 +214,9 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"cells", CellCounts(p)},
       {"cell_code", CodeName(p.cell_code())},
       {"cell_code_error", CodeError(p)},
+      {"cells_status", CellsStatusName(c)},
       {"cells_state", c.cells()},
-      {"cells_ready", c.cells_ready()},
+      {"cells_ready", AreCellsReady(c)},
       {"publish_quality", p.publish_quality()},
       {"extractor", p.extractor()},
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};

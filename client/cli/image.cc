@@ -190,7 +190,8 @@ absl::Status Mirror(const Context& context, const MirrorOptions& options) {
     if (!copied.ok() && options.every_seconds == 0) return copied.status();
     const double seconds = absl::ToDoubleSeconds(absl::Now() - behind_since);
     if (!copied.ok()) {
-      Warn(absl::StrCat("the copy may be old since ", seconds, " s: ", copied.status().message()));
+      Warn(absl::StrCat("the copy may have been out of date for ", seconds,
+                        " s: ", copied.status().message()));
     } else {
       behind_since = absl::InfiniteFuture();
     }

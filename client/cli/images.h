@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
 // `use`.
 absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& options, size_t part,
                             absl::FunctionRef<absl::Status(FolderFeatures)> use);
-// The same in one part. Rejected images are listed on standard error. INVALID_ARGUMENT: all are.
+// All parts in one. Lists rejected images on standard error; INVALID_ARGUMENT: every image was
+// rejected.
 absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
                                                      const ExtractorOptions& options);
 void ListRejected(const std::vector<SkippedImage>& images);  // on standard error

@@ -144,10 +144,10 @@ void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
                     "the fetched lists are a noisy choice");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
-      ->add_option("--mechanism", slots->mechanism,
-                   MechanismNames() +
-                       "; published-... is no proven guarantee. Anchored: gaussian, laplace, "
-                       "bounded-gaussian, lap-output or gauss-output")
+      ->add_option(
+          "--mechanism", slots->mechanism,
+          absl::StrCat(MechanismNames(), "; published-... is no proven guarantee. Anchored: ",
+                       AnchoredMechanismNames()))
       ->capture_default_str();
   query->add_option("--radius", slots->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "

@@ -39,11 +39,10 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options);
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
-// The rows of --vectors, read before any call, so that what no collection accepts is refused then;
-// for
-// --image none, but the files are there. INVALID_ARGUMENT naming option or file: options contradict
-// each other, an unreadable file, a zero or non-finite row, a row out of range, another number of
-// labels than of vectors.
+// The rows of --vectors, read before any call, so that what no collection accepts is refused then.
+// For --image: no rows, but every file must exist. INVALID_ARGUMENT naming option or file: options
+// contradict each other, an unreadable file, a zero or non-finite row, a row out of range, another
+// number of labels than of vectors.
 absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
 
 // The targets of ReadRows, or of the images, without labels; with own anchors of any number of

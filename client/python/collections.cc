@@ -14,6 +14,7 @@
 #include "client/planning/query_plan.h"
 #include "client/python/calls.h"
 #include "client/python/session.h"
+#include "client/queries/cell_queries.h"
 #include "client/queries/snapshot_file.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
@@ -67,7 +68,8 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
     cells.push_back(partition.cells());
   }
   dict["cells"] = cells;
-  dict["cells_ready"] = collection.cells_ready();
+  dict["cells_status"] = CellsStatusName(collection);
+  dict["cells_ready"] = AreCellsReady(collection);
   return dict;
 }
 

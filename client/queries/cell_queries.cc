@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/planning/query_plan.h"
 #include "client/queries/item_cache.h"
 #include "client/queries/last_release.h"
@@ -18,7 +20,12 @@ namespace privatemail::client {
 namespace {
 
 absl::Status CheckReady(const v1::GetCollectionResponse& collection) {
-  if (collection.cells_ready()) return absl::OkStatus();
+  if (AreCellsReady(collection)) return absl::OkStatus();
+  if (collection.cells_status() == v1::CELLS_STATUS_FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cells of collection ", collection.name(),
+                     " could not be prepared: ", collection.cells(), "; nothing was spent"));
+  }
   return absl::UnavailableError(absl::StrCat("the cells of collection ", collection.name(),
                                              " are not ready yet (", collection.cells(),
                                              "): try again later; nothing was spent"));
@@ -49,6 +56,17 @@ size_t CellsOutcome::bytes_down() const {
   return bytes;
 }
 
+bool AreCellsReady(const v1::GetCollectionResponse& collection) {
+  if (collection.cells_status() == v1::CELLS_STATUS_UNSPECIFIED) return collection.cells_ready();
+  return collection.cells_status() == v1::CELLS_STATUS_READY;
+}
+
+std::string CellsStatusName(const v1::GetCollectionResponse& collection) {
+  const std::string name = v1::CellsStatus_Name(collection.cells_status());
+  if (collection.cells_status() == v1::CELLS_STATUS_UNSPECIFIED) return "";
+  return absl::AsciiStrToLower(absl::StripPrefix(name, "CELLS_STATUS_"));
+}
+
 absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
   if (c.parameters().cell_code() == v1::CELL_CODE_NONE) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -66,7 +84,7 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
     return absl::FailedPreconditionError(absl::StrCat(
         measured, "the collection is not built: run `privatemail build ", c.name(), "`"));
   }
-  if (c.cells_ready() && c.cells_items() < kMinQualityQueries) {
+  if (AreCellsReady(c) && c.cells_items() < kMinQualityQueries) {
     return absl::FailedPreconditionError(
         absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,
                      " items on, but collection ", c.name(), " has ", c.cells_items()));

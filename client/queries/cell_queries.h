@@ -27,6 +27,12 @@ struct CellsOutcome : Attempt {
   size_t bytes_down() const;
 };
 
+// Whether queries for cells are answered; of daemons that send no cells_status by cells_ready.
+bool AreCellsReady(const v1::GetCollectionResponse& collection);
+
+// "none", "not_built", "preparing", "ready", "failed"; "" if the daemon sends none.
+std::string CellsStatusName(const v1::GetCollectionResponse& collection);
+
 // The published quality of the collection's cells, of a response with it. FAILED_PRECONDITION,
 // UNAVAILABLE: why there is none. DATA_LOSS: it is malformed.
 absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& collection);
@@ -58,7 +64,8 @@ class CellQueries {
   absl::StatusOr<int64_t> ItemsByQuality(const CellCost& cost) const;
 
   // Makes the client; call it before the following. own_anchors: see CellClient.
-  // UNAVAILABLE: the cells are being prepared. Otherwise the errors of CellClient::Create.
+  // UNAVAILABLE: the cells are being prepared; FAILED_PRECONDITION: that failed. Otherwise the
+  // errors of CellClient::Create.
   absl::Status CreateClient(const std::optional<FloatMatrix>& own_anchors = std::nullopt);
   const CellClient& client() const { return *client_; }
 

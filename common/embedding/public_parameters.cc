@@ -1,7 +1,5 @@
 #include "common/embedding/public_parameters.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/printable.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -21,13 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "digests and files are little-endian; a big-endian port swaps bytes here");
-
-std::string Sha256(absl::string_view bytes) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
-}
 
 void AppendString(absl::string_view name, absl::string_view value, std::string* text) {
   absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
@@ -165,7 +157,7 @@ std::string DigestOf(const Anchors& anchors) {
     bytes.append(reinterpret_cast<const char*>(&anchors.labels[static_cast<size_t>(i)]),
                  sizeof(int32_t));
   }
-  return Sha256(bytes);
+  return Sha256::Of(bytes);
 }
 
 absl::StatusOr<PublicParameters> MakePublicParameters(
@@ -242,7 +234,7 @@ std::string Fingerprint(const PublicParameters& p) {
     absl::StrAppend(&text, "start ", static_cast<int>(s.start), "\n");
   }
   if (p.publish_quality) text += "publish_quality 1\n";
-  return Sha256(text);
+  return Sha256::Of(text);
 }
 
 std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
@@ -272,9 +264,9 @@ absl::Status ValidateTexts(const PublicParameters& parameters) {
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {
   if (ours == theirs) return absl::OkStatus();
   // Do not repeat a peer's text of any length in the message.
-  if (!theirs.empty() && theirs.size() != SHA256_DIGEST_LENGTH) {
+  if (!theirs.empty() && theirs.size() != ours.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("fingerprint mismatch: expected ", SHA256_DIGEST_LENGTH, " bytes, got ",
+        absl::StrCat("fingerprint mismatch: expected ", ours.size(), " bytes, got ",
                      theirs.size(), "; fetch the collection again"));
   }
   return absl::FailedPreconditionError(

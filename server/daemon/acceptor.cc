@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kFilesPerConnection = 2;
 
 // Connections of proxies. Each waits for milliseconds.
-constexpr size_t kMostWaiting = 1024;
+constexpr size_t kMaxWaiting = 1024;
 constexpr int kAdmitMilliseconds = 20;
 
 rlim_t RequiredFiles(int64_t max_connections) {
@@ -182,10 +182,10 @@ bool Acceptor::Admit(const Accepted& accepted) {
 }
 
 void Acceptor::Wait(const Accepted& accepted) {
-  if (waiting_.size() >= kMostWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     std::erase_if(waiting_, [](const Accepted& one) { return CloseIfEnded(one.socket); });
   }
-  if (waiting_.size() >= kMostWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     ::close(accepted.socket);
     OnRefused("proxies have too many connections whose first call has not begun: they are closed");
     return;

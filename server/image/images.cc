@@ -21,7 +21,7 @@ constexpr absl::Duration kPause = absl::Seconds(10);
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
   if (view.cells != nullptr) return view.cells;
-  const std::string needs = absl::StrCat("an image of collection ", view.published->name,
+  const std::string needs = absl::StrCat("the image of collection ", view.published->name,
                                          " needs cells that are ready: ");
   if (!view.has_cells()) {
     return absl::FailedPreconditionError(needs + "create the collection with --cells");
@@ -79,8 +79,8 @@ Images::Images(Catalog* catalog, Sign sign, Warn warn)
     : catalog_(catalog),
       sign_(std::move(sign)),
       warn_(std::move(warn)),
-      folder_(catalog->directory()),
-      loading_(folder_.Names()) {
+      files_(catalog->directory()),
+      loading_(files_.Names()) {
   const std::set<std::string> names = loading_;  // from which the first ones are erased meanwhile
   for (const std::string& name : names) {
     queue_.Add([this, name](const std::atomic<bool>& stopped) {
@@ -105,7 +105,7 @@ void Images::Load(const std::string& name) {
       if (!loaded.ok()) return;
       served = served_.emplace(name, *loaded).first->second;  // or a later one was made meanwhile
     }
-    folder_.RemoveOtherOrigins(name, served->image().digest());
+    files_.RemoveOtherOrigins(name, served->image().digest());
     if (served != *loaded) return;
   }
   if (!absl::IsNotFound(CheckCurrent(name, **loaded))) return;
@@ -115,12 +115,12 @@ void Images::Load(const std::string& name) {
 }
 
 absl::StatusOr<Images::Served> Images::Read(const std::string& name) const {
-  const std::string file = folder_.PathOf(name);
+  const std::string file = files_.PathOf(name);
   try {
     PM_ASSIGN_OR_RETURN(const v1::ImageHeader header, ReadImageFileHeader(file));
     PM_ASSIGN_OR_RETURN(MemoryReservation memory, Reserve(name, header));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, ReadImageFile(file));
-    PM_ASSIGN_OR_RETURN(ImageOrigin origin, folder_.ReadOrigin(name, image->digest()));
+    PM_ASSIGN_OR_RETURN(ImageOrigin origin, files_.ReadOrigin(name, image->digest()));
     PM_RETURN_IF_ERROR(CheckImageSignature(image->digest(), origin.signer, origin.signature));
     return Serve(std::move(image), std::move(origin), std::move(memory));
   } catch (const std::exception& error) {  // out of memory
@@ -379,15 +379,15 @@ absl::StatusOr<bool> Images::Remove(const std::string& name, const ServedImage* 
     }
     failed_.erase(name);
   }
-  return folder_.Remove(name);
+  return files_.Remove(name);
 }
 
 absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts parts,
                                             ImageOrigin origin, MemoryReservation memory) {
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const Image> image, Image::Create(std::move(parts)));
-  PM_RETURN_IF_ERROR(folder_.WriteOrigin(name, image->digest(), origin));
+  PM_RETURN_IF_ERROR(files_.WriteOrigin(name, image->digest(), origin));
   Served served = Serve(std::move(image), std::move(origin), std::move(memory));
-  const absl::Status written = WriteImageFile(served->image(), folder_.PathOf(name));
+  const absl::Status written = WriteImageFile(served->image(), files_.PathOf(name));
   const absl::string_view digest = served->image().digest();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -395,11 +395,11 @@ absl::StatusOr<Images::Served> Images::Keep(const std::string& name, ImageParts 
     if (written.ok()) {
       served_[name] = served;
     } else if (before == served_.end() || before->second->image().digest() != digest) {
-      folder_.RemoveOrigin(name, digest);
+      files_.RemoveOrigin(name, digest);
     }
   }
   PM_RETURN_IF_ERROR(written);
-  folder_.RemoveOtherOrigins(name, digest);
+  files_.RemoveOtherOrigins(name, digest);
   return served;
 }
 

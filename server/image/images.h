@@ -19,7 +19,7 @@
 #include "common/base/background_queue.h"
 #include "server/engine/catalog.h"
 #include "server/image/image.h"
-#include "server/image/image_folder.h"
+#include "server/image/image_files.h"
 #include "server/image/shared_pass.h"
 
 namespace privatemail::server {
@@ -126,7 +126,7 @@ class Images {
   Catalog* const catalog_;
   const Sign sign_;
   const Warn warn_;
-  const ImageFolder folder_;
+  const ImageFiles files_;
   std::mutex making_;         // held while an image is made
   std::mutex keeping_;        // held while one is expanded and its files are written
   mutable std::mutex mutex_;  // guards the following

@@ -39,7 +39,7 @@ class Ranks {
   // INVALID_ARGUMENT: more ranks than groups.
   absl::StatusOr<std::shared_ptr<const RowShare>> Share(Eigen::Index rows) const;
 
-  // The same points. Until it is destroyed, the job ends if this rank reads none of them for long,
+  // These points; until it is destroyed, the job ends if this rank reads none of them for long,
   // unless it waits for other ranks.
   std::shared_ptr<const PointSource> Watched(std::shared_ptr<const PointSource> points) const;
 

@@ -36,7 +36,7 @@ CALLERS, CALL_SECONDS = 4, 15
 FIDELITY_EPSILON = 8
 # A server measures up to 16,384 returned items, which are this share of the largest gallery.
 FIDELITY_ITEMS = 1 / 610
-MOST_GROWTH = 1.1  # of the ratio of rows: 11 times for ten times the rows
+MAX_GROWTH = 1.1  # of the ratio of rows: 11 times for ten times the rows
 RETRIEVAL = "/privatemail.v1.RetrievalService/"
 
 # docs/limits.md, in bytes.
@@ -431,7 +431,7 @@ def print_table(by_rows, sizes, store):
     rows = [[store, *(f"{size:,}" for size in sizes), *(["ratio: processor, wait"] if several else [])]]
     rows.append(["---"] * len(rows[0]))
     for step in (step for step in known[0] if all(step in of for of in known)):
-        compared = [ratio(known[0][step], known[-1][step], MOST_GROWTH * sizes[-1] / sizes[0])] if several else []
+        compared = [ratio(known[0][step], known[-1][step], MAX_GROWTH * sizes[-1] / sizes[0])] if several else []
         rows.append([step, *(describe(of[step]) for of in known), *compared])
     print("", *("| " + " | ".join(row) + " |" for row in rows), sep="\n")
 

@@ -36,15 +36,15 @@ CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
 HONEST = 8
 FLOODS = ["uploads", "resets", "headers", "settings", "parts", "fields"]
 WINDOW_UPDATE = 8
-MOST_BYTES = 1500 << 20
-MOST_TIMES_SLOWER, SLOWEST = 10, 10  # seconds
+MAX_BYTES = 1500 << 20
+MAX_TIMES_SLOWER, SLOWEST = 10, 10  # seconds
 QUIET_SECONDS = 5
-MOST_WAIT_SECONDS = 60
+MAX_WAIT_SECONDS = 60
 KEPT_BYTES = 64 << 20  # caches
 END_SECONDS = 10
 LONG_SECONDS = 300
 END_STREAM = 1
-MOST_PROBING, PROBING_ADDRESS = 200, "127.0.0.30"
+MAX_PROBING, PROBING_ADDRESS = 200, "127.0.0.30"
 NO_WINDOW = b"\0\4" + bytes(4)
 CHECK = b"/grpc.health.v1.Health/Check"
 RETRIEVAL, COLLECTIONS = "/privatemail.v1.RetrievalService/", "/privatemail.v1.CollectionsService/"
@@ -361,12 +361,12 @@ def run(name, scene, service, seconds, quiet):
         print(f"  strangers, {stranger.name}: {stranger.stop()}")
     ended = time.time()
     allowed = 1.1 * before + KEPT_BYTES + (POOL_BYTES if service.proxy else 0)
-    while resident_bytes(service.processes()) > allowed and time.time() < ended + MOST_WAIT_SECONDS:
+    while resident_bytes(service.processes()) > allowed and time.time() < ended + MAX_WAIT_SECONDS:
         time.sleep(0.2)
     after = resident_bytes(service.processes())
     slowest = p99(searched)
-    good = (attacked and not failures and slowest <= min(SLOWEST, MOST_TIMES_SLOWER * quiet)
-            and max(peaks) <= MOST_BYTES and after <= allowed and (seconds < LONG_SECONDS or peaks[1] <= 1.1 * peaks[0]))
+    good = (attacked and not failures and slowest <= min(SLOWEST, MAX_TIMES_SLOWER * quiet)
+            and max(peaks) <= MAX_BYTES and after <= allowed and (seconds < LONG_SECONDS or peaks[1] <= 1.1 * peaks[0]))
     for failure in sorted(set(failures)):
         print("  " + failure)
     print(f"{name}: {len(searched)} honest searches, {len(failures)} failed, p99 {slowest:.2f} s (quiet "
@@ -417,7 +417,7 @@ class Gallery(Service):
     def check_probes(self):
         """Answers of health checks that nobody takes end connections of their key."""
         connections, ended = [], False
-        while not ended and len(connections) < MOST_PROBING:
+        while not ended and len(connections) < MAX_PROBING:
             try:
                 connection = connect(self.scene["port"], PROBING_ADDRESS)
                 connections.append(connection)
@@ -440,7 +440,7 @@ class Gallery(Service):
         attacker.wait_for("begun")
         start = time.time()
         self.daemon.send_signal(signal.SIGTERM)
-        while self.daemon.poll() is None and time.time() < start + MOST_WAIT_SECONDS:
+        while self.daemon.poll() is None and time.time() < start + MAX_WAIT_SECONDS:
             time.sleep(0.1)
         seconds = time.time() - start
         print("  attack: " + attacker.tell().result())

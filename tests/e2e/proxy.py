@@ -8,7 +8,7 @@ import subprocess
 import time
 
 TRUST = ["--trusted-proxies", "127.0.0.1"]  # arguments of the daemon
-MOST_START_SECONDS = 60
+MAX_START_SECONDS = 60
 
 
 def free_port():
@@ -39,7 +39,7 @@ class Proxy:
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(["nginx", "-p", prefix, "-c", os.path.join(prefix, "nginx.conf"), "-g",
                                          "daemon off;"], stderr=subprocess.DEVNULL, env=environment)
-        until = time.time() + MOST_START_SECONDS
+        until = time.time() + MAX_START_SECONDS
         while not os.path.exists(os.path.join(prefix, "nginx.pid")) or not self.accepts():
             if self.process.poll() is not None or time.time() > until:
                 raise RuntimeError("nginx does not start")

@@ -194,7 +194,7 @@ TEST_F(SharedStore, UnreachableStoreStopsStartWithoutShowingPassword) {
 }
 
 // Two stores in one directory would share keys, audit log and certificates.
-TEST_F(SharedStore, SecondDaemonOnADataDirectoryIsRefusedWhateverItsStore) {
+TEST_F(SharedStore, SecondDaemonOnDataDirectoryIsRefused) {
   const std::string data = folder_ / "data";
   for (const Command& store :
        {Command{}, {"--store", "postgres", "--postgres-file", conninfo_file_}}) {

@@ -28,11 +28,11 @@ import time
 from proxy import TRUST, Proxy
 
 DRIPS_FROM = "127.0.0.3"  # not refused for the attacks
-MOST_BYTES, MOST_BYTES_PROXIED = 0.4e9, 1.5e9
-MOST_TIMES_SLOWER, SLOWEST = 10, 5  # seconds
+MAX_BYTES, MAX_BYTES_PROXIED = 0.4e9, 1.5e9
+MAX_TIMES_SLOWER, SLOWEST = 10, 5  # seconds
 FIRST_PEAK_SECONDS, FIRST_FROM = 2, "127.0.0.4"
 QUIET_CALLS = 40
-MOST_WAIT_SECONDS = 60
+MAX_WAIT_SECONDS = 60
 DRIP_SECONDS = 10  # that a connection has to show a key
 KEPT_BYTES = 8 << 20  # free bytes that the daemon does not return (server/daemon/process_memory.cc)
 POOL_BYTES = 48e6  # of up to 64 connections to the daemon that each worker of nginx keeps open
@@ -194,7 +194,7 @@ class Honest:
         return sorted(self.seconds)[int(0.99 * (len(self.seconds) - 1))]
 
     def held(self, seconds, quiet):
-        limit = MOST_TIMES_SLOWER * quiet
+        limit = MAX_TIMES_SLOWER * quiet
         return (self.failures == 0 and self.p99() <= limit and max(self.seconds) <= SLOWEST
                 and len(self.seconds) >= seconds / limit)  # also without one call that takes all the time
 
@@ -221,10 +221,10 @@ def run(name, seconds, service, command, quiet):
     sent = attackers.stop()
     ended = time.time()
     allowed = 1.1 * before + KEPT_BYTES + (POOL_BYTES if service.proxy else 0)
-    while resident_bytes(processes) > allowed and time.time() < ended + MOST_WAIT_SECONDS:
+    while resident_bytes(processes) > allowed and time.time() < ended + MAX_WAIT_SECONDS:
         time.sleep(0.2)
     after = resident_bytes(processes)
-    most = MOST_BYTES_PROXIED if service.proxy else MOST_BYTES
+    most = MAX_BYTES_PROXIED if service.proxy else MAX_BYTES
     good = honest.held(seconds, quiet) and peak <= most and after <= allowed
     print(f"{name}: {sent}; {len(honest.seconds)} honest calls, {honest.failures} failed, p99 {honest.p99():.2f} s "
           f"(quiet {quiet:.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, "

@@ -416,7 +416,7 @@ def check_mirror_that_keeps_up(scene):
             wait_until(lambda: scene.digest_at(scene.south) == digest, "the copy follows")
         scene.south.kill()
         told = scene.folder / "mirror.err"
-        wait_until(lambda: told.read_bytes().count(b"the copy may be old since") > 1, "failures are told")
+        wait_until(lambda: told.read_bytes().count(b"the copy may have been out of date for") > 1, "failures are told")
         assert mirror.poll() is None
     finally:
         mirror.kill()

@@ -183,7 +183,8 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
                                         Ledger& ledger, BitSource& bits) const override;
   absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
 
-  // The same of JointScheme::ReleaseOfDummy, which no request carries.
+  // Coordinates of JointScheme::ReleaseOfDummy, for comparison on this machine; no request carries
+  // them.
   absl::StatusOr<Matrix> CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
                                             BitSource& bits) const;
 

@@ -45,6 +45,8 @@ struct MechanismTraits {
   bool published;
 
   bool TakesDelta() const { return law == Law::kGaussian; }
+  // Whether the anchored scheme takes it.
+  bool MayBeAnchored() const { return !published && protects != Protects::kInput; }
 };
 
 absl::Span<const MechanismTraits> AllMechanisms();
@@ -56,7 +58,9 @@ absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
 
 // "gaussian", "published-gaussian", ...; INVALID_ARGUMENT listing all for another name.
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name);
-std::string MechanismNames();  // separated by commas, for messages and --help
+// Separated by commas, for messages and --help.
+std::string MechanismNames();
+std::string AnchoredMechanismNames();
 
 }  // namespace privatemail::client
 

@@ -1,11 +1,13 @@
 #include "privatemail/mechanism_kind.h"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 
 namespace privatemail::client {
 namespace {
@@ -36,6 +38,14 @@ constexpr MechanismTraits kAll[] = {
 absl::Span<const MechanismTraits> AllMechanisms() { return kAll; }
 
 const MechanismTraits& TraitsOf(MechanismKind kind) { return kAll[static_cast<size_t>(kind)]; }
+
+std::string AnchoredMechanismNames() {
+  std::vector<absl::string_view> names;
+  for (const MechanismTraits& traits : kAll) {
+    if (traits.MayBeAnchored()) names.push_back(traits.name);
+  }
+  return absl::StrJoin(names, ", ");
+}
 
 std::string MechanismNames() {
   return absl::StrJoin(kAll, ", ", [](std::string* out, const MechanismTraits& traits) {

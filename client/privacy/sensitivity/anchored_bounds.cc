@@ -61,7 +61,7 @@ double OperatorNormBound(const Matrix& x, double slack) {
 }
 
 // Named as in the header's proof.
-struct KnownSums {
+struct AnchorSums {
   double covariance = 0;   // |Cov|
   double mean_anchor = 0;  // |p~|
   double averages = 0;     // largest distance between two averages of coordinates
@@ -69,7 +69,7 @@ struct KnownSums {
   double degree_high = 0;
 };
 
-KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
+AnchorSums ComputeAnchorSums(const AnchoredInputs& in, double m) {
   const auto count = static_cast<double>(in.anchors.rows());  // P
   const double h = 2 / in.kernel_denominator;
   const RowVector mean_anchor = in.anchors.colwise().mean();
@@ -83,7 +83,7 @@ KnownSums ComputeKnownSums(const AnchoredInputs& in, double m) {
   const WeightRange weights = NormalizedWeightRange(count, m, AffinitySpan(in.kernel_denominator));
   const double uneven = weights.MaxDeviationNorm(count);
 
-  KnownSums sums;
+  AnchorSums sums;
   const double known = SpectralNormBound(q.transpose() * x) + slack * std::sqrt(count) * norm_q;
   const double rest = (std::max(weights.above, weights.below) + uneven * uneven) * norm_q * norm_x;
   const double share = std::sqrt(weights.largest);
@@ -122,7 +122,7 @@ double RoundingBound(const AnchoredInputs& in, double length) {
 absl::StatusOr<AnchoredBounds> BoundAnchoredRows(const AnchoredInputs& in) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
-  const KnownSums sums = ComputeKnownSums(in, m);
+  const AnchorSums sums = ComputeAnchorSums(in, m);
   // 1/D_low - 1/D_high, plus the cancellation error where the two are nearly equal.
   const double uneven_degree =
       (std::max(sums.degree_high - sums.degree_low, 0.) / sums.degree_high + 1e-14) /

@@ -17,7 +17,7 @@ namespace privatemail::client {
 namespace {
 
 // One iteration over a collection's labels.
-struct BoundQuestion {
+struct BoundInputs {
   EmbeddingSettings settings;
   int64_t slots = 0;
   std::vector<int32_t> labels;  // by slot, then of the anchors
@@ -32,24 +32,23 @@ struct SensitivityBound {
   bool proven;
   bool needs_anchors;  // their features, not their labels alone
   bool takes_changed;  // 1 or 2 changed rows
-  absl::StatusOr<std::vector<BoundValue>> (*compute)(const BoundQuestion& question);
+  absl::StatusOr<std::vector<BoundValue>> (*compute)(const BoundInputs& inputs);
 };
 
 using Values = absl::StatusOr<std::vector<BoundValue>>;
 
-// The label graph of a question, and the inputs that refer to both.
+// The label graph of a inputs, and the inputs that refer to both.
 struct Iteration {
   LabelGraph graph;
   IterationInputs inputs;
 
-  explicit Iteration(const BoundQuestion& question)
-      : graph(question.labels, question.settings.label_graph,
-              question.settings.KernelDenominator()),
-        inputs{.start = question.start,
+  explicit Iteration(const BoundInputs& inputs)
+      : graph(inputs.labels, inputs.settings.label_graph, inputs.settings.KernelDenominator()),
+        inputs{.start = inputs.start,
                .label_graph = graph,
-               .alpha = question.settings.alpha,
-               .kernel_denominator = question.settings.KernelDenominator(),
-               .slots = question.slots} {}
+               .alpha = inputs.settings.alpha,
+               .kernel_denominator = inputs.settings.KernelDenominator(),
+               .slots = inputs.slots} {}
 };
 
 Values InBothNorms(const absl::StatusOr<double>& l2, const absl::StatusOr<double>& l1) {
@@ -59,36 +58,36 @@ Values InBothNorms(const absl::StatusOr<double>& l2, const absl::StatusOr<double
                                  {"l1_sensitivity", "L1 sensitivity", *l1}};
 }
 
-Values ReplaceTarget(const BoundQuestion& question) {
-  const Iteration it(question);
-  return InBothNorms(ReplaceTargetSensitivity(it.inputs, question.changed_rows),
-                     ReplaceTargetL1Sensitivity(it.inputs, question.changed_rows));
+Values ReplaceTarget(const BoundInputs& inputs) {
+  const Iteration it(inputs);
+  return InBothNorms(ReplaceTargetSensitivity(it.inputs, inputs.changed_rows),
+                     ReplaceTargetL1Sensitivity(it.inputs, inputs.changed_rows));
 }
 
-Values KnownAnchors(const BoundQuestion& question) {
-  const Iteration it(question);
-  return InBothNorms(KnownAnchorsSensitivity(it.inputs, question.anchors, question.changed_rows),
-                     KnownAnchorsL1Sensitivity(it.inputs, question.anchors, question.changed_rows));
+Values KnownAnchors(const BoundInputs& inputs) {
+  const Iteration it(inputs);
+  return InBothNorms(KnownAnchorsSensitivity(it.inputs, inputs.anchors, inputs.changed_rows),
+                     KnownAnchorsL1Sensitivity(it.inputs, inputs.anchors, inputs.changed_rows));
 }
 
-Values Lipschitz(const BoundQuestion& question) {
-  const Iteration it(question);
+Values Lipschitz(const BoundInputs& inputs) {
+  const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(it.inputs));
   return std::vector<BoundValue>{{"lipschitz_to_l2", "Lipschitz constant to L2", constant.to_l2},
                                  {"lipschitz_to_l1", "Lipschitz constant to L1", constant.to_l1}};
 }
 
-Values PublishedGaussian(const BoundQuestion& question) {
-  const Iteration it(question);
+Values PublishedGaussian(const BoundInputs& inputs) {
+  const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const double bound,
-                      PublishedGaussianReleaseSensitivity(question.settings, it.inputs));
+                      PublishedGaussianReleaseSensitivity(inputs.settings, it.inputs));
   return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
 }
 
-Values PublishedLaplace(const BoundQuestion& question) {
-  const Iteration it(question);
+Values PublishedLaplace(const BoundInputs& inputs) {
+  const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const double bound,
-                      PublishedLaplaceReleaseSensitivity(question.settings, it.inputs));
+                      PublishedLaplaceReleaseSensitivity(inputs.settings, it.inputs));
   return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
 }
 
@@ -171,24 +170,24 @@ absl::Status CheckFields(const BoundRequest& request, const SensitivityBound& bo
   return absl::OkStatus();
 }
 
-absl::StatusOr<BoundQuestion> ToQuestion(const BoundRequest& request) {
+absl::StatusOr<BoundInputs> ToInputs(const BoundRequest& request) {
   const std::vector<int32_t>& anchors = request.anchor_labels;
-  BoundQuestion question{
+  BoundInputs inputs{
       .settings = request.settings, .labels = anchors, .changed_rows = request.changed.value_or(2)};
-  std::vector<int32_t>& labels = question.labels;
+  std::vector<int32_t>& labels = inputs.labels;
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
-  question.slots = std::ssize(labels);
+  inputs.slots = std::ssize(labels);
   labels.insert(labels.end(), anchors.begin(), anchors.end());
-  PM_ASSIGN_OR_RETURN(question.start, Start(labels, request));
-  if (!request.anchors.has_value()) return question;
+  PM_ASSIGN_OR_RETURN(inputs.start, Start(labels, request));
+  if (!request.anchors.has_value()) return inputs;
   if (request.anchors->rows() != std::ssize(anchors)) {
     return absl::InvalidArgumentError(absl::StrCat("anchors must have a row for each of the ",
                                                    anchors.size(), " labels, but has ",
                                                    request.anchors->rows()));
   }
-  PM_ASSIGN_OR_RETURN(question.anchors, UnitRows("anchors", *request.anchors));
-  return question;
+  PM_ASSIGN_OR_RETURN(inputs.anchors, UnitRows("anchors", *request.anchors));
+  return inputs;
 }
 
 }  // namespace
@@ -203,10 +202,10 @@ absl::StatusOr<NamedBound> ComputeBound(const BoundRequest& request) {
   PM_RETURN_IF_ERROR(Validate(request.settings));
   PM_ASSIGN_OR_RETURN(const SensitivityBound bound, SensitivityBoundFromName(request.bound));
   PM_RETURN_IF_ERROR(CheckFields(request, bound));
-  PM_ASSIGN_OR_RETURN(const BoundQuestion question, ToQuestion(request));
+  PM_ASSIGN_OR_RETURN(const BoundInputs inputs, ToInputs(request));
   NamedBound computed{
-      .source = bound.source, .proven = bound.proven, .rows = std::ssize(question.labels)};
-  PM_ASSIGN_OR_RETURN(computed.values, bound.compute(question));
+      .source = bound.source, .proven = bound.proven, .rows = std::ssize(inputs.labels)};
+  PM_ASSIGN_OR_RETURN(computed.values, bound.compute(inputs));
   return computed;
 }
 

@@ -122,11 +122,10 @@ absl::Status RehearseSlotRows(const AnchoredSetting& setting, const ComputingDea
 }
 
 absl::Status CheckMechanism(const PrivacyCost& cost, const MechanismTraits& traits) {
-  if (traits.published || traits.protects == Protects::kInput) {
+  if (!traits.MayBeAnchored()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("mechanism must be one of gaussian, laplace, bounded-gaussian, lap-output, "
-                     "gauss-output in the anchored scheme, but is ",
-                     traits.name));
+        absl::StrCat("mechanism must be one of ", AnchoredMechanismNames(),
+                     " in the anchored scheme, but is ", traits.name));
   }
   return CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 1);
 }

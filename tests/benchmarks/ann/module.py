@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-MOST_WAIT_SECONDS = 600
+MAX_WAIT_SECONDS = 600
 
 
 class Algorithm:
@@ -117,10 +117,10 @@ class PrivateMail(Algorithm):
         self.things.ingest(rows, labels=labels)  # ids are row numbers
         self.things.build(accept_misalignment=True)
         self.things.budget.grant(epsilon=1e6, delta=.1)
-        until = time.monotonic() + MOST_WAIT_SECONDS
+        until = time.monotonic() + MAX_WAIT_SECONDS
         while self.scheme == "cells" and not self.things.info()["cells_ready"]:
             if time.monotonic() > until:
-                raise TimeoutError(f"cells are not ready after {MOST_WAIT_SECONDS} s")
+                raise TimeoutError(f"cells are not ready after {MAX_WAIT_SECONDS} s")
             time.sleep(.2)
 
     def set_query_arguments(self, epsilon, items=None):

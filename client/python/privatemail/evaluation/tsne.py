@@ -16,7 +16,7 @@ from privatemail.errors import FailedPrecondition
 from privatemail.evaluation import _seeded
 from privatemail.evaluation.study import Floats, Split
 
-LEAST_ROWS, MOST_ROWS = 5, 7000  # of gallery and targets together; the most make a matrix of 400 MB
+MIN_ROWS, MAX_ROWS = 5, 7000  # of gallery and targets together; the most make a matrix of 400 MB
 FAR_AWAY = 1e12  # every coordinate of a gallery row that is not embedded
 PERPLEXITY = 30  # at most; a third of the other rows where these are few
 START_STDDEV = 1e-4
@@ -39,8 +39,8 @@ def embed_jointly(embed: Callable[[int, Floats, float, float, float, np.random.G
     n = len(split.gallery)
     kept = np.arange(min(n, most_gallery_rows)) * n // min(n, most_gallery_rows)
     rows = np.concatenate([split.gallery.features[kept], split.targets.features])
-    if not LEAST_ROWS <= len(rows) <= MOST_ROWS:
-        raise FailedPrecondition(f"gallery must have {LEAST_ROWS} to {MOST_ROWS} rows together with the targets for "
+    if not MIN_ROWS <= len(rows) <= MAX_ROWS:
+        raise FailedPrecondition(f"gallery must have {MIN_ROWS} to {MAX_ROWS} rows together with the targets for "
                                  f"an embedding of both, but has {len(rows)}")
     embedding = embed(columns, rows, min(PERPLEXITY, (len(rows) - 1) / 3), epsilon, delta, rng)
     gallery = np.full((n, columns), FAR_AWAY)

@@ -182,7 +182,7 @@ TEST(QueryPlan, WithoutAWishFindsTheMostThatFits) {
   EXPECT_EQ(Plan({.epsilon = 1}, 10).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(QueryPlan, OutOfReachIsAsNearAsCanBeToWhatIsWished) {
+TEST(QueryPlan, UnreachableGoalReturnsNearestPlan) {
   PlanWish wish = Wish(1, 40);
   wish.fidelity = .9;
   ASSERT_OK_AND_ASSIGN(const QueryPlan fidelity, Plan(wish));

@@ -29,7 +29,7 @@ TEST(QueryBatch, EarlyEndSaysHowManyChargesWereNotUsed) {
   EXPECT_EQ(ledger->Show("uuid")->releases, 7);
 }
 
-TEST(QueryBatch, QueriesThatAFailedChangeMayHaveChargedAreNotCalledFree) {
+TEST(QueryBatch, PossiblyChargedQueriesAreNotCalledFree) {
   const auto failure = [](bool charged, const absl::Status& status) {
     Attempt failed;
     failed.charged = charged;

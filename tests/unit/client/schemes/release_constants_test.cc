@@ -173,7 +173,7 @@ TEST_P(ReleaseConstants, ChargedMuCoversAllIterations) {
   }
 }
 
-// Scaling a row to length 1 rounds it by up to d/2 + 4 units (iteration_rounding.h), of each
+// Scaling a row to length 1 rounds it by up to d/2 + 4 units (sensitivity.h), of each
 // neighbour: here an eighth of the radius. The code allows d + 4.
 TEST_P(ReleaseConstants, InputNoiseCoversRoundingOfUnitRows) {
   if (GetParam().protects != Protects::kInput || GetParam().published) return;

@@ -209,7 +209,7 @@ TEST_F(ConnectionsTest, CallsWithoutAnswerEndConnection) {
   EXPECT_FALSE(calls.IsEnded());
 }
 
-TEST_F(ConnectionsTest, CallsWithoutAnswerOverManyConnectionsEndThoseOfTheKeyWithTheMost) {
+TEST_F(ConnectionsTest, UnansweredCallsEndConnectionsOfLargestKey) {
   const Pair one, two, other;
   const uint64_t first = AddWithKey(one, "many");
   const uint64_t second = AddWithKey(two, "many");

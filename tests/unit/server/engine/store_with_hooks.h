@@ -16,16 +16,17 @@ namespace privatemail::testing {
 
 using namespace server;  // NOLINT: every test of the server
 
-// Called after the operation of the store and before its result is returned.
+// Called before an operation of the store or between it and its result. An error is returned
+// instead of the result.
 struct StoreHooks {
+  // Before.
   std::function<absl::Status(const PublicParameters&)> read_embedding =
-      [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding; an error is its
-  std::function<absl::Status()> deleted_since = [] {
-    return absl::OkStatus();
-  };                                           // DeletedSince; an error is its
-  std::function<void()> read_gallery = [] {};  // ReadGallery
+      [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding
+  std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };
+  // After.
+  std::function<absl::Status()> deleted_since = [] { return absl::OkStatus(); };
+  std::function<void()> read_gallery = [] {};
   std::function<void(std::optional<StoredCells>*)> load_cells = [](std::optional<StoredCells>*) {};
-  std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };  // SaveCells
   std::function<void(std::optional<CellQuality>*)> load_quality = [](std::optional<CellQuality>*) {
   };
 };

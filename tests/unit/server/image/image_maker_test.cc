@@ -121,7 +121,7 @@ TEST(MakeImage, NoPayloadsAndNoScoresGiveNoSectionsOfThem) {
   EXPECT_FALSE(ReadImageHeader(parts.header)->has_scores());
 }
 
-TEST(MakeImage, WhatAnImageCannotHoldIsRefused) {
+TEST(MakeImage, UnusableInputIsRefused) {
   TwoServerScene scene(4);
   EXPECT_THAT(scene.Make(0), FailsWith(absl::StatusCode::kInvalidArgument, "list_items"));
   const std::vector<bool> all(4, true);

@@ -232,7 +232,7 @@ TEST_F(ImagesTest, RecreatedCollectionHasNoImage) {
   EXPECT_TRUE(std::filesystem::is_empty(FileOf(""))) << "no vector is left on the disk";
   CreateFruit(kItems);
   EXPECT_THAT(images_->Find("fruit"), FailsWith(kNotFound, "fruit"));
-  EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "needs cells"));
+  EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "the image of collection fruit needs cells"));
 }
 
 TEST_F(ImagesTest, InstalledImageIsThatOfItsSigner) {
@@ -451,7 +451,7 @@ TEST_F(ImagesTest, OlderImageIsNotInstalled) {
 }
 
 // Two uploads that both were allowed to begin.
-TEST_F(ImagesTest, OlderImageIsNotInstalledAfterALaterOneThatArrivedMeanwhile) {
+TEST_F(ImagesTest, OlderOfTwoConcurrentUploadsIsRefused) {
   ASSERT_OK_AND_ASSIGN(const auto first, Make());
   Signed older = SignedOf(*first);
   ASSERT_OK_AND_ASSIGN(

@@ -1,6 +1,6 @@
 // The files of images in a data directory.
-#ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGE_FOLDER_H_
-#define PRIVATEMAIL_SERVER_IMAGE_IMAGE_FOLDER_H_
+#ifndef PRIVATEMAIL_SERVER_IMAGE_IMAGE_FILES_H_
+#define PRIVATEMAIL_SERVER_IMAGE_IMAGE_FILES_H_
 
 #include <cstdint>
 #include <set>
@@ -30,11 +30,11 @@ struct ImageOrigin {
 // For each collection the file of its image, "NAME.image", and its origin, "NAME.DIGEST.json": with
 // the digest, so that after a crash each image has its own. Thread-safe for files of other
 // collections.
-class ImageFolder {
+class ImageFiles {
  public:
   // Of images/ in the data directory, which may not be there yet. Removes what a crash left:
   // perhaps vectors of a collection that nobody writes again.
-  explicit ImageFolder(const std::string& data_directory);
+  explicit ImageFiles(const std::string& data_directory);
 
   std::set<std::string> Names() const;  // of collections with an image
   std::string PathOf(const std::string& name) const;
@@ -60,4 +60,4 @@ class ImageFolder {
 
 }  // namespace privatemail::server
 
-#endif  // PRIVATEMAIL_SERVER_IMAGE_IMAGE_FOLDER_H_
+#endif  // PRIVATEMAIL_SERVER_IMAGE_IMAGE_FILES_H_

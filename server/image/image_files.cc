@@ -1,4 +1,4 @@
-#include "server/image/image_folder.h"
+#include "server/image/image_files.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -35,7 +35,7 @@ bool IsOriginOf(const std::string& name, const std::string& file) {
 
 }  // namespace
 
-ImageFolder::ImageFolder(const std::string& data_directory)
+ImageFiles::ImageFiles(const std::string& data_directory)
     : folder_(absl::StrCat(data_directory, "/images/")) {
   std::error_code ignored;  // of a folder that is not there
   for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
@@ -43,7 +43,7 @@ ImageFolder::ImageFolder(const std::string& data_directory)
   }
 }
 
-std::set<std::string> ImageFolder::Names() const {
+std::set<std::string> ImageFiles::Names() const {
   std::set<std::string> names;
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
@@ -54,16 +54,16 @@ std::set<std::string> ImageFolder::Names() const {
   return names;
 }
 
-std::string ImageFolder::PathOf(const std::string& name) const {
+std::string ImageFiles::PathOf(const std::string& name) const {
   return absl::StrCat(folder_, name, kImageSuffix);
 }
 
-std::string ImageFolder::OriginPath(const std::string& name, absl::string_view digest) const {
+std::string ImageFiles::OriginPath(const std::string& name, absl::string_view digest) const {
   return absl::StrCat(folder_, name, ".", absl::BytesToHexString(digest), ".json");
 }
 
-absl::StatusOr<ImageOrigin> ImageFolder::ReadOrigin(const std::string& name,
-                                                    absl::string_view digest) const {
+absl::StatusOr<ImageOrigin> ImageFiles::ReadOrigin(const std::string& name,
+                                                   absl::string_view digest) const {
   const std::string path = OriginPath(name, digest);
   PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(path, kSmallFileBytes));
   try {
@@ -80,19 +80,19 @@ absl::StatusOr<ImageOrigin> ImageFolder::ReadOrigin(const std::string& name,
   }
 }
 
-absl::Status ImageFolder::WriteOrigin(const std::string& name, absl::string_view digest,
-                                      const ImageOrigin& origin) const {
+absl::Status ImageFiles::WriteOrigin(const std::string& name, absl::string_view digest,
+                                     const ImageOrigin& origin) const {
   std::error_code ignored;  // shows again when the file is written
   std::filesystem::create_directories(folder_, ignored);
   return WriteFileAtomically(OriginPath(name, digest), ToJson(origin), 0600);
 }
 
-void ImageFolder::RemoveOrigin(const std::string& name, absl::string_view digest) const {
+void ImageFiles::RemoveOrigin(const std::string& name, absl::string_view digest) const {
   std::error_code ignored;
   std::filesystem::remove(OriginPath(name, digest), ignored);
 }
 
-void ImageFolder::RemoveOtherOrigins(const std::string& name, absl::string_view digest) const {
+void ImageFiles::RemoveOtherOrigins(const std::string& name, absl::string_view digest) const {
   const std::filesystem::path kept = OriginPath(name, digest);
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(folder_, ignored)) {
@@ -103,7 +103,7 @@ void ImageFolder::RemoveOtherOrigins(const std::string& name, absl::string_view 
   }
 }
 
-absl::StatusOr<bool> ImageFolder::Remove(const std::string& name) const {
+absl::StatusOr<bool> ImageFiles::Remove(const std::string& name) const {
   bool had_image = false;
   std::error_code error;
   for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
