@@ -35,7 +35,7 @@ else
   deploy/setup.sh --with-browser
   containers="" # their process; they mostly wait, so they run beside the next parts
   if [ "$(id -u)" -eq 0 ] || docker version >/dev/null 2>&1; then
-    begin "containers, about 25 min, beside the next parts"
+    begin "containers, about 16 min, beside the next part"
     deploy/compose-test.sh > >(sed -u 's/^/   containers: /') 2>&1 &
     containers=$!
     trap 'kill "$containers" && wait "$containers"' EXIT # it removes what it made
@@ -43,12 +43,12 @@ else
     begin "containers: skipped, no Docker engine answers, and only root can start one"
   fi
   if [ "$(id -u)" -eq 0 ]; then
-    begin "Debian packages, about 20 min"
+    begin "Debian packages, about 18 min"
     deploy/packages-test.sh
   else
     begin "Debian packages: skipped, only root can install them"
   fi
-  begin "address and undefined-behaviour sanitizers with fuzzers, about 15 min"
+  begin "address and undefined-behaviour sanitizers with fuzzers, about 20 min"
   build asan
   ctest --preset asan
   ctest --preset fuzz
@@ -56,20 +56,20 @@ else
     wait "$containers"
     trap - EXIT
   fi
-  begin "thread sanitizer, about 6 min"
+  begin "thread sanitizer, about 8 min"
   build tsan
   ctest --preset tsan
 fi
-begin "build, about 10 min"
+begin "build, about 8 min"
 build dev
 if [ -z "$full" ]; then
   begin "tests, about 10 min"
   exec ctest --preset dev -LE '^browser$'
 fi
-begin "hostile load, 9 min"
+begin "hostile load, 8 min"
 programs="build/dev/server/privatemaild build/dev/client/privatemail"
 /usr/bin/python3 tests/e2e/one_key.py $programs proto 300 mixed
 /usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 120 mixed
 cmake --build --preset dev --target benchmarks
-begin "tests with a browser, about 10 min"
+begin "tests with a browser, about 12 min"
 exec ctest --preset dev
