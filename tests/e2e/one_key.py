@@ -6,10 +6,12 @@ Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches`
 class, `creations` creates collections of many cells and does not wait for them, `uploads` never ends a message;
 `resets`, `headers` and `settings`, and with nginx before the daemon `parts` and `fields`, are those of strangers.py
 after a first valid call. `mixed` is these and strangers.py together. Each runs for SECONDS (default 8) against a
-daemon of 16 places. Fails if a call of eight honest searchers fails or takes much longer than without an attack, if
-the daemon's memory exceeds 1.5 GB, stays afterwards or grows in the second half of five minutes or more, if a creation
-leaves a collection whose caller was told that it failed, if health checks whose answers nobody takes end no
-connection (without nginx, which takes them), or if the daemon does not end soon after SIGTERM.
+daemon of 16 places. Fails if a call of eight honest searchers fails (with nginx, which may put it on a connection that
+the daemon ends: if it fails again when it is repeated, as the client repeats it, or if more than one of a thousand has
+to be) or takes much longer than without an attack, if the daemon's memory exceeds 1.5 GB, stays afterwards or grows in
+the second half of five minutes or more, if a creation leaves a collection whose caller was told that it failed, if
+health checks whose answers nobody takes end no connection (without nginx, which takes them), or if the daemon does not
+end soon after SIGTERM.
 """
 
 import collections
@@ -39,6 +41,7 @@ WINDOW_UPDATE = 8
 MAX_BYTES = 1500 << 20
 MAX_TIMES_SLOWER, SLOWEST = 10, 10  # seconds
 QUIET_SECONDS = 5
+MAX_REPEATED = 0.001
 MAX_WAIT_SECONDS = 60
 KEPT_BYTES = 64 << 20  # caches
 END_SECONDS = 10
@@ -262,7 +265,7 @@ class Caller:
         print("ready", flush=True)
         wait = float(input())  # comes once all attacks have begun
         self.until = time.time() + wait
-        seconds, failures = [], []
+        seconds, failures, repeats = [], [], []
         requests = [self.search(), self.search("year")]
 
         def search_again_and_again():
@@ -275,10 +278,24 @@ class Caller:
                 try:
                     self.call(channel, "honest", RETRIEVAL + "Retrieve", random.choice(requests))
                 except self.grpc.RpcError as error:
-                    failures.append(f"{error.code().name}: {error.details()}")
+                    if not self.sent_again(channel, error, repeats):
+                        failures.append(f"{error.code().name}: {error.details()}")
                 seconds.append(time.time() - start)
         self.join(self.start(search_again_and_again, HONEST))
+        if len(repeats) > 1 + len(seconds) * MAX_REPEATED:
+            failures += repeats
         print(json.dumps({"seconds": seconds, "failures": failures}))
+
+    def sent_again(self, channel, error, repeats):
+        """Whether nginx does not answer, but does when it is asked again."""
+        if not self.scene["proxied"] or error.code() is not self.grpc.StatusCode.UNAVAILABLE:
+            return False
+        repeats.append(f"sent again after {error.details()}")
+        try:
+            self.call(channel, "honest", RETRIEVAL + "Retrieve", self.search())
+        except self.grpc.RpcError:
+            return False
+        return True
 
 
 class Role:
@@ -384,7 +401,8 @@ class Gallery(Service):
         subprocess.run(["protoc", "-I", protos, "--python_out", folder] + files, check=True)
         keys = {name: self.key(folder, name, scope, collection) for name, scope, collection in (
             ("honest", "search", "gallery"), ("searcher", "search", "gallery"), ("admin", "admin", "other"))}
-        self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys}
+        self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys,
+                      "proxied": bool(arguments.proxy)}
         self.fill(folder)
 
     def run(self, *arguments):
