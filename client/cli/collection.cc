@@ -59,7 +59,7 @@ absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
   return client.ExpectAlignment();
 }
 
-// What queries can expect, or why it is not known.
+// The expected recall of queries, or why it is not known.
 void AddAlignment(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& c, Result* result) {
   if (c.embedding_version() == 0) return;

@@ -31,7 +31,7 @@ bool ReadNumbers(const toml::node& node, std::array<Number, kCount>* to) {
   return true;
 }
 
-// What `key` expects, if `node` is something else; empty: its value is in `options`.
+// The type that `key` expects, if `node` has another; empty: its value is in `options`.
 absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOptions* options) {
   if (key == "size") {
     std::array<int, 2> size;

@@ -64,7 +64,7 @@ void BoundKeptMemory() {
 
 void ReturnFreeMemory() {
   constexpr int64_t kKeptBytes = 8 << 20;
-  // What malloc_trim leaves is in pieces: it would go through them in vain again and again.
+  // Unused memory that malloc_trim leaves is fragmented: later calls would walk it in vain.
   static std::atomic<int64_t> after_last = 0;
   const int64_t unused = ResidentUnusedMemory();
   after_last = std::min<int64_t>(after_last, unused);

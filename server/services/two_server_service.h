@@ -11,7 +11,7 @@
 namespace privatemail::server {
 
 // Of the daemon's settings.
-struct TwoServerOptions {
+struct TwoServerServiceOptions {
   std::string operator_name;  // empty: this daemon serves no images
   bool allow_scores = false;
 };
@@ -28,7 +28,7 @@ class TwoServerService final
                         v1::TwoServerService::WithRawCallbackMethod_InstallImage> {
  public:
   // Images and dispatcher must outlive the service.
-  TwoServerService(TwoServerOptions options, Images* images, Dispatcher* dispatcher)
+  TwoServerService(TwoServerServiceOptions options, Images* images, Dispatcher* dispatcher)
       : options_(std::move(options)), images_(images), dispatcher_(dispatcher) {}
 
   UnaryReactor* GetImage(RpcContext* context, const Bytes* request, Bytes* response) override;
@@ -55,7 +55,7 @@ class TwoServerService final
   absl::Status Install(Call& call, MessageReader<v1::InstallImageRequest>& reader,
                        v1::GetImageResponse* response) const;
 
-  const TwoServerOptions options_;
+  const TwoServerServiceOptions options_;
   Images* const images_;
   Dispatcher* const dispatcher_;
 };

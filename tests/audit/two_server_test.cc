@@ -1,4 +1,4 @@
-// What either of two servers sees of queries for two targets, through the production code, and
+// Views that either of two servers has of queries for two targets, by the production code, and
 // planted faults.
 //
 // If section 9 of PRIVACY.md holds, every bit of a view is uniform and independent of the others,

@@ -141,7 +141,7 @@ TEST(CellImage, OtherParametersAreDataLoss) {
               FailsWith(kDamaged, "of other parameters"));
 }
 
-// Whoever writes into the store can correct the checksum.
+// A writer of the store can correct the checksum.
 TEST(CellImage, MaliciousFormIsRefusedOrAnswers) {
   std::mt19937_64 bits(1);
   for (const CellCode code : {CellCode::kScalar8, CellCode::kNone}) {

@@ -142,7 +142,7 @@ TEST(Image, TableOrPayloadsWithMoreEntriesThanItemsAreDataLoss) {
   }
 }
 
-// Whoever makes an image chooses its digests.
+// The maker of an image chooses its digests.
 TEST(Image, SectionThatContradictsTheHeaderIsDataLoss) {
   const ImageParts parts = *TwoServerScene(5).Make(2);
   std::string rows = parts.sections[2];

@@ -92,7 +92,7 @@ TEST_F(KeyCallsTest, ExceededRateSendsRetryAfter) {
   }
 }
 
-// What is asked for does not matter: the first call is counted also if there is no image.
+// The first call is counted although there is no image.
 TEST_F(KeyCallsTest, RateCountsCallsOfTwoOperators) {
   for (const char* rpc : {"Score", "FetchLists"}) {
     const std::string key = MakeKey(kSearchScope, {}, .001).text();

@@ -36,7 +36,7 @@ class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
     }
   }
 
-  // What is in the files that hold data.
+  // Contents of the files that hold data.
   std::map<std::string, std::string> Files() const {
     std::map<std::string, std::string> files;
     for (const char* suffix : {"", "-wal", "-mark"}) files[suffix] = ReadBytes(file_ + suffix);

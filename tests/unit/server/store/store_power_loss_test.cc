@@ -315,8 +315,8 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
 }
 
-// Whoever removes the log together with its mark after a cut gets DATA_LOSS if anything
-// acknowledged was in it. Every call is cut once, with one of three disks.
+// Removing the log together with its mark after a cut returns DATA_LOSS if anything acknowledged
+// was in it. Every call is cut once, with one of three disks.
 TEST(StorePowerLoss, RemovedLogAndMarkLoseNothingUnnoticed) {
   const Story story;
   int64_t noticed = 0;

@@ -181,8 +181,8 @@ TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
   EXPECT_THAT(ledger->Grant(kUuid, {4, 1e-4}), IsOk());
 }
 
-// What the change rests on (PRIVACY.md section 7): Gaussian charges whose sums are within a budget
-// have a mu within it; a pure charge of the same sums has not.
+// Premise of the change of accounting (PRIVACY.md section 7): Gaussian charges whose sums are
+// within a budget have a mu within it; a pure charge of the same sums has not.
 TEST_F(LedgerTest, SumsOfGaussianChargesAreWithinTheGaussianFilter) {
   for (const double mu : {.01, .1, 1.}) {
     for (const int releases : {1, 2, 10}) {

@@ -152,7 +152,7 @@ TEST(JointClient, FinishFillsPlacesOfSeveralClasses) {
   ASSERT_OK_AND_ASSIGN(const QueryResult distinct, client.Finish(state, answer));
   EXPECT_EQ(Ids(distinct), (std::vector<std::string>{"slot 3 match 0", "slot 3 match 1",
                                                      "slot 0 match 1", "slot 0 match 2"}));
-  // What a class lacks goes to the others, before or after it.
+  // Matches that a class lacks are taken from the others, before or after it.
   answer.mutable_slots(0)->mutable_matches()->DeleteSubrange(1, 3);
   ASSERT_OK_AND_ASSIGN(const QueryResult short_last, client.Finish(state, answer));
   EXPECT_EQ(Ids(short_last), (std::vector<std::string>{"slot 3 match 0", "slot 3 match 1",
