@@ -92,7 +92,7 @@ cat <<END
 demo: the daemon is stopped. To continue, start it again in this folder and query it:
   $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query fruit \\
-    --image $photos/held-back/lime/001.jpg ${model[*]} -k 8 --epsilon .1 --delta 1e-5
+    --image $photos/held-back/lime/006.jpg ${model[*]} -k 8 --epsilon .1 --delta 1e-5
 or search in the browser:
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state page --collection fruit \\
     --pictures $photos/gallery ${model[*]} ${kept[*]}

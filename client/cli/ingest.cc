@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
 #include "client/transport/upload.h"
@@ -53,7 +54,9 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream file(path);
   if (!file) return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be opened"));
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  for (std::string line; std::getline(file, line);) {
+    lines.emplace_back(absl::StripSuffix(line, "\r"));
+  }
   return lines;
 }
 
@@ -337,6 +340,9 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     std::cerr << "rejected row " << item.position() << " (" << Printable(item.id())
               << "): " << Printable(item.reason()) << "\n";
   }
+  const uint64_t unlisted =
+      response.rejected() - static_cast<uint64_t>(response.first_rejected_size());
+  if (unlisted > 0) std::cerr << "... and " << unlisted << " more rejected rows\n";
   if (acknowledged + outcome->passed_over == 0) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));

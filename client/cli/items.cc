@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/cli/command.h"
 #include "client/queries/filter_json.h"
 #include "common/base/printable.h"
@@ -77,7 +78,9 @@ absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
   std::vector<std::string> ids = options.ids;
   if (!options.ids_file.empty()) {
     std::ifstream file(options.ids_file);
-    for (std::string line; std::getline(file, line);) ids.push_back(line);
+    for (std::string line; std::getline(file, line);) {
+      ids.emplace_back(absl::StripSuffix(line, "\r"));
+    }
     if (!file.eof()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--ids-file ", options.ids_file, " cannot be read"));

@@ -27,7 +27,7 @@ struct CreateKeyOptions {
   std::vector<std::string> scopes;
   std::vector<std::string> collections;
   double rate = 0;
-  std::string expires;  // empty: never
+  std::optional<std::string> expires;  // absent: never
   std::string out;
 };
 
@@ -92,9 +92,9 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
   }
   for (const std::string& name : options.collections) request.add_collections(name);
   request.set_requests_per_second(options.rate);
-  if (!options.expires.empty()) {
+  if (options.expires) {
     PM_ASSIGN_OR_RETURN(const absl::Time end,
-                        ParseExpiry("--expires", options.expires, absl::Now()));
+                        ParseExpiry("--expires", *options.expires, absl::Now()));
     request.set_expires_at(absl::ToUnixSeconds(end));
   }
   return request;

@@ -221,6 +221,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
+      "Joint and anchored find items of a class, in no useful order: their distances are of the "
+      "server's embedding and compare within one answer only. Cells and two-server find the "
+      "nearest.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
       "older name.\n",
       query->get_footer()));

@@ -219,7 +219,9 @@ std::string ToText(const SlotsOutcome& outcome, const PublicParameters& paramete
     }
   }
   text << "      " << MatchesInClasses(outcome, parameters) << " of " << matches.size()
-       << (outcome.target.guessed ? " have one of these classes (=)\n" : " have the class (=)\n");
+       << (outcome.target.guessed ? " have one of these classes (=), from which matches were "
+                                    "taken; the target's own may be another\n"
+                                  : " have the class (=)\n");
   if (std::isfinite(outcome.class_recall)) {
     text << absl::StrFormat(
         "  the class of %.0f %% of the anchors is among the classes chosen like this\n",

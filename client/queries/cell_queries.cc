@@ -84,6 +84,7 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
     return absl::FailedPreconditionError(absl::StrCat(
         measured, "the collection is not built: run `privatemail build ", c.name(), "`"));
   }
+  if (c.cells_status() == v1::CELLS_STATUS_FAILED) return CheckReady(c);
   if (AreCellsReady(c) && c.cells_items() < kMinQualityQueries) {
     return absl::FailedPreconditionError(
         absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,

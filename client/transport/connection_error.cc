@@ -64,7 +64,7 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   }
   if (options.certificate_file.empty() && (hung_up || says("certificate required"))) {
     return absl::StrCat("it closed the connection (", reason,
-                        "): if it requires client certificates, give --cert and --cert-key");
+                        "): it was stopped, or requires client certificates (--cert, --cert-key)");
   }
   return std::string(reason);
 }
@@ -73,8 +73,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 
 absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status) {
   // UNAVAILABLE from the server itself, about its store, collection or image.
-  for (const absl::string_view begin : {"the store is unavailable", "what answers for the cells",
-                                        "embedding_version ", "the image "}) {
+  for (const absl::string_view begin :
+       {"the store is unavailable", "what answers for the cells", "embedding_version ",
+        "the image ", "database file ", "all "}) {
     if (absl::StartsWith(status.message(), begin)) return status;
   }
   if (status.code() == absl::StatusCode::kUnavailable) {

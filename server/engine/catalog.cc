@@ -159,6 +159,17 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
   return embed(std::move(gallery.columns), std::move(gallery.points));
 }
 
+Catalog::LabelCheck Catalog::ResolveLabelCheck(const CollectionView& view, LabelCheck label_check) {
+  const std::string& uuid = view.published->parameters.collection_uuid;
+  const std::lock_guard<std::mutex> guard(unchecked_mutex_);
+  if (label_check == LabelCheck::kAsBefore) {
+    return unchecked_.count(uuid) != 0 ? LabelCheck::kOff : LabelCheck::kOn;
+  }
+  if (label_check == LabelCheck::kOff) unchecked_.insert(uuid);
+  if (label_check == LabelCheck::kOn) unchecked_.erase(uuid);
+  return label_check;
+}
+
 absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
                                const StepObserver& observer, int64_t memory,
                                LabelCheck label_check) {
@@ -202,7 +213,8 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
   auto end = absl::MakeCleanup([&] { outdated = registry_.EndBuild(entry.get()); });
-  const absl::Status outcome = RunBuild(entry, observer, memory, label_check);
+  const absl::Status outcome =
+      RunBuild(entry, observer, memory, ResolveLabelCheck(registry_.ViewOf(*entry), label_check));
   std::move(end).Invoke();
   // If the store is unavailable now, its watch refreshes later.
   if (outdated) synchronizer_.Refresh().IgnoreError();

@@ -6,7 +6,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +34,8 @@ namespace privatemail::server {
 // later one of its name; they return NOT_FOUND after it was deleted.
 class Catalog {
  public:
-  // Off for rebuilds of what was once accepted.
-  enum class LabelCheck { kOff, kOn };
+  // kAsBefore: kOff if the last build by this Catalog that was not kAsBefore was, else kOn.
+  enum class LabelCheck { kOff, kOn, kAsBefore };
 
   // Called from another thread: why changes of other daemons cannot be read, or OK after recovery.
   using RefreshReport = std::function<void(const absl::Status&)>;
@@ -108,7 +110,7 @@ class Catalog {
   //              leaves the former embedding in place.
   //   memory:    maximum bytes. If build_memory exceeds it, features are spooled to a file; the
   //              result is the same.
-  //   label_check: kOn refuses what CheckLabelsAgree refuses.
+  //   label_check: with kOn, what CheckLabelsAgree refuses is refused.
   // NOT_FOUND. FAILED_PRECONDITION: no items, of Embed, or of CheckLabelsAgree. ABORTED: a build is
   // running, the collection was deleted, or another daemon has embedded later items.
   // RESOURCE_EXHAUSTED: memory, max_resident_memory or disk.
@@ -118,6 +120,8 @@ class Catalog {
 
  private:
   Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn);
+  // kAsBefore resolved; the others are remembered.
+  LabelCheck ResolveLabelCheck(const CollectionView& view, LabelCheck label_check);
   absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,
                         int64_t memory, LabelCheck label_check);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
@@ -127,6 +131,8 @@ class Catalog {
   const std::string directory_;
   std::vector<std::string> problems_;  // unchanged after Open
   CollectionRegistry registry_;
+  std::mutex unchecked_mutex_;
+  std::set<std::string> unchecked_;  // uuids of collections whose last build was kOff
   CellsPreparer preparer_;
   StoreSynchronizer synchronizer_;
   std::unique_ptr<ChangeWatch> watch_;  // last: it uses the other members

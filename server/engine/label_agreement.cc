@@ -109,7 +109,8 @@ absl::Status CheckLabelsAgree(const LabelAgreement& agreement) {
   return absl::FailedPreconditionError(absl::StrFormat(
       "the items' labels do not seem to mean the anchors' classes: of %d anchors, %.1f %% have a "
       "nearest item of their label and %.1f %% a nearest other anchor of it, and %.1f %% would by "
-      "chance; number the items' classes as the anchors', or set accept_misalignment",
+      "chance; number the items' classes as the anchors' and ingest them again, or build with "
+      "accept_misalignment (--accept-misalignment). A former embedding stays",
       anchors, 100 * with_items, 100 * among_anchors, 100 * by_chance));
 }
 

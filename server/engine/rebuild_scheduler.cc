@@ -26,7 +26,7 @@ absl::Duration PollInterval(const RebuildOptions& options) {
 absl::Status TryBuild(Catalog* catalog, const std::string& name, const StepObserver& observer,
                       int64_t memory) {
   try {
-    return catalog->Build(name, observer, memory).status();
+    return catalog->Build(name, observer, memory, Catalog::LabelCheck::kAsBefore).status();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the server has not enough memory for this build");
   } catch (const std::exception& error) {

@@ -31,8 +31,7 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
         needs + (view.items == 0 ? "it has no items, upload some and build" : "build it"));
   }
   if (!view.cells_problem.ok()) {
-    return absl::Status(view.cells_problem.code(),
-                        absl::StrCat(needs, view.cells_problem.message()));
+    return absl::FailedPreconditionError(absl::StrCat(needs, view.cells_problem.message()));
   }
   return absl::UnavailableError(needs + "they are not yet");
 }

@@ -170,7 +170,7 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   const Outcome text = Run(query);
   EXPECT_THAT(text.out, HasSubstr("classes that fit the anchors best: 0 1.00 (1 of 1)"))
       << text.err;
-  EXPECT_THAT(text.out, HasSubstr("1 of 1 have one of these classes (=)"));
+  EXPECT_THAT(text.out, HasSubstr("1 of 1 have one of these classes (=), from which"));
   ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
                 {"--classes must be auto or a number of classes, but is \"0\""});
 }

@@ -140,7 +140,7 @@ TEST_F(MutualTls, ClientWithCertificateIsAccepted) {
 
 TEST_F(MutualTls, ClientWithoutCertificateIsRefused) {
   for (const Command& trust : Trusts()) {
-    ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "give --cert and --cert-key"});
+    ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "(--cert, --cert-key)"});
   }
 }
 

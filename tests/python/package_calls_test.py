@@ -42,6 +42,19 @@ class Options(unittest.TestCase):
             self.assertRegex(str(caught.exception), "^filter")
         self.assertEqual(things.budget.spent, before)
 
+    def test_text_that_the_core_cannot_take_shows_no_target(self):
+        half = "\udce4"
+        target = np.full(DIM, .7654321)
+        calls = {
+            "mechanism": lambda: things.search(target, label=3, mechanism=half, **COST),
+            "name": lambda: service.server.collection(half).search(target, label=3, **COST),
+            "ids": lambda: things.get_items([half]),
+        }
+        for field, call in calls.items():
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^{field} must be text in UTF-8") as caught:
+                call()
+            self.assertNotIn("765", str(caught.exception))
+
     def test_dummies_replace_the_anchors(self):
         dummies, labels = gallery(40, seed=9)
         hits = things.search(service.rows[4], label=4, k=3, dummies=dummies, dummy_labels=labels, **COST)

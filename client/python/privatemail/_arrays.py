@@ -79,6 +79,10 @@ def text(field: str, given: Any) -> str:
     """A string."""
     if not isinstance(given, str):
         raise InvalidArgument(f"{field} must be a string, but is of type {type(given).__name__}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{field} must be text in UTF-8, but holds a lone surrogate") from None
     return given
 
 
@@ -92,4 +96,8 @@ def texts(field: str, given: Any, count: int) -> List[str]:
     for row, text in enumerate(found):
         if not isinstance(text, str):
             raise InvalidArgument(f"{field} must be strings, but entry {row} is of type {type(text).__name__}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{field} must be text in UTF-8, but entry {row} holds a lone surrogate") from None
     return found

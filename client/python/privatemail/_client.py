@@ -411,7 +411,7 @@ class Collection(_NotCopied):
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
                 _arrays.integer("ask", ask), _arrays.integer("focus", focus),
                 None if items is None else _arrays.integer("items", items), with_payloads, accept,
-                _anchors_of(own_anchors), "" if plan is None else plan.fingerprint)
+                _anchors_of(own_anchors), "" if plan is None else _arrays.text("plan.fingerprint", plan.fingerprint))
         else:
             if (dummies is None) != (dummy_labels is None):
                 raise InvalidArgument("dummies must be given together with dummy_labels")

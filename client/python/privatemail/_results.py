@@ -38,7 +38,8 @@ class Spending:
 class Matches:
     """Items near one query, nearest first.
 
-    squared_distances: in the server's embedding; for cells between unit vectors. payloads: what ingest gave, None where
+    squared_distances: for cells and two servers between unit vectors. Joint and anchored find items of a class: theirs
+    are of the server's embedding, compare within one answer only and tell nothing of nearness. payloads: what ingest gave, None where
     there is none.
     """
 

@@ -28,6 +28,8 @@ TEST(ExplainConnectionError, KeepsWhatTheServerItselfSays) {
        {"the store is unavailable: database moths",
         "what answers for the cells of collection moths",
         "embedding_version 2 of collection moths is not here yet",
+        "database file data/privatemail.sqlite was moved",
+        "all 8 connections to the store were busy",
         "the image of collection moths needs cells that are ready: they are not yet"}) {
     EXPECT_EQ(Explain(absl::UnavailableError(text)), absl::UnavailableError(text));
   }

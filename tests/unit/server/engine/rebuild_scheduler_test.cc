@@ -1,6 +1,7 @@
 #include "server/engine/rebuild_scheduler.h"
 
 #include <atomic>
+#include <limits>
 
 #include "absl/time/clock.h"
 #include "tests/testing/wait_until.h"
@@ -141,6 +142,56 @@ TEST_F(RebuildSchedulerTest, RefusedBuildIsReportedOnce) {
   WaitForPass();
   EXPECT_EQ(failed_, 1);
   EXPECT_EQ(Version(), 1);
+}
+
+// Features tell the classes apart, so that labels can be wrong.
+class LabelledRebuildTest : public RebuildSchedulerTest {
+ protected:
+  LabelledRebuildTest() {
+    NewCollection fruit = Fruit();
+    for (Eigen::Index i = 0; i < fruit.anchors.features.rows(); ++i) {
+      fruit.anchors.features.row(i) += 50 * Eigen::RowVectorXf::Unit(kDim, i % 3);
+    }
+    labels_ = {fruit.anchors.labels.begin(), fruit.anchors.labels.begin() + 3};
+    EXPECT_THAT(catalog_->Create(fruit), IsOk());
+    Upsert(0);
+  }
+
+  // Items of all classes, named `shift` classes too far.
+  void Upsert(size_t shift) {
+    std::vector<Item> items = MakeItems(30, ++seed_);
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].features[i % 3] += 50;
+      items[i].label = labels_[(i + shift) % 3];
+    }
+    EXPECT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), items), IsOk());
+  }
+
+  absl::Status Build(Catalog::LabelCheck check) {
+    constexpr int64_t kMemory = std::numeric_limits<int64_t>::max();
+    return catalog_->Build("fruit", nullptr, kMemory, check).status();
+  }
+
+  std::vector<int32_t> labels_;
+};
+
+TEST_F(LabelledRebuildTest, WrongLabelsLeaveTheFormerEmbedding) {
+  ASSERT_THAT(Build(Catalog::LabelCheck::kOn), IsOk());
+  const auto builds = Start(.1);
+  Upsert(0);
+  ASSERT_TRUE(Reaches(succeeded_, 1));
+  Upsert(1);
+  ASSERT_TRUE(Reaches(failed_, 1));
+  EXPECT_EQ(Version(), 2);
+}
+
+TEST_F(LabelledRebuildTest, AcceptedLabelsAreBuiltAgain) {
+  Upsert(1);
+  ASSERT_THAT(Build(Catalog::LabelCheck::kOff), IsOk());
+  const auto builds = Start(.1);
+  Upsert(1);
+  ASSERT_TRUE(Reaches(succeeded_, 1));
+  EXPECT_EQ(Version(), 2);
 }
 
 TEST_F(RebuildSchedulerTest, EmptyCollectionIsNotBuilt) {
