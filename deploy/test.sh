@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the packages, builds everything and runs every test. Ends with CTest's summary.
 # usage: test.sh [--full]
-#   --full  also the fuzzers (20 s each), the Debian packages if you are root, the containers if a Docker engine answers or
-#           you are root (then docker.io is installed and an engine started for the test), the tests with a browser, hostile
-#           load for some minutes, and the tests under the address, undefined-behaviour and thread sanitizers
+#   --full  also the fuzzers (20 s each), the Debian packages if you are root, the containers if a Docker engine answers
+#           or you are root (then docker.io is installed and an engine started for the test), the tests with a browser,
+#           hostile load for some minutes, and the tests under the address, undefined-behaviour and thread sanitizers
 # Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."

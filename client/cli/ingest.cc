@@ -340,9 +340,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     std::cerr << "rejected row " << item.position() << " (" << Printable(item.id())
               << "): " << Printable(item.reason()) << "\n";
   }
-  const uint64_t unlisted =
-      response.rejected() - static_cast<uint64_t>(response.first_rejected_size());
-  if (unlisted > 0) std::cerr << "... and " << unlisted << " more rejected rows\n";
+  const auto listed = static_cast<uint64_t>(response.first_rejected_size());
+  if (response.rejected() > listed) {
+    std::cerr << "... and " << response.rejected() - listed << " more rejected rows\n";
+  }
   if (acknowledged + outcome->passed_over == 0) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));

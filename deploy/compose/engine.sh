@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # A Docker engine for compose-test.sh, which sources this file: a running one, or Debian's package, started here and
-# stopped by stop_engine. Needs the functions step and fail, the folder $work and, for have_base, PRIVATEMAIL_TAG. Does not change the machine's
-# firewall: this engine neither forwards nor filters, and images are built in the host's network. packages-test.sh takes
-# install_packages and make_base from here.
+# stopped by stop_engine. Needs the functions step and fail, the folder $work and, for have_base, PRIVATEMAIL_TAG. Does
+# not change the machine's firewall: this engine neither forwards nor filters, and images are built in the host's
+# network. packages-test.sh takes install_packages and make_base from here.
 
 engine_pid=""
 

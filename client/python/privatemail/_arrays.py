@@ -76,14 +76,20 @@ def number(field: str, given: Any) -> float:
 
 
 def text(field: str, given: Any) -> str:
-    """A string."""
+    """A string that UTF-8 can hold."""
     if not isinstance(given, str):
         raise InvalidArgument(f"{field} must be a string, but is of type {type(given).__name__}")
+    if not _is_utf8(given):
+        raise InvalidArgument(f"{field} must be text in UTF-8, but holds a lone surrogate")
+    return given
+
+
+def _is_utf8(given: str) -> bool:
     try:
         given.encode()
     except UnicodeEncodeError:
-        raise InvalidArgument(f"{field} must be text in UTF-8, but holds a lone surrogate") from None
-    return given
+        return False
+    return True
 
 
 def texts(field: str, given: Any, count: int) -> List[str]:
@@ -96,8 +102,6 @@ def texts(field: str, given: Any, count: int) -> List[str]:
     for row, text in enumerate(found):
         if not isinstance(text, str):
             raise InvalidArgument(f"{field} must be strings, but entry {row} is of type {type(text).__name__}")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise InvalidArgument(f"{field} must be text in UTF-8, but entry {row} holds a lone surrogate") from None
+        if not _is_utf8(text):
+            raise InvalidArgument(f"{field} must be text in UTF-8, but entry {row} holds a lone surrogate")
     return found
