@@ -235,6 +235,20 @@ TEST_F(ImagesTest, RecreatedCollectionHasNoImage) {
   EXPECT_THAT(Make(), FailsWith(kFailedPrecondition, "the image of collection fruit needs cells"));
 }
 
+// UNAVAILABLE would mean that they come: it is tried again at once, and no one is warned.
+TEST_F(ImagesTest, FailedCellsAreNoReasonToTryAgain) {
+  catalog_->SetOptions({.index = {}, .cells_memory = 1000});
+  NewCollection limes = Fruit();
+  limes.name = "limes";
+  limes.cells = {3, 4};
+  limes.cell_code = CellCode::kScalar8;
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Create(limes), MakeItems(kItems, 1)), IsOk());
+  ASSERT_THAT(catalog_->Build("limes", nullptr), IsOk());
+  ASSERT_TRUE(WaitUntil([&] { return !catalog_->Find("limes")->cells_problem.ok(); }));
+  EXPECT_THAT(images_->Make("limes", {.list_items = 5}, stopped_),
+              FailsWith(kFailedPrecondition, "the image of collection limes needs cells"));
+}
+
 TEST_F(ImagesTest, InstalledImageIsThatOfItsSigner) {
   ASSERT_OK_AND_ASSIGN(const auto made, Make());
   const ImageParts parts = PartsOf(made->image());
