@@ -84,10 +84,17 @@ std::string ToText(const std::string& name, const std::string& uuid, const Ledge
                                     entry.all_proven ? ", proven too: see budget set" : ""));
   }
   if (!entry.all_proven) text += "  NOT ALL PROVEN: see budget history\n";
-  if (!entry.same_neighbours) {
+  if (!entry.neighbours.empty()) {
+    absl::StrAppend(&text, "  hidden: ", Printable(entry.neighbours), "\n");
+  } else if (!entry.same_neighbours) {
     text += "  charges have different neighbour relations: see budget history\n";
   }
   return text;
+}
+
+// null: none, or of several relations.
+nlohmann::json NeighboursJson(const LedgerEntry& entry) {
+  return entry.neighbours.empty() ? nlohmann::json() : nlohmann::json(entry.neighbours);
 }
 
 }  // namespace
@@ -107,6 +114,7 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
                          {"cheaper", NameOf(CheaperAccounting(entry))},
                          {"all_proven", entry.all_proven},
                          {"same_neighbours", entry.same_neighbours},
+                         {"neighbours", NeighboursJson(entry)},
                          {"left", ToJson(entry.left())},
                          {"releases", entry.releases}},
                 .text = ToText(name, uuid, entry)};

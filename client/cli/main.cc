@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done; 1 failed or refused; 2 invalid command line, value or file; 3 some rows "
       "of an upload were rejected.");
   AddCommands(app, context);
-  RequireNumericOptions(app);
+  RequireValidWords(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
   const absl::Status status = Run(context, deadline_seconds);

@@ -1,6 +1,7 @@
 #include "client/cli/query_cells.h"
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -157,6 +158,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   }
   PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(query.targets));
   PM_RETURN_IF_ERROR(queries.CreateClient(own_anchors));
+  const auto arrived = std::chrono::steady_clock::now();
   const CellClient& client = queries.client();
   if (!query.accept_misalignment) {
     PM_RETURN_IF_ERROR(OrAccept(client.targets().CheckAnchorsMatch()));
@@ -165,6 +167,7 @@ absl::Status QueryCells(const Context& context, const CellsQuery& query) {
                                        query.fingerprint.empty() ? "--scheme cells" : "--plan"));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadLabelled(query.targets, client.parameters(), std::move(rows)));
+  WaitForDeparture(query.targets, arrived);
   std::vector<std::string> warnings;
   PM_ASSIGN_OR_RETURN(const std::vector<CellsOutcome> outcomes,
                       queries.Run(targets, options, RecordAndWarn(&warnings)));

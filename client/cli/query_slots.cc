@@ -111,9 +111,11 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const SlotQueries queries,
                       SlotQueries::Create(transport, SettingsOf(context), options.collection,
                                           options.scheme, dummies));
+  const auto arrived = std::chrono::steady_clock::now();
   const SlotSchemeClient& client = queries.client();
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, client.parameters(), std::move(rows)));
+  WaitForDeparture(options.targets, arrived);
   PM_RETURN_IF_ERROR(queries.AllotClasses(options.query.k, classes, &targets));
   if (!options.accept_misalignment) PM_RETURN_IF_ERROR(OrAccept(queries.CheckAlignment()));
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,

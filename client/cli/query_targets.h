@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_TARGETS_H_
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,9 +41,10 @@ void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
 // The rows of --vectors, read before any call, so that what no collection accepts is refused then.
-// For --image: no rows, but every file must exist. INVALID_ARGUMENT naming option or file: options
-// contradict each other, an unreadable file, a zero or non-finite row, a row out of range, another
-// number of labels than of vectors.
+// For --image: no rows, but every file is decoded.
+// INVALID_ARGUMENT naming option or file: options contradict each other, an unreadable file, a zero
+//   or non-finite row, a row out of range, another number of labels than of vectors.
+// Errors of CheckImage.
 absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
 
 // The targets of ReadRows, or of the images, without labels; with own anchors of any number of
@@ -50,6 +52,11 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters,
                                                       std::vector<NamedTarget> rows);
+
+// With --image: waits, before the next call, for a multiple of half a second an image after
+// `arrived`, the time of the last answer, so that the server sees no image's size in the time that
+// its features take. Without: returns at once.
+void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::time_point arrived);
 
 // Targets with their labels; without a given label `guessed` is set and the label is undefined.
 // INVALID_ARGUMENT naming the option: options, images or labels are wrong, or rows of another

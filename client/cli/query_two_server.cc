@@ -1,5 +1,6 @@
 #include "client/cli/query_two_server.h"
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -118,9 +119,11 @@ absl::Status QueryTwoServers(const Context& context, const TwoServerQuery& query
   TwoServerOptions options = query.options;
   PM_RETURN_IF_ERROR(queries.Complete(query.flags.mode, query.flags.lists, &options));
   PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
+  const auto arrived = std::chrono::steady_clock::now();
   PM_RETURN_IF_ERROR(queries.client().CheckOptions(options));
   PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
                       ReadFeatures(query.targets, queries.client().parameters(), std::move(rows)));
+  WaitForDeparture(query.targets, arrived);
   PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
                       queries.Run(targets, options, RecordAndWarn(&warnings)));
   for (const TwoServerOutcome& outcome : outcomes) {

@@ -227,6 +227,9 @@ std::string ToText(const SlotsOutcome& outcome, const PublicParameters& paramete
         "  the class of %.0f %% of the anchors is among the classes chosen like this\n",
         100 * outcome.class_recall);
   }
+  if (matches.size() > 1) {
+    text << "  noise orders the matches of a class: the first need not be the most similar\n";
+  }
   for (const std::string& fact : report.facts) text << "  " << fact << "\n";
   if (outcome.result.truncated) {
     text << (outcome.prepared.request.has_filter()

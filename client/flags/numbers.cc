@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -17,6 +18,8 @@ bool Parses(std::string text) {
   return CLI::detail::lexical_cast(text, number);
 }
 
+constexpr char kNumbersType[] = "NUMBER[,NUMBER]...";
+
 struct Kind {
   const char* type;  // as CLI11 calls it, up to what may follow
   const char* expected;
@@ -25,7 +28,7 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{"FLOAT", "a number", &Parses<double>},
                            {"INT", "a whole number", &Parses<int64_t>},
-                           {"UINT", "a whole number that is not negative", &Parses<uint64_t>}};
+                           {"UINT", "a whole number that is not negative", &Parses<uint32_t>}};
 
 // The error of a text that is not a number of this kind; empty if it is one.
 std::string NumberError(const Kind& kind, const std::string& text) {
@@ -63,21 +66,29 @@ CLI::Option* Add(CLI::App* command, const std::string& flags, std::vector<Number
   return command->add_option_function<std::vector<std::string>>(flags, read, description)
       ->expected(1, kMaxWords)
       ->allow_extra_args(false)  // nor bracketed lists, in which CLI11 drops empty elements
-      ->type_name("NUMBER[,NUMBER]...");
+      ->type_name(kNumbersType);
 }
 
 }  // namespace
 
-void RequireNumericOptions(CLI::App& app) {
+void RequireValidWords(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() == kNumbersType) continue;
     for (const Kind& kind : kKinds) {
       if (!absl::StartsWith(option->get_type_name(), kind.type)) continue;
       option->check(
           CLI::Validator([&kind](const std::string& text) { return NumberError(kind, text); }, ""));
     }
+    const bool is_sent = option->get_positional();  // names and ids, which gRPC sends as UTF-8
+    option->check(CLI::Validator(
+        [is_sent](const std::string& text) -> std::string {
+          if (is_sent && !IsUtf8(text)) return "must be UTF-8, but is not";
+          return text.empty() ? "must not be empty, but is" : "";
+        },
+        ""));
   }
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    RequireNumericOptions(*command);
+    RequireValidWords(*command);
   }
 }
 

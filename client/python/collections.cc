@@ -175,6 +175,8 @@ py::dict ShowBudget(const Session& session, const std::string& uuid) {
   dict["left"] = ToDict(entry.left());
   dict["releases"] = entry.releases;
   dict["all_proven"] = entry.all_proven;
+  dict["neighbours"] =
+      entry.neighbours.empty() ? py::object(py::none()) : py::str(entry.neighbours);
   return dict;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -85,6 +86,13 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
         measured, "the collection is not built: run `privatemail build ", c.name(), "`"));
   }
   if (c.cells_status() == v1::CELLS_STATUS_FAILED) return CheckReady(c);
+  constexpr uint64_t kMaxItems = std::numeric_limits<int64_t>::max();
+  if (const uint64_t most = std::min<uint64_t>(c.embedded_items(), kMaxItems);
+      c.cells_items() > most) {
+    return absl::DataLossError(absl::StrCat("collection ", c.name(),
+                                            ": cells_items must be at most ", most,
+                                            ", as embedded_items, but is ", c.cells_items()));
+  }
   if (AreCellsReady(c) && c.cells_items() < kMinQualityQueries) {
     return absl::FailedPreconditionError(
         absl::StrCat("the quality of cells is measured from ", kMinQualityQueries,

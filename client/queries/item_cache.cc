@@ -1,9 +1,13 @@
 #include "client/queries/item_cache.h"
 
+#include <fcntl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -26,6 +30,24 @@ std::string PathOf(const std::string& state_folder, const std::string& collectio
   return absl::StrCat(state_folder, "/received-", ToHex(Sha256::Of(collection)).substr(0, 32),
                       ".pb");
 }
+
+// Exclusive among processes and threads. A folder that cannot be locked fails at the write.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (file_ >= 0) ::close(file_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_;
+};
 
 // Length-delimited messages: parameters, anchors if items are coordinates, answers.
 absl::StatusOr<CachedItems> Parse(const std::string& path, absl::string_view bytes) {
@@ -92,6 +114,7 @@ absl::Status CacheItems(const std::string& state_folder,
                         const WarnFunction& warn) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   if (answers.empty()) return absl::OkStatus();
+  const FolderLock lock(state_folder);  // so that concurrent writers lose nothing
   const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());
   if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status(), warn);

@@ -24,7 +24,7 @@ struct CachedItems {
 // - Replaces, with a warning, the cache of another collection of that name or, with cell code
 //   none, of another embedding.
 // - A damaged file is renamed to *.damaged, with a warning.
-// - Concurrent writers may lose each other's additions.
+// - Concurrent writers wait for each other.
 // anchors: the GetAnchors response, stored with cell code none. warn: sees the warnings.
 // Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
 // be written.

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "common/base/sha256.h"
 
 namespace privatemail::client {
@@ -30,11 +31,20 @@ bool WriteAll(int file, absl::string_view content) {
   return true;
 }
 
+std::string FolderOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+// Names a file that was opened with O_TMPFILE. EEXIST: the name is taken.
+bool LinkUnnamed(int file, const std::string& path) {
+  return ::linkat(AT_FDCWD, absl::StrCat("/proc/self/fd/", file).c_str(), AT_FDCWD, path.c_str(),
+                  AT_SYMLINK_FOLLOW) == 0;
+}
+
 // A rename is durable once the folder is synced.
 bool SyncFolder(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path();
-  const int folder =
-      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;
   const bool synced = ::fsync(folder) == 0;
   ::close(folder);
@@ -58,9 +68,13 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
     return file.Exists();
   }
-  // A draft of each process: of two that write to one path, the last to commit wins whole.
-  file.draft_ = path + ".XXXXXX";
-  file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
+  // A draft of each process: of two that write to one path, the last to commit wins whole. Without
+  // a name, so that nothing stays after a kill; some file systems cannot (NFS).
+  file.file_ = ::open(FolderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file.file_ < 0) {
+    file.draft_ = path + ".XXXXXX";
+    file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
+  }
   if (file.file_ < 0) return absl::InvalidArgumentError(file.CannotWrite().message());
   return file;
 }
@@ -68,7 +82,7 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
 PrivateFile::~PrivateFile() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(draft_.c_str());
+  if (!draft_.empty()) ::unlink(draft_.c_str());
 }
 
 absl::Status PrivateFile::CannotWrite() const {
@@ -85,11 +99,20 @@ absl::Status PrivateFile::Append(absl::string_view content) {
 }
 
 bool PrivateFile::RenameDraft() {
-  if (existing_ == Existing::kReplace) return std::rename(draft_.c_str(), path_.c_str()) == 0;
-  // Unlike rename, link fails if the name exists.
-  if (::link(draft_.c_str(), path_.c_str()) != 0) return false;
-  ::unlink(draft_.c_str());
-  return true;
+  if (existing_ == Existing::kKeep) {
+    // Unlike rename, link fails if the name exists.
+    if (draft_.empty()) return LinkUnnamed(file_, path_);
+    if (::link(draft_.c_str(), path_.c_str()) != 0) return false;
+    ::unlink(draft_.c_str());
+    return true;
+  }
+  if (draft_.empty()) {
+    std::string name =
+        absl::StrCat(path_, ".", ::getpid(), "-", file_, "-", absl::GetCurrentTimeNanos());
+    if (!LinkUnnamed(file_, name)) return false;
+    draft_ = std::move(name);
+  }
+  return std::rename(draft_.c_str(), path_.c_str()) == 0;
 }
 
 absl::Status PrivateFile::Commit(absl::string_view content) {

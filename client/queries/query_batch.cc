@@ -62,12 +62,25 @@ std::string LeftOf(const LedgerEntry& entry) {
   const Budget granted = entry.granted.value_or(Budget{});
   const auto rounded = [](double left, double whole) { return left <= 1e-12 * whole ? 0 : left; };
   return absl::StrCat("epsilon ", rounded(entry.left().epsilon, granted.epsilon), " delta ",
-                      rounded(entry.left().delta, granted.delta));
+                      rounded(entry.left().delta, granted.delta),
+                      entry.charged_ahead > 0
+                          ? absl::StrCat(", with ", entry.charged_ahead,
+                                         entry.charged_ahead == 1 ? " query" : " queries",
+                                         " to come charged already")
+                          : "");
 }
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
+}
+
+std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
+                                                    std::chrono::steady_clock::time_point now,
+                                                    std::chrono::milliseconds interval) {
+  const std::chrono::nanoseconds step = interval;
+  const auto past = now - arrived;
+  return arrived + (past <= step ? 1 : (past + step - std::chrono::nanoseconds(1)) / step) * step;
 }
 
 bool EndsBatch(const absl::Status& status) {

@@ -58,8 +58,8 @@ inline constexpr char kNoCoordinates[] =
 // "1 release", "2 releases".
 std::string Counted(uint64_t count, const std::string& singular);
 
-// "epsilon 0.9 delta 0.0001": the rest of a budget. Less than 1e-12 of the grant is rounding of
-// sums and shown as 0.
+// The rest of a budget: "epsilon 0.9 delta 0.0001", within a batch with the number of queries that
+// are charged ahead. Less than 1e-12 of the grant is rounding of sums and shown as 0.
 std::string LeftOf(const LedgerEntry& entry);
 
 // One query of a batch. Private: it holds the target.
@@ -80,6 +80,12 @@ struct Attempt {
 inline constexpr char kBatchMemory[] = "memory of the answers of this batch";
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start);
+
+// The first multiple of the interval after `arrived`, not 0, that is not before `now`: a request
+// that leaves then does not reveal how long it took to compute.
+std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
+                                                    std::chrono::steady_clock::time_point now,
+                                                    std::chrono::milliseconds interval);
 
 // Whether a failure would meet the next query as well: server, key, quota, collection, or a caller
 // who has gone.

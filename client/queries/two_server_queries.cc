@@ -78,14 +78,6 @@ std::chrono::milliseconds DepartureInterval(uint64_t answer_bytes) {
   return std::chrono::milliseconds(50) * (1 + static_cast<int64_t>(answer_bytes >> 20));
 }
 
-std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
-                                                    std::chrono::steady_clock::time_point now,
-                                                    std::chrono::milliseconds interval) {
-  const std::chrono::nanoseconds step = interval;
-  const auto past = now - arrived;
-  return arrived + (past <= step ? 1 : (past + step - std::chrono::nanoseconds(1)) / step) * step;
-}
-
 absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Transport*>& given,
                                                          QuerySettings settings,
                                                          const std::string& collection,

@@ -31,11 +31,6 @@ struct TwoServerOutcome : Attempt {
 // for each MiB of a server's longest answer, which is public and takes far less time to rank.
 std::chrono::milliseconds DepartureInterval(uint64_t answer_bytes);
 
-// The first such time from `now` on, at least one interval after `arrived`.
-std::chrono::steady_clock::time_point NextDeparture(std::chrono::steady_clock::time_point arrived,
-                                                    std::chrono::steady_clock::time_point now,
-                                                    std::chrono::milliseconds interval);
-
 // Queries to one collection at two servers. Held by the client; sees targets only while Run runs.
 class TwoServerQueries {
  public:

@@ -44,6 +44,9 @@ class FeatureExtractor {
   FeatureExtractor() = default;
 };
 
+// Decodes an image file. Errors: those of FeatureExtractor::Extract that no extractor depends on.
+absl::Status CheckImage(const std::string& image_path);
+
 // Identity "builtin:hog-colour/1": 548 values of total length 1, about a millisecond an image, no
 // model file. Three parts:
 // - shape: histograms of oriented gradients (Dalal and Triggs 2005) of the grey image at 64 x 64;

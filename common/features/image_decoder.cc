@@ -309,6 +309,11 @@ absl::StatusOr<Eigen::RowVectorXf> FeatureExtractor::Extract(const std::string& 
   return ExtractBytes(image_path, bytes);
 }
 
+absl::Status CheckImage(const std::string& image_path) {
+  PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(image_path, kMaxImageBytes));
+  return DecodeImage(image_path, bytes, cv::Size(1, 1), cv::INTER_NEAREST).status();
+}
+
 absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, absl::string_view bytes, cv::Size size,
                                     int interpolation) {
   return CatchOpenCv(path, "cannot be decoded", [&]() -> absl::StatusOr<cv::Mat> {

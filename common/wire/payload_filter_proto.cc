@@ -106,6 +106,7 @@ class FilterReader {
         node->values.emplace_back(proto.bool_value());
         return absl::OkStatus();
       case v1::PayloadValue::kNullValue:
+        if (!proto.null_value()) return Wrong(field + ".null_value", "be true", "is false");
         node->values.emplace_back(nullptr);
         return absl::OkStatus();
       case v1::PayloadValue::KIND_NOT_SET:

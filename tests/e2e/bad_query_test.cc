@@ -162,7 +162,10 @@ TEST_F(BadQuery, UnusableTargetFileIsRefusedBeforeAnyCall) {
   EXPECT_THAT(query({"--vectors", Vectors("zero"), "--row", "1"}).err, HasSubstr("row 1"));
   EXPECT_THAT(query({"--vectors", Vectors("zero"), "--row", "2"}).err,
               HasSubstr("--row must be between 0 and 1, but is 2"));
-  EXPECT_THAT(query({"--image", folder_ / "none.png"}).err, HasSubstr("none.png cannot be read"));
+  EXPECT_THAT(query({"--image", folder_ / "none.png"}).err, HasSubstr("none.png: no such file"));
+  const std::string cut = PngOfOneColour(16, 16, 200, 20, 30).substr(0, 50);
+  EXPECT_THAT(query({"--image", folder_.Write("cut.png", cut)}).err,
+              HasSubstr("cut.png: expected an image that is whole"));
   daemon_->program().Signal(SIGCONT);
 }
 

@@ -160,6 +160,11 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
     ExpectUsageError({"collection", "create", "n", "--dim", text},
                      "--dim: must be a whole number, but is \"" + text + '"');
   }
+  ExpectUsageError({"query", "n", "--filter", ""}, "--filter: must not be empty, but is");
+  ExpectUsageError({"collection", "info", ""}, "NAME: must not be empty, but is");
+  ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
+  ExpectUsageError({"image", "make", "n", "--list-items", "-1"},
+                   "--list-items: must be a whole number that is not negative, but is \"-1\"");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},
                    "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");

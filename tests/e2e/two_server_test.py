@@ -275,7 +275,7 @@ def check_different_images(scene):
     wrong = scene.pin[:-1] + ("0" if scene.pin[-1] != "0" else "1")
     scene.fails(scene.pin, wrong, "FAILED_PRECONDITION",
                 command=["mirror", "moths", *scene.south.options("second-"), "--pin", wrong])
-    for pin in "", scene.pin[1:], scene.pin[:-1] + "g":
+    for pin in scene.pin[1:], scene.pin[:-1] + "g":
         scene.fails("--pin", "64 hex digits", pin, "INVALID_ARGUMENT", code=2,
                     command=["mirror", "moths", *scene.south.options("second-"), "--pin", pin])
     for every in "-1", "1e-9", "nan", "inf":  # without a pause, or for ever

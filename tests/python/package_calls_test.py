@@ -55,6 +55,18 @@ class Options(unittest.TestCase):
                 call()
             self.assertNotIn("765", str(caught.exception))
 
+    def test_bool_is_no_number(self):
+        before = things.budget.spent
+        for field, options in (("epsilon", {**COST, "epsilon": True}), ("k", {**COST, "k": True})):
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^{field} must be .*of type bool"):
+                things.search(service.rows[7], label=7, **options)
+        self.assertEqual(things.budget.spent, before)
+
+    def test_budget_names_what_it_hides(self):
+        things.search(service.rows[7], label=7, **COST)
+        hidden = {one["neighbours"] for one in things.budget.history() if one["kind"] == "charge"}
+        self.assertEqual(things.budget.neighbours, hidden.pop() if len(hidden) == 1 else None)
+
     def test_dummies_replace_the_anchors(self):
         dummies, labels = gallery(40, seed=9)
         hits = things.search(service.rows[4], label=4, k=3, dummies=dummies, dummy_labels=labels, **COST)

@@ -58,8 +58,10 @@ struct LedgerEntry {
   std::optional<double> gaussian_mu;  // of all charges composed, if every charge has a mu
   int64_t releases = 0;
   int64_t pure_releases = 0;    // of them with delta 0
+  int64_t charged_ahead = 0;    // of them for later calls of this process's batch (StartBatch)
   bool all_proven = true;       // no charge follows a printed formula
   bool same_neighbours = true;  // if false, the sums hold for each neighbour relation alone
+  std::string neighbours;       // of every charge; empty without charges or if they differ
 
   // Cost of all charges. Basic: the sums. Gaussian: the epsilon at the granted delta, infinite if a
   // charge has no mu.

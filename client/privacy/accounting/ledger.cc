@@ -45,6 +45,8 @@ LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge, int64_t times)
       mu.has_value() && entry.gaussian_mu.has_value()
           ? std::optional<double>(std::hypot(*entry.gaussian_mu, std::sqrt(count) * *mu))
           : std::nullopt;
+  entry.same_neighbours = entry.releases == 0 || entry.neighbours == charge.neighbours;
+  entry.neighbours = entry.same_neighbours ? charge.neighbours : "";
   entry.releases += times;
   entry.pure_releases += charge.delta == 0 ? times : 0;
   entry.all_proven = entry.all_proven && charge.proven;
@@ -73,6 +75,13 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
             ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
                            after.epsilon, " together")
             : "";
+    if (!epsilon && entry.granted->delta == 0) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the privacy budget was granted without delta, which pays for releases without delta "
+          "only, but this one asks delta ",
+          asked.delta, ": privatemail budget set NAME --epsilon ", entry.granted->epsilon,
+          " --delta D grants some"));
+    }
     return absl::ResourceExhaustedError(absl::StrCat(
         "privacy budget exhausted in ", epsilon ? "epsilon" : "delta", ": spent epsilon ",
         spent.epsilon, " delta ", spent.delta, ", asked epsilon ", asked.epsilon, " delta ",
@@ -281,7 +290,9 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
 absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
   const std::lock_guard lock(mutex_);
   PM_RETURN_IF_ERROR(BeginTransaction().status());
-  return ReadLedgerEntry(*database_, collection_uuid);
+  PM_ASSIGN_OR_RETURN(LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  if (batch_.collection == collection_uuid) entry.charged_ahead = batch_.not_taken;
+  return entry;
 }
 
 absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& collection_uuid) {

@@ -177,7 +177,7 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
       sqlite::Statement sum,
       database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
                        "total(gaussian_mu * gaussian_mu), min(proven), "
-                       "count(DISTINCT neighbours), total(delta = 0) FROM changes "
+                       "count(DISTINCT neighbours), total(delta = 0), max(neighbours) FROM changes "
                        "WHERE collection = ? AND kind = ?"));
   sum.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kCharge));
   PM_RETURN_IF_ERROR(sum.Step().status());
@@ -186,6 +186,7 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
   entry.pure_releases = static_cast<int64_t>(sum.Double(7));
   entry.all_proven = entry.releases == 0 || sum.Int(5) != 0;
   entry.same_neighbours = sum.Int(6) <= 1;
+  if (entry.releases > 0 && entry.same_neighbours) entry.neighbours = std::string(sum.Bytes(8));
   if (sum.Int(3) == entry.releases) entry.gaussian_mu = std::sqrt(sum.Double(4));
   return entry;
 }

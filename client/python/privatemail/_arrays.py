@@ -55,9 +55,9 @@ def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
 
 
 def integer(field: str, given: Any) -> int:
-    """An integer of 64 bits."""
+    """An integer of 64 bits, no bool."""
     try:
-        number = operator.index(given)
+        number = operator.index(None if isinstance(given, (bool, np.bool_)) else given)
     except TypeError:
         raise InvalidArgument(f"{field} must be an integer, but is of type {type(given).__name__}") from None
     if not -2**63 <= number < 2**63:
@@ -66,8 +66,8 @@ def integer(field: str, given: Any) -> int:
 
 
 def number(field: str, given: Any) -> float:
-    """A float; NaN is left to the core."""
-    if isinstance(given, (str, bytes)) or np.ndim(given) != 0:
+    """A float, no bool; NaN is left to the core."""
+    if isinstance(given, (str, bytes, bool, np.bool_)) or np.ndim(given) != 0:
         raise InvalidArgument(f"{field} must be a number, but is of type {type(given).__name__}")
     try:
         return float(given)

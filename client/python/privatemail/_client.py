@@ -232,6 +232,12 @@ class Budget:
     def left(self) -> Spending:
         return Spending(**self._show()["left"])
 
+    @property
+    def neighbours(self) -> Optional[str]:
+        """What `spent` and `left` hide, as Guarantee.neighbours. None: nothing yet, or charges differ: see `history`."""
+        neighbours: Optional[str] = self._show()["neighbours"]
+        return neighbours
+
     def history(self) -> List[Dict[str, Any]]:
         """Every grant and every charge, oldest first, as dicts."""
         return self._collection._session.history(self._collection._uuid())

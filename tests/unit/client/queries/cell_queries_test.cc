@@ -1,6 +1,10 @@
 #include "client/queries/cell_queries.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "tests/testing/matchers.h"
 
 namespace privatemail::client {
 namespace {
@@ -29,6 +33,19 @@ TEST(CellsStatus, LaterDaemonsUnknownStatusIsNotReady) {
   const auto later = static_cast<v1::CellsStatus>(99);
   EXPECT_FALSE(AreCellsReady(WithStatus(later, false)));
   EXPECT_EQ(CellsStatusName(WithStatus(later, false)), "");
+}
+
+// A server's nonsense is its error, not the caller's.
+TEST(CellQuality, MoreItemsThanEmbeddedAreDamage) {
+  v1::GetCollectionResponse collection = WithStatus(v1::CELLS_STATUS_READY, true);
+  collection.mutable_parameters()->set_publish_quality(true);
+  collection.set_embedding_version(1);
+  collection.set_embedded_items(1000);
+  for (const uint64_t items : {uint64_t{1001}, std::numeric_limits<uint64_t>::max()}) {
+    collection.set_cells_items(items);
+    EXPECT_THAT(QualityOf(collection),
+                FailsWith(absl::StatusCode::kDataLoss, "cells_items must be at most 1000"));
+  }
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "client/queries/item_cache.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -43,6 +46,29 @@ TEST(ItemCache, AnswersAccumulateUntilTheDigestChanges) {
   ASSERT_THAT(CacheItems(folder.path(), Collection(2), {}, AnswerOf(3), warn), IsOk());
   EXPECT_EQ(ItemsIn(folder), 1) << "items of another collection of this name are removed";
   EXPECT_THAT(warnings, ::testing::SizeIs(1));
+}
+
+TEST(ItemCache, ConcurrentWritersLoseNothing) {
+  constexpr int kWriters = 3, kItems = 8;
+  const TemporaryFolder folder;
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.push_back(::fork());
+    ASSERT_GE(writers.back(), 0);
+    if (writers.back() != 0) continue;
+    bool cached = true;
+    for (int i = 0; i < kItems; ++i) {
+      const auto answer = AnswerOf(writer * kItems + i);
+      cached = CacheItems(folder.path(), Collection(), {}, answer, Ignore).ok() && cached;
+    }
+    ::_exit(cached ? 0 : 1);
+  }
+  for (const pid_t writer : writers) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(ItemsIn(folder), kWriters * kItems);
 }
 
 TEST(ItemCache, DamagedFileIsRenamed) {

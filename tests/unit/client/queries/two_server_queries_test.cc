@@ -510,21 +510,6 @@ TEST_F(TwoServerQueriesTlsTest, LastReleaseHoldsWhatEachServerSawAndNoShare) {
   }
 }
 
-TEST(NextDeparture, IsAMultipleOfTheInterval) {
-  const steady_clock::time_point arrived(std::chrono::seconds(1000));
-  for (const auto& [past, expected] : {std::pair{0, 50},
-                                       {1, 50},
-                                       {49'999, 50},
-                                       {50'000, 50},
-                                       {50'001, 100},
-                                       {100'000, 100},
-                                       {149'000, 150}}) {
-    EXPECT_EQ(NextDeparture(arrived, arrived + std::chrono::microseconds(past), milliseconds(50)),
-              arrived + milliseconds(expected))
-        << past;
-  }
-}
-
 TEST(DepartureInterval, GrowsWithTheAnswer) {
   EXPECT_EQ(DepartureInterval(0), milliseconds(50));
   EXPECT_EQ(DepartureInterval((1 << 20) - 1), milliseconds(50));

@@ -137,6 +137,7 @@ TEST(PayloadFilter, InvalidPartIsNamed) {
         {Equals(".a", "integer_value: 1"), "must hold a name between dots"},
         {Equals("a", "string_value: \"" + std::string(1025, 'x') + "\""), "has 1025"},
         {Equals("a", "number_value: nan"), "filter.equals.value must be finite, but is nan"},
+        {Equals("a", "null_value: false"), "filter.equals.value.null_value must be true"},
         {"in { path: \"a\" }", "filter.in.values must be 1 to 1000, but are 0"},
         {many + " }", "filter.in.values must be 1 to 1000, but are 1001"},
         {"range { path: \"a\" }", "filter.range must have a bound"},

@@ -202,7 +202,9 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
   ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.05, 1e-300)),
-              FailsWith(absl::StatusCode::kResourceExhausted, "asked epsilon 0.05 delta 1e-300"));
+              FailsWith(absl::StatusCode::kResourceExhausted,
+                        "granted without delta, which pays for releases without delta only, but "
+                        "this one asks delta 1e-300: privatemail budget set NAME --epsilon 1"));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.2, 0)),
               FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 0.9 delta 0"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -212,6 +214,26 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
   EXPECT_TRUE(entry.Affords({.1, 0}));
   EXPECT_FALSE(entry.Affords({.1, 1e-300}));
   EXPECT_EQ(entry.SpentBy(Accounting::kGaussian).epsilon, std::numeric_limits<double>::infinity());
+}
+
+TEST_F(LedgerTest, EntryNamesTheNeighboursOfAllCharges) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {10, 0}), IsOk());
+  EXPECT_EQ(ledger->Show(kUuid)->neighbours, "");
+  Guarantee near = Costs(.1, 0);
+  near.neighbours = "any two inputs within .5";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const LedgerEntry charged, ledger->Charge(kUuid, near));
+    for (const LedgerEntry& entry : {charged, *ledger->Show(kUuid)}) {
+      EXPECT_EQ(entry.neighbours, near.neighbours);
+      EXPECT_TRUE(entry.same_neighbours);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const LedgerEntry charged, ledger->Charge(kUuid, Costs(.1, 0)));
+  for (const LedgerEntry& entry : {charged, *ledger->Show(kUuid)}) {
+    EXPECT_EQ(entry.neighbours, "");
+    EXPECT_FALSE(entry.same_neighbours);
+  }
 }
 
 TEST_F(LedgerTest, GaussianAccountingRefusesGuaranteesWithoutMu) {
@@ -241,6 +263,9 @@ TEST_F(LedgerTest, BatchCostsWhatItsReleasesCostOneByOne) {
         // One change for each of 1, 2, 4, 8 and 6 releases, made before the first of them.
         const int changes = i < 1 ? 1 : i < 3 ? 2 : i < 7 ? 3 : i < 15 ? 4 : 5;
         EXPECT_EQ(witness.Read()->generation, 1 + (ledger == batched.get() ? changes : 5));
+        const int charged = std::min((1 << changes) - 1, 21);
+        EXPECT_EQ(ledger->Show(kUuid)->charged_ahead,
+                  ledger == batched.get() ? charged - i - 1 : 0);
       }
     }
     EXPECT_EQ(batched->EndBatch(), 0);

@@ -1,0 +1,26 @@
+#include "client/cli/query_targets.h"
+
+#include <gtest/gtest.h>
+
+namespace privatemail::client::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+TEST(WaitForDeparture, IsAMultipleOfHalfASecondForEachImage) {
+  TargetOptions options;
+  options.images = {"one.png", "two.png"};
+  const Clock::time_point arrived = Clock::now() - milliseconds(10'900);
+  WaitForDeparture(options, arrived);
+  EXPECT_GE(Clock::now(), arrived + milliseconds(11'000));
+}
+
+TEST(WaitForDeparture, VectorsWaitForNothing) {
+  const Clock::time_point later = Clock::now() + std::chrono::hours(1);
+  WaitForDeparture(TargetOptions(), later);
+  EXPECT_LT(Clock::now(), later);
+}
+
+}  // namespace
+}  // namespace privatemail::client::cli
