@@ -60,7 +60,7 @@ export function rowPanels(seen) {
     class: name});
   return seen.releases.map((release, i) => {
     const whose = i === 0 ? `your picture, read as ${release.name}` : `an anchor of ${release.name}`;
-    const caption = `The noisy rows for ${whose}: its row is ringed.`;
+    const caption = `The noisy rows for ${whose}: its row is ringed here, not for the server.`;
     return panel(i === 0, shape("svg", {viewBox: "0 0 320 300", role: "img", "aria-label": caption},
       ...seen.anchors.map((point) => dot(point, 3, "anchor")),
       ...release.points.slice(seen.slots).map((point) => dot(point, 2, "noisy")),

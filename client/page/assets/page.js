@@ -197,7 +197,7 @@ function showAnswer(answer) {
   const {seen, sent} = answer;
   at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
     ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
-      + "its own anchors (circles). The guarantee above bounds how well it can tell which dot holds a picture."
+      + "its own anchors (circles); without much noise they lie under the dots. The guarantee above bounds how well it can tell which dot holds a picture."
     : "The number of a cell, drawn at random in favour of the target's own. The guarantee above bounds how well it can "
       + "tell which cell holds the picture: little at a small epsilon, nearly surely at 8.";
   at("saw-text").textContent += " The releases to compare with were drawn afresh for public targets and stayed here: "

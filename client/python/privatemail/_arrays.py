@@ -57,7 +57,9 @@ def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
 def integer(field: str, given: Any) -> int:
     """An integer of 64 bits, no bool."""
     try:
-        number = operator.index(None if isinstance(given, (bool, np.bool_)) else given)
+        if isinstance(given, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(given)
     except TypeError:
         raise InvalidArgument(f"{field} must be an integer, but is of type {type(given).__name__}") from None
     if not -2**63 <= number < 2**63:
