@@ -145,8 +145,7 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   command->add_option(
       "--label", options->labels,
       "Class of the query, number or name; one for all queries or one each; - reads one a line "
-      "from "
-      "standard input, hidden from process lists; see --classes if absent. Never sent, but "
+      "from standard input, hidden from process lists; see --classes if absent. Never sent, but "
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
 }
@@ -154,8 +153,7 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
   command->add_option("--own-anchors", options->own_anchors_file,
                       "Cells with --cell-code none: features of the collection's anchors, in its "
-                      "order, by the model "
-                      "of --vectors (.npy .fvecs .csv); never sent");
+                      "order, by the model of --vectors (.npy .fvecs .csv); never sent");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {

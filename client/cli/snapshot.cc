@@ -124,11 +124,9 @@ void AddRestore(CLI::App& app, Context& context) {
   restore->add_flag("--no-build", options->no_build, "Do not build the collection");
   restore->footer(absl::StrCat(
       "The whole file is verified before anything is sent, and stored completely or not at all. "
-      "The "
-      "new collection keeps the snapshot's digest, so that clients' budgets and anchors stay "
-      "valid, "
-      "unless the server has a collection with it; then it gets a new one. Needs a key with scope "
-      "admin.\n",
+      "The new collection keeps the snapshot's digest, so that clients' budgets and anchors stay "
+      "valid, unless the server has a collection with it; then it gets a new one. Needs a key with "
+      "scope admin.\n",
       restore->get_footer()));
   SetRun(restore, context, options, &Restore);
 }

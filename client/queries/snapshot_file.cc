@@ -24,8 +24,7 @@ struct SizeLimit {
 };
 
 // - Twice the size of the announced anchors and items, with kTextBytes for the id, label and
-// payload
-//   of each.
+//   payload of each.
 // - At most half of what is free where the file is written: the server announces what it likes.
 SizeLimit DefaultMaxBytes(const v1::GetCollectionResponse& collection, const std::string& out) {
   constexpr double kTextBytes = 1000;

@@ -41,14 +41,12 @@ struct MeasuredGallery {
 
 // The sampled queries request their own cell and another one, drawn at random, of each partition.
 // - Leave-one-out: no item votes for a list that it is scored on. Its row and its own votes are
-// taken
-//   out of each of its lists; the votes that others cast for it lapse. So a list keeps all but one
-//   of the voters that a list for a searcher has.
+//   taken out of each of its lists; the votes that others cast for it lapse. So a list keeps all
+//   but one of the voters that a list for a searcher has.
 // - Deterministic, on one core. `stopped` is polled many times a second.
 // - nullopt: fewer than kMinQualityQueries, or stopped.
 // - K cells, P partitions, lists to length m (half the gallery, at most kMaxQualityItems) for each
-// of
-//   19 epsilons: O(P K 19 n) time for the lists and, for each query, O(2 P 19 m d).
+//   of 19 epsilons: O(P K 19 n) time for the lists and, for each query, O(2 P 19 m d).
 std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
                                           const QualitySample& sample,
                                           absl::FunctionRef<bool()> stopped);

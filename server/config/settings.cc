@@ -65,8 +65,7 @@ std::vector<Setting> TwoServerSettings() {
   return {
       {"operator", Of<&Options::operator_name>, kRestart,
        "Name of whoever runs this daemon, as searchers who ask two operators see it; empty: no "
-       "part "
-       "in such searches."},
+       "part in such searches."},
       {"allow_scores", Of<&Options::allow_scores>, kRestart,
        "Let searchers who ask two operators have one score per item, from which they can compute "
        "the feature vectors with about as many queries as a vector has values."},
@@ -195,9 +194,8 @@ std::vector<Setting> LimitSettings() {
        1, 10000},
       {"max_concurrent_per_key", Limit<&Limits::max_concurrent_per_key>, kLive,
        "Maximum concurrent calls of one key, at most three quarters of max_concurrent, and again "
-       "as "
-       "many waiting ones; further calls are refused. 0: half of max_concurrent. Keys with scope "
-       "admin for all collections have no share.",
+       "as many waiting ones; further calls are refused. 0: half of max_concurrent. Keys with "
+       "scope admin for all collections have no share.",
        0, 10000},
       {"max_queued", Limit<&Limits::max_queued>, kLive,
        "Maximum number of waiting calls; further calls are refused.", 0, 10000},

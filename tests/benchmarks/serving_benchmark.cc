@@ -135,8 +135,7 @@ void PrintProcessorTime(const SideBySide& figures, double index) {
   const double least = echo + index;
   std::printf(
       "processor time of a call: daemon %.0f us, echo %.0f us, its searches alone %.0f us: %.2f "
-      "times "
-      "both (target 1.4: %s)\n",
+      "times both (target 1.4: %s)\n",
       1e6 * daemon, 1e6 * echo, 1e6 * index, daemon / least, Verdict(daemon <= 1.4 * least));
 }
 
