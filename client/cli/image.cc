@@ -90,7 +90,7 @@ absl::StatusOr<Result> Make(const Context& context, const MakeOptions& options) 
 
 absl::StatusOr<Result> Info(const Context& context, const MakeOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const ServedImage served, transport.GetImage(options.name));
+  PM_ASSIGN_OR_RETURN(const ImageAnswer served, transport.GetImage(options.name));
   return Describe(options.name, served.image);
 }
 
@@ -129,8 +129,8 @@ absl::Status OfServer(const Transport& server, const absl::Status& status) {
 }
 
 // As a search of the two would check them.
-absl::Status CheckTwoOperators(const Transport& from, const ServedImage& source,
-                               const Transport& to, const ServedImage& copy) {
+absl::Status CheckTwoOperators(const Transport& from, const ImageAnswer& source,
+                               const Transport& to, const ImageAnswer& copy) {
   PM_RETURN_IF_ERROR(CheckDifferentServers({.addresses = {from.server(), to.server()},
                                             .identities = {source.identity, copy.identity},
                                             .collection_uuid = ""}));
@@ -140,10 +140,10 @@ absl::Status CheckTwoOperators(const Transport& from, const ServedImage& source,
 // Whether there was something to copy. Errors of a server name it.
 absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
                                 const MirrorOptions& options) {
-  const absl::StatusOr<ServedImage> source = from.GetImage(options.name);
+  const absl::StatusOr<ImageAnswer> source = from.GetImage(options.name);
   if (!source.ok()) return OfServer(from, source.status());
   PM_RETURN_IF_ERROR(CheckPin(source->image, options.pin));
-  const absl::StatusOr<ServedImage> copy = to.GetImage(options.name);
+  const absl::StatusOr<ImageAnswer> copy = to.GetImage(options.name);
   if (!copy.ok() && !absl::IsNotFound(copy.status())) {
     return OfServer(to, WithSecondFlags(copy.status()));
   }
@@ -157,7 +157,7 @@ absl::StatusOr<bool> MirrorOnce(const Transport& from, const Transport& to,
   if (!installed.ok()) return OfServer(to, WithSecondFlags(installed.status()));
   if (copy.ok()) return true;
   // A server without an image does not say who it is.
-  const absl::StatusOr<ServedImage> first_copy = to.GetImage(options.name);
+  const absl::StatusOr<ImageAnswer> first_copy = to.GetImage(options.name);
   if (!first_copy.ok()) return OfServer(to, WithSecondFlags(first_copy.status()));
   PM_RETURN_IF_ERROR(CheckTwoOperators(from, *source, to, *first_copy));
   return true;

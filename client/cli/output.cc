@@ -120,7 +120,9 @@ nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
 }
 
 nlohmann::json LedgerJson(const LedgerEntry& entry) {
-  return {{"spent", ToJson(entry.spent())}, {"left", ToJson(entry.left())}};
+  return {{"spent", ToJson(entry.spent())},
+          {"left", ToJson(entry.left())},
+          {"charged_ahead", entry.charged_ahead}};
 }
 
 ProgressBar::ProgressBar(std::string label)

@@ -28,7 +28,7 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{"FLOAT", "a number", &Parses<double>},
                            {"INT", "a whole number", &Parses<int64_t>},
-                           {"UINT", "a whole number that is not negative", &Parses<uint32_t>}};
+                           {"UINT", "a whole number from 0 to 4294967295", &Parses<uint32_t>}};
 
 // The error of a text that is not a number of this kind; empty if it is one.
 std::string NumberError(const Kind& kind, const std::string& text) {
@@ -79,7 +79,9 @@ void RequireValidWords(CLI::App& app) {
       option->check(
           CLI::Validator([&kind](const std::string& text) { return NumberError(kind, text); }, ""));
     }
-    const bool is_sent = option->get_positional();  // names and ids, which gRPC sends as UTF-8
+    // Names and ids, which proto3 strings take as UTF-8 only.
+    const bool is_sent = option->get_positional() || option->check_lname("collection") ||
+                         option->check_lname("cursor");
     option->check(CLI::Validator(
         [is_sent](const std::string& text) -> std::string {
           if (is_sent && !IsUtf8(text)) return "must be UTF-8, but is not";

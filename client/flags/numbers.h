@@ -1,4 +1,4 @@
-// Parsing and validation of numeric command-line options.
+// Parsing and validation of the words of a command line, most of them numbers.
 #ifndef PRIVATEMAIL_CLIENT_FLAGS_NUMBERS_H_
 #define PRIVATEMAIL_CLIENT_FLAGS_NUMBERS_H_
 

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,19 +33,31 @@ std::string PathOf(const std::string& state_folder, const std::string& collectio
                       ".pb");
 }
 
-// Exclusive among processes and threads. A folder that cannot be locked fails at the write.
+// Exclusive among processes and threads while it exists.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder)
-      : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
+      : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
   ~FolderLock() {
     if (file_ >= 0) ::close(file_);
   }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
+
+  // UNAVAILABLE: there is no such folder, or its file system has no locks, or another process holds
+  // it for seconds (a write takes milliseconds; the process may be stopped).
+  absl::Status Take() {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > until) {
+        return absl::UnavailableError(
+            absl::StrCat("received items: the folder cannot be locked: ", std::strerror(errno)));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return file_ >= 0 ? absl::OkStatus()
+                      : absl::UnavailableError("received items: the folder cannot be opened");
+  }
 
  private:
   int file_;
@@ -114,7 +128,8 @@ absl::Status CacheItems(const std::string& state_folder,
                         const WarnFunction& warn) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   if (answers.empty()) return absl::OkStatus();
-  const FolderLock lock(state_folder);  // so that concurrent writers lose nothing
+  FolderLock lock(state_folder);  // so that concurrent writers lose nothing
+  PM_RETURN_IF_ERROR(lock.Take());
   const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());
   if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status(), warn);

@@ -24,10 +24,10 @@ struct CachedItems {
 // - Replaces, with a warning, the cache of another collection of that name or, with cell code
 //   none, of another embedding.
 // - A damaged file is renamed to *.damaged, with a warning.
-// - Concurrent writers wait for each other.
+// - Concurrent writers wait for each other, at most 5 s.
 // anchors: the GetAnchors response, stored with cell code none. warn: sees the warnings.
 // Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
-// be written.
+// be written, or the folder not locked.
 absl::Status CacheItems(const std::string& state_folder,
                         const v1::GetCollectionResponse& collection,
                         const std::vector<v1::GetAnchorsResponse>& anchors,

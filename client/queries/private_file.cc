@@ -36,10 +36,19 @@ std::string FolderOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// Names a file that was opened with O_TMPFILE. EEXIST: the name is taken.
+std::string ProcPath(int file) { return absl::StrCat("/proc/self/fd/", file); }
+
+// A file without a name in the folder. -1: the file system has none (NFS), or there is no /proc.
+int OpenUnnamed(const std::string& folder) {
+  const int file = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0 || ::access(ProcPath(file).c_str(), F_OK) == 0) return file;
+  ::close(file);
+  return -1;
+}
+
+// Names such a file. EEXIST: the name is taken.
 bool LinkUnnamed(int file, const std::string& path) {
-  return ::linkat(AT_FDCWD, absl::StrCat("/proc/self/fd/", file).c_str(), AT_FDCWD, path.c_str(),
-                  AT_SYMLINK_FOLLOW) == 0;
+  return ::linkat(AT_FDCWD, ProcPath(file).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 
 // A rename is durable once the folder is synced.
@@ -69,8 +78,8 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
     return file.Exists();
   }
   // A draft of each process: of two that write to one path, the last to commit wins whole. Without
-  // a name, so that nothing stays after a kill; some file systems cannot (NFS).
-  file.file_ = ::open(FolderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  // a name if possible, so that nothing stays after a kill.
+  file.file_ = OpenUnnamed(FolderOf(path));
   if (file.file_ < 0) {
     file.draft_ = path + ".XXXXXX";
     file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
@@ -107,8 +116,9 @@ bool PrivateFile::RenameDraft() {
     return true;
   }
   if (draft_.empty()) {
-    std::string name =
-        absl::StrCat(path_, ".", ::getpid(), "-", file_, "-", absl::GetCurrentTimeNanos());
+    // Short, since a name has at most 255 bytes.
+    std::string name = absl::StrCat(FolderOf(path_), "/.draft-", ::getpid(), "-", file_, "-",
+                                    absl::GetCurrentTimeNanos());
     if (!LinkUnnamed(file_, name)) return false;
     draft_ = std::move(name);
   }

@@ -13,8 +13,10 @@ namespace privatemail::client {
 
 // A draft in the folder of its final name, which Commit gives it.
 // - Created first: a missing or read-only folder is an error before there is anything to write.
-// - Without Commit the draft is removed and a former file stays. A killed process leaves none,
-//   except on file systems without O_TMPFILE: PATH.XXXXXX.
+// - Without Commit the draft is removed and a former file stays.
+// - A killed process leaves no draft, but for .draft-* between the two system calls of a
+// replacement
+//   and for PATH.XXXXXX on file systems without O_TMPFILE.
 class PrivateFile {
  public:
   // Action of Commit if a file of the name exists.

@@ -92,8 +92,8 @@ absl::StatusOr<TwoServerQueries> TwoServerQueries::Fetch(const Halves<const Tran
   absl::StatusOr<v1::GetCollectionResponse> described = servers.a.GetCollection(collection);
   if (!described.ok()) return OfServer("A", servers.a, described.status());
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(*described));
-  PM_ASSIGN_OR_RETURN(Halves<ServedImage> images,
-                      CallBoth<ServedImage>(servers, [&](const Transport& server, int /*half*/) {
+  PM_ASSIGN_OR_RETURN(Halves<ImageAnswer> images,
+                      CallBoth<ImageAnswer>(servers, [&](const Transport& server, int /*half*/) {
                         return server.GetImage(collection);
                       }));
   pair.identities = {images.a.identity, images.b.identity};

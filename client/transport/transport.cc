@@ -244,11 +244,11 @@ absl::StatusOr<Transport> Transport::PinnedTo(const std::string& certificate) co
   return Connect(options, access_key_);
 }
 
-absl::StatusOr<ServedImage> Transport::GetImage(const std::string& collection) const {
+absl::StatusOr<ImageAnswer> Transport::GetImage(const std::string& collection) const {
   v1::GetImageRequest request;
   request.set_collection(collection);
   const ConnectionOptions limited = WithLimit(options_, kMaxImageDescriptionBytes);
-  ServedImage served;
+  ImageAnswer served;
   std::string certificate;
   const auto attempt = [&](absl::Time deadline) {
     Call call(channel_, MethodOf<v1::TwoServerService>("GetImage"), limited, deadline);

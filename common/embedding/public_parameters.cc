@@ -265,9 +265,9 @@ absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) 
   if (ours == theirs) return absl::OkStatus();
   // Do not repeat a peer's text of any length in the message.
   if (!theirs.empty() && theirs.size() != ours.size()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("fingerprint mismatch: expected ", ours.size(), " bytes, got ",
-                     theirs.size(), "; fetch the collection again"));
+    return absl::FailedPreconditionError(absl::StrCat("fingerprint mismatch: expected ",
+                                                      ours.size(), " bytes, got ", theirs.size(),
+                                                      "; fetch the collection again"));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("fingerprint mismatch: the collection's public parameters are ", ToHex(ours),

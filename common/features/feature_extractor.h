@@ -44,7 +44,8 @@ class FeatureExtractor {
   FeatureExtractor() = default;
 };
 
-// Decodes an image file. Errors: those of FeatureExtractor::Extract that no extractor depends on.
+// Decodes an image file. PERMISSION_DENIED, DATA_LOSS, INVALID_ARGUMENT: as
+// FeatureExtractor::Extract, but for its features.
 absl::Status CheckImage(const std::string& image_path);
 
 // Identity "builtin:hog-colour/1": 548 values of total length 1, about a millisecond an image, no

@@ -21,8 +21,8 @@ struct CommandLine {
   void AddFlags(CLI::App* app);
 
   struct ReadResult {
-    DaemonOptions options;     // defaults, overridden by the file, overridden by flags
-    Problems problems;         // INVALID_ARGUMENT naming flag or file, line and key
+    DaemonOptions options;  // defaults, overridden by the file, overridden by flags
+    Problems problems;      // INVALID_ARGUMENT naming flag or file, line and key
     // False: there is no such file or it is not TOML, or it cannot be read (FAILED_PRECONDITION).
     bool file_is_read = true;
   };

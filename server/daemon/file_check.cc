@@ -78,7 +78,7 @@ absl::Status CheckKeys(const std::string& data_directory) {
 
 absl::Status CheckPostgresFile(const std::string& path) {
   PM_ASSIGN_OR_RETURN(const std::string conninfo, ReadFile("--postgres-file", path));
-  const absl::Status parsed = postgres::Target::Parse(conninfo).status();
+  const absl::Status parsed = postgres::ConnectionInfo::Parse(conninfo).status();
   if (parsed.ok()) return parsed;
   return absl::Status(parsed.code(),
                       absl::StrCat("--postgres-file ", path, ": ", parsed.message()));

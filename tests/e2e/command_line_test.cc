@@ -163,8 +163,10 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError({"query", "n", "--filter", ""}, "--filter: must not be empty, but is");
   ExpectUsageError({"collection", "info", ""}, "NAME: must not be empty, but is");
   ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
+  ExpectUsageError({"items", "list", "n", "--cursor", "caf\xe9"},
+                   "--cursor: must be UTF-8, but is");
   ExpectUsageError({"image", "make", "n", "--list-items", "-1"},
-                   "--list-items: must be a whole number that is not negative, but is \"-1\"");
+                   "--list-items: must be a whole number from 0 to 4294967295, but is \"-1\"");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},
                    "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");

@@ -61,7 +61,7 @@ struct ServerIdentity {
   std::string key;          // of its public key (SubjectPublicKeyInfo)
 };
 
-struct ServedImage {
+struct ImageAnswer {
   v1::GetImageResponse image;
   std::optional<ServerIdentity> identity;  // of the server that answered; none without TLS
 };
@@ -125,7 +125,7 @@ class Transport {
   // Calls of a search at two operators (two_server_client.h). bytes: of the whole answer, by the
   // image's header. No longer answer is parsed.
   // RESOURCE_EXHAUSTED: `bytes` exceed options.max_memory. DATA_LOSS: the answer has others.
-  absl::StatusOr<ServedImage> GetImage(const std::string& collection) const;
+  absl::StatusOr<ImageAnswer> GetImage(const std::string& collection) const;
   absl::StatusOr<std::string> GetImageSection(const v1::GetImageSectionRequest& request,
                                               uint64_t bytes) const;
   absl::StatusOr<std::string> Score(const v1::ScoreRequest& request, uint64_t bytes) const;

@@ -45,7 +45,8 @@ LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge, int64_t times)
       mu.has_value() && entry.gaussian_mu.has_value()
           ? std::optional<double>(std::hypot(*entry.gaussian_mu, std::sqrt(count) * *mu))
           : std::nullopt;
-  entry.same_neighbours = entry.releases == 0 || entry.neighbours == charge.neighbours;
+  entry.same_neighbours =
+      entry.same_neighbours && (entry.releases == 0 || entry.neighbours == charge.neighbours);
   entry.neighbours = entry.same_neighbours ? charge.neighbours : "";
   entry.releases += times;
   entry.pure_releases += charge.delta == 0 ? times : 0;
@@ -291,7 +292,9 @@ absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
   const std::lock_guard lock(mutex_);
   PM_RETURN_IF_ERROR(BeginTransaction().status());
   PM_ASSIGN_OR_RETURN(LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
-  if (batch_.collection == collection_uuid) entry.charged_ahead = batch_.not_taken;
+  if (batch_.collection == collection_uuid && batch_.process == ::getpid()) {
+    entry.charged_ahead = batch_.not_taken;
+  }
   return entry;
 }
 

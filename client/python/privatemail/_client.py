@@ -47,7 +47,8 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     by default the command line's, so that there is one budget. second: the client of another operator's daemon with the
     same image, for searches with scheme="two-server"; its state folder is not used.
     """
-    given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate, "--cert-key": certificate_key,
+    given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
+             "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
     flags = [word for flag, value in given.items() if value for word in (flag, str(value))]
     return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
@@ -234,7 +235,7 @@ class Budget:
 
     @property
     def neighbours(self) -> Optional[str]:
-        """What `spent` and `left` hide, as Guarantee.neighbours. None: nothing yet, or charges differ: see `history`."""
+        """What `spent` and `left` hide, as Guarantee.neighbours. None: no charge yet, or several (`history`)."""
         neighbours: Optional[str] = self._show()["neighbours"]
         return neighbours
 

@@ -51,7 +51,7 @@ constexpr absl::string_view kSecretKeywords[] = {"password", "sslpassword"};
 
 }  // namespace
 
-absl::StatusOr<Target> Target::Parse(const std::string& conninfo) {
+absl::StatusOr<ConnectionInfo> ConnectionInfo::Parse(const std::string& conninfo) {
   const std::string text(absl::StripAsciiWhitespace(conninfo));
   // libpq's message would repeat parts of conninfo.
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
@@ -61,24 +61,24 @@ absl::StatusOr<Target> Target::Parse(const std::string& conninfo) {
         "the connection to PostgreSQL must be keyword=value pairs of libpq, or a postgresql:// "
         "URI, but cannot be read as one (it is not repeated here, because it may hold a password)");
   }
-  Target target;
+  ConnectionInfo info;
   for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
     if (option->val == nullptr || *option->val == '\0') continue;
-    target.options_.emplace_back(option->keyword, option->val);
+    info.options_.emplace_back(option->keyword, option->val);
     const bool secret = std::find(std::begin(kSecretKeywords), std::end(kSecretKeywords),
                                   absl::string_view(option->keyword)) != std::end(kSecretKeywords);
-    if (secret) target.secrets_.emplace_back(option->val);
+    if (secret) info.secrets_.emplace_back(option->val);
   }
   for (const auto& [keyword, value] : kDefaults) {
     const bool given =
-        std::any_of(target.options_.begin(), target.options_.end(),
+        std::any_of(info.options_.begin(), info.options_.end(),
                     [&name = keyword](const auto& option) { return option.first == name; });
-    if (!given) target.options_.emplace_back(keyword, value);
+    if (!given) info.options_.emplace_back(keyword, value);
   }
-  return target;
+  return info;
 }
 
-std::string Target::Redacted(absl::string_view text) const {
+std::string ConnectionInfo::Redacted(absl::string_view text) const {
   std::string line(text);
   for (const std::string& secret : secrets_) {
     line = absl::StrReplaceAll(line, {{secret, "****"}});
@@ -90,8 +90,8 @@ std::string Target::Redacted(absl::string_view text) const {
   return Printable(line);
 }
 
-Connection::Connection(const Target& target, PGconn* handle)
-    : target_(&target), handle_(handle), place_(PlaceOf(handle)) {
+Connection::Connection(const ConnectionInfo& info, PGconn* handle)
+    : info_(&info), handle_(handle), place_(PlaceOf(handle)) {
   // By default notices go to standard error.
   PQsetNoticeProcessor(
       handle, [](void*, const char*) {}, nullptr);
@@ -99,7 +99,7 @@ Connection::Connection(const Target& target, PGconn* handle)
 
 absl::Status Connection::Unavailable(absl::string_view reason) const {
   return OperatorOnlyError(absl::UnavailableError(
-      absl::StrCat("the store is unavailable: ", place_, ": ", target_->Redacted(reason))));
+      absl::StrCat("the store is unavailable: ", place_, ": ", info_->Redacted(reason))));
 }
 
 absl::Status Connection::ErrorOf(const PGresult* result) const {
@@ -115,13 +115,13 @@ absl::Status Connection::ErrorOf(const PGresult* result) const {
   const bool ended = severity != nullptr && absl::string_view(severity) != "ERROR";
   if (ended || code == absl::StatusCode::kUnavailable) return Unavailable(reason);
   return OperatorOnlyError(absl::Status(
-      code, absl::StrCat(place_, ": ", target_->Redacted(reason), " (SQLSTATE ", state, ")")));
+      code, absl::StrCat(place_, ": ", info_->Redacted(reason), " (SQLSTATE ", state, ")")));
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& target) {
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionInfo& info) {
   std::vector<const char*> keywords;
   std::vector<const char*> values;
-  for (const auto& [keyword, value] : target.options()) {
+  for (const auto& [keyword, value] : info.options()) {
     keywords.push_back(keyword.c_str());
     values.push_back(value.c_str());
   }
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const Target& targe
   values.push_back(nullptr);
   PGconn* handle = PQconnectdbParams(keywords.data(), values.data(), /*expand_dbname=*/0);
   if (handle == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
-  auto connection = std::unique_ptr<Connection>(new Connection(target, handle));
+  auto connection = std::unique_ptr<Connection>(new Connection(info, handle));
   if (PQstatus(handle) != CONNECTION_OK) return connection->Unavailable(PQerrorMessage(handle));
   PQsetnonblocking(handle, 1);
   PM_RETURN_IF_ERROR(connection->Prepare());

@@ -17,12 +17,12 @@
 
 namespace privatemail::server::postgres {
 
-// A connection target. Holds secrets and never prints them.
-class Target {
+// Where and as whom to connect. Holds secrets and never prints them.
+class ConnectionInfo {
  public:
   // conninfo: of libpq, "host=db user=me password=..." or "postgresql://me:...@db/name". Adds
   // default timeouts. INVALID_ARGUMENT, without repeating it: it may hold a password.
-  static absl::StatusOr<Target> Parse(const std::string& conninfo);
+  static absl::StatusOr<ConnectionInfo> Parse(const std::string& conninfo);
 
   // `text` in one line, without the passwords.
   std::string Redacted(absl::string_view text) const;
@@ -51,7 +51,7 @@ class Connection {
  public:
   // Acknowledged commits are durable. FAILED_PRECONDITION also: a server before version 15, or with
   // fsync or full_page_writes off.
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const Target& target);
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const ConnectionInfo& info);
 
   // Any number of statements without parameters.
   absl::Status Execute(const std::string& sql);
@@ -74,7 +74,7 @@ class Connection {
   struct Finish {
     void operator()(PGconn* handle) const { PQfinish(handle); }
   };
-  Connection(const Target& target, PGconn* handle);
+  Connection(const ConnectionInfo& info, PGconn* handle);
 
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
@@ -84,7 +84,7 @@ class Connection {
   absl::StatusOr<Result> Await(absl::string_view copied = {});
   absl::Status WaitUntilReady(absl::Time deadline);
 
-  const Target* target_;
+  const ConnectionInfo* info_;
   std::unique_ptr<PGconn, Finish> handle_;
   std::string place_;  // "database D at HOST:PORT"
   bool usable_ = true;

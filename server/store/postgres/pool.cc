@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
       return connection;
     }
   }
-  absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(target_);
+  absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(info_);
   if (!opened.ok()) Release(nullptr);
   return opened;
 }

@@ -24,9 +24,9 @@ struct PoolOptions {
 // A bounded pool of connections. Must outlive its transactions. Thread-safe.
 class Pool {
  public:
-  Pool(Target target, PoolOptions options) : target_(std::move(target)), options_(options) {}
+  Pool(ConnectionInfo info, PoolOptions options) : info_(std::move(info)), options_(options) {}
 
-  const Target& target() const { return target_; }
+  const ConnectionInfo& info() const { return info_; }
 
  private:
   friend class Transaction;
@@ -37,7 +37,7 @@ class Pool {
   // Returns a session to the pool unless it is null or unusable.
   void Release(std::unique_ptr<Connection> connection);
 
-  const Target target_;
+  const ConnectionInfo info_;
   const PoolOptions options_;
   std::mutex mutex_;
   std::condition_variable released_;

@@ -105,7 +105,7 @@ absl::StatusOr<std::optional<StoredCells>> PostgresStore::LoadCells(
 // A lock of a session of its own: it ends with the daemon, too.
 absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
     const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, Connection::Open(pool_.target()));
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<Connection> session, Connection::Open(pool_.info()));
   PM_ASSIGN_OR_RETURN(const Result locked,
                       session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
                                      Parameters().Text(parameters.collection_uuid)));

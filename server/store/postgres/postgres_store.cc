@@ -91,8 +91,8 @@ size_t RowsOfAStatement(const Gallery& gallery, size_t first) {
 
 absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
     const std::string& conninfo, const postgres::PoolOptions& options) {
-  PM_ASSIGN_OR_RETURN(postgres::Target target, postgres::Target::Parse(conninfo));
-  auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(target), options));
+  PM_ASSIGN_OR_RETURN(postgres::ConnectionInfo info, postgres::ConnectionInfo::Parse(conninfo));
+  auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options));
   PM_RETURN_IF_ERROR(postgres::Migrate(&store->pool_, postgres::Migrations()));
   return store;
 }

@@ -20,9 +20,9 @@ constexpr absl::Duration kSilence = absl::Seconds(15);
 
 }  // namespace
 
-Watch::Watch(const Target& target, std::function<absl::Status()> changed,
+Watch::Watch(const ConnectionInfo& info, std::function<absl::Status()> changed,
              std::function<void(const absl::Status&)> report)
-    : target_(target),
+    : info_(info),
       changed_(std::move(changed)),
       report_(std::move(report)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
@@ -60,7 +60,7 @@ void Watch::NotifyChanged() {
 }
 
 absl::Status Watch::Listen() {
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(target_));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, Connection::Open(info_));
   PM_RETURN_IF_ERROR(connection->Execute(absl::StrCat("LISTEN ", kChannel)));
   NotifyChanged();
   while (!StopWithin(kSilence, connection->socket())) {
@@ -87,7 +87,7 @@ namespace privatemail::server {
 
 std::unique_ptr<ChangeWatch> PostgresStore::Watch(std::function<absl::Status()> changed,
                                                   std::function<void(const absl::Status&)> report) {
-  return std::make_unique<postgres::Watch>(pool_.target(), std::move(changed), std::move(report));
+  return std::make_unique<postgres::Watch>(pool_.info(), std::move(changed), std::move(report));
 }
 
 }  // namespace privatemail::server

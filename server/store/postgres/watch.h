@@ -17,8 +17,8 @@ namespace privatemail::server::postgres {
 // no commit during an outage is missed. It probes an idle server.
 class Watch final : public ChangeWatch {
  public:
-  // The target must outlive the watch.
-  Watch(const Target& target, std::function<absl::Status()> changed,
+  // The connection info must outlive the watch.
+  Watch(const ConnectionInfo& info, std::function<absl::Status()> changed,
         std::function<void(const absl::Status&)> report);
   ~Watch() override;
 
@@ -33,7 +33,7 @@ class Watch final : public ChangeWatch {
   // Waits for the time or for input; true: the watch ends.
   bool StopWithin(absl::Duration time, int socket = -1) const;
 
-  const Target& target_;
+  const ConnectionInfo& info_;
   const std::function<absl::Status()> changed_;
   const std::function<void(const absl::Status&)> report_;
   absl::Status reported_;  // last

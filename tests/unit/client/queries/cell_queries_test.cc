@@ -46,6 +46,9 @@ TEST(CellQuality, MoreItemsThanEmbeddedAreDamage) {
     EXPECT_THAT(QualityOf(collection),
                 FailsWith(absl::StatusCode::kDataLoss, "cells_items must be at most 1000"));
   }
+  collection.set_cells_items(1000);
+  EXPECT_THAT(QualityOf(collection),
+              FailsWith(absl::StatusCode::kUnavailable, "is not measured yet"));
 }
 
 }  // namespace

@@ -1,17 +1,14 @@
 #include "client/queries/last_release.h"
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/queries/private_file.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -102,26 +99,6 @@ TEST(LastRelease, MissingFolderAndDamagedFileFail) {
   std::filesystem::resize_file(folder / "last_release.pb", 1000);
   EXPECT_THAT(LoadLastRelease(folder.path()),
               FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
-}
-
-// So that a killed process leaves no draft.
-TEST(PrivateFile, HasNoNameBeforeCommit) {
-  const TemporaryFolder folder;
-  const int unnamed = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (unnamed < 0) GTEST_SKIP() << "a file system without O_TMPFILE: " << folder.path();
-  ::close(unnamed);
-  for (const auto existing : {PrivateFile::Existing::kKeep, PrivateFile::Existing::kReplace}) {
-    ASSERT_OK_AND_ASSIGN(PrivateFile file, PrivateFile::Create("f", folder / "file", existing));
-    ASSERT_THAT(file.Append("content"), IsOk());
-    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-    ASSERT_THAT(file.Commit("!"), IsOk());
-    std::ifstream committed(folder / "file");
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), "content!");
-    EXPECT_EQ(std::filesystem::status(folder / "file").permissions(),
-              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-    ASSERT_EQ(std::filesystem::remove_all(folder / "file"), 1) << "the only name";
-    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  }
 }
 
 TEST(LastRelease, ConcurrentSavesLeaveOneWholeFile) {

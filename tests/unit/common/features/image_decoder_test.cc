@@ -215,8 +215,9 @@ TEST(ImageDecoder, DamagedOrAnimatedImageIsNamedInSilence) {
 TEST(ImageDecoder, BombIsRefusedBeforeItIsDecoded) {
   rusage before = {};
   getrusage(RUSAGE_SELF, &before);
-  EXPECT_THAT(Refusal(Png(60'000, 60'000, "\x08\x02", "")),
-              FailsWith(kInvalid, "at most 100000000 pixels and 65535 on a side, got 60000 x 60000"));
+  EXPECT_THAT(
+      Refusal(Png(60'000, 60'000, "\x08\x02", "")),
+      FailsWith(kInvalid, "at most 100000000 pixels and 65535 on a side, got 60000 x 60000"));
   std::string wide = Jpeg(8, std::string(64, 'x'), JCS_GRAYSCALE, JCS_GRAYSCALE);
   wide.replace(wide.find("\xff\xc0") + 5, 4, "\xff\xdc\xff\xdc");  // height and width
   EXPECT_THAT(Refusal(wide), FailsWith(kInvalid, "got 65500 x 65500"));

@@ -25,7 +25,7 @@ class PostgresMigrations : public ::testing::Test {
   std::string Ask(const std::string& sql) const { return PostgresServer::Ask(conninfo_, sql); }
 
   const std::string conninfo_ = SharedPostgres().NewDatabase();
-  postgres::Pool pool_{*postgres::Target::Parse(conninfo_), {}};
+  postgres::Pool pool_{*postgres::ConnectionInfo::Parse(conninfo_), {}};
 };
 
 constexpr char kFirst[] = "CREATE TABLE a (x int); INSERT INTO a VALUES (1)";
@@ -65,7 +65,7 @@ TEST_F(PostgresMigrations, ConcurrentStartsMigrateOnce) {
 }
 
 TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
-  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+  postgres::Pool pool(*postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase()),
                       {2, absl::Milliseconds(200)});
   const auto kind = postgres::Transaction::Kind::kRead;
   auto one = postgres::Transaction::Begin(&pool, kind);
@@ -84,7 +84,7 @@ TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
 }
 
 TEST(PostgresPool, WaitersGetFreedConnection) {
-  postgres::Pool pool(*postgres::Target::Parse(SharedPostgres().NewDatabase()),
+  postgres::Pool pool(*postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase()),
                       {1, absl::Seconds(20)});
   std::vector<std::thread> callers;
   for (int i = 0; i < 5; ++i) {
@@ -99,7 +99,7 @@ TEST(PostgresPool, WaitersGetFreedConnection) {
 
 TEST(PostgresPool, UncommittedTransactionIsRolledBack) {
   const std::string conninfo = SharedPostgres().NewDatabase();
-  postgres::Pool pool(*postgres::Target::Parse(conninfo), {1, absl::Seconds(5)});
+  postgres::Pool pool(*postgres::ConnectionInfo::Parse(conninfo), {1, absl::Seconds(5)});
   const auto kind = postgres::Transaction::Kind::kWrite;
   PostgresServer::Ask(conninfo, "CREATE TABLE t (x int PRIMARY KEY)");
   {
@@ -136,8 +136,8 @@ TEST(PostgresConnection, ErrorsOmitPassword) {
     EXPECT_THAT(store, FailsWith(code, message));
     EXPECT_THAT(std::string(store.status().message()), Not(HasSubstr(password)));
   }
-  const auto target = postgres::Target::Parse(good);
-  EXPECT_EQ(target->Redacted("it is " + password + "\n\there"), "it is **** here");
+  const auto info = postgres::ConnectionInfo::Parse(good);
+  EXPECT_EQ(info->Redacted("it is " + password + "\n\there"), "it is **** here");
 }
 
 TEST(PostgresConnection, ConnectsBySocketAndUri) {
@@ -148,14 +148,14 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   const std::string database = conninfo.substr(conninfo.find("dbname=") + 7);
   PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
-  const auto target = *postgres::Target::Parse(conninfo);
-  auto connection = postgres::Connection::Open(target);
+  const auto info = *postgres::ConnectionInfo::Parse(conninfo);
+  auto connection = postgres::Connection::Open(info);
   ASSERT_THAT(connection, IsOk());
   const auto setting = (*connection)->Query("SHOW synchronous_commit");
   EXPECT_EQ(setting->Bytes(0, 0), "on");
   PostgresServer::Ask(conninfo,
                       "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
-  connection = postgres::Connection::Open(target);
+  connection = postgres::Connection::Open(info);
   EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0, 0), "remote_apply");
 
   PostgresServer careless;
@@ -167,8 +167,8 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
 }
 
 TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
-  const auto target = *postgres::Target::Parse(SharedPostgres().NewDatabase());
-  const auto connection = postgres::Connection::Open(target);
+  const auto info = *postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase());
+  const auto connection = postgres::Connection::Open(info);
   ASSERT_THAT(connection, IsOk());
   ASSERT_THAT((*connection)->Execute("SET statement_timeout = 100"), IsOk());
   EXPECT_THAT((*connection)->Execute("SELECT pg_sleep(30)"),

@@ -340,7 +340,7 @@ TEST_F(LedgerTest, KilledBatchesNeverReleaseMoreThanIsGranted) {
   };
   std::mt19937 bits(1);
   for (int kills = 0; kills < 50; kills += 2) {
-    // Of what both release together, 80; read before they begin.
+    // At most 39 of the 80 that both would release, so that it is reached.
     const int enough = *released + static_cast<int>(bits() % 40);
     const pid_t children[] = {spend(), spend()};
     ASSERT_TRUE(WaitUntil([&] { return *released >= enough; }));

@@ -1,0 +1,50 @@
+#include "client/queries/private_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace privatemail::client {
+namespace {
+
+// So that a killed process leaves no draft.
+TEST(PrivateFile, HasNoNameBeforeCommit) {
+  const TemporaryFolder folder;
+  const int unnamed = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "a file system without O_TMPFILE: " << folder.path();
+  ::close(unnamed);
+  for (const auto existing : {PrivateFile::Existing::kKeep, PrivateFile::Existing::kReplace}) {
+    ASSERT_OK_AND_ASSIGN(PrivateFile file, PrivateFile::Create("f", folder / "file", existing));
+    ASSERT_THAT(file.Append("content"), IsOk());
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+    ASSERT_THAT(file.Commit("!"), IsOk());
+    std::ifstream committed(folder / "file");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), "content!");
+    EXPECT_EQ(std::filesystem::status(folder / "file").permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    ASSERT_EQ(std::filesystem::remove_all(folder / "file"), 1) << "the only name";
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+// Names have at most 255 bytes: a draft's must not be longer than the file's.
+TEST(PrivateFile, LongestNameIsReplaced) {
+  const TemporaryFolder folder;
+  const std::string path = folder / std::string(255, 'n');
+  for (const std::string content : {"first", "second"}) {
+    ASSERT_OK_AND_ASSIGN(PrivateFile file, PrivateFile::Create("f", path));
+    ASSERT_THAT(file.Commit(content), IsOk());
+    std::ifstream committed(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), content);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::client
