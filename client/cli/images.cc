@@ -1,6 +1,7 @@
 #include "client/cli/images.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 #include <tuple>
@@ -52,6 +53,13 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
   }
   OnnxOptions onnx;
   const std::string path = ModelPath(options.model);
+  if (path != options.model && !std::filesystem::exists(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model ", options.model,
+                     " must be a file (with a slash or .onnx) or the name of an "
+                     "installed model, but there is no ",
+                     path, "; PRIVATEMAIL_MODELS names another folder"));
+  }
   if (kept.has_value()) {
     onnx = *kept;
     onnx.path = path;

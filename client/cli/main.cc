@@ -83,9 +83,9 @@ absl::Status ExecEvaluation(const std::vector<std::string>& arguments) {
     return std::filesystem::exists(folder / "privatemail/evaluation", error);
   };
   if (!has_package(built) && !has_package(installed)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the Python package with the evaluation is neither in ", built.string(),
-                     " nor in ", installed.string(), ": the presets release and dev build it"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the Python package with the evaluation is neither in ", built.string(), " nor in ",
+        installed.string(), ": cmake --preset release builds it (deploy/demo.sh leaves it out)"));
   }
   std::string path = (has_package(built) ? built : installed).string();
   if (const char* const before = std::getenv("PYTHONPATH"); before != nullptr) {

@@ -19,6 +19,7 @@
 #include "client/planning/query_plan.h"
 #include "client/queries/cell_queries.h"
 #include "client/queries/private_file.h"
+#include "client/schemes/published_collection.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -202,8 +203,8 @@ absl::StatusOr<Result> Plan(const Context& context, PlanOptions options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   MeasuredCollection collection;
   PM_ASSIGN_OR_RETURN(collection.proto, transport.GetCollection(options.name, {.quality = true}));
-  PM_ASSIGN_OR_RETURN(collection.parameters, FromProto(collection.proto.parameters()));
   PM_ASSIGN_OR_RETURN(collection.quality, QualityOf(collection.proto));
+  PM_ASSIGN_OR_RETURN(collection.parameters, ReadBuiltCollection(collection.proto));
   return options.wants_table() ? Table(collection, options) : OnePlan(collection, options);
 }
 

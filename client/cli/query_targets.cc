@@ -39,6 +39,11 @@ absl::Status CheckOptions(const TargetOptions& options) {
     return absl::InvalidArgumentError("give at most one of --label and --labels");
   }
   const bool images = !options.images.empty();
+  if (images && !options.labels_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--labels is a file for the rows of --vectors: with --image give one --label for all "
+        "images or one each");
+  }
   const bool vectors = !options.vectors_file.empty();
   const bool rows = !options.rows.empty();
   if (images != vectors && vectors == rows) return absl::OkStatus();
@@ -147,7 +152,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "Class of the query, number or name; one for all queries or one each; - reads one a line "
       "from standard input, hidden from process lists; see --classes if absent. Never sent, but "
       "mechanisms of Inference Privacy do not hide it");
-  command->add_option("--labels", options->labels_file, "Labels of the rows of --vectors");
+  command->add_option("--labels", options->labels_file,
+                      "File with a label for each row of --vectors");
 }
 
 void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
@@ -189,10 +195,10 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
 
 void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::time_point arrived) {
   if (options.images.empty()) return;
-  // More than a photograph of 48 million pixels takes on two idle cores, 200 ms.
-  constexpr auto kEachImage = std::chrono::milliseconds(500);
+  // Photographs of 48 million pixels were seen to take 200 to 750 ms, those of 12 million 60 ms.
+  constexpr std::chrono::milliseconds kFirst(1000), kNext(100);
   std::this_thread::sleep_until(NextDeparture(arrived, std::chrono::steady_clock::now(),
-                                              std::ssize(options.images) * kEachImage));
+                                              kFirst + (std::ssize(options.images) - 1) * kNext));
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,

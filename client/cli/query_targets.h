@@ -53,9 +53,9 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
                                                       const PublicParameters& parameters,
                                                       std::vector<NamedTarget> rows);
 
-// With --image: waits, before the next call, for a multiple of half a second an image after
-// `arrived`, the time of the last answer, so that the server sees no image's size in the time that
-// its features take. Without: returns at once.
+// With --image: waits, before the next call, for a multiple of a second and a tenth for each
+// further image after `arrived`, the time of the last answer, so that the server sees no image's
+// size in the time that its features take. Without: returns at once.
 void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::time_point arrived);
 
 // Targets with their labels; without a given label `guessed` is set and the label is undefined.

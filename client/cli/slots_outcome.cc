@@ -228,7 +228,7 @@ std::string ToText(const SlotsOutcome& outcome, const PublicParameters& paramete
         100 * outcome.class_recall);
   }
   if (matches.size() > 1) {
-    text << "  noise orders the matches of a class: the first need not be the most similar\n";
+    text << "  the order of matches within a class says nothing: any may be the most similar\n";
   }
   for (const std::string& fact : report.facts) text << "  " << fact << "\n";
   if (outcome.result.truncated) {

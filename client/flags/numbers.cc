@@ -130,11 +130,11 @@ absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option
   const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
   int width = 0, height = 0;
   if (sides.size() == 2 && absl::SimpleAtoi(sides[0], &width) &&
-      absl::SimpleAtoi(sides[1], &height)) {
+      absl::SimpleAtoi(sides[1], &height) && width > 0 && height > 0) {
     return std::pair(width, height);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(option, " must be WIDTHxHEIGHT, but is \"", text, "\""));
+      absl::StrCat(option, " must be WIDTHxHEIGHT, both at least 1, but is \"", text, "\""));
 }
 
 }  // namespace privatemail::client::cli

@@ -29,7 +29,7 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
                       const std::string& description);
 
-// "224x112" gives 224 and 112. INVALID_ARGUMENT naming the option for any other text.
+// "224x112" gives 224 and 112, both positive. INVALID_ARGUMENT naming the option for other texts.
 absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
                                                         absl::string_view text);
 

@@ -16,6 +16,7 @@
 #include "client/python/session.h"
 #include "client/queries/cell_queries.h"
 #include "client/queries/snapshot_file.h"
+#include "client/schemes/published_collection.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
 #include "common/wire/codec.h"
@@ -339,7 +340,8 @@ py::dict Plan(const Session& session, const std::string& name, double epsilon, i
     if (max_bytes > 0) wish.max_bytes = max_bytes;
     wish.fidelity = fidelity;
     wish.recall = recall;
-    return Check(MakePlan(Check(FromProto(collection.parameters())), Check(QualityOf(collection)),
+    const CellQuality quality = Check(QualityOf(collection));
+    return Check(MakePlan(Check(ReadBuiltCollection(collection)), quality,
                           static_cast<int64_t>(collection.cells_items()), wish));
   });
   const auto estimate = [](const Estimate& one) {

@@ -90,8 +90,8 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
   if (const uint64_t most = std::min<uint64_t>(c.embedded_items(), kMaxItems);
       c.cells_items() > most) {
     return absl::DataLossError(absl::StrCat("collection ", c.name(),
-                                            ": cells_items must be at most ", most,
-                                            ", as embedded_items, but is ", c.cells_items()));
+                                            ": cells_items must be at most ", most, ", but is ",
+                                            c.cells_items()));
   }
   if (AreCellsReady(c) && c.cells_items() < kMinQualityQueries) {
     return absl::FailedPreconditionError(
@@ -142,6 +142,10 @@ absl::StatusOr<CellQueries> CellQueries::Fetch(const Transport& transport, Query
 }
 
 absl::StatusOr<int64_t> CellQueries::ItemsByQuality(const CellCost& cost) const {
+  if (collection_.parameters().cell_partitions().empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collection ", collection_.name(), " has no cells: it was created without --cells"));
+  }
   const absl::StatusOr<CellQuality> quality = QualityOf(collection_);
   if (absl::IsFailedPrecondition(quality.status())) {
     return absl::InvalidArgumentError(

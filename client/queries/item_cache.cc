@@ -132,7 +132,11 @@ absl::Status CacheItems(const std::string& state_folder,
   PM_RETURN_IF_ERROR(lock.Take());
   const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());
-  if (absl::IsDataLoss(cached.status())) RenameDamaged(path, cached.status(), warn);
+  if (absl::IsDataLoss(cached.status())) {
+    RenameDamaged(path, cached.status(), warn);
+  } else if (!cached.ok() && !absl::IsNotFound(cached.status())) {
+    return cached.status();  // it may be readable later
+  }
   const bool other = cached.ok() && Fingerprint(cached->parameters) != collection.fingerprint();
   if (other) {
     warn(absl::StrCat("items received of another collection ", Printable(collection.name()),

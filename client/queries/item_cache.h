@@ -26,8 +26,8 @@ struct CachedItems {
 // - A damaged file is renamed to *.damaged, with a warning.
 // - Concurrent writers wait for each other, at most 5 s.
 // anchors: the GetAnchors response, stored with cell code none. warn: sees the warnings.
-// Errors: those of CellItemCache::Add for messages that are left out; UNAVAILABLE: the file cannot
-// be written, or the folder not locked.
+// Errors: those of CellItemCache::Add for messages that are left out; those of LoadChecked, but for
+// NOT_FOUND and DATA_LOSS; UNAVAILABLE: the file cannot be written, or the folder not locked.
 absl::Status CacheItems(const std::string& state_folder,
                         const v1::GetCollectionResponse& collection,
                         const std::vector<v1::GetAnchorsResponse>& anchors,

@@ -5,22 +5,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "common/base/files.h"
 #include "common/base/sha256.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail::client {
 namespace {
 
 constexpr size_t kDigestBytes = 32;
+constexpr char kDraftPrefix[] = ".draft-";
 
 bool WriteAll(int file, absl::string_view content) {
   while (!content.empty()) {
@@ -117,7 +120,7 @@ bool PrivateFile::RenameDraft() {
   }
   if (draft_.empty()) {
     // Short, since a name has at most 255 bytes.
-    std::string name = absl::StrCat(FolderOf(path_), "/.draft-", ::getpid(), "-", file_, "-",
+    std::string name = absl::StrCat(FolderOf(path_), "/", kDraftPrefix, ::getpid(), "-", file_, "-",
                                     absl::GetCurrentTimeNanos());
     if (!LinkUnnamed(file_, name)) return false;
     draft_ = std::move(name);
@@ -133,21 +136,38 @@ absl::Status PrivateFile::Commit(absl::string_view content) {
   return durable ? absl::OkStatus() : CannotWrite();
 }
 
+namespace {
+
+// Those that a kill between LinkUnnamed and rename left in a folder of few files.
+void RemoveOldDrafts(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    if (!absl::StartsWith(file->path().filename().string(), kDraftPrefix)) continue;
+    const fs::file_time_type written = file->last_write_time(error);
+    const bool old = !error && fs::file_time_type::clock::now() - written > std::chrono::hours(1);
+    if (old) fs::remove(file->path(), error);
+  }
+}
+
+}  // namespace
+
 absl::Status SaveChecked(const std::string& what, const std::string& path,
                          absl::string_view content) {
   absl::StatusOr<PrivateFile> file = PrivateFile::Create(what, path);
   if (!file.ok()) return absl::UnavailableError(file.status().message());
-  return file->Commit(absl::StrCat(Sha256::Of(content), content));
+  PM_RETURN_IF_ERROR(file->Commit(absl::StrCat(Sha256::Of(content), content)));
+  RemoveOldDrafts(FolderOf(path));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> LoadChecked(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder, not a file"));
+  std::error_code error;
+  if (std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(path, " does not exist"));
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  PM_ASSIGN_OR_RETURN(std::string bytes, ReadFile("the file", path, SIZE_MAX));
   const std::string digest = bytes.substr(0, kDigestBytes);
   bytes.erase(0, std::min(bytes.size(), kDigestBytes));
   if (digest == Sha256::Of(bytes)) return bytes;

@@ -14,9 +14,8 @@ namespace privatemail::client {
 // A draft in the folder of its final name, which Commit gives it.
 // - Created first: a missing or read-only folder is an error before there is anything to write.
 // - Without Commit the draft is removed and a former file stays.
-// - A killed process leaves no draft, but for .draft-* between the two system calls of a
-// replacement
-//   and for PATH.XXXXXX on file systems without O_TMPFILE.
+// - A killed process leaves no draft, but for .draft-* between two system calls and for PATH.XXXXXX
+//   on file systems without O_TMPFILE.
 class PrivateFile {
  public:
   // Action of Commit if a file of the name exists.
@@ -61,11 +60,13 @@ class PrivateFile {
 };
 
 // Writes the SHA-256 of the content, then the content. The last of concurrent writers wins whole.
+// Removes drafts that are older than an hour.
 // UNAVAILABLE naming `what`: the file cannot be written.
 absl::Status SaveChecked(const std::string& what, const std::string& path,
                          absl::string_view content);
 
-// NOT_FOUND: no such file. DATA_LOSS: the digest does not fit. INVALID_ARGUMENT: a folder.
+// NOT_FOUND: no such file. DATA_LOSS: the digest does not fit. FAILED_PRECONDITION: it cannot be
+// read; a folder, a pipe or a device.
 absl::StatusOr<std::string> LoadChecked(const std::string& path);
 
 // DATA_LOSS for a file whose digest fits and whose content does not parse.

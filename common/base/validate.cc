@@ -80,11 +80,10 @@ absl::Status CheckBetween(absl::string_view field, double value, double lowest, 
 
 absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
                                  int64_t highest) {
-  if (value < lowest || value > highest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " must be between ", lowest, " and ", highest, ", but is ", value));
-  }
-  return absl::OkStatus();
+  if (value >= lowest && value <= highest) return absl::OkStatus();
+  const std::string expected =
+      lowest == highest ? absl::StrCat(lowest) : absl::StrCat("between ", lowest, " and ", highest);
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be ", expected, ", but is ", value));
 }
 
 absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t actual) {

@@ -163,6 +163,9 @@ TEST_F(BadQuery, UnusableTargetFileIsRefusedBeforeAnyCall) {
   EXPECT_THAT(query({"--vectors", Vectors("zero"), "--row", "2"}).err,
               HasSubstr("--row must be between 0 and 1, but is 2"));
   EXPECT_THAT(query({"--image", folder_ / "none.png"}).err, HasSubstr("none.png: no such file"));
+  const std::string red = folder_.Write("red.png", PngOfOneColour(16, 16, 200, 20, 30));
+  EXPECT_THAT(query({"--image", red, "--labels", "red"}).err,
+              HasSubstr("--labels is a file for the rows of --vectors"));
   const std::string cut = PngOfOneColour(16, 16, 200, 20, 30).substr(0, 50);
   EXPECT_THAT(query({"--image", folder_.Write("cut.png", cut)}).err,
               HasSubstr("cut.png: expected an image that is whole"));

@@ -1,5 +1,6 @@
 #include "client/queries/item_cache.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,19 @@ TEST(ItemCache, DamagedFileIsRenamed) {
   ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(2), Ignore), IsOk());
   EXPECT_EQ(ItemsIn(folder), 1);
   EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), std::filesystem::file_size(path) + 4);
+}
+
+TEST(ItemCache, UnreadableFileIsNotReplaced) {
+  const TemporaryFolder folder;
+  ASSERT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(1), Ignore), IsOk());
+  const std::string path = OnlyFileIn(folder), aside = folder / "aside";
+  std::filesystem::rename(path, aside);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(CacheItems(folder.path(), Collection(), {}, AnswerOf(2), Ignore),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "must be a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  std::filesystem::rename(aside, path);
+  EXPECT_EQ(ItemsIn(folder), 1);
 }
 
 TEST(AnswerCache, WritesPeriodicallyAndOnFinish) {

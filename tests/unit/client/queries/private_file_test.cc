@@ -1,8 +1,10 @@
 #include "client/queries/private_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -44,6 +46,25 @@ TEST(PrivateFile, LongestNameIsReplaced) {
     std::ifstream committed(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), content);
   }
+}
+
+TEST(SaveChecked, RemovesDraftsOfFormerKills) {
+  const TemporaryFolder folder;
+  const std::string old = folder.Write(".draft-1-2-3", "x"), young = folder.Write(".draft-4", "x");
+  std::filesystem::last_write_time(
+      old, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(61));
+  ASSERT_THAT(SaveChecked("f", folder / "file", "content"), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(young)) << "another process may be about to rename it";
+  EXPECT_EQ(*LoadChecked(folder / "file"), "content");
+}
+
+TEST(LoadChecked, PipeIsNoMissingFile) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(LoadChecked(folder / "pipe"),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "pipe"));
+  EXPECT_THAT(LoadChecked(folder / "none"), FailsWith(absl::StatusCode::kNotFound, "none"));
 }
 
 }  // namespace

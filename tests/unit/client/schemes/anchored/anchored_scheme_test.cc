@@ -94,7 +94,7 @@ TEST(AnchoredRelease, RefusedReleaseIsNotCharged) {
   EXPECT_THAT(release(good, {.epsilon = 1, .mechanism = MechanismKind::kLapOutput, .radius = 2.5}),
               FailsWith(kInvalid, "radius must be"));
   EXPECT_THAT(release(good, {.epsilon = 1, .delta = 1e-5, .private_iterations = 2}),
-              FailsWith(kInvalid, "private_iterations must be between 1 and 1, but is 2"));
+              FailsWith(kInvalid, "private_iterations must be 1, but is 2"));
   for (const MechanismKind kind :
        {MechanismKind::kGaussInput, MechanismKind::kPublishedGaussian,
         MechanismKind::kPublishedLaplace, MechanismKind::kPublishedGaussOutput,
