@@ -17,7 +17,7 @@
 
 namespace privatemail::server::postgres {
 
-// Where and as whom to connect. Holds secrets and never prints them.
+// Address and login of a database. Holds secrets and never prints them.
 class ConnectionInfo {
  public:
   // conninfo: of libpq, "host=db user=me password=..." or "postgresql://me:...@db/name". Adds
