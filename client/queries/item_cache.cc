@@ -45,9 +45,9 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
   // UNAVAILABLE: there is no such folder, or its file system has no locks, or another process holds
-  // it for seconds (a write takes milliseconds; the process may be stopped).
+  // it for long (a write takes milliseconds; the process may be stopped).
   absl::Status Take() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > until) {
         return absl::UnavailableError(

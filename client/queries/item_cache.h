@@ -24,7 +24,7 @@ struct CachedItems {
 // - Replaces, with a warning, the cache of another collection of that name or, with cell code
 //   none, of another embedding.
 // - A damaged file is renamed to *.damaged, with a warning.
-// - Concurrent writers wait for each other, at most 5 s.
+// - Concurrent writers wait for each other, at most 30 s.
 // anchors: the GetAnchors response, stored with cell code none. warn: sees the warnings.
 // Errors: those of CellItemCache::Add for messages that are left out; those of LoadChecked, but for
 // NOT_FOUND and DATA_LOSS; UNAVAILABLE: the file cannot be written, or the folder not locked.
