@@ -109,7 +109,7 @@ TEST(Evaluation, MissingPackageIsNamed) {
   const Outcome outcome = Program({alone, "evaluate", "--help"}).Wait();
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr(folder.path() + "/python"), HasSubstr("release and dev")));
+              AllOf(HasSubstr(folder.path() + "/python"), HasSubstr("cmake --preset release")));
 }
 
 // The number options of a command, by its own help.

@@ -65,7 +65,7 @@ TEST(CellClient, InvalidOptionsAreNotCharged) {
       {[](auto* o) { o->k = 0; }, "k must be between 1 and"},
       {[](auto* o) { o->items = 1; }, "items must be between 2 and"},
       {[](auto* o) { o->items = int64_t{1} << 32; }, "items must be between 2 and"},
-      {[](auto* o) { o->cost.partition = 1; }, "partition must be between 0 and 0, but is 1"},
+      {[](auto* o) { o->cost.partition = 1; }, "partition must be 0, but is 1"},
   };
   for (const auto& [corrupt, part] : faults) {
     CellQueryOptions options = kOptions;

@@ -384,7 +384,7 @@ TEST(TwoServerClient, InvalidOptionsAreNotCharged) {
       {{.lists = 0}, "lists must be between 1 and 10, but is 0"},
       {{.lists = 11}, "lists must be between 1 and 10, but is 11"},
       {{.lists = 10, .epsilon = 1}, "must be between 1 and 9, but is 10"},
-      {{.partition = 1}, "partition must be between 0 and 0, but is 1"},
+      {{.partition = 1}, "partition must be 0, but is 1"},
       {{.epsilon = 0}, "epsilon must be"},
       {{.epsilon = std::nan("")}, "epsilon must be"},
       {{.epsilon = 1, .with_payloads = true}, "payloads must not be fetched with epsilon"},
