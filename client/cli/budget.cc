@@ -132,12 +132,12 @@ absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& na
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
-  if (!entry.granted.has_value()) {
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(options.name, uuid, *ledger));
+  if (report.json["granted"].is_null()) {
     Warn(absl::StrCat("this is the ledger of ", context.state_folder,
                       ", as --state or PRIVATEMAIL_STATE names it"));
   }
-  return BudgetReport(options.name, uuid, *ledger);
+  return report;
 }
 
 absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {

@@ -14,9 +14,10 @@
 namespace privatemail::client::cli {
 
 // Makes every option of the command and its subcommands refuse an empty word (an unset shell
-// variable), every numeric one other text, and every positional one what is not UTF-8, with a
-// message that says what it takes. CLI11 would read an empty word as 0 or as no option. Call it
-// after all options are added; lists of AddNumbers check themselves.
+// variable), every numeric one other text, and every one whose text is sent (positional ones,
+// --collection, --cursor) what is not UTF-8, with a message that says what it takes. CLI11 would
+// read an empty word as 0 or as no option. Call it after all options are added; lists of AddNumbers
+// check themselves.
 void RequireValidWords(CLI::App& app);
 
 // An option of one or more numbers, separated by commas or spaces.

@@ -63,8 +63,9 @@ class Options(unittest.TestCase):
         self.assertEqual(things.budget.spent, before)
 
     def test_budget_names_what_it_hides(self):
-        things.search(service.rows[7], label=7, **COST)
+        hits = things.search(service.rows[7], label=7, **COST)
         hidden = {one["neighbours"] for one in things.budget.history() if one["kind"] == "charge"}
+        self.assertIn(hits.guarantee.neighbours, hidden)
         self.assertEqual(things.budget.neighbours, hidden.pop() if len(hidden) == 1 else None)
 
     def test_dummies_replace_the_anchors(self):
