@@ -84,7 +84,7 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
   // a name if possible, so that nothing stays after a kill.
   file.file_ = OpenUnnamed(FolderOf(path));
   if (file.file_ < 0) {
-    file.draft_ = path + ".XXXXXX";
+    file.draft_ = absl::StrCat(FolderOf(path), "/", kDraftPrefix, "XXXXXX");
     file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
   }
   if (file.file_ < 0) return absl::InvalidArgumentError(file.CannotWrite().message());
@@ -138,7 +138,7 @@ absl::Status PrivateFile::Commit(absl::string_view content) {
 
 namespace {
 
-// Those that a kill between LinkUnnamed and rename left in a folder of few files.
+// Those that kills left in a folder of few files.
 void RemoveOldDrafts(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -14,8 +14,8 @@ namespace privatemail::client {
 // A draft in the folder of its final name, which Commit gives it.
 // - Created first: a missing or read-only folder is an error before there is anything to write.
 // - Without Commit the draft is removed and a former file stays.
-// - A killed process leaves no draft, but for .draft-* between two system calls and for PATH.XXXXXX
-//   on file systems without O_TMPFILE.
+// - A killed process leaves no draft, but for .draft-*: between two system calls, or at any time on
+//   file systems without O_TMPFILE.
 class PrivateFile {
  public:
   // Action of Commit if a file of the name exists.
