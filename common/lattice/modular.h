@@ -58,7 +58,8 @@ inline int64_t MultiplyBy(int64_t x, int64_t y, double share) {
 
 constexpr int ReverseBits(int value) {
   int reversed = 0;
-  for (int bit = 0; bit < kLogDegree; ++bit) reversed |= (value >> bit & 1) << (kLogDegree - 1 - bit);
+  for (int bit = 0; bit < kLogDegree; ++bit)
+    reversed |= (value >> bit & 1) << (kLogDegree - 1 - bit);
   return reversed;
 }
 

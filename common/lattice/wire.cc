@@ -65,7 +65,8 @@ bool ExpandSeed(std::string_view seed, SeedUse use, uint32_t index, const Shake1
         value = value << 8 | bytes[draw * kBytesPerDraw + byte];
       }
       value &= (uint64_t{1} << kModulusBits) - 1;
-      if (value < static_cast<uint64_t>(kModulus)) values[taken++] = Centre(static_cast<int64_t>(value));
+      if (value < static_cast<uint64_t>(kModulus))
+        values[taken++] = Centre(static_cast<int64_t>(value));
     }
     if (taken == kDegree) return true;
   }
