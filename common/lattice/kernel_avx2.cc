@@ -56,8 +56,7 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  const int64_t scaled_root = CentreOnce(MultiplyModulo(
-      (roots.inverse[1] + kModulus) % kModulus, (roots.degree_inverse + kModulus) % kModulus));
+  const int64_t scaled_root = CentreOnce(Fold(Multiply(roots.inverse[1], roots.degree_inverse)));
   tables->scale = static_cast<double>(roots.degree_inverse);
   tables->scale_share = tables->scale / kModulusValue;
   tables->scaled_root = static_cast<double>(scaled_root);

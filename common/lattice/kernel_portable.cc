@@ -34,8 +34,8 @@ void TransformLeaves(const LeafPair& leaves, Word* transforms) {
       difference[place % kDegree] -= value;
     }
   }
-  Transform(sum);
-  Transform(difference);
+  TransformUnreduced(sum);
+  TransformUnreduced(difference);
 }
 
 void Reduce(const Ciphertext& values) {
@@ -51,11 +51,11 @@ void AddProducts(const Word* leaves, const Word* factors, int count, bool first,
   const auto add = [&](const int64_t* x, const int64_t* factor, Word* words) {
     int64_t* result = Values(words);
     for (int i = 0; i < kDegree; ++i) {
-      int64_t value = first ? 0 : result[i];
+      Wide value = first ? 0 : result[i];
       for (int product = 0; product < count; ++product) {
-        value += Multiply(x[2 * product * kDegree + i], factor[2 * product * kDegree + i]);
+        value += Wide{x[2 * product * kDegree + i]} * factor[2 * product * kDegree + i];
       }
-      result[i] = value;
+      result[i] = FoldWide(value);
     }
   };
   const int64_t *x = Values(leaves), *factor = Values(factors);
@@ -94,13 +94,13 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     high[i] = (kept + (int64_t{1} << (kDigitBits - 1))) >> kDigitBits;
     low[i] = kept - (high[i] << kDigitBits);
   }
-  Transform(low);
-  Transform(high);
+  TransformUnreduced(low);
+  TransformUnreduced(high);
   const int64_t *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
   const int64_t *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
   for (int i = 0; i < kDegree; ++i) {
-    a[i] = Centre(a[i] - Multiply(low[i], a0[i]) - Multiply(high[i], a1[i]));
-    b[i] = Centre(b[i] - Multiply(low[i], b0[i]) - Multiply(high[i], b1[i]));
+    a[i] = FoldWide(a[i] - Wide{low[i]} * a0[i] - Wide{high[i]} * a1[i]);
+    b[i] = FoldWide(b[i] - Wide{low[i]} * b0[i] - Wide{high[i]} * b1[i]);
   }
 }
 
