@@ -1,7 +1,7 @@
 // The server's arithmetic of encrypted scores: products with rows, packing, rounding.
 //
-// Held by the server. Sees ciphertexts and evaluation keys, which tell nothing about the target, and
-// the rows. The work depends on sizes alone.
+// Held by the server. Sees ciphertexts and evaluation keys, which tell nothing about the target,
+// and the rows. The work depends on sizes alone.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_
 #define PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_
 
@@ -12,55 +12,54 @@
 #include <string_view>
 #include <vector>
 
+#include "common/lattice/kernel.h"
 #include "common/lattice/wire.h"
 
 namespace privatemail::lattice {
 
-// Parsed evaluation keys and queries, in the form of the evaluator that made them. Immutable.
-class EvaluationKeys {
+// Memory of `arrays` polynomials in a kernel's form.
+class Words {
  public:
-  virtual ~EvaluationKeys() = default;
-  int delta() const { return delta_; }
-  size_t memory() const { return memory_; }  // bytes
-
- protected:
-  EvaluationKeys(int delta, size_t memory) : delta_(delta), memory_(memory) {}
+  explicit Words(int64_t arrays);
+  Word* operator[](int64_t array) const { return words_.get() + array * kDegree; }
+  static constexpr size_t kArrayBytes = size_t{kDegree} * sizeof(Word);
 
  private:
-  int delta_;
-  size_t memory_;
+  struct Free {
+    void operator()(Word* words) const;
+  };
+  std::unique_ptr<Word[], Free> words_;
 };
 
-class Query {
- public:
-  virtual ~Query() = default;
-  int64_t dimensions() const { return dimensions_; }
-  size_t memory() const { return memory_; }  // bytes
+// A session's evaluation keys. Immutable.
+struct EvaluationKeys {
+  int delta;
+  Words polynomials;  // a and b of each level and digit
 
- protected:
-  Query(int64_t dimensions, size_t memory) : dimensions_(dimensions), memory_(memory) {}
-
- private:
-  int64_t dimensions_;
-  size_t memory_;
+  Ciphertext Of(int level, int digit) const;  // level: from 0
+  static size_t Memory(int delta);            // bytes
 };
 
-// The bytes that keys and a query take once they are parsed.
-size_t KeysMemory(int delta);
-size_t QueryMemory(int64_t dimensions, int delta);
+// A query: a ciphertext for each chunk. Immutable.
+struct Query {
+  int delta;
+  int64_t dimensions;
+  Words polynomials;  // a and b of each chunk
 
-// What a call asks of each block. All parts of one call are of the evaluator that scores them, with
-// keys and query of one delta.
+  Ciphertext Of(int64_t chunk) const {
+    return {polynomials[2 * chunk], polynomials[2 * chunk + 1]};
+  }
+  static size_t Memory(int64_t dimensions, int delta);  // bytes
+};
+
+// A query with its keys, both of one evaluator and delta, and the memory of its answers.
 struct Target {
   const EvaluationKeys* keys = nullptr;
   const Query* query = nullptr;
-  char* answers = nullptr;  // kAnswerBytes for each block of the call
+  char* answers = nullptr;  // kAnswerBytes for each block
 };
 
-// kDegree x dimensions row-major int16, rows of 2^14 times a unit vector or zero.
-using BlockRows = const int16_t*;
-
-// Runs task(0) .. task(count - 1), each once, and returns when all have ended. Tasks are independent.
+// Runs task(0) .. task(count - 1), each once, and returns when all have ended.
 using ParallelRun = std::function<void(int count, const std::function<void(int)>& task)>;
 
 // Thread-safe.
@@ -73,21 +72,33 @@ class Evaluator {
   // The fastest one of this processor.
   static const Evaluator& Best();
 
-  virtual ~Evaluator() = default;
+  // Null: `bytes` are not KeysBytes(delta), or a value is q or more; or `shake` failed.
+  std::shared_ptr<const EvaluationKeys> ParseKeys(std::string_view bytes, int delta,
+                                                  const Shake128& shake) const;
+  // Null: the seed is not kSeedBytes or the chunks are not QueryChunkBytes, or a value is q or
+  // more; or `shake` failed. dimensions: 1 to kMaxDimensions.
+  std::shared_ptr<const Query> ParseQuery(std::string_view seed, std::string_view chunks,
+                                          int64_t dimensions, int delta,
+                                          const Shake128& shake) const;
 
-  // Null: not KeysBytes(delta) bytes, or a value is q or more; or `shake` failed.
-  virtual std::shared_ptr<const EvaluationKeys> ParseKeys(std::string_view bytes, int delta,
-                                                          const Shake128& shake) const = 0;
-  // Null: the seed is not kSeedBytes or the chunks not QueryChunkBytes, or a value is q or more; or
-  // `shake` failed. dimensions: 1 to kMaxDimensions.
-  virtual std::shared_ptr<const Query> ParseQuery(std::string_view seed, std::string_view chunks,
-                                                  int64_t dimensions, int delta,
-                                                  const Shake128& shake) const = 0;
+  // Writes the answers of all blocks to every target; all targets have one delta. A block is
+  // kDegree x dimensions row-major int16: rows of 2^14 times a unit vector, or zero. The targets
+  // share the transforms of the rows.
+  void Score(const std::vector<const int16_t*>& blocks, int64_t dimensions,
+             const std::vector<Target>& targets, const ParallelRun& run) const;
+  // The bytes that a task of `run` takes in Score; about as many tasks run as there are cores.
+  static size_t ScoreMemory(size_t targets, int delta);
 
-  // Writes the answers of all blocks to every target. All targets share the transforms of the rows.
-  // Takes about 0.5 MB of memory for each task of `run` and target.
-  virtual void Score(const std::vector<BlockRows>& blocks, int64_t dimensions,
-                     const std::vector<Target>& targets, const ParallelRun& run) const = 0;
+ private:
+  class BlockScorer;
+  struct Tables;  // of the automorphisms and monomials, by level
+
+  explicit Evaluator(const Kernel& kernel);
+  bool ReadCiphertext(std::string_view seed, SeedUse use, uint32_t index, const char* b,
+                      const Shake128& shake, const Ciphertext& ciphertext) const;
+
+  const Kernel& kernel_;
+  const std::shared_ptr<const Tables> tables_;
 };
 
 }  // namespace privatemail::lattice

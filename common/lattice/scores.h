@@ -26,7 +26,9 @@ bool IsDelta(int64_t delta);
 // most 3/5 of the answer's bytes, or else the largest.
 int ChooseDelta(int64_t rows, int64_t dimensions);
 
-inline int64_t CountChunks(int64_t dimensions, int delta) { return (dimensions + delta - 1) / delta; }
+inline int64_t CountChunks(int64_t dimensions, int delta) {
+  return (dimensions + delta - 1) / delta;
+}
 inline int64_t CountBlocks(int64_t rows) { return (rows + kDegree - 1) / kDegree; }
 int CountLevels(int delta);  // log2(delta), key switches from a leaf to the root
 
@@ -40,8 +42,9 @@ inline constexpr int kAnswerBitsA = 20, kAnswerBitsB = 16;
 
 // Byte sizes of what is sent.
 inline constexpr size_t kSeedBytes = 32;
-inline constexpr size_t kPolynomialBytes = size_t{kDegree} * kModulusBits / 8;                    // 10,496
-inline constexpr size_t kAnswerBytes = size_t{kDegree} * (kAnswerBitsA + kAnswerBitsB) / 8;  // 9,216
+inline constexpr size_t kPolynomialBytes = size_t{kDegree} * kModulusBits / 8;  // 10,496
+inline constexpr size_t kAnswerBytes =
+    size_t{kDegree} * (kAnswerBitsA + kAnswerBitsB) / 8;  // 9,216
 inline size_t QueryChunkBytes(int64_t dimensions, int delta) {
   return static_cast<size_t>(CountChunks(dimensions, delta)) * kPolynomialBytes;
 }

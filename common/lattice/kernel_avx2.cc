@@ -1,0 +1,413 @@
+// The kernel for processors with AVX2 and FMA: values in double, which products leave exact.
+//
+// This file alone is compiled for these instructions, so it calls nothing inline of the standard
+// library, whose code other files share.
+#include "common/lattice/kernel.h"
+#include "common/lattice/modular.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+
+namespace privatemail::lattice {
+namespace {
+
+using Vector = __m256d;
+constexpr int kLanes = 4;
+constexpr int kGroup = 16;  // values of a block whose last levels are transposed
+constexpr double kInverse = 1.0 / static_cast<double>(kModulus);
+constexpr double kHalf = static_cast<double>((kModulus - 1) / 2);
+
+double* Values(Word* words) { return reinterpret_cast<double*>(words); }
+const double* Values(const Word* words) { return reinterpret_cast<const double*>(words); }
+
+// Powers of psi as doubles. The last two levels' are in the order of their vectors.
+struct Tables {
+  alignas(32) double forward[kDegree], forward_share[kDegree];
+  alignas(32) double inverse[kDegree], inverse_share[kDegree];
+  alignas(32) double last[kDegree / 2], last_share[kDegree / 2];
+  alignas(32) double first[kDegree / 2], first_share[kDegree / 2];
+  // The inverse transform's last level, times 1 / N: of sums and of differences.
+  double scale, scale_share, scaled_root, scaled_root_share;
+  uint16_t order[kDegree];
+};
+
+void FillTables(Tables* tables) {
+  constexpr double kModulusValue = static_cast<double>(kModulus);
+  const Roots& roots = GetRoots();
+  for (int i = 0; i < kDegree; ++i) {
+    tables->forward[i] = static_cast<double>(roots.forward[i]);
+    tables->inverse[i] = static_cast<double>(roots.inverse[i]);
+    tables->forward_share[i] = tables->forward[i] / kModulusValue;
+    tables->inverse_share[i] = tables->inverse[i] / kModulusValue;
+  }
+  for (int group = 0; group < kDegree / kGroup; ++group) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      for (int pair = 0; pair < 2; ++pair) {
+        const int to = 8 * group + kLanes * pair + lane;
+        const int from = kDegree / 2 + 8 * group + 2 * lane + pair;
+        tables->last[to] = tables->forward[from];
+        tables->last_share[to] = tables->forward_share[from];
+        tables->first[to] = tables->inverse[from];
+        tables->first_share[to] = tables->inverse_share[from];
+      }
+      for (int j = 0; j < kLanes; ++j) {
+        tables->order[kGroup * group + kLanes * j + lane] =
+            static_cast<uint16_t>(kGroup * group + kLanes * lane + j);
+      }
+    }
+  }
+  const int64_t scaled_root = CentreOnce(MultiplyModulo(
+      (roots.inverse[1] + kModulus) % kModulus, (roots.degree_inverse + kModulus) % kModulus));
+  tables->scale = static_cast<double>(roots.degree_inverse);
+  tables->scale_share = tables->scale / kModulusValue;
+  tables->scaled_root = static_cast<double>(scaled_root);
+  tables->scaled_root_share = tables->scaled_root / kModulusValue;
+}
+
+const Tables& GetTables() {
+  static Tables tables;
+  static const bool filled = (FillTables(&tables), true);
+  static_cast<void>(filled);
+  return tables;
+}
+
+Vector Load(const double* x) { return _mm256_load_pd(x); }
+void Store(double* x, Vector value) { _mm256_store_pd(x, value); }
+Vector All(double value) { return _mm256_set1_pd(value); }
+Vector All(const double* value) { return _mm256_broadcast_sd(value); }
+Vector Round(Vector x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+
+// x y modulo q, for |x| <= 2^52, |y| <= 2^40 and y / q = share: at most 2 q in absolute value, q /
+// 2 and a little if |x| <= 2^49. The product's rounding error is exact, and so is the difference of
+// two near multiples.
+inline Vector MultiplyBy(Vector x, Vector y, Vector share) {
+  const Vector quotient = Round(_mm256_mul_pd(x, share));
+  const Vector product = _mm256_mul_pd(x, y);
+  const Vector error = _mm256_fmsub_pd(x, y, product);
+  return _mm256_add_pd(_mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), product),
+                       error);
+}
+inline Vector Multiply(Vector x, Vector y) {
+  const Vector product = _mm256_mul_pd(x, y);
+  const Vector error = _mm256_fmsub_pd(x, y, product);
+  const Vector quotient = Round(_mm256_mul_pd(product, All(kInverse)));
+  return _mm256_add_pd(_mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), product),
+                       error);
+}
+// At most q / 2 and a little in absolute value.
+inline Vector Reduce(Vector x) {
+  return _mm256_fnmadd_pd(Round(_mm256_mul_pd(x, All(kInverse))),
+                          All(static_cast<double>(kModulus)), x);
+}
+// Exactly centred, for |x| <= 3 q / 2.
+inline Vector CentreOnce(Vector x) {
+  const Vector modulus = All(static_cast<double>(kModulus));
+  x = _mm256_sub_pd(x, _mm256_and_pd(_mm256_cmp_pd(x, All(kHalf), _CMP_GT_OQ), modulus));
+  return _mm256_add_pd(x, _mm256_and_pd(_mm256_cmp_pd(x, All(-kHalf), _CMP_LT_OQ), modulus));
+}
+
+inline void Transpose(Vector& a, Vector& b, Vector& c, Vector& d) {
+  const Vector ab_low = _mm256_unpacklo_pd(a, b), ab_high = _mm256_unpackhi_pd(a, b);
+  const Vector cd_low = _mm256_unpacklo_pd(c, d), cd_high = _mm256_unpackhi_pd(c, d);
+  a = _mm256_permute2f128_pd(ab_low, cd_low, 0x20);
+  b = _mm256_permute2f128_pd(ab_high, cd_high, 0x20);
+  c = _mm256_permute2f128_pd(ab_low, cd_low, 0x31);
+  d = _mm256_permute2f128_pd(ab_high, cd_high, 0x31);
+}
+
+// low, high = low + high root, low - high root.
+inline void Forward(Vector& low, Vector& high, Vector root, Vector share) {
+  const Vector product = MultiplyBy(high, root, share);
+  high = _mm256_sub_pd(low, product);
+  low = _mm256_add_pd(low, product);
+}
+// low, high = low + high, (low - high) root.
+inline void Inverse(Vector& low, Vector& high, Vector root, Vector share) {
+  const Vector difference = _mm256_sub_pd(low, high);
+  low = _mm256_add_pd(low, high);
+  high = MultiplyBy(difference, root, share);
+}
+
+// Two levels of the forward transform, from groups of 4 quarter values.
+inline void ForwardPass(double* values, int groups, int quarter) {
+  const Tables& t = GetTables();
+  for (int group = 0; group < groups; ++group) {
+    double* x = values + 4 * group * quarter;
+    const double *root = t.forward + groups + group, *next = t.forward + 2 * (groups + group);
+    const double* share = t.forward_share + groups + group;
+    const double* next_share = t.forward_share + 2 * (groups + group);
+    for (int i = 0; i < quarter; i += kLanes) {
+      Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
+      Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
+      Forward(x0, x2, All(root), All(share));
+      Forward(x1, x3, All(root), All(share));
+      Forward(x0, x1, All(next), All(next_share));
+      Forward(x2, x3, All(next + 1), All(next_share + 1));
+      Store(x + i, x0);
+      Store(x + quarter + i, x1);
+      Store(x + 2 * quarter + i, x2);
+      Store(x + 3 * quarter + i, x3);
+    }
+  }
+}
+
+// The last three levels, on 16 values each; take(position, vector) gets the results.
+template <typename Take>
+inline void LastForwardPass(const double* values, Take take) {
+  const Tables& t = GetTables();
+  for (int group = 0; group < kDegree / kGroup; ++group) {
+    const double* x = values + kGroup * group;
+    Vector x0 = Load(x), x1 = Load(x + 4), x2 = Load(x + 8), x3 = Load(x + 12);
+    const int third = kDegree / 8 + 2 * group;
+    Forward(x0, x1, All(t.forward + third), All(t.forward_share + third));
+    Forward(x2, x3, All(t.forward + third + 1), All(t.forward_share + third + 1));
+    Transpose(x0, x1, x2, x3);
+    const int second = kDegree / 4 + 4 * group;
+    const Vector root = Load(t.forward + second), share = Load(t.forward_share + second);
+    Forward(x0, x2, root, share);
+    Forward(x1, x3, root, share);
+    Forward(x0, x1, Load(t.last + 8 * group), Load(t.last_share + 8 * group));
+    Forward(x2, x3, Load(t.last + 8 * group + 4), Load(t.last_share + 8 * group + 4));
+    take(kGroup * group, x0);
+    take(kGroup * group + 4, x1);
+    take(kGroup * group + 8, x2);
+    take(kGroup * group + 12, x3);
+  }
+}
+
+inline void FirstLevels(double* values) {
+  ForwardPass(values, 1, kDegree / 4);
+  ForwardPass(values, 4, kDegree / 16);
+  ForwardPass(values, 16, kDegree / 64);
+  ForwardPass(values, 64, kDegree / 256);
+}
+
+void TransformWords(Word* words) {
+  double* values = Values(words);
+  FirstLevels(values);
+  LastForwardPass(values, [&](int at, Vector value) { Store(values + at, Reduce(value)); });
+}
+
+inline void InversePass(double* values, int groups, int quarter) {
+  const Tables& t = GetTables();
+  for (int group = 0; group < groups; ++group) {
+    double* x = values + 4 * group * quarter;
+    const double *root = t.inverse + groups + group, *next = t.inverse + 2 * (groups + group);
+    const double* share = t.inverse_share + groups + group;
+    const double* next_share = t.inverse_share + 2 * (groups + group);
+    for (int i = 0; i < quarter; i += kLanes) {
+      Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
+      Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
+      Inverse(x0, x1, All(next), All(next_share));
+      Inverse(x2, x3, All(next + 1), All(next_share + 1));
+      Inverse(x0, x2, All(root), All(share));
+      Inverse(x1, x3, All(root), All(share));
+      Store(x + i, x0);
+      Store(x + quarter + i, x1);
+      Store(x + 2 * quarter + i, x2);
+      Store(x + 3 * quarter + i, x3);
+    }
+  }
+}
+
+// The first three levels of the inverse transform; get(position) loads a vector.
+template <typename Get>
+inline void FirstInversePass(double* values, Get get) {
+  const Tables& t = GetTables();
+  for (int group = 0; group < kDegree / kGroup; ++group) {
+    double* x = values + kGroup * group;
+    Vector x0 = get(kGroup * group), x1 = get(kGroup * group + 4);
+    Vector x2 = get(kGroup * group + 8), x3 = get(kGroup * group + 12);
+    Inverse(x0, x1, Load(t.first + 8 * group), Load(t.first_share + 8 * group));
+    Inverse(x2, x3, Load(t.first + 8 * group + 4), Load(t.first_share + 8 * group + 4));
+    const int second = kDegree / 4 + 4 * group;
+    const Vector root = Load(t.inverse + second), share = Load(t.inverse_share + second);
+    Inverse(x0, x2, root, share);
+    Inverse(x1, x3, root, share);
+    Transpose(x0, x1, x2, x3);
+    const int third = kDegree / 8 + 2 * group;
+    Inverse(x0, x1, All(t.inverse + third), All(t.inverse_share + third));
+    Inverse(x2, x3, All(t.inverse + third + 1), All(t.inverse_share + third + 1));
+    Store(x, x0);
+    Store(x + 4, x1);
+    Store(x + 8, x2);
+    Store(x + 12, x3);
+  }
+}
+
+// The last two levels with the factor 1 / N; take(position, centred vector) gets the results.
+template <typename Take>
+inline void LastInversePass(const double* x, Take take) {
+  const Tables& t = GetTables();
+  constexpr int kQuarter = kDegree / 4;
+  for (int i = 0; i < kQuarter; i += kLanes) {
+    Vector x0 = Load(x + i), x1 = Load(x + kQuarter + i);
+    Vector x2 = Load(x + 2 * kQuarter + i), x3 = Load(x + 3 * kQuarter + i);
+    Inverse(x0, x1, All(t.inverse + 2), All(t.inverse_share + 2));
+    Inverse(x2, x3, All(t.inverse + 3), All(t.inverse_share + 3));
+    const Vector scale = All(&t.scale), scale_share = All(&t.scale_share);
+    const Vector root = All(&t.scaled_root), root_share = All(&t.scaled_root_share);
+    const Vector y0 = MultiplyBy(_mm256_add_pd(x0, x2), scale, scale_share);
+    const Vector y1 = MultiplyBy(_mm256_add_pd(x1, x3), scale, scale_share);
+    const Vector y2 = MultiplyBy(_mm256_sub_pd(x0, x2), root, root_share);
+    const Vector y3 = MultiplyBy(_mm256_sub_pd(x1, x3), root, root_share);
+    take(i, CentreOnce(y0));
+    take(kQuarter + i, CentreOnce(y1));
+    take(2 * kQuarter + i, CentreOnce(y2));
+    take(3 * kQuarter + i, CentreOnce(y3));
+  }
+}
+
+inline void MiddleInverseLevels(double* values) {
+  InversePass(values, 64, kDegree / 256);
+  InversePass(values, 16, kDegree / 64);
+  InversePass(values, 4, kDegree / 16);
+}
+
+void InverseTransformWords(Word* words) {
+  double* values = Values(words);
+  FirstInversePass(values, [&](int at) { return Reduce(Load(values + at)); });
+  MiddleInverseLevels(values);
+  LastInversePass(values, [&](int at, Vector value) { Store(values + at, value); });
+}
+
+void LoadWords(const int64_t* values, Word* words) {
+  for (int i = 0; i < kDegree; ++i) Values(words)[i] = static_cast<double>(values[i]);
+}
+void StoreWords(const Word* words, int64_t* values) {
+  for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(Values(words)[i]);
+}
+
+inline Vector LoadRow(const int16_t* row) {
+  return _mm256_cvtepi32_pd(
+      _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row))));
+}
+
+void TransformLeaf(const LeafPair& leaf, Word* words) {
+  double* values = Values(words);
+  const int64_t first = leaf.chunk * leaf.delta, left = leaf.dimensions - first;
+  const int columns = static_cast<int>(left < leaf.delta ? left : leaf.delta);
+  const int half = leaf.delta / 2;
+  const Vector sign = All(static_cast<double>(leaf.sign));
+  const int64_t stride = leaf.dimensions * leaf.delta;
+  const int16_t* even = leaf.rows + leaf.even * leaf.dimensions + first;
+  const int16_t* odd = leaf.rows + leaf.odd * leaf.dimensions + first;
+  if (columns == leaf.delta) {
+    // The second half of a row of `odd` is in the next row's place; that of the last one returns
+    // to the first place with the other sign.
+    const int16_t* before = odd + (kDegree / leaf.delta - 1) * stride + half;
+    Vector sign_before = All(static_cast<double>(-leaf.sign));
+    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
+      for (int i = 0; i < half; i += kLanes) {
+        Store(values + slot + i,
+              _mm256_fmadd_pd(sign_before, LoadRow(before + i), LoadRow(even + i)));
+        Store(values + slot + half + i,
+              _mm256_fmadd_pd(sign, LoadRow(odd + i), LoadRow(even + half + i)));
+      }
+      before = odd + half;
+      sign_before = sign;
+      even += stride;
+      odd += stride;
+    }
+  } else {
+    for (int i = 0; i < kDegree; ++i) values[i] = 0;
+    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
+      for (int i = 0; i < columns; ++i) {
+        const int place = slot + half + i;
+        values[slot + i] += even[i];
+        values[place % kDegree] += (place < kDegree ? leaf.sign : -leaf.sign) * odd[i];
+      }
+      even += stride;
+      odd += stride;
+    }
+  }
+  FirstLevels(values);
+  LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
+}
+
+void MultiplyAdd(const Word* x, const Ciphertext& factor, const Ciphertext& sum) {
+  const double *xs = Values(x), *fa = Values(factor.a), *fb = Values(factor.b);
+  double *a = Values(sum.a), *b = Values(sum.b);
+  for (int i = 0; i < kDegree; i += kLanes) {
+    const Vector value = Load(xs + i);
+    Store(a + i, _mm256_add_pd(Load(a + i), Multiply(value, Load(fa + i))));
+    Store(b + i, _mm256_add_pd(Load(b + i), Multiply(value, Load(fb + i))));
+  }
+}
+
+void ReduceBoth(const Ciphertext& values) {
+  double *a = Values(values.a), *b = Values(values.b);
+  for (int i = 0; i < kDegree; i += kLanes) {
+    Store(a + i, Reduce(Load(a + i)));
+    Store(b + i, Reduce(Load(b + i)));
+  }
+}
+
+void AddAndSubtract(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,
+                    const Ciphertext& difference) {
+  const double *m = Values(monomial), *oa = Values(odd.a), *ob = Values(odd.b);
+  double *ea = Values(even.a), *eb = Values(even.b);
+  double *da = Values(difference.a), *db = Values(difference.b);
+  for (int i = 0; i < kDegree; i += kLanes) {
+    const Vector factor = Load(m + i);
+    const Vector a = Multiply(Load(oa + i), factor), b = Multiply(Load(ob + i), factor);
+    const Vector even_a = Load(ea + i), even_b = Load(eb + i);
+    Store(da + i, _mm256_sub_pd(even_a, a));
+    Store(db + i, _mm256_sub_pd(even_b, b));
+    Store(ea + i, _mm256_add_pd(even_a, a));
+    Store(eb + i, _mm256_add_pd(even_b, b));
+  }
+}
+
+inline Vector Gather(const double* values, const uint16_t* source) {
+  return _mm256_set_pd(values[source[3]], values[source[2]], values[source[1]], values[source[0]]);
+}
+
+void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Ciphertext* keys,
+                 Word* const* work, const Ciphertext& sum) {
+  const double *da = Values(difference.a), *db = Values(difference.b);
+  double *low = Values(work[0]), *high = Values(work[1]);
+  double *a = Values(sum.a), *b = Values(sum.b);
+  FirstInversePass(low, [&](int at) { return Reduce(Gather(da, source + at)); });
+  MiddleInverseLevels(low);
+  LastInversePass(low, [&](int at, Vector value) {
+    const Vector half = All(0.5);
+    const Vector kept =
+        _mm256_floor_pd(_mm256_fmadd_pd(value, All(1.0 / (1 << kDroppedBits)), half));
+    const Vector upper = _mm256_floor_pd(_mm256_fmadd_pd(kept, All(1.0 / (1 << kDigitBits)), half));
+    Store(high + at, upper);
+    Store(low + at, _mm256_fnmadd_pd(upper, All(static_cast<double>(1 << kDigitBits)), kept));
+  });
+  FirstLevels(low);
+  FirstLevels(high);
+  const double *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
+  const double *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
+  LastForwardPass(low, [&](int at, Vector value) {
+    Store(a + at, _mm256_sub_pd(Load(a + at), Multiply(value, Load(a0 + at))));
+    const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
+    Store(b + at, _mm256_sub_pd(b_sum, Multiply(value, Load(b0 + at))));
+  });
+  LastForwardPass(high, [&](int at, Vector value) {
+    Store(a + at, Reduce(_mm256_sub_pd(Load(a + at), Multiply(value, Load(a1 + at)))));
+    Store(b + at, Reduce(_mm256_sub_pd(Load(b + at), Multiply(value, Load(b1 + at)))));
+  });
+}
+
+}  // namespace
+
+const Kernel* Avx2Kernel() {
+  static const Kernel kernel = {
+      GetTables().order, LoadWords,   TransformWords, InverseTransformWords, StoreWords,
+      TransformLeaf,     MultiplyAdd, ReduceBoth,     AddAndSubtract,        AddSwitched};
+  return &kernel;
+}
+
+}  // namespace privatemail::lattice
+
+#else
+
+namespace privatemail::lattice {
+const Kernel* Avx2Kernel() { return nullptr; }
+}  // namespace privatemail::lattice
+
+#endif
