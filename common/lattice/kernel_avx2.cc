@@ -133,16 +133,18 @@ inline void ForwardPass(double* values, int groups, int quarter) {
   const Tables& t = GetTables();
   for (int group = 0; group < groups; ++group) {
     double* x = values + 4 * group * quarter;
-    const double *root = t.forward + groups + group, *next = t.forward + 2 * (groups + group);
-    const double* share = t.forward_share + groups + group;
-    const double* next_share = t.forward_share + 2 * (groups + group);
+    const int of_level = groups + group;  // and the next level's two
+    const Vector root = All(t.forward + of_level), share = All(t.forward_share + of_level);
+    const Vector root0 = All(t.forward + 2 * of_level), share0 = All(t.forward_share + 2 * of_level);
+    const Vector root1 = All(t.forward + 2 * of_level + 1);
+    const Vector share1 = All(t.forward_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
       Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
       Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
-      Forward(x0, x2, All(root), All(share));
-      Forward(x1, x3, All(root), All(share));
-      Forward(x0, x1, All(next), All(next_share));
-      Forward(x2, x3, All(next + 1), All(next_share + 1));
+      Forward(x0, x2, root, share);
+      Forward(x1, x3, root, share);
+      Forward(x0, x1, root0, share0);
+      Forward(x2, x3, root1, share1);
       Store(x + i, x0);
       Store(x + quarter + i, x1);
       Store(x + 2 * quarter + i, x2);
@@ -192,16 +194,18 @@ inline void InversePass(double* values, int groups, int quarter) {
   const Tables& t = GetTables();
   for (int group = 0; group < groups; ++group) {
     double* x = values + 4 * group * quarter;
-    const double *root = t.inverse + groups + group, *next = t.inverse + 2 * (groups + group);
-    const double* share = t.inverse_share + groups + group;
-    const double* next_share = t.inverse_share + 2 * (groups + group);
+    const int of_level = groups + group;  // and the next level's two
+    const Vector root = All(t.inverse + of_level), share = All(t.inverse_share + of_level);
+    const Vector root0 = All(t.inverse + 2 * of_level), share0 = All(t.inverse_share + 2 * of_level);
+    const Vector root1 = All(t.inverse + 2 * of_level + 1);
+    const Vector share1 = All(t.inverse_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
       Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
       Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
-      Inverse(x0, x1, All(next), All(next_share));
-      Inverse(x2, x3, All(next + 1), All(next_share + 1));
-      Inverse(x0, x2, All(root), All(share));
-      Inverse(x1, x3, All(root), All(share));
+      Inverse(x0, x1, root0, share0);
+      Inverse(x2, x3, root1, share1);
+      Inverse(x0, x2, root, share);
+      Inverse(x1, x3, root, share);
       Store(x + i, x0);
       Store(x + quarter + i, x1);
       Store(x + 2 * quarter + i, x2);
@@ -278,6 +282,10 @@ void StoreWords(const Word* words, int64_t* values) {
   for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(Values(words)[i]);
 }
 
+inline const int16_t* RowOf(const LeafPair& leaf, int row) {
+  return leaf.rows + ReverseBits(row) * leaf.dimensions;
+}
+
 inline Vector LoadRow(const int16_t* row) {
   return _mm256_cvtepi32_pd(
       _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row))));
@@ -289,15 +297,14 @@ void TransformLeaf(const LeafPair& leaf, Word* words) {
   const int columns = static_cast<int>(left < leaf.delta ? left : leaf.delta);
   const int half = leaf.delta / 2;
   const Vector sign = All(static_cast<double>(leaf.sign));
-  const int64_t stride = leaf.dimensions * leaf.delta;
-  const int16_t* even = leaf.rows + leaf.even * leaf.dimensions + first;
-  const int16_t* odd = leaf.rows + leaf.odd * leaf.dimensions + first;
   if (columns == leaf.delta) {
     // The second half of a row of `odd` is in the next row's place; that of the last one returns
     // to the first place with the other sign.
-    const int16_t* before = odd + (kDegree / leaf.delta - 1) * stride + half;
+    const int16_t* before = RowOf(leaf, kDegree - leaf.delta + leaf.odd) + first + half;
     Vector sign_before = All(static_cast<double>(-leaf.sign));
     for (int slot = 0; slot < kDegree; slot += leaf.delta) {
+      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
+      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
       for (int i = 0; i < half; i += kLanes) {
         Store(values + slot + i,
               _mm256_fmadd_pd(sign_before, LoadRow(before + i), LoadRow(even + i)));
@@ -306,19 +313,17 @@ void TransformLeaf(const LeafPair& leaf, Word* words) {
       }
       before = odd + half;
       sign_before = sign;
-      even += stride;
-      odd += stride;
     }
   } else {
     for (int i = 0; i < kDegree; ++i) values[i] = 0;
     for (int slot = 0; slot < kDegree; slot += leaf.delta) {
+      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
+      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
       for (int i = 0; i < columns; ++i) {
         const int place = slot + half + i;
         values[slot + i] += even[i];
         values[place % kDegree] += (place < kDegree ? leaf.sign : -leaf.sign) * odd[i];
       }
-      even += stride;
-      odd += stride;
     }
   }
   FirstLevels(values);

@@ -23,8 +23,8 @@ void TransformLeaf(const LeafPair& leaf, Word* x) {
   const auto columns = static_cast<int>(std::min<int64_t>(leaf.delta, leaf.dimensions - first));
   const int shift = leaf.delta / 2;
   for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-    const int16_t* even = leaf.rows + (slot + leaf.even) * leaf.dimensions + first;
-    const int16_t* odd = leaf.rows + (slot + leaf.odd) * leaf.dimensions + first;
+    const int16_t* even = leaf.rows + ReverseBits(slot + leaf.even) * leaf.dimensions + first;
+    const int16_t* odd = leaf.rows + ReverseBits(slot + leaf.odd) * leaf.dimensions + first;
     for (int i = 0; i < columns; ++i) values[slot + i] += even[i];
     for (int i = 0; i < columns; ++i) {
       const int place = slot + shift + i;

@@ -56,12 +56,15 @@ inline int64_t MultiplyBy(int64_t x, int64_t y, double share) {
   return SubtractMultiple(x, y, static_cast<int64_t>(static_cast<double>(x) * share));
 }
 
-constexpr int ReverseBits(int value) {
-  int reversed = 0;
-  for (int bit = 0; bit < kLogDegree; ++bit)
-    reversed |= (value >> bit & 1) << (kLogDegree - 1 - bit);
+// The kLogDegree bits of each number in reverse order.
+inline constexpr std::array<uint16_t, kDegree> kReversedBits = [] {
+  std::array<uint16_t, kDegree> reversed = {};
+  for (int i = 1; i < kDegree; ++i) {
+    reversed[i] = static_cast<uint16_t>(reversed[i / 2] / 2 + i % 2 * kDegree / 2);
+  }
   return reversed;
-}
+}();
+constexpr int ReverseBits(int value) { return kReversedBits[value]; }
 
 // Powers of psi for the transforms: roots[i] = psi^ReverseBits(i), centred, and its inverse.
 struct Roots {
