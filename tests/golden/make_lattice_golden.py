@@ -388,8 +388,8 @@ def seed_values():
     out = []
     # The last polynomial skips a word that is q or more, which 2^-18 of all polynomials do.
     for name, use, index in (("seed 0", USE_KEYS, 0), ("seed 0", USE_QUERY, 0), ("seed 0", USE_QUERY, 1), ("seed 0", USE_KEYS, 15),
-                             ("seed 1", USE_QUERY, 0), ("seed 1", USE_QUERY, 258)):
-        values, skipped = expand_seed(shake(name.encode(), 32), use, index)
+                             ("seed 1", USE_QUERY, 258), ("seed 218425", USE_QUERY, 0)):
+        values, skipped = expand_seed(shake(b"golden " + name.encode(), 32), use, index)
         out.append(dict(seed=name, use=use, index=index, skipped=skipped, values=sparse(values), sha256=sha256(polynomial_bytes(values))))
     return out
 
@@ -411,6 +411,11 @@ def rounding_values():
         for k in (0, 1, 2, 12345, 2 ** (bits - 1) - 2, 2 ** (bits - 1) - 1):  # the halves (2 k + 1) q / 2^(bits + 1) and both sides
             below = (2 * k + 1) * Q // 2 ** (bits + 1)
             values += [below, below + 1, -below, -below - 1]
+        for sign in (1, -1):  # value 2^(bits + 1) = odd q + sign: the nearest to a tie
+            odd = -sign * pow(Q, -1, 2 ** (bits + 1)) % 2 ** (bits + 1)
+            value = centre((odd * Q + sign) // 2 ** (bits + 1))
+            assert min(abs(value * 2 ** (bits + 1) - m * Q) for m in (odd, odd - 2 ** (bits + 1))) == 1
+            values.append(value)
         for value in sorted(v for v in set(values) if abs(v) <= top):
             exact = Fraction(value * 2**bits, Q)
             assert (exact + Fraction(1, 2)).denominator != 1  # no tie
@@ -429,6 +434,17 @@ def digit_values():
         low, high = digits(c)
         assert -2**13 <= low < 2**13 and -2**13 <= high <= 2**13 and -2**12 <= c - 2**13 * low - 2**27 * high < 2**12
         out.append([c, low, high])
+    return out
+
+
+def delta_values():
+    """scores.h: the smallest delta whose query, seed and chunks, is at most 3/5 of the answer's bytes, or else the largest."""
+    out = []
+    for rows, dimensions in ((1, 1), (1, 16384), (8000, 128), (4096, 128), (4097, 128), (100000, 128), (1000000, 128), (100000, 768),
+                             (1056, 1280), (204 * N, 108 * 32), (205 * N, 108 * 32), (206 * N, 108 * 32)):
+        answer = -(-rows // N) * (N * (BITS_A + BITS_B) // 8)
+        fits = [d for d in DELTAS if 5 * (32 + -(-dimensions // d) * (N * 41 // 8)) <= 3 * answer]
+        out.append([rows, dimensions, fits[0] if fits else DELTAS[-1]])
     return out
 
 
@@ -463,7 +479,7 @@ def query_of(name, secret, dimensions, delta):
     return seed, bound, target, make_query(secret, errors, seed, target, delta)
 
 
-def block_case(name, rows_count, dimensions, delta, last_dimensions_only=False):
+def block_case(name, rows_count, dimensions, delta):
     key_seed, secret, keys = session(name, delta)
     query_seed, target_bound, target, query = query_of(name, secret, dimensions, delta)
     row_bound = 3 * ITEM_SCALE // 2 // max(2, math.isqrt(dimensions))
@@ -489,15 +505,15 @@ def block_case(name, rows_count, dimensions, delta, last_dimensions_only=False):
                 decrypted_sha256=sha256(struct.pack("<%di" % N, *decrypted)))
 
 
-CASES = (("full 32", N, 40, 32), ("full 64", N, 64, 64), ("part 128", 1100, 200, 128), ("full 256", N, 10, 256), ("few 256", 5, 1280, 256),
-         ("one 32", 1, 1, 32), ("long 256", 2, 16384, 256), ("long 32", 1, 4096, 32))
+CASES = (("full 32", N, 40, 32), ("full 64", N, 64, 64), ("part 128", 1100, 200, 128), ("part 256", 40, 1270, 256), ("one 32", 1, 1, 32),
+         ("long 256", 2, 16384, 256), ("long 32", 1, 16384, 32))
 
 
 def main():
     ring = ring_values()
     out = dict(about="independent reference values of common/lattice; see make_lattice_golden.py for every formula", ring=ring,
                transform=transform_values(), product=product_values(), seeds=seed_values(), forms=form_values(), rounding=rounding_values(),
-               digits=digit_values(), targets=target_values(), blocks=[block_case(*case) for case in CASES])
+               digits=digit_values(), deltas=delta_values(), targets=target_values(), blocks=[block_case(*case) for case in CASES])
     text = json.dumps(out, indent=1)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lattice_golden.json"), "w") as f:
         f.write(text + "\n")
