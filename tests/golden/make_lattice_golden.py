@@ -15,7 +15,6 @@ import hashlib
 import json
 import math
 import os
-import random
 import struct
 import sys
 from fractions import Fraction
@@ -328,19 +327,71 @@ def decrypt(a, b, secret):
 VARIANCE_E, VARIANCE_S = 21 / 2, 2 / 3
 
 
-def deviations(delta):
-    """Standard deviations for digits and remainders that are uniform."""
-    log_delta = delta.bit_length() - 1
+def deviations(delta, proven=False):
+    """Standard deviations of the parts of an error, for uniform digits and remainders; proven: their largest
+    values for any, where the secret's two parts, which then may agree, are `secret`."""
+    log_delta, h = delta.bit_length() - 1, float(HEADROOM)
     unit = float(query_scale(delta)) * ITEM_SCALE
     tree = math.sqrt((1 - 4.0**-log_delta) / 3)
-    h = float(HEADROOM)
-    out = dict(fresh=math.sqrt(VARIANCE_E * N / delta) * ITEM_SCALE / unit,
-               switching=tree * math.sqrt(DIGITS * N * (2**28 - 1) / 12 * VARIANCE_E) / unit,
-               dropped=tree * math.sqrt(N * (2**26 - 1) / 12 * VARIANCE_S) / unit,
-               answer_a=2 * h * 2.0**-BITS_A * math.sqrt(N * VARIANCE_S / 12),
-               answer_b=2 * h * 2.0**-BITS_B / math.sqrt(12))
+    out = dict(fresh=math.sqrt(VARIANCE_E * N / delta) * ITEM_SCALE / unit)
+    if proven:
+        out["switching"] = tree * math.sqrt(DIGITS * N * 2**26 * VARIANCE_E) / unit
+        out["secret"] = math.sqrt(N * VARIANCE_S) * ((1 - 2.0**-log_delta) * 2**12 / unit + h * 2.0**-BITS_A)
+    else:
+        out["switching"] = tree * math.sqrt(DIGITS * N * (2**28 - 1) / 12 * VARIANCE_E) / unit
+        out["dropped"] = tree * math.sqrt(N * (2**26 - 1) / 12 * VARIANCE_S) / unit
+        out["answer a"] = 2 * h * 2.0**-BITS_A * math.sqrt(N * VARIANCE_S / 12)
+        out["answer b"] = 2 * h * 2.0**-BITS_B / math.sqrt(12)
     out["all"] = math.sqrt(sum(v * v for v in out.values()))
     return out
+
+
+def item_rounding(dimensions, delta):
+    """The largest error by rounding rows and the scaled target to integers."""
+    root = math.sqrt(dimensions)
+    return root * 2.0**-15 + root / (2 * float(query_scale(delta))) * (1 + root * 2.0**-15)
+
+
+def proven_bound(delta, log_failures):
+    """The error beyond item_rounding that a score exceeds with probability below 2^log_failures."""
+    return math.sqrt(2 * math.log(2) * (1 - log_failures)) * deviations(delta, True)["all"] + float(HEADROOM) * 2.0**-BITS_B
+
+
+def largest_dimensions(delta, log_failures):
+    """The largest d whose scores do not wrap but with this probability."""
+    return max(d for d in range(1, 2**17) if 1 + item_rounding(d, delta) + proven_bound(delta, log_failures) < float(HEADROOM))
+
+
+def measure():
+    root_mean = lambda v: math.sqrt(sum(x * x for x in v) / len(v))
+    for delta in DELTAS:
+        scores = {}
+        for part in ("fresh", "switching", "dropped", "all"):
+            name = "measure %d" % delta
+            key_seed, secret, keys = session(name, delta, errors=part in ("switching", "all"))
+            query = query_of(name, secret, delta, delta, errors=part in ("fresh", "all"))
+            flat = stream("rows " + name, N * delta, 3 * ITEM_SCALE // 2 // math.isqrt(delta))
+            rows = []
+            for i in range(N):  # of norm 2^14 but for the rounding
+                row = flat[i * delta:(i + 1) * delta]
+                norm = math.isqrt(sum(x * x for x in row))
+                rows.append([(2 * x * ITEM_SCALE + norm) // (2 * norm) for x in row])
+            a, b = evaluate_block(rows, delta, delta, keys, query[3])
+            exact = [sum(x * t for x, t in zip(row, query[2])) for row in rows]
+            unit = float(query_scale(delta)) * ITEM_SCALE
+            phase = [centre(y - p) for y, p in zip(b, multiply(secret, a))]
+            scores[part] = root_mean([(p / delta - x) / unit for p, x in zip(phase, exact)])
+            if part == "all":
+                v = decrypt(*round_answer(a, b), secret)
+                scores["with the answer's rounding"] = root_mean([c / 2**19 * float(HEADROOM) - x / unit for c, x in zip(v, exact)])
+        print("delta %d" % delta)
+        print("  measured", {k: "%.3g" % v for k, v in scores.items()})
+        print("  formula ", {k: "%.3g" % v for k, v in deviations(delta).items()})
+        print("  proven  ", {k: "%.3g" % v for k, v in deviations(delta, True).items()})
+        for log_failures in (-40, -60):
+            print("  beyond rounding to integers, 2^%d: %.3g; largest d %d" % (log_failures, proven_bound(delta, log_failures),
+                                                                        largest_dimensions(delta, log_failures)))
+        print("  rounding to integers at d 128, 1280, 16384:", ["%.3g" % item_rounding(d, delta) for d in (128, 1280, 16384)])
 
 
 # The golden values.
@@ -464,19 +515,19 @@ def target_values():
     return out
 
 
-def session(name, delta):
+def session(name, delta, errors=True):
     seed = shake(b"golden seed of keys " + name.encode(), 32)
     secret = stream("secret " + name, N, 1)
-    errors = [binomial("key error %d %s" % (i, name), N) for i in range(DIGITS * len(levels(delta)))]
-    return seed, secret, make_keys(secret, errors, seed, delta)
+    drawn = [binomial("key error %d %s" % (i, name), N) if errors else [0] * N for i in range(DIGITS * len(levels(delta)))]
+    return seed, secret, make_keys(secret, drawn, seed, delta)
 
 
-def query_of(name, secret, dimensions, delta):
+def query_of(name, secret, dimensions, delta, errors=True):
     seed = shake(b"golden seed of query " + name.encode(), 32)
     bound = int(query_scale(delta) * 3 / 2 / max(2, math.isqrt(dimensions)))
     target = stream("target " + name, dimensions, bound)
-    errors = [binomial("query error %d %s" % (c, name), N) for c in range(-(-dimensions // delta))]
-    return seed, bound, target, make_query(secret, errors, seed, target, delta)
+    drawn = [binomial("query error %d %s" % (c, name), N) if errors else [0] * N for c in range(-(-dimensions // delta))]
+    return seed, bound, target, make_query(secret, drawn, seed, target, delta)
 
 
 def block_case(name, rows_count, dimensions, delta):
@@ -510,6 +561,8 @@ CASES = (("full 32", N, 40, 32), ("full 64", N, 64, 64), ("part 128", 1100, 200,
 
 
 def main():
+    if sys.argv[1:] == ["--measure"]:
+        return measure()
     ring = ring_values()
     out = dict(about="independent reference values of common/lattice; see make_lattice_golden.py for every formula", ring=ring,
                transform=transform_values(), product=product_values(), seeds=seed_values(), forms=form_values(), rounding=rounding_values(),
