@@ -15,6 +15,7 @@ namespace {
 constexpr std::align_val_t kAlignment{64};
 // With fewer blocks than this, each is scored by two tasks.
 constexpr size_t kMinBlocksPerPass = 16;
+constexpr int kWorkArrays = kProductsOfSum;
 
 bool HasAvx2AndFma() {
 #if defined(__x86_64__)
@@ -148,9 +149,9 @@ class Evaluator::BlockScorer {
         levels_(CountLevels(delta_)),
         work_(CountArrays(targets.size(), delta_)) {}
 
-  // Three arrays of work; for every target a ciphertext for each level and a difference.
+  // Arrays of work; for every target a ciphertext for each level and a difference.
   static int64_t CountArrays(size_t targets, int delta) {
-    return 3 + static_cast<int64_t>(targets) * 2 * (CountLevels(delta) + 1);
+    return kWorkArrays + static_cast<int64_t>(targets) * 2 * (CountLevels(delta) + 1);
   }
 
   // The packed ciphertexts of a whole block, in results().
@@ -185,7 +186,7 @@ class Evaluator::BlockScorer {
  private:
   // The ciphertext of a target for results of depth `slot`.
   Ciphertext At(size_t target, int slot) const {
-    const auto first = 3 + static_cast<int64_t>(target) * 2 * (levels_ + 1) + 2 * slot;
+    const auto first = kWorkArrays + static_cast<int64_t>(target) * 2 * (levels_ + 1) + 2 * slot;
     return {work_[first], work_[first + 1]};
   }
 
@@ -206,21 +207,25 @@ class Evaluator::BlockScorer {
 
   // The first level's sums and differences come from the rows, which spares a product each.
   void PackLeaves(int even, int odd, int slot) {
+    const int64_t chunks = CountChunks(dimensions_, delta_);
     for (const int sign : {1, -1}) {
       const int place = sign == 1 ? slot : levels_;
-      for (size_t t = 0; t < targets_.size(); ++t) Clear(At(t, place));
-      for (int64_t chunk = 0; chunk < CountChunks(dimensions_, delta_); ++chunk) {
-        kernel_.transform_leaf({rows_, dimensions_, delta_, chunk, even, odd, sign}, work_[0]);
+      for (int64_t chunk = 0; chunk < chunks; chunk += kProductsOfSum) {
+        const int count = static_cast<int>(std::min<int64_t>(kProductsOfSum, chunks - chunk));
+        std::array<const Word*, kProductsOfSum> leaves;
+        for (int i = 0; i < count; ++i) {
+          kernel_.transform_leaf({rows_, dimensions_, delta_, chunk + i, even, odd, sign}, work_[i]);
+          leaves[i] = work_[i];
+        }
         for (size_t t = 0; t < targets_.size(); ++t) {
-          kernel_.multiply_add(work_[0], targets_[t].query->Of(chunk), At(t, place));
+          std::array<Ciphertext, kProductsOfSum> factors;
+          for (int i = 0; i < count; ++i) factors[i] = targets_[t].query->Of(chunk + i);
+          kernel_.add_products(leaves.data(), factors.data(), count, chunk == 0, At(t, place));
         }
       }
+      for (size_t t = 0; t < targets_.size(); ++t) kernel_.reduce(At(t, place));
     }
-    for (size_t t = 0; t < targets_.size(); ++t) {
-      kernel_.reduce(At(t, slot));
-      kernel_.reduce(At(t, levels_));
-      Switch(0, t, At(t, slot));
-    }
+    for (size_t t = 0; t < targets_.size(); ++t) Switch(0, t, At(t, slot));
   }
 
   // even += X^k odd + tau(even - X^k odd), keys switched.
@@ -233,14 +238,9 @@ class Evaluator::BlockScorer {
   void Switch(int level, size_t target, const Ciphertext& sum) {
     const EvaluationKeys& keys = *targets_[target].keys;
     const Ciphertext digits[kDigits] = {keys.Of(level, 0), keys.Of(level, 1)};
-    Word* const work[2] = {work_[1], work_[2]};
+    Word* const work[2] = {work_[0], work_[1]};
     kernel_.add_switched(tables_.source[ExponentOf(delta_, level)].data(), At(target, levels_),
                          digits, work, sum);
-  }
-
-  static void Clear(const Ciphertext& ciphertext) {
-    std::fill_n(ciphertext.a->bytes, Words::kArrayBytes, 0);  // all kernels' zero
-    std::fill_n(ciphertext.b->bytes, Words::kArrayBytes, 0);
   }
 
   void RoundTo(int bits, Word* transform, int64_t* values) const {

@@ -22,6 +22,9 @@ struct Ciphertext {
   Word* b;
 };
 
+// Products that one call of add_products sums.
+inline constexpr int kProductsOfSum = 4;
+
 // A leaf pair's sum (sign 1) or difference (sign -1): row j delta + even of the block at
 // coefficients j delta .. j delta + delta - 1, plus or minus row j delta + odd, delta / 2
 // coefficients later.
@@ -44,12 +47,14 @@ struct Kernel {
   void (*transform)(Word* values);
   void (*inverse_transform)(Word* values);  // results are centred
   void (*store)(const Word* words, int64_t* values);
+  void (*reduce)(const Ciphertext& values);
 
   // x = the transform of a leaf pair.
   void (*transform_leaf)(const LeafPair& leaf, Word* x);
-  // sum += x factor, for both parts; at most 512 times before reduce.
-  void (*multiply_add)(const Word* x, const Ciphertext& factor, const Ciphertext& sum);
-  void (*reduce)(const Ciphertext& values);
+  // sum = (first ? 0 : sum) + x[0] factors[0] + .. + x[count - 1] factors[count - 1], for both parts.
+  // x: of transform_leaf. count <= kProductsOfSum. At most 128 calls before reduce.
+  void (*add_products)(const Word* const* x, const Ciphertext* factors, int count, bool first,
+                       const Ciphertext& sum);
   // difference = even - monomial odd; even += monomial odd.
   void (*add_and_subtract)(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,
                            const Ciphertext& difference);

@@ -330,13 +330,36 @@ void TransformLeaf(const LeafPair& leaf, Word* words) {
   LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
 }
 
-void MultiplyAdd(const Word* x, const Ciphertext& factor, const Ciphertext& sum) {
-  const double *xs = Values(x), *fa = Values(factor.a), *fb = Values(factor.b);
+// Sums of products x y. Adding kCoarse rounds a sum to multiples of 2^36, so that high parts add up
+// exactly; what rounding leaves of each product is exact, too, and at most 2^35. |x| <= 2^44 and
+// |y| <= 2^40 leave room for kProductsOfSum products.
+constexpr double kCoarse = 1.5 * (uint64_t{1} << 44) * (uint64_t{1} << 44);
+static_assert(kProductsOfSum <= 8 && kDigits <= 8);
+
+inline void AddProduct(Vector x, Vector y, Vector& high, Vector& low) {
+  const Vector sum = _mm256_fmadd_pd(x, y, high);
+  low = _mm256_add_pd(low, _mm256_fmsub_pd(x, y, _mm256_sub_pd(sum, high)));
+  high = sum;
+}
+// At most q / 2 and low in absolute value.
+inline Vector FinishSum(Vector high, Vector low) {
+  return _mm256_add_pd(Reduce(_mm256_sub_pd(high, All(kCoarse))), low);
+}
+
+void AddProducts(const Word* const* x, const Ciphertext* factors, int count, bool first,
+                 const Ciphertext& sum) {
   double *a = Values(sum.a), *b = Values(sum.b);
   for (int i = 0; i < kDegree; i += kLanes) {
-    const Vector value = Load(xs + i);
-    Store(a + i, _mm256_add_pd(Load(a + i), Multiply(value, Load(fa + i))));
-    Store(b + i, _mm256_add_pd(Load(b + i), Multiply(value, Load(fb + i))));
+    Vector high_a = All(kCoarse), high_b = All(kCoarse);
+    Vector low_a = first ? _mm256_setzero_pd() : Load(a + i);
+    Vector low_b = first ? _mm256_setzero_pd() : Load(b + i);
+    for (int product = 0; product < count; ++product) {
+      const Vector value = Load(Values(x[product]) + i);
+      AddProduct(value, Load(Values(factors[product].a) + i), high_a, low_a);
+      AddProduct(value, Load(Values(factors[product].b) + i), high_b, low_b);
+    }
+    Store(a + i, FinishSum(high_a, low_a));
+    Store(b + i, FinishSum(high_b, low_b));
   }
 }
 
@@ -368,6 +391,38 @@ inline Vector Gather(const double* values, const uint16_t* source) {
   return _mm256_set_pd(values[source[3]], values[source[2]], values[source[1]], values[source[0]]);
 }
 
+// Digits are at most 2^13 in absolute value: their products with roots are exact in one part.
+inline Vector MultiplyDigit(Vector x, Vector y, Vector share) {
+  const Vector quotient = Round(_mm256_mul_pd(x, share));
+  return _mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), _mm256_mul_pd(x, y));
+}
+
+// FirstLevels for digits.
+inline void FirstLevelsOfDigits(double* values) {
+  const Tables& t = GetTables();
+  constexpr int kQuarter = kDegree / 4;
+  const Vector root = All(t.forward + 1), share = All(t.forward_share + 1);
+  const Vector root0 = All(t.forward + 2), share0 = All(t.forward_share + 2);
+  const Vector root1 = All(t.forward + 3), share1 = All(t.forward_share + 3);
+  for (int i = 0; i < kQuarter; i += kLanes) {
+    Vector x0 = Load(values + i), x1 = Load(values + kQuarter + i);
+    const Vector y2 = MultiplyDigit(Load(values + 2 * kQuarter + i), root, share);
+    const Vector y3 = MultiplyDigit(Load(values + 3 * kQuarter + i), root, share);
+    Vector x2 = _mm256_sub_pd(x0, y2), x3 = _mm256_sub_pd(x1, y3);
+    x0 = _mm256_add_pd(x0, y2);
+    x1 = _mm256_add_pd(x1, y3);
+    Forward(x0, x1, root0, share0);
+    Forward(x2, x3, root1, share1);
+    Store(values + i, x0);
+    Store(values + kQuarter + i, x1);
+    Store(values + 2 * kQuarter + i, x2);
+    Store(values + 3 * kQuarter + i, x3);
+  }
+  ForwardPass(values, 4, kDegree / 16);
+  ForwardPass(values, 16, kDegree / 64);
+  ForwardPass(values, 64, kDegree / 256);
+}
+
 void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Ciphertext* keys,
                  Word* const* work, const Ciphertext& sum) {
   const double *da = Values(difference.a), *db = Values(difference.b);
@@ -379,31 +434,37 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     const Vector half = All(0.5);
     const Vector kept =
         _mm256_floor_pd(_mm256_fmadd_pd(value, All(1.0 / (1 << kDroppedBits)), half));
-    const Vector upper = _mm256_floor_pd(_mm256_fmadd_pd(kept, All(1.0 / (1 << kDigitBits)), half));
+    const Vector upper =
+        _mm256_floor_pd(_mm256_fmadd_pd(kept, All(1.0 / (1 << kDigitBits)), half));
     Store(high + at, upper);
     Store(low + at, _mm256_fnmadd_pd(upper, All(static_cast<double>(1 << kDigitBits)), kept));
   });
-  FirstLevels(low);
-  FirstLevels(high);
+  FirstLevelsOfDigits(low);
+  FirstLevelsOfDigits(high);
+  LastForwardPass(low, [&](int at, Vector value) { Store(low + at, value); });
   const double *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
   const double *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
-  LastForwardPass(low, [&](int at, Vector value) {
-    Store(a + at, _mm256_sub_pd(Load(a + at), Multiply(value, Load(a0 + at))));
-    const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
-    Store(b + at, _mm256_sub_pd(b_sum, Multiply(value, Load(b0 + at))));
-  });
+  const auto add_both = [](Vector x0, Vector y0, Vector x1, Vector y1) {
+    Vector coarse = All(kCoarse), fine = _mm256_setzero_pd();
+    AddProduct(x0, y0, coarse, fine);
+    AddProduct(x1, y1, coarse, fine);
+    return FinishSum(coarse, fine);
+  };
   LastForwardPass(high, [&](int at, Vector value) {
-    Store(a + at, Reduce(_mm256_sub_pd(Load(a + at), Multiply(value, Load(a1 + at)))));
-    Store(b + at, Reduce(_mm256_sub_pd(Load(b + at), Multiply(value, Load(b1 + at)))));
+    const Vector other = Load(low + at);
+    Store(a + at, _mm256_sub_pd(Load(a + at),
+                                add_both(other, Load(a0 + at), value, Load(a1 + at))));
+    const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
+    Store(b + at, _mm256_sub_pd(b_sum, add_both(other, Load(b0 + at), value, Load(b1 + at))));
   });
 }
 
 }  // namespace
 
 const Kernel* Avx2Kernel() {
-  static const Kernel kernel = {
-      GetTables().order, LoadWords,   TransformWords, InverseTransformWords, StoreWords,
-      TransformLeaf,     MultiplyAdd, ReduceBoth,     AddAndSubtract,        AddSwitched};
+  static const Kernel kernel = {GetTables().order, LoadWords,   TransformWords, InverseTransformWords,
+                                StoreWords,        ReduceBoth,  TransformLeaf,  AddProducts,
+                                AddAndSubtract,    AddSwitched};
   return &kernel;
 }
 

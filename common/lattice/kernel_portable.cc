@@ -35,20 +35,28 @@ void TransformLeaf(const LeafPair& leaf, Word* x) {
   Transform(values);
 }
 
-void MultiplyAdd(const Word* x, const Ciphertext& factor, const Ciphertext& sum) {
-  const int64_t *xs = Values(x), *fa = Values(factor.a), *fb = Values(factor.b);
-  int64_t *a = Values(sum.a), *b = Values(sum.b);
-  for (int i = 0; i < kDegree; ++i) {
-    a[i] += Multiply(xs[i], fa[i]);
-    b[i] += Multiply(xs[i], fb[i]);
-  }
-}
-
 void Reduce(const Ciphertext& values) {
   int64_t *a = Values(values.a), *b = Values(values.b);
   for (int i = 0; i < kDegree; ++i) {
     a[i] = Centre(a[i]);
     b[i] = Centre(b[i]);
+  }
+}
+
+void AddProducts(const Word* const* x, const Ciphertext* factors, int count, bool first,
+                 const Ciphertext& sum) {
+  int64_t *a = Values(sum.a), *b = Values(sum.b);
+  if (first) {
+    std::fill_n(a, kDegree, 0);
+    std::fill_n(b, kDegree, 0);
+  }
+  for (int product = 0; product < count; ++product) {
+    const int64_t* xs = Values(x[product]);
+    const int64_t *fa = Values(factors[product].a), *fb = Values(factors[product].b);
+    for (int i = 0; i < kDegree; ++i) {
+      a[i] += Multiply(xs[i], fa[i]);
+      b[i] += Multiply(xs[i], fb[i]);
+    }
   }
 }
 
@@ -101,9 +109,9 @@ std::array<uint16_t, kDegree> IdentityOrder() {
 
 const Kernel& PortableKernel() {
   static const std::array<uint16_t, kDegree> order = IdentityOrder();
-  static const Kernel kernel = {
-      order.data(),  Load,        TransformWords, InverseTransformWords, Store,
-      TransformLeaf, MultiplyAdd, Reduce,         AddAndSubtract,        AddSwitched};
+  static const Kernel kernel = {order.data(),   Load,        TransformWords, InverseTransformWords,
+                                Store,          Reduce,      TransformLeaf,  AddProducts,
+                                AddAndSubtract, AddSwitched};
   return kernel;
 }
 
