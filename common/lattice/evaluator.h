@@ -83,8 +83,9 @@ class Evaluator {
                                           const Shake128& shake) const;
 
   // Writes the answers of all blocks to every target; all targets have one delta. A block is
-  // kDegree x dimensions row-major int16: rows of 2^14 times a unit vector, or zero. The targets
-  // share the transforms of the rows.
+  // kDegree x dimensions row-major int16: rows of 2^14 times a unit vector, or zero. Row r, whose
+  // score is coefficient r of the answer, is at place ReverseBits(r) (modular.h). The targets share
+  // the transforms of the rows.
   void Score(const std::vector<const int16_t*>& blocks, int64_t dimensions,
              const std::vector<Target>& targets, const ParallelRun& run) const;
   // The bytes that a task of `run` takes in Score; about as many tasks run as there are cores.

@@ -33,8 +33,8 @@ inline int64_t CountBlocks(int64_t rows) { return (rows + kDegree - 1) / kDegree
 int CountLevels(int delta);  // log2(delta), key switches from a leaf to the root
 
 // Key switching writes a centred coefficient c as 2 digits of 14 bits and drops the lowest 13 bits:
-// kept = floor((c + 2^12) / 2^13), high = floor((kept + 2^13) / 2^14), low = kept - 2^14 high. Digit
-// 0 is low, in [-2^13, 2^13), and digit 1 is high, in [-2^13, 2^13].
+// kept = floor((c + 2^12) / 2^13), high = floor((kept + 2^13) / 2^14), low = kept - 2^14 high.
+// Digit 0 is low, in [-2^13, 2^13), and digit 1 is high, in [-2^13, 2^13].
 inline constexpr int kDigits = 2;
 inline constexpr int kDigitBits = 14;
 inline constexpr int kDroppedBits = kModulusBits - kDigits * kDigitBits;

@@ -316,6 +316,13 @@ class GoldenSession {
   const Polynomial secret_, target_;
 };
 
+// Where the evaluator expects a row of a block: at the number with its 11 bits in reverse order.
+int64_t PlaceOf(int64_t row) {
+  int64_t place = 0;
+  for (int bit = 0; bit < kLogDegree; ++bit) place = 2 * place + (row >> bit) % 2;
+  return place;
+}
+
 TEST_P(LatticeGoldenOfPath, AnswersOfBlocks) {
   ASSERT_EQ(Golden().at("blocks").size(), 7u);
   const Evaluator& evaluator = *Evaluator::Find(GetParam());
@@ -337,7 +344,10 @@ TEST_P(LatticeGoldenOfPath, AnswersOfBlocks) {
     const auto values = Stream("rows " + name, golden.at("rows").get<size_t>() * dimensions,
                                golden.at("row_bound"));
     std::vector<int16_t> rows(kDegree * dimensions, 0);
-    std::copy(values.begin(), values.end(), rows.begin());
+    for (int64_t row = 0; row < golden.at("rows"); ++row) {
+      std::copy_n(values.begin() + row * dimensions, dimensions,
+                  rows.begin() + PlaceOf(row) * dimensions);
+    }
     std::string answer(kAnswerBytes, '\0');
     evaluator.Score({rows.data()}, dimensions, {{keys.get(), query.get(), answer.data()}},
                     [](int count, const std::function<void(int)>& task) {
