@@ -15,8 +15,9 @@ namespace privatemail::lattice {
 
 // Rows are unit vectors times 2^14, rounded to int16.
 inline constexpr int kItemScaleBits = 14;
-// Scores up to 1 + 2^-15 sqrt(kMaxDimensions), plus errors, do not wrap: kHeadroom is 1.005.
-inline constexpr int64_t kHeadroomNumerator = 201, kHeadroomDenominator = 200;
+// The largest score that does not wrap: 1.01. Rounding rows lengthens them by up to 2^-15 sqrt(d),
+// and errors come on top (PRIVACY.md section 10).
+inline constexpr int64_t kHeadroomNumerator = 101, kHeadroomDenominator = 100;
 inline constexpr int64_t kMaxDimensions = 16384;
 
 // The allowed numbers of dimensions in a chunk.

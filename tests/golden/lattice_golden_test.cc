@@ -204,6 +204,15 @@ TEST(LatticeGolden, ChoiceOfDelta) {
   }
 }
 
+TEST(LatticeGolden, HeadroomCoversAllDimensions) {
+  const json& golden = Golden().at("headroom");
+  EXPECT_EQ(kHeadroomNumerator, golden.at("numerator"));
+  EXPECT_EQ(kHeadroomDenominator, golden.at("denominator"));
+  for (const int delta : kDeltas) {
+    EXPECT_LE(kMaxDimensions, golden.at("largest_dimensions").at(std::to_string(delta))) << delta;
+  }
+}
+
 std::vector<Evaluator::Path> PathsOfThisProcessor() {
   std::vector<Evaluator::Path> paths = {Evaluator::Path::kPortable};
   if (Evaluator::Find(Evaluator::Path::kAvx2) != nullptr) paths.push_back(Evaluator::Path::kAvx2);

@@ -25,7 +25,7 @@ DELTAS = (32, 64, 128, 256)
 DIGITS, DIGIT_BITS, DROPPED_BITS = 2, 14, 13
 BITS_A, BITS_B = 20, 16
 ITEM_SCALE = 2**14
-HEADROOM = Fraction(201, 200)
+HEADROOM = Fraction(101, 100)
 USE_KEYS, USE_QUERY = 1, 2
 
 
@@ -359,7 +359,7 @@ def proven_bound(delta, log_failures):
 
 def largest_dimensions(delta, log_failures):
     """The largest d whose scores do not wrap but with this probability."""
-    return max(d for d in range(1, 2**17) if 1 + item_rounding(d, delta) + proven_bound(delta, log_failures) < float(HEADROOM))
+    return max(d for d in range(1, 2**18) if 1 + item_rounding(d, delta) + proven_bound(delta, log_failures) < float(HEADROOM))
 
 
 def measure():
@@ -499,6 +499,12 @@ def delta_values():
     return out
 
 
+def headroom_values():
+    """An answer of 10^6 rows wraps with probability below 2^-40 if each score does with 2^-60, for d up to these."""
+    return dict(numerator=HEADROOM.numerator, denominator=HEADROOM.denominator,
+                largest_dimensions={str(delta): largest_dimensions(delta, -60) for delta in DELTAS})
+
+
 def target_values():
     """Scaled coordinates round(S v_i / |v|) of integer vectors, exactly: a comparison of squares decides."""
     out = []
@@ -566,7 +572,7 @@ def main():
     ring = ring_values()
     out = dict(about="independent reference values of common/lattice; see make_lattice_golden.py for every formula", ring=ring,
                transform=transform_values(), product=product_values(), seeds=seed_values(), forms=form_values(), rounding=rounding_values(),
-               digits=digit_values(), deltas=delta_values(), targets=target_values(), blocks=[block_case(*case) for case in CASES])
+               digits=digit_values(), deltas=delta_values(), headroom=headroom_values(), targets=target_values(), blocks=[block_case(*case) for case in CASES])
     text = json.dumps(out, indent=1)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lattice_golden.json"), "w") as f:
         f.write(text + "\n")
