@@ -44,7 +44,7 @@ constexpr int64_t ShareOf(int64_t y) {
   return static_cast<int64_t>(((Wide{y} << 65) / kModulus + 1) >> 1);
 }
 
-// x y modulo q, in [-1, q], for |x| < 2^60 and share = ShareOf(y).
+// A value congruent to x y, in [-2^24, q + 2^24], for |x| < 2^48 and share = ShareOf(y).
 constexpr int64_t MultiplyBy(int64_t x, int64_t y, int64_t share) {
   const auto quotient = static_cast<int64_t>((Wide{x} * share) >> 64);
   return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y) -
