@@ -338,7 +338,7 @@ inline void LoadShortLeaves(const LeafPair& leaves, int columns, double* sum, do
 }
 
 void TransformLeaves(const LeafPair& leaves, Word* transforms) {
-  double *sum = Values(transforms), *difference = sum + kDegree;
+  double *sum = Values(transforms), *difference = sum + kArrayStride;
   const int64_t left = leaves.dimensions - leaves.chunk * leaves.delta;
   if (left >= leaves.delta) {
     LoadWholeLeaves(leaves, sum, difference);
@@ -379,9 +379,9 @@ void AddProductsOf(const double* leaves, const double* factors, bool first, cons
     Vector fine2 = start(difference_a + i), fine3 = start(difference_b + i);
 #pragma GCC unroll 4
     for (int product = 0; product < count; ++product) {
-      const int at = 2 * product * kDegree + i;
-      const Vector a = Load(factors + at), b = Load(factors + at + kDegree);
-      const Vector x = Load(leaves + at), y = Load(leaves + at + kDegree);
+      const int at = 2 * product * kArrayStride + i;
+      const Vector a = Load(factors + at), b = Load(factors + at + kArrayStride);
+      const Vector x = Load(leaves + at), y = Load(leaves + at + kArrayStride);
       AddProduct(x, a, coarse0, fine0);
       AddProduct(x, b, coarse1, fine1);
       AddProduct(y, a, coarse2, fine2);
