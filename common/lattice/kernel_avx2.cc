@@ -35,8 +35,8 @@ void FillTables(Tables* tables) {
   constexpr double kModulusValue = static_cast<double>(kModulus);
   const Roots& roots = GetRoots();
   for (int i = 0; i < kDegree; ++i) {
-    tables->forward[i] = static_cast<double>(roots.forward[i]);
-    tables->inverse[i] = static_cast<double>(roots.inverse[i]);
+    tables->forward[i] = static_cast<double>(roots.forward[i].value);
+    tables->inverse[i] = static_cast<double>(roots.inverse[i].value);
     tables->forward_share[i] = tables->forward[i] / kModulusValue;
     tables->inverse_share[i] = tables->inverse[i] / kModulusValue;
   }
@@ -56,10 +56,9 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  const int64_t scaled_root = CentreOnce(Fold(Multiply(roots.inverse[1], roots.degree_inverse)));
-  tables->scale = static_cast<double>(roots.degree_inverse);
+  tables->scale = static_cast<double>(roots.scale.value);
   tables->scale_share = tables->scale / kModulusValue;
-  tables->scaled_root = static_cast<double>(scaled_root);
+  tables->scaled_root = static_cast<double>(roots.scaled_root.value);
   tables->scaled_root_share = tables->scaled_root / kModulusValue;
 }
 

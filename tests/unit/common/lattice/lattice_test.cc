@@ -52,7 +52,7 @@ TEST(Lattice, MultiplicationsReduceExtremeValues) {
     for (const int64_t y : factors) {
       const int64_t expected = CentredRemainder(Wide{x} * y);
       EXPECT_EQ(Centre(Multiply(x, y)), expected) << x << " * " << y;
-      const int64_t product = MultiplyBy(x, y, ShareOf(y));
+      const int64_t product = MultiplyBy(x, {y, ShareOf(y)}, kModulus);
       EXPECT_EQ(Centre(product), expected) << x << " * " << y;
       EXPECT_GE(product, -(1 << 24));
       EXPECT_LE(product, kModulus + (1 << 24));
