@@ -15,7 +15,7 @@ namespace {
 constexpr std::align_val_t kAlignment{64};
 // With fewer blocks than this, each is scored by two tasks.
 constexpr size_t kMinBlocksPerPass = 16;
-constexpr int kWorkArrays = kProductsOfSum;
+constexpr int kWorkArrays = 2 * kProductsOfSum;
 
 bool HasAvx2AndFma() {
 #if defined(__x86_64__)
@@ -208,24 +208,21 @@ class Evaluator::BlockScorer {
   // The first level's sums and differences come from the rows, which spares a product each.
   void PackLeaves(int even, int odd, int slot) {
     const int64_t chunks = CountChunks(dimensions_, delta_);
-    for (const int sign : {1, -1}) {
-      const int place = sign == 1 ? slot : levels_;
-      for (int64_t chunk = 0; chunk < chunks; chunk += kProductsOfSum) {
-        const int count = static_cast<int>(std::min<int64_t>(kProductsOfSum, chunks - chunk));
-        std::array<const Word*, kProductsOfSum> leaves;
-        for (int i = 0; i < count; ++i) {
-          kernel_.transform_leaf({rows_, dimensions_, delta_, chunk + i, even, odd, sign}, work_[i]);
-          leaves[i] = work_[i];
-        }
-        for (size_t t = 0; t < targets_.size(); ++t) {
-          std::array<Ciphertext, kProductsOfSum> factors;
-          for (int i = 0; i < count; ++i) factors[i] = targets_[t].query->Of(chunk + i);
-          kernel_.add_products(leaves.data(), factors.data(), count, chunk == 0, At(t, place));
-        }
+    for (int64_t chunk = 0; chunk < chunks; chunk += kProductsOfSum) {
+      const int count = static_cast<int>(std::min<int64_t>(kProductsOfSum, chunks - chunk));
+      for (int i = 0; i < count; ++i) {
+        kernel_.transform_leaves({rows_, dimensions_, delta_, chunk + i, even, odd}, work_[2 * i]);
       }
-      for (size_t t = 0; t < targets_.size(); ++t) kernel_.reduce(At(t, place));
+      for (size_t t = 0; t < targets_.size(); ++t) {
+        kernel_.add_products(work_[0], targets_[t].query->Of(chunk).a, count, chunk == 0,
+                             At(t, slot), At(t, levels_));
+      }
     }
-    for (size_t t = 0; t < targets_.size(); ++t) Switch(0, t, At(t, slot));
+    for (size_t t = 0; t < targets_.size(); ++t) {
+      kernel_.reduce(At(t, slot));
+      kernel_.reduce(At(t, levels_));
+      Switch(0, t, At(t, slot));
+    }
   }
 
   // even += X^k odd + tau(even - X^k odd), keys switched.

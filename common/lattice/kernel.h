@@ -25,16 +25,15 @@ struct Ciphertext {
 // Products that one call of add_products sums.
 inline constexpr int kProductsOfSum = 4;
 
-// A leaf pair's sum (sign 1) or difference (sign -1): row j delta + even of the block at
+// Two leaves of a block, of which the sum and the difference are taken: row j delta + even at
 // coefficients j delta .. j delta + delta - 1, plus or minus row j delta + odd, delta / 2
 // coefficients later.
 struct LeafPair {
-  const int16_t* rows;  // kDegree x dimensions
+  const int16_t* rows;  // kDegree x dimensions; row r is at place ReverseBits(r)
   int64_t dimensions;
   int delta;
   int64_t chunk;  // which delta dimensions
   int even, odd;
-  int sign;
 };
 
 struct Kernel {
@@ -49,12 +48,13 @@ struct Kernel {
   void (*store)(const Word* words, int64_t* values);
   void (*reduce)(const Ciphertext& values);
 
-  // x = the transform of a leaf pair.
-  void (*transform_leaf)(const LeafPair& leaf, Word* x);
-  // sum = (first ? 0 : sum) + x[0] factors[0] + .. + x[count - 1] factors[count - 1], for both parts.
-  // x: of transform_leaf. count <= kProductsOfSum. At most 128 calls before reduce.
-  void (*add_products)(const Word* const* x, const Ciphertext* factors, int count, bool first,
-                       const Ciphertext& sum);
+  // Two arrays: the transforms of the leaves' sum and difference.
+  void (*transform_leaves)(const LeafPair& leaves, Word* transforms);
+  // sum and difference = (first ? 0 : themselves) + leaf 0 factor 0 + .. + leaf count - 1 factor
+  // count - 1, for both parts of each factor. leaves: arrays in the order of transform_leaves.
+  // factors: arrays a and b of each. count <= kProductsOfSum. At most 128 calls before reduce.
+  void (*add_products)(const Word* leaves, const Word* factors, int count, bool first,
+                       const Ciphertext& sum, const Ciphertext& difference);
   // difference = even - monomial odd; even += monomial odd.
   void (*add_and_subtract)(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,
                            const Ciphertext& difference);

@@ -56,8 +56,7 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  const int64_t scaled_root = CentreOnce(MultiplyModulo(
-      (roots.inverse[1] + kModulus) % kModulus, (roots.degree_inverse + kModulus) % kModulus));
+  const int64_t scaled_root = CentreOnce(Fold(Multiply(roots.inverse[1], roots.degree_inverse)));
   tables->scale = static_cast<double>(roots.degree_inverse);
   tables->scale_share = tables->scale / kModulusValue;
   tables->scaled_root = static_cast<double>(scaled_root);
@@ -135,7 +134,8 @@ inline void ForwardPass(double* values, int groups, int quarter) {
     double* x = values + 4 * group * quarter;
     const int of_level = groups + group;  // and the next level's two
     const Vector root = All(t.forward + of_level), share = All(t.forward_share + of_level);
-    const Vector root0 = All(t.forward + 2 * of_level), share0 = All(t.forward_share + 2 * of_level);
+    const Vector root0 = All(t.forward + 2 * of_level),
+                 share0 = All(t.forward_share + 2 * of_level);
     const Vector root1 = All(t.forward + 2 * of_level + 1);
     const Vector share1 = All(t.forward_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
@@ -196,7 +196,8 @@ inline void InversePass(double* values, int groups, int quarter) {
     double* x = values + 4 * group * quarter;
     const int of_level = groups + group;  // and the next level's two
     const Vector root = All(t.inverse + of_level), share = All(t.inverse_share + of_level);
-    const Vector root0 = All(t.inverse + 2 * of_level), share0 = All(t.inverse_share + 2 * of_level);
+    const Vector root0 = All(t.inverse + 2 * of_level),
+                 share0 = All(t.inverse_share + 2 * of_level);
     const Vector root1 = All(t.inverse + 2 * of_level + 1);
     const Vector share1 = All(t.inverse_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
@@ -282,8 +283,8 @@ void StoreWords(const Word* words, int64_t* values) {
   for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(Values(words)[i]);
 }
 
-inline const int16_t* RowOf(const LeafPair& leaf, int row) {
-  return leaf.rows + ReverseBits(row) * leaf.dimensions;
+inline const int16_t* RowOf(const LeafPair& leaves, int row) {
+  return leaves.rows + ReverseBits(row) * leaves.dimensions;
 }
 
 inline Vector LoadRow(const int16_t* row) {
@@ -291,43 +292,63 @@ inline Vector LoadRow(const int16_t* row) {
       _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row))));
 }
 
-void TransformLeaf(const LeafPair& leaf, Word* words) {
-  double* values = Values(words);
-  const int64_t first = leaf.chunk * leaf.delta, left = leaf.dimensions - first;
-  const int columns = static_cast<int>(left < leaf.delta ? left : leaf.delta);
-  const int half = leaf.delta / 2;
-  const Vector sign = All(static_cast<double>(leaf.sign));
-  if (columns == leaf.delta) {
-    // The second half of a row of `odd` is in the next row's place; that of the last one returns
-    // to the first place with the other sign.
-    const int16_t* before = RowOf(leaf, kDegree - leaf.delta + leaf.odd) + first + half;
-    Vector sign_before = All(static_cast<double>(-leaf.sign));
-    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
-      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
-      for (int i = 0; i < half; i += kLanes) {
-        Store(values + slot + i,
-              _mm256_fmadd_pd(sign_before, LoadRow(before + i), LoadRow(even + i)));
-        Store(values + slot + half + i,
-              _mm256_fmadd_pd(sign, LoadRow(odd + i), LoadRow(even + half + i)));
-      }
-      before = odd + half;
-      sign_before = sign;
+// sum, difference = even + odd, even - odd.
+inline void StoreBoth(double* sum, double* difference, Vector even, Vector odd) {
+  Store(sum, _mm256_add_pd(even, odd));
+  Store(difference, _mm256_sub_pd(even, odd));
+}
+
+// The second half of a row of `odd` is in the next row's place; that of the last one returns to the
+// first place with the other sign, since X^N = -1.
+inline void LoadWholeLeaves(const LeafPair& leaves, double* sum, double* difference) {
+  const int64_t first = leaves.chunk * leaves.delta;
+  const int half = leaves.delta / 2;
+  const int16_t* before = RowOf(leaves, kDegree - leaves.delta + leaves.odd) + first + half;
+  Vector sign = All(-1.0);
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = RowOf(leaves, slot + leaves.even) + first;
+    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + first;
+    for (int i = 0; i < half; i += kLanes) {
+      const int at = slot + i;
+      StoreBoth(sum + at, difference + at, LoadRow(even + i),
+                _mm256_mul_pd(sign, LoadRow(before + i)));
+      StoreBoth(sum + at + half, difference + at + half, LoadRow(even + half + i),
+                LoadRow(odd + i));
     }
-  } else {
-    for (int i = 0; i < kDegree; ++i) values[i] = 0;
-    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
-      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
-      for (int i = 0; i < columns; ++i) {
-        const int place = slot + half + i;
-        values[slot + i] += even[i];
-        values[place % kDegree] += (place < kDegree ? leaf.sign : -leaf.sign) * odd[i];
-      }
+    before = odd + half;
+    sign = All(1.0);
+  }
+}
+
+// The same for a last chunk of fewer than delta dimensions.
+inline void LoadShortLeaves(const LeafPair& leaves, int columns, double* sum, double* difference) {
+  for (int i = 0; i < kDegree; ++i) sum[i] = difference[i] = 0;
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = RowOf(leaves, slot + leaves.even) + leaves.chunk * leaves.delta;
+    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + leaves.chunk * leaves.delta;
+    for (int i = 0; i < columns; ++i) {
+      sum[slot + i] += even[i];
+      difference[slot + i] += even[i];
+      const int place = slot + leaves.delta / 2 + i;
+      const double value = place < kDegree ? odd[i] : -odd[i];
+      sum[place % kDegree] += value;
+      difference[place % kDegree] -= value;
     }
   }
-  FirstLevels(values);
-  LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
+}
+
+void TransformLeaves(const LeafPair& leaves, Word* transforms) {
+  double *sum = Values(transforms), *difference = sum + kDegree;
+  const int64_t left = leaves.dimensions - leaves.chunk * leaves.delta;
+  if (left >= leaves.delta) {
+    LoadWholeLeaves(leaves, sum, difference);
+  } else {
+    LoadShortLeaves(leaves, static_cast<int>(left), sum, difference);
+  }
+  for (double* values : {sum, difference}) {
+    FirstLevels(values);
+    LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
+  }
 }
 
 // Sums of products x y. Adding kCoarse rounds a sum to multiples of 2^36, so that high parts add up
@@ -346,21 +367,40 @@ inline Vector FinishSum(Vector high, Vector low) {
   return _mm256_add_pd(Reduce(_mm256_sub_pd(high, All(kCoarse))), low);
 }
 
-void AddProducts(const Word* const* x, const Ciphertext* factors, int count, bool first,
-                 const Ciphertext& sum) {
-  double *a = Values(sum.a), *b = Values(sum.b);
+template <int count>
+void AddProductsOf(const double* leaves, const double* factors, bool first, const Ciphertext& sum,
+                   const Ciphertext& difference) {
+  double *sum_a = Values(sum.a), *sum_b = Values(sum.b);
+  double *difference_a = Values(difference.a), *difference_b = Values(difference.b);
+  const auto start = [first](const double* x) { return first ? _mm256_setzero_pd() : Load(x); };
   for (int i = 0; i < kDegree; i += kLanes) {
-    Vector high_a = All(kCoarse), high_b = All(kCoarse);
-    Vector low_a = first ? _mm256_setzero_pd() : Load(a + i);
-    Vector low_b = first ? _mm256_setzero_pd() : Load(b + i);
+    Vector coarse0 = All(kCoarse), coarse1 = coarse0, coarse2 = coarse0, coarse3 = coarse0;
+    Vector fine0 = start(sum_a + i), fine1 = start(sum_b + i);
+    Vector fine2 = start(difference_a + i), fine3 = start(difference_b + i);
+#pragma GCC unroll 4
     for (int product = 0; product < count; ++product) {
-      const Vector value = Load(Values(x[product]) + i);
-      AddProduct(value, Load(Values(factors[product].a) + i), high_a, low_a);
-      AddProduct(value, Load(Values(factors[product].b) + i), high_b, low_b);
+      const int at = 2 * product * kDegree + i;
+      const Vector a = Load(factors + at), b = Load(factors + at + kDegree);
+      const Vector x = Load(leaves + at), y = Load(leaves + at + kDegree);
+      AddProduct(x, a, coarse0, fine0);
+      AddProduct(x, b, coarse1, fine1);
+      AddProduct(y, a, coarse2, fine2);
+      AddProduct(y, b, coarse3, fine3);
     }
-    Store(a + i, FinishSum(high_a, low_a));
-    Store(b + i, FinishSum(high_b, low_b));
+    Store(sum_a + i, FinishSum(coarse0, fine0));
+    Store(sum_b + i, FinishSum(coarse1, fine1));
+    Store(difference_a + i, FinishSum(coarse2, fine2));
+    Store(difference_b + i, FinishSum(coarse3, fine3));
   }
+}
+
+void AddProducts(const Word* leaves, const Word* factors, int count, bool first,
+                 const Ciphertext& sum, const Ciphertext& difference) {
+  static_assert(kProductsOfSum == 4);
+  using Function = decltype(&AddProductsOf<1>);
+  static constexpr Function kFunctions[] = {AddProductsOf<1>, AddProductsOf<2>, AddProductsOf<3>,
+                                            AddProductsOf<4>};
+  kFunctions[count - 1](Values(leaves), Values(factors), first, sum, difference);
 }
 
 void ReduceBoth(const Ciphertext& values) {
@@ -434,8 +474,7 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     const Vector half = All(0.5);
     const Vector kept =
         _mm256_floor_pd(_mm256_fmadd_pd(value, All(1.0 / (1 << kDroppedBits)), half));
-    const Vector upper =
-        _mm256_floor_pd(_mm256_fmadd_pd(kept, All(1.0 / (1 << kDigitBits)), half));
+    const Vector upper = _mm256_floor_pd(_mm256_fmadd_pd(kept, All(1.0 / (1 << kDigitBits)), half));
     Store(high + at, upper);
     Store(low + at, _mm256_fnmadd_pd(upper, All(static_cast<double>(1 << kDigitBits)), kept));
   });
@@ -452,8 +491,8 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
   };
   LastForwardPass(high, [&](int at, Vector value) {
     const Vector other = Load(low + at);
-    Store(a + at, _mm256_sub_pd(Load(a + at),
-                                add_both(other, Load(a0 + at), value, Load(a1 + at))));
+    Store(a + at,
+          _mm256_sub_pd(Load(a + at), add_both(other, Load(a0 + at), value, Load(a1 + at))));
     const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
     Store(b + at, _mm256_sub_pd(b_sum, add_both(other, Load(b0 + at), value, Load(b1 + at))));
   });
@@ -462,9 +501,9 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
 }  // namespace
 
 const Kernel* Avx2Kernel() {
-  static const Kernel kernel = {GetTables().order, LoadWords,   TransformWords, InverseTransformWords,
-                                StoreWords,        ReduceBoth,  TransformLeaf,  AddProducts,
-                                AddAndSubtract,    AddSwitched};
+  static const Kernel kernel = {
+      GetTables().order, LoadWords,       TransformWords, InverseTransformWords, StoreWords,
+      ReduceBoth,        TransformLeaves, AddProducts,    AddAndSubtract,        AddSwitched};
   return &kernel;
 }
 
