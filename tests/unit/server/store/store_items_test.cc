@@ -271,7 +271,7 @@ TEST_P(StoreItems, CollectionsAreSeparate) {
 }
 
 // All parts of Store::ReadChanges.
-struct Changes {
+struct ReadParts {
   ItemChanges summary;
   std::vector<Item> items;
   std::vector<size_t> part_sizes;
@@ -279,8 +279,8 @@ struct Changes {
 
 class StoreChanges : public StoreItems {
  protected:
-  Changes ReadChanges(uint64_t after) {
-    Changes read;
+  ReadParts ReadChanges(uint64_t after) {
+    ReadParts read;
     EXPECT_THAT(store_->ReadChanges(collection_.parameters, after,
                                     [&](const ItemChanges& changes, std::vector<Item> part) {
                                       read.summary = changes;
@@ -294,7 +294,7 @@ class StoreChanges : public StoreItems {
 };
 
 TEST_P(StoreChanges, EmptyCollectionHasOneEmptyPart) {
-  const Changes changes = ReadChanges(0);
+  const ReadParts changes = ReadChanges(0);
   EXPECT_THAT(changes.part_sizes, ElementsAre(0u));
   EXPECT_EQ(changes.summary.items, 0u);
   EXPECT_EQ(changes.summary.latest_version, 0u);
@@ -307,7 +307,7 @@ TEST_P(StoreChanges, ItemsComeInOrderOfTheirLastChange) {
   Upsert(items);  // versions 1 to 4
   items[1].label = 9;
   Upsert({items[1]});  // version 5
-  const Changes all = ReadChanges(0);
+  const ReadParts all = ReadChanges(0);
   EXPECT_THAT(all.items, ElementsAre(HasId("item-000"), HasId("item-002"), HasId("item-003"),
                                      HasId("item-001")));
   EXPECT_EQ(all.items[2].features, items[3].features);
@@ -317,7 +317,7 @@ TEST_P(StoreChanges, ItemsComeInOrderOfTheirLastChange) {
   EXPECT_EQ(all.summary.items, 4u);
   EXPECT_EQ(all.summary.latest_version, 5u);
   EXPECT_THAT(ReadChanges(3).items, ElementsAre(HasId("item-003"), HasId("item-001")));
-  const Changes none = ReadChanges(5);
+  const ReadParts none = ReadChanges(5);
   EXPECT_THAT(none.part_sizes, ElementsAre(0u));
   EXPECT_EQ(none.summary.items, 4u);
 }
@@ -331,14 +331,14 @@ TEST_P(StoreChanges, DeletedItemsAreListedUnlessTheyAreBack) {
   Upsert({items[2]});                     // version 9
   DeleteItems({"item-002"});              // version 10
   Reopen();
-  const Changes changes = ReadChanges(4);
+  const ReadParts changes = ReadChanges(4);
   EXPECT_THAT(changes.summary.deleted, UnorderedElementsAre("item-000", "item-002"));
   EXPECT_THAT(changes.items, ElementsAre(HasId("item-001")));
   EXPECT_EQ(changes.summary.items, 2u);
   EXPECT_EQ(changes.summary.latest_version, 10u);
   EXPECT_THAT(ReadChanges(6).summary.deleted, ElementsAre("item-002"));
   EXPECT_THAT(ReadChanges(10).summary.deleted, IsEmpty());
-  const Changes all = ReadChanges(0);
+  const ReadParts all = ReadChanges(0);
   EXPECT_THAT(all.summary.deleted, IsEmpty()) << "a reader without items needs none";
   EXPECT_THAT(all.items, ElementsAre(HasId("item-003"), HasId("item-001")));
 }
@@ -351,7 +351,7 @@ TEST_P(StoreChanges, PartsAreBounded) {
   }
   Upsert(items);
   EXPECT_THAT(ReadChanges(0).part_sizes, ElementsAre(part_rows, part_rows));
-  const Changes changes = ReadChanges(1);
+  const ReadParts changes = ReadChanges(1);
   EXPECT_THAT(changes.part_sizes, ElementsAre(part_rows, part_rows - 1));
   for (size_t i = 0; i < changes.items.size(); ++i) {
     ASSERT_EQ(changes.items[i].id, items[i + 1].id);
