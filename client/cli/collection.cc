@@ -62,7 +62,7 @@ absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
 // The expected recall of queries, or why it is not known.
 void AddAlignment(const Context& context, const Transport& transport,
                   const v1::GetCollectionResponse& c, Result* result) {
-  if (c.embedding_version() == 0) return;
+  if (c.embedding_version() == 0 || c.parameters().slot_labels().empty()) return;
   const auto alignment = FetchAlignment(context, transport, c);
   if (!alignment.ok() || !alignment->has_value()) {
     absl::StrAppend(&result->text, "  alignment not known: ",
@@ -178,6 +178,43 @@ std::string StartName(const v1::EmbeddingSettings& settings) {
                                                                         : StartKind::kRandom);
 }
 
+std::string MetricName(v1::Metric metric) {
+  return cli::NameOf(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
+}
+
+// "lemons  3 items, dimension not fixed yet, no anchors", and what they are for.
+std::string CountsText(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  const std::string items = Counted(c.items(), "item");
+  if (p.anchor_count() == 0) {
+    const std::string dimension =
+        p.feature_dim() == 0 ? "dimension not fixed yet" : Counted(p.feature_dim(), "dimension");
+    return absl::StrCat(items, ", ", dimension, ", no anchors\n");
+  }
+  const std::string classes =
+      p.slot_labels().empty() ? "no classes" : absl::StrCat(p.slot_labels_size(), " classes");
+  return absl::StrCat(items, ", ", c.embedded_items(), " embedded (version ", c.embedding_version(),
+                      "), ", classes, ", ", Counted(p.anchor_count(), "anchor"), ", ",
+                      p.feature_dim(), " -> ", p.settings().embedding_dim(), " dimensions\n");
+}
+
+std::string OfferText(const v1::PublicParameters& p) {
+  std::string text = absl::StrCat("  offers ", absl::StrJoin(OfferedSchemes(p), ", "));
+  if (p.with_encrypted()) {
+    absl::StrAppend(&text, " (by ", MetricName(p.metric()),
+                    "; all ids, labels and payloads are readable by every searcher)");
+  }
+  return text + "\n";
+}
+
+std::string SettingsText(const v1::EmbeddingSettings& s) {
+  return absl::StrCat("  kernel ", v1::Kernel_Name(s.kernel()), ", bandwidth ",
+                      s.kernel_bandwidth(), "; label graph ", v1::LabelGraph_Name(s.label_graph()),
+                      ", alpha ", s.alpha(), "; ", Counted(s.steps(), "step"), ", start ",
+                      StartName(s), ", stddev ", s.start_stddev(),
+                      s.normalise() ? "" : ", not normalised", "\n");
+}
+
 }  // namespace
 
 std::string CodeName(v1::CellCode code) {
@@ -189,7 +226,7 @@ std::string CodeName(v1::CellCode code) {
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
-  return {
+  nlohmann::json json = {
       {"name", c.name()},
       {"uuid", p.collection_uuid()},
       {"digest", absl::BytesToHexString(c.fingerprint())},
@@ -201,16 +238,10 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"index", c.index()},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
-      {"feature_dim", p.feature_dim()},
-      {"embedding_dim", p.settings().embedding_dim()},
-      {"kernel_bandwidth", p.settings().kernel_bandwidth()},
-      {"alpha", p.settings().alpha()},
-      {"kernel", v1::Kernel_Name(p.settings().kernel())},
-      {"label_graph", v1::LabelGraph_Name(p.settings().label_graph())},
-      {"steps", p.settings().steps()},
-      {"start", StartName(p.settings())},
-      {"start_stddev", p.settings().start_stddev()},
-      {"normalise", p.settings().normalise()},
+      {"feature_dim", p.feature_dim() == 0 ? nlohmann::json() : nlohmann::json(p.feature_dim())},
+      {"schemes", OfferedSchemes(p)},
+      {"metric", MetricName(p.metric())},
+      {"with_encrypted", p.with_encrypted()},
       {"cells", CellCounts(p)},
       {"cell_code", CodeName(p.cell_code())},
       {"cell_code_error", CodeError(p)},
@@ -220,17 +251,24 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"publish_quality", p.publish_quality()},
       {"extractor", p.extractor()},
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
+  if (p.anchor_count() == 0) return json;
+  const v1::EmbeddingSettings& s = p.settings();
+  json["embedding_dim"] = s.embedding_dim();
+  json["kernel_bandwidth"] = s.kernel_bandwidth();
+  json["alpha"] = s.alpha();
+  json["kernel"] = v1::Kernel_Name(s.kernel());
+  json["label_graph"] = v1::LabelGraph_Name(s.label_graph());
+  json["steps"] = s.steps();
+  json["start"] = StartName(s);
+  json["start_stddev"] = s.start_stddev();
+  json["normalise"] = s.normalise();
+  return json;
 }
 
 std::string CollectionToText(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
-  const v1::EmbeddingSettings& s = p.settings();
   const std::string name = Printable(c.name());
-  std::string text =
-      absl::StrCat(name, "  ", Counted(c.items(), "item"), ", ", c.embedded_items(),
-                   " embedded (version ", c.embedding_version(), "), ", p.slot_labels_size(),
-                   " classes, ", Counted(p.anchor_count(), "anchor"), ", ", p.feature_dim(), " -> ",
-                   s.embedding_dim(), " dimensions\n");
+  std::string text = absl::StrCat(name, "  ", CountsText(c), OfferText(p));
   if (c.has_build_share()) {
     absl::StrAppendFormat(&text, "  a build runs: %.0f %%\n", 100 * c.build_share());
   }
@@ -243,11 +281,8 @@ std::string CollectionToText(const v1::GetCollectionResponse& c) {
   if (!c.index().empty()) absl::StrAppend(&text, "  index ", Printable(c.index()), "\n");
   absl::StrAppend(&text, "  uuid ", Printable(p.collection_uuid()), "\n  digest ",
                   absl::BytesToHexString(c.fingerprint()), "\n  extractor ",
-                  Printable(p.extractor()), "\n  kernel ", v1::Kernel_Name(s.kernel()),
-                  ", bandwidth ", s.kernel_bandwidth(), "; label graph ",
-                  v1::LabelGraph_Name(s.label_graph()), ", alpha ", s.alpha(), "; ",
-                  Counted(s.steps(), "step"), ", start ", StartName(s), ", stddev ",
-                  s.start_stddev(), s.normalise() ? "" : ", not normalised", "\n");
+                  Printable(p.extractor()), "\n");
+  if (p.anchor_count() > 0) text += SettingsText(p.settings());
   if (p.cell_partitions().empty()) return text;
   absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
                   ", readable by every searcher",

@@ -27,18 +27,39 @@ struct CreateOptions {
   EmbeddingSettings settings;
   bool alpha_given = false;
   bool dim_given = false;
+  std::string given_setting;  // the first flag of the embedding that is given; empty: none
+  std::string given_cells;    // likewise, of cells
   std::vector<int64_t> cells;
   std::optional<CellCode> cell_code;
   bool publish_quality = false;
+  Metric metric = Metric::kCosine;
+  bool with_encrypted = false;
+
+  bool HasAnchors() const { return !anchors_file.empty() || !anchor_images.empty(); }
+  bool HasLabels() const { return !labels_file.empty() || !anchor_images.empty(); }
 };
+
+constexpr const char* kOtherSettingFlags[] = {"--alpha", "--steps", "--no-normalise"};
+constexpr const char* kCellsFlags[] = {"--cells", "--cell-code", "--publish-quality"};
+
+// Without anchors the collection's extractor is that of --model, if it is given.
+absl::Status FillExtractor(const CreateOptions& options, v1::CreateCollectionRequest* request) {
+  request->set_extractor(options.extractor_name);
+  if (options.HasAnchors() || options.extractor.model.empty()) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+  request->set_extractor(extractor->identity());
+  return absl::OkStatus();
+}
 
 absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
   if (options.anchor_images.empty()) {
+    PM_RETURN_IF_ERROR(FillExtractor(options, request));
+    if (!options.HasAnchors()) return absl::OkStatus();
     PM_ASSIGN_OR_RETURN(const FloatMatrix anchors, ReadVectors(options.anchors_file));
-    PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
     ToProto(anchors, request->mutable_anchors());
+    if (!options.HasLabels()) return absl::OkStatus();
+    PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
     request->mutable_anchor_labels()->Assign(labels.begin(), labels.end());
-    request->set_extractor(options.extractor_name);
     return absl::OkStatus();
   }
   PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.anchor_images));
@@ -72,13 +93,22 @@ std::string SettingsWarning(const EmbeddingSettings& settings, double usual) {
 absl::Status CheckOptions(const CreateOptions& options) {
   const bool vectors = !options.anchors_file.empty();
   const bool labels = !options.labels_file.empty();
-  const bool images = !options.anchor_images.empty();
-  if (images != vectors && vectors == labels) return absl::OkStatus();
-  const char* missing = images || vectors == labels ? ""
-                        : vectors                   ? "; --anchor-labels is missing"
-                                                    : "; --anchors is missing";
-  return absl::InvalidArgumentError(
-      absl::StrCat("give either --anchors with --anchor-labels, or --anchor-images", missing));
+  if (!options.anchor_images.empty() && (vectors || labels)) {
+    return absl::InvalidArgumentError(
+        "give either --anchors, with or without --anchor-labels, or --anchor-images");
+  }
+  if (labels && !vectors) {
+    return absl::InvalidArgumentError("--anchor-labels needs --anchors, which is missing");
+  }
+  if (!options.HasAnchors() && !options.given_cells.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.given_cells, " is of no use without --anchors: expected none"));
+  }
+  if (!options.HasLabels() && !options.given_setting.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.given_setting, " is of no use without --anchor-labels: expected none"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
@@ -107,6 +137,23 @@ absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest
   return absl::OkStatus();
 }
 
+// usual_alpha: DefaultAlpha.
+absl::Status FillSettings(double usual_alpha, CreateOptions* options,
+                          v1::CreateCollectionRequest* request) {
+  EmbeddingSettings& settings = options->settings;
+  if (!options->HasLabels()) {
+    settings = DefaultSettings({});
+  } else {
+    if (!options->alpha_given) settings.alpha = usual_alpha;
+    if (!options->dim_given) {
+      settings.embedding_dim = DefaultSettings(request->anchor_labels()).embedding_dim;
+    }
+  }
+  PM_RETURN_IF_ERROR(Validate(settings));
+  if (options->HasAnchors()) ToProto(settings, request->mutable_settings());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
   v1::CreateCollectionRequest request;
@@ -114,13 +161,10 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   PM_RETURN_IF_ERROR(FillAnchors(options, &request));
   PM_RETURN_IF_ERROR(CheckLabels(request));
   const double usual_alpha = DefaultAlpha(options.settings.label_graph, request.anchor_labels());
-  if (!options.alpha_given) options.settings.alpha = usual_alpha;
-  if (!options.dim_given) {
-    options.settings.embedding_dim = DefaultSettings(request.anchor_labels()).embedding_dim;
-  }
-  PM_RETURN_IF_ERROR(Validate(options.settings));
-  ToProto(options.settings, request.mutable_settings());
+  PM_RETURN_IF_ERROR(FillSettings(usual_alpha, &options, &request));
   PM_RETURN_IF_ERROR(FillCells(options, &request));
+  request.set_metric(ToProto(options.metric));
+  request.set_with_encrypted(options.with_encrypted);
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
                       transport.CreateCollection(request));
@@ -131,7 +175,7 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
     result.json["warnings"] = {warning};
     Warn(warning);
   }
-  if (!options.alpha_given) {
+  if (options.HasLabels() && !options.alpha_given) {
     absl::StrAppend(&result.text, "  alpha ", options.settings.alpha,
                     " was chosen for these labels; --alpha sets another\n");
   }
@@ -142,14 +186,26 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
 
 void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = AddCommand(collection, "create", "Create a collection from public anchors");
+  CLI::App* create = AddCommand(collection, "create",
+                                "Create a collection, with public anchors or without. Its first "
+                                "item fixes the dimension of one without anchors");
   create->add_option("NAME", options->name, "Name of the new collection")->required();
-  create->add_option("--anchors", options->anchors_file, "Public vectors (.npy .fvecs .csv)");
+  AddChoice(create, "--metric", &options->metric, kMetricNames,
+            "By what searchers of the scheme encrypted rank items");
+  create->add_flag(
+      "--with-encrypted", options->with_encrypted,
+      "With anchors: offer the scheme encrypted, too, as a collection without anchors always does. "
+      "EVERY SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS, AND CAN COMPUTE ALL VECTORS "
+      "from as many queries as they have dimensions");
+  create->add_option("--anchors", options->anchors_file,
+                     "Public vectors (.npy .fvecs .csv), which the schemes joint, anchored and "
+                     "cells need");
   create->add_option("--anchor-labels", options->labels_file,
-                     "Their labels (.npy .ivecs .csv .txt)");
+                     "Their labels (.npy .ivecs .csv .txt), which joint and anchored need");
   create
       ->add_option("--extractor", options->extractor_name,
-                   "Name of the model that computed the vectors; searchers must use the same")
+                   "Name of the model that computed the vectors; searchers must use the same. "
+                   "Without anchors --model names it, too")
       ->capture_default_str();
   create->add_option("--anchor-images", options->anchor_images,
                      "Folder of public images, one sub-folder a class");
@@ -185,11 +241,22 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "gallery's items, which `privatemail plan` needs: means over at least 1,000 items "
       "of the gallery as queries, to hundredths, measured whenever cells are prepared");
   const CLI::Option* dim = create->get_option("--dim");
-  SetRun(create, context, options, [alpha, dim](const Context& shared, CreateOptions given) {
-    given.alpha_given = alpha->count() > 0;
-    given.dim_given = dim->count() > 0;
-    return Create(shared, std::move(given));
-  });
+  create->footer(absl::StrCat(
+      "Without anchors only the scheme encrypted is offered. Its searchers learn nothing less than "
+      "this: they download all ids, labels and payloads, and can compute all vectors from as many "
+      "queries as the vectors have dimensions.\n",
+      create->get_footer()));
+  SetRun(create, context, options,
+         [alpha, dim, create](const Context& shared, CreateOptions given) {
+           given.alpha_given = alpha->count() > 0;
+           given.dim_given = dim->count() > 0;
+           given.given_setting = FirstGiven(*create, kEmbeddingFlags);
+           if (given.given_setting.empty()) {
+             given.given_setting = FirstGiven(*create, kOtherSettingFlags);
+           }
+           given.given_cells = FirstGiven(*create, kCellsFlags);
+           return Create(shared, std::move(given));
+         });
 }
 
 }  // namespace privatemail::client::cli

@@ -13,7 +13,9 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
+#include "common/items/item_label.h"
 #include "common/items/item_text.h"
+#include "common/wire/item_label_proto.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -38,7 +40,7 @@ struct IngestOptions {
 // The rows to send, as columns of equal length.
 struct Rows {
   FloatMatrix features;
-  std::vector<int32_t> labels;
+  std::vector<int32_t> labels;  // kNoLabel for a row without a label
   std::vector<std::string> ids;
   std::vector<std::string> payloads;  // empty: none
 };
@@ -81,9 +83,19 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
                               const v1::PublicParameters& parameters) {
   Rows rows;
   PM_ASSIGN_OR_RETURN(rows.features, ReadVectors(options.vectors_file));
-  PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim(), rows.features.cols()));
-  PM_ASSIGN_OR_RETURN(rows.labels, ReadLabels(options.labels_file));
-  PM_RETURN_IF_ERROR(CheckCount("--labels", rows.labels.size(), rows.features.rows()));
+  if (parameters.feature_dim() > 0) {
+    PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim(), rows.features.cols()));
+  }
+  if (!options.labels_file.empty()) {
+    PM_ASSIGN_OR_RETURN(rows.labels, ReadLabels(options.labels_file));
+    PM_RETURN_IF_ERROR(CheckCount("--labels", rows.labels.size(), rows.features.rows()));
+  } else if (parameters.slot_labels().empty()) {
+    rows.labels.assign(static_cast<size_t>(rows.features.rows()), kNoLabel);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--labels must be given: every item of the collection has one of its ",
+                     parameters.slot_labels_size(), " classes"));
+  }
   if (!options.payloads_file.empty()) {
     PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines(options.payloads_file));
     PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
@@ -119,7 +131,8 @@ size_t ItemsOfAnAnswer(const Rows& rows) {
 
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
   const auto features = rows.features.row(static_cast<Eigen::Index>(row));
-  return item.label() == rows.labels[row] &&
+  const absl::StatusOr<int32_t> label = LabelFromProto(item);
+  return label.ok() && *label == rows.labels[row] &&
          std::equal(item.features().begin(), item.features().end(), features.data(),
                     features.data() + features.size());
 }
@@ -205,9 +218,13 @@ void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
   }
 }
 
-// The labels of the folder's classes, whose names are those of classes of the collection.
+// The labels of the folder's classes, whose names are those of classes of the collection. Without
+// classes images have no labels: their ids name the sub-folder.
 absl::StatusOr<std::vector<int32_t>> LabelsOfClasses(const ImageFolder& folder,
                                                      const v1::PublicParameters& parameters) {
+  if (parameters.slot_labels().empty()) {
+    return std::vector<int32_t>(folder.class_names.size(), kNoLabel);
+  }
   std::vector<int32_t> labels;
   const auto& names = parameters.class_names();
   for (const std::string& name : folder.class_names) {
@@ -230,8 +247,9 @@ absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const Ing
   PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
   if (extractor->identity() != parameters.extractor()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("extractor: the collection's anchors come from ", parameters.extractor(),
-                     ", but these images would come from ", extractor->identity()));
+        absl::StrCat("extractor: the collection's features come from ", parameters.extractor(),
+                     ", but those of these images would come from ", extractor->identity(),
+                     ", which --extractor or --model names where a collection is created"));
   }
   PM_ASSIGN_OR_RETURN(ImageFolder folder, ListImageFolder(options.images));
   std::erase_if(folder.images, [&](const FolderImage& image) {
@@ -301,17 +319,19 @@ absl::Status CheckOptions(const IngestOptions& options) {
     return absl::InvalidArgumentError(
         "--id-prefix is of no use with --ids or --images, which name the items");
   }
-  if (!options.images.empty() && options.vectors_file.empty() && options.labels_file.empty()) {
-    return absl::OkStatus();
-  }
-  if (options.images.empty() && !options.vectors_file.empty() && !options.labels_file.empty()) {
-    return absl::OkStatus();
-  }
-  const char* missing = !options.images.empty()        ? ""
-                        : options.vectors_file.empty() ? "; --vectors is missing"
-                                                       : "; --labels is missing";
+  const bool images = !options.images.empty(), vectors = !options.vectors_file.empty();
+  if (images != vectors && !(images && !options.labels_file.empty())) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("give either --vectors with --labels, or --images", missing));
+      absl::StrCat("give either --vectors, with or without --labels, or --images",
+                   images || vectors ? "" : "; --vectors is missing"));
+}
+
+// What makes stored items findable.
+std::string NextStep(const std::string& name, const v1::PublicParameters& parameters) {
+  if (parameters.anchor_count() == 0) return "searches find them from now on\n";
+  return absl::StrCat(
+      "run `privatemail build ", name, "` to make them searchable",
+      parameters.with_encrypted() ? "; searches with encrypted find them already" : "", "\n");
 }
 
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
@@ -348,10 +368,9 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
-  const std::string next =
-      response.inserted() + response.updated() + outcome->passed_over == 0
-          ? ""
-          : absl::StrCat("run `privatemail build ", options.name, "` to make them searchable\n");
+  const std::string next = response.inserted() + response.updated() + outcome->passed_over == 0
+                               ? ""
+                               : NextStep(options.name, collection.parameters());
   Result result = {
       .json = {{"acknowledged", acknowledged},
                {"rejected", rejected},
@@ -380,7 +399,8 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                  "payload included. Safe to repeat after an interruption");
   ingest->add_option("NAME", options->name, "The collection")->required();
   ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
-  ingest->add_option("--labels", options->labels_file, "Their labels (.npy .ivecs .csv .txt)");
+  ingest->add_option("--labels", options->labels_file,
+                     "Their labels (.npy .ivecs .csv .txt); needed if the collection has classes");
   ingest->add_option("--ids", options->ids_file,
                      "Their ids, one a line; if absent the row numbers, of images class/file");
   ingest->add_option("--id-prefix", options->id_prefix,

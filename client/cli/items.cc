@@ -31,7 +31,10 @@ struct ItemsOptions {
 };
 
 nlohmann::json ItemToJson(const v1::Item& item, bool features) {
-  nlohmann::json json = {{"id", item.id()}, {"label", item.label()}, {"version", item.version()}};
+  nlohmann::json json = {
+      {"id", item.id()},
+      {"label", item.unlabelled() ? nlohmann::json() : nlohmann::json(item.label())},
+      {"version", item.version()}};
   // A hostile server may send anything.
   const bool is_json = !item.payload().empty() && CheckPayload(item.payload()).ok();
   json["payload"] = is_json ? nlohmann::json::parse(item.payload()) : nlohmann::json();
@@ -41,9 +44,10 @@ nlohmann::json ItemToJson(const v1::Item& item, bool features) {
 }
 
 std::string ItemToText(const v1::Item& item, bool features) {
-  std::string text =
-      absl::StrCat(Printable(item.id()), "  label ", item.label(), ", version ", item.version(),
-                   item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
+  std::string text = absl::StrCat(
+      Printable(item.id()), "  ",
+      item.unlabelled() ? "no label" : absl::StrCat("label ", item.label()), ", version ",
+      item.version(), item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
   if (!features) return text;
   for (const float value : item.features()) absl::StrAppend(&text, " ", value);
   return text + "\n";

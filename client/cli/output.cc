@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/printable.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -96,12 +97,16 @@ absl::Status OrAccept(const absl::Status& status) {
                        "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};
 }
 
+nlohmann::json LabelJson(int32_t label) {
+  return label == kNoLabel ? nlohmann::json() : nlohmann::json(label);
+}
+
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
   nlohmann::json json = nlohmann::json::array();
   for (const QueryMatch& match : matches) {
     // The payload was checked: it is JSON or empty.
     json.push_back({{"id", match.id},
-                    {"label", match.label},
+                    {"label", LabelJson(match.label)},
                     {"distance", match.squared_distance},  // older name, for existing scripts
                     {"squared_distance", match.squared_distance},
                     {"payload", match.payload.empty() ? nlohmann::json()

@@ -70,6 +70,7 @@ nlohmann::json ToJson(const Guarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 nlohmann::json ToJson(const ExpectedAlignment& alignment);
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);
+nlohmann::json LabelJson(int32_t label);  // null for kNoLabel
 // Null without a radius.
 nlohmann::json ToJson(const std::optional<RadiusStats>& meaning);
 // {"spent": ..., "left": ...}

@@ -170,8 +170,11 @@ absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::Shown(const PageReques
 
 void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches) const {
   for (nlohmann::json& match : *matches) {
-    const auto slot = parameters.SlotOf(match["label"].get<int32_t>());
-    match["class"] = slot.ok() ? parameters.ClassName(*slot) : "";
+    match["class"] = "";
+    if (match["label"].is_number()) {
+      const auto slot = parameters.SlotOf(match["label"].get<int32_t>());
+      if (slot.ok()) match["class"] = parameters.ClassName(*slot);
+    }
     match["picture"] = pictures_.contains(match["id"].get<std::string>());
   }
 }

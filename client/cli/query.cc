@@ -106,13 +106,6 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                               .accept_misalignment = slots.accept_misalignment});
 }
 
-std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags) {
-  for (const char* flag : flags) {
-    if (command.get_option(flag)->count() > 0) return flag;
-  }
-  return "";
-}
-
 // The first given option that the scheme or the plan does not take; empty: none.
 std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& options) {
   const auto first = [&](std::initializer_list<absl::Span<const char* const>> groups) {

@@ -10,6 +10,7 @@
 #include "client/cli/collection.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -129,15 +130,27 @@ std::string PlaceText(const CellTarget& target, bool guessed, const PublicParame
       alignment ? absl::StrCat("; alignment ", AlignmentText(*alignment)) : "", "\n");
 }
 
+namespace {
+
+// "class lime" or, without classes, "label 3" or "no label".
+std::string DescribeLabel(int32_t label, const PublicParameters& parameters) {
+  if (!parameters.HasClasses()) {
+    return label == kNoLabel ? "no label" : absl::StrCat("label ", label);
+  }
+  const auto slot = parameters.SlotOf(label);
+  return absl::StrCat("class ", slot.ok() ? Printable(parameters.ClassName(*slot)) : "?");
+}
+
+}  // namespace
+
 std::string MatchesText(const std::vector<QueryMatch>& matches,
                         const PublicParameters& parameters) {
   std::string text;
   for (size_t i = 0; i < matches.size(); ++i) {
     const QueryMatch& match = matches[i];
-    const auto slot = parameters.SlotOf(match.label);
-    absl::StrAppendFormat(
-        &text, "%4d  %s   class %s, squared distance %.4g\n", i + 1, Printable(match.id),
-        slot.ok() ? Printable(parameters.ClassName(*slot)) : "?", match.squared_distance);
+    absl::StrAppendFormat(&text, "%4d  %s   %s, squared distance %.4g\n", i + 1,
+                          Printable(match.id), DescribeLabel(match.label, parameters),
+                          match.squared_distance);
     if (match.payload.empty()) continue;
     absl::StrAppend(&text, "        ", Printable(Line(nlohmann::json::parse(match.payload))), "\n");
   }

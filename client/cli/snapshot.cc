@@ -55,7 +55,9 @@ struct RestoreOptions {
 
 absl::StatusOr<bool> BuildRestored(const Transport& transport, const RestoreOptions& options,
                                    const v1::GetCollectionResponse& collection) {
-  if (options.no_build || collection.items() == 0) return false;
+  if (options.no_build || collection.items() == 0 || collection.parameters().anchor_count() == 0) {
+    return false;
+  }
   const absl::Status built =
       BuildWithProgress(transport, options.name, /*accept_misalignment=*/true).status();
   if (built.ok()) return true;
@@ -78,7 +80,7 @@ absl::StatusOr<Result> Restore(const Context& context, const RestoreOptions& opt
           ? ", with its former digest: budgets granted for it stay valid\n"
           : ", with a new digest, because the server has a collection with the snapshot's: "
             "clients see another collection\n");
-  if (!built) {
+  if (!built && collection.parameters().anchor_count() > 0) {
     absl::StrAppend(&text, "run `privatemail build ", options.name,
                     "` to make it answer searches\n");
   }

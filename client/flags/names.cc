@@ -16,6 +16,13 @@ std::string FlagOf(absl::string_view parameter) {
 
 }  // namespace
 
+std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags) {
+  for (const char* flag : flags) {
+    if (command.get_option(flag)->count() > 0) return flag;
+  }
+  return "";
+}
+
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   const absl::string_view message = status.message();
   const absl::string_view parameter = message.substr(0, message.find(' '));

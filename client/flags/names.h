@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
 
 namespace privatemail::client::cli {
@@ -26,6 +28,9 @@ inline const std::map<std::string, LabelGraphKind> kLabelGraphNames = {
 
 inline const std::map<std::string, StartKind> kStartNames = {{"random", StartKind::kRandom},
                                                              {"classes", StartKind::kClasses}};
+
+inline const std::map<std::string, Metric> kMetricNames = {
+    {"cosine", Metric::kCosine}, {"dot", Metric::kDot}, {"euclidean", Metric::kEuclidean}};
 
 // "sigma, sigma_squared or two_sigma_squared"
 template <typename Value>
@@ -65,11 +70,16 @@ std::string NameOf(const std::map<std::string, Value>& names, Value value) {
       ->first;
 }
 
+// The first of the command's flags that is given; empty: none.
+std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> flags);
+
 // Errors of the SDK and the server begin with a parameter, "delta must be given". If the command
 // has it as a flag, the message begins with the flag, "--delta must be given".
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command);
 
-// --bandwidth, --dim, --label-graph, --kernel, --start and --start-stddev.
+// The flags that AddEmbeddingOptions adds.
+inline constexpr const char* kEmbeddingFlags[] = {"--bandwidth", "--dim",   "--label-graph",
+                                                  "--kernel",    "--start", "--start-stddev"};
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings);
 
 }  // namespace privatemail::client::cli

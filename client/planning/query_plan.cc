@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/items/item_code.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::client {
 namespace {
@@ -24,7 +25,8 @@ constexpr double kCertain = 700;  // an epsilon at which no other cell is drawn
 constexpr int64_t kMessageBytes = 1 << 16, kRestOfMessage = 2 * (1 + 5) + (1 + 10) + 5;
 
 int64_t ItemBytes(const PublicParameters& parameters, int64_t id_bytes) {
-  size_t label = 0;
+  size_t label =
+      parameters.HasClasses() ? 0 : CodedOutputStream::VarintSize32SignExtended(kNoLabel);
   for (const int32_t one : parameters.slot_labels) {
     label = std::max(label, CodedOutputStream::VarintSize32SignExtended(one));
   }

@@ -13,6 +13,7 @@
 #include "client/queries/memory_limit.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/cell_quality_proto.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
@@ -69,6 +70,8 @@ std::string CellsStatusName(const v1::GetCollectionResponse& collection) {
 }
 
 absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(c.parameters()));
+  PM_RETURN_IF_ERROR(CheckHasAnchors(c.name(), parameters));
   if (c.parameters().cell_code() == v1::CELL_CODE_NONE) {
     return absl::FailedPreconditionError(absl::StrCat(
         "collection ", c.name(),
@@ -142,10 +145,8 @@ absl::StatusOr<CellQueries> CellQueries::Fetch(const Transport& transport, Query
 }
 
 absl::StatusOr<int64_t> CellQueries::ItemsByQuality(const CellCost& cost) const {
-  if (collection_.parameters().cell_partitions().empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collection ", collection_.name(), " has no cells: it was created without --cells"));
-  }
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection_.parameters()));
+  PM_RETURN_IF_ERROR(CheckHasCells(collection_.name(), parameters));
   const absl::StatusOr<CellQuality> quality = QualityOf(collection_);
   if (absl::IsFailedPrecondition(quality.status())) {
     return absl::InvalidArgumentError(

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/state_folder.h"
 
@@ -47,6 +48,8 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
     const Transport& transport, const v1::GetCollectionResponse& collection, Scheme scheme,
     const ClientLimits& limits) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_RETURN_IF_ERROR(scheme == Scheme::kCells ? CheckHasCells(collection.name(), parameters)
+                                              : CheckHasClasses(collection.name(), parameters));
   const double bytes = scheme == Scheme::kCells      ? CellQueryMemory(parameters)
                        : scheme == Scheme::kAnchored ? AnchoredQueryMemory(parameters)
                                                      : JointQueryMemory(parameters);

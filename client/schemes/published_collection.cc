@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 
@@ -64,18 +65,17 @@ absl::Status CheckAnchorRows(const PublicParameters& parameters,
 }  // namespace
 
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection) {
-  if (collection.embedding_version() == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
-                                                      " is not built yet: run `privatemail build ",
-                                                      collection.name(), "`"));
-  }
   absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
   if (!parameters.ok()) {
     return InAnswer(absl::StrCat("public parameters of collection ", collection.name()),
                     parameters.status());
   }
   PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
-  return parameters;
+  PM_RETURN_IF_ERROR(CheckHasAnchors(collection.name(), *parameters));
+  if (collection.embedding_version() > 0) return parameters;
+  return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
+                                                    " is not built yet: run `privatemail build ",
+                                                    collection.name(), "`"));
 }
 
 absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
@@ -130,9 +130,10 @@ absl::StatusOr<AnchorCoordinates> JoinCoordinates(
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors) {
   PM_RETURN_IF_ERROR(CheckColumns("anchors", parameters.feature_dim, anchors.features.cols()));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
-  if (rows != parameters.anchor_count || static_cast<int64_t>(anchors.labels.size()) != rows) {
+  const int64_t labels = parameters.HasClasses() ? parameters.anchor_count : 0;
+  if (rows != parameters.anchor_count || std::ssize(anchors.labels) != labels) {
     return absl::InvalidArgumentError(absl::StrCat("anchors must be ", parameters.anchor_count,
-                                                   " rows with a label each, but are ", rows,
+                                                   " rows with ", labels, " labels, but are ", rows,
                                                    " rows and ", anchors.labels.size(), " labels"));
   }
   if (DigestOf(anchors) != parameters.anchor_digest) {

@@ -15,8 +15,8 @@
 
 namespace privatemail::client {
 
-// FAILED_PRECONDITION: the collection is not built (a query would be charged and find nothing), or
-//   the fingerprint does not match the parameters.
+// FAILED_PRECONDITION: the collection has no anchors or is not built (a query would be charged and
+//   find nothing), or the fingerprint does not match the parameters.
 // DATA_LOSS: the parameters are malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
 

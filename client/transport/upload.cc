@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_label.h"
+#include "common/wire/item_label_proto.h"
 
 namespace privatemail::client {
 namespace {
@@ -27,7 +29,7 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const Transport& transport,
       const auto row = static_cast<size_t>(sent);
       v1::Item* item = message->add_items();
       item->set_id(items.ids[row]);
-      item->set_label(items.labels[row]);
+      LabelToProto(items.labels.empty() ? kNoLabel : items.labels[row], item);
       const float* features = items.features + sent * items.feature_dim;
       item->mutable_features()->Assign(features, features + items.feature_dim);
       if (!items.payloads.empty()) item->set_payload(items.payloads[row]);

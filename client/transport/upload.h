@@ -15,9 +15,9 @@ namespace privatemail::client {
 
 // n items as columns; owns nothing.
 struct ItemColumns {
-  const float* features = nullptr;  // n x feature_dim, row-major
-  int64_t feature_dim = 0;          // >= 1
-  absl::Span<const int32_t> labels;
+  const float* features = nullptr;   // n x feature_dim, row-major
+  int64_t feature_dim = 0;           // >= 1
+  absl::Span<const int32_t> labels;  // or kNoLabel; empty: no item has one
   absl::Span<const std::string> ids;
   absl::Span<const std::string> payloads;  // JSON texts, or empty: none
 };

@@ -35,6 +35,11 @@ absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const A
   return result;
 }
 
+// Labels of rows without classes; alpha is 0 then.
+std::vector<int32_t> OneClass(Eigen::Index rows) {
+  return std::vector<int32_t>(static_cast<size_t>(rows), 0);
+}
+
 }  // namespace
 
 Matrix PublicStart(const PublicParameters& parameters, const LabelGraph& label_graph) {
@@ -73,7 +78,8 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        const StepObserver& observer,
                                        const AffinityOperator* feature_graph) {
   const AffinityPlan plan = PlanEmbedding(parameters, rows->rows());
-  const LabelGraph label_graph(labels, parameters.settings.label_graph,
+  const LabelGraph label_graph(parameters.HasClasses() ? labels : OneClass(rows->rows()),
+                               parameters.settings.label_graph,
                                parameters.settings.KernelDenominator());
   return Iterate(parameters, plan, std::move(rows), label_graph, observer, feature_graph);
 }
@@ -86,8 +92,13 @@ absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const StepObserver& observer) {
   const AffinityPlan plan = PlanEmbedding(parameters, share->groups().rows());
   PM_RETURN_IF_ERROR(CheckShareable(plan));
-  const LabelGraph label_graph(labels, rows_of_label, share, parameters.settings.label_graph,
-                               parameters.settings.KernelDenominator());
+  const EmbeddingSettings& settings = parameters.settings;
+  const LabelGraph label_graph =
+      parameters.HasClasses()
+          ? LabelGraph(labels, rows_of_label, share, settings.label_graph,
+                       settings.KernelDenominator())
+          : LabelGraph(OneClass(rows->rows()), {{0, share->groups().rows()}}, share,
+                       settings.label_graph, settings.KernelDenominator());
   return Iterate(parameters, plan, std::move(rows), label_graph, observer);
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/lattice/scores.h"
 
 namespace privatemail {
 namespace {
@@ -23,6 +24,14 @@ static_assert(std::endian::native == std::endian::little,
 
 void AppendString(absl::string_view name, absl::string_view value, std::string* text) {
   absl::StrAppend(text, name, " ", value.size(), " ", value, "\n");
+}
+
+void AppendSettings(const EmbeddingSettings& s, std::string* text) {
+  absl::StrAppendFormat(text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
+                        s.kernel_bandwidth, s.alpha, static_cast<int>(s.kernel),
+                        static_cast<int>(s.label_graph));
+  absl::StrAppendFormat(text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
+                        s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
 }
 
 void AppendCodebook(const ProductCodebook& codebook, std::string* text) {
@@ -124,6 +133,77 @@ absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
                    labels.size(), ": use coarser classes with cells, which need none"));
 }
 
+absl::Status CheckExtractor(absl::string_view extractor) {
+  if (!extractor.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "extractor must name how features are made (\"vectors\" for your own), but is empty");
+}
+
+// The embedding ignores labels then, and nothing else may need classes.
+absl::Status CheckWithoutClasses(const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, 0));
+  const EmbeddingSettings& settings = parameters.settings;
+  if (settings.alpha != 0 || settings.label_graph != LabelGraphKind::kDistance ||
+      settings.start != StartKind::kRandom) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "settings must be alpha 0, the label graph distance and the start random "
+        "where anchors have no labels, but are alpha ",
+        settings.alpha, ", label graph number ", static_cast<int>(settings.label_graph),
+        " and start number ", static_cast<int>(settings.start)));
+  }
+  if (parameters.SendsCoordinates()) {
+    return absl::InvalidArgumentError(
+        "cell_code must not be none where anchors have no labels: coordinates in the embedding "
+        "tell classes apart");
+  }
+  if (parameters.with_encrypted || !parameters.cell_partitions.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "anchor_labels must be given unless the collection has cells or with_encrypted: it would "
+      "offer no scheme");
+}
+
+absl::Status CheckClasses(const PublicParameters& parameters) {
+  const std::vector<int32_t>& labels = parameters.slot_labels;
+  PM_RETURN_IF_ERROR(CheckSlotCount(labels));
+  if (labels.size() < 2 || DistinctLabels(labels) != labels) {
+    return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
+  }
+  PM_RETURN_IF_ERROR(CheckClassCode(parameters.settings, labels.size()));
+  return CheckClassNames(parameters.class_names, labels.size());
+}
+
+absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
+  const auto unexpected = [](absl::string_view field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must not be given where there are no anchors"));
+  };
+  if (parameters.HasClasses()) return unexpected("slot_labels");
+  if (!parameters.class_names.empty()) return unexpected("class_names");
+  if (!parameters.cell_partitions.empty()) return unexpected("cell_partitions");
+  if (parameters.cell_code.has_value()) return unexpected("cell_code");
+  if (parameters.cell_codebook.has_value()) return unexpected("cell_codebook");
+  if (parameters.publish_quality) return unexpected("publish_quality");
+  if (parameters.with_encrypted) return absl::OkStatus();
+  return absl::InvalidArgumentError("with_encrypted must be set where there are no anchors");
+}
+
+absl::Status CheckEncrypted(const PublicParameters& parameters) {
+  if (!parameters.with_encrypted) {
+    if (parameters.metric == Metric::kCosine) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "metric must be cosine unless with_encrypted is set: the other schemes rank by direction");
+  }
+  if (parameters.feature_dim > lattice::kMaxDimensions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("feature_dim must be at most ", lattice::kMaxDimensions,
+                     " where with_encrypted is set, but is ", parameters.feature_dim));
+  }
+  if (!parameters.HasClasses() || parameters.slot_labels.front() >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot_labels must be 0 or more where with_encrypted is set, but hold ",
+                   parameters.slot_labels.front()));
+}
+
 }  // namespace
 
 absl::Status CheckCellCode(bool has_cells, bool has_code) {
@@ -138,6 +218,10 @@ std::string PublicParameters::ClassName(int64_t slot) const {
 }
 
 absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
+  if (!HasClasses()) {
+    return absl::NotFoundError(
+        absl::StrCat("label must not be ", label, ": the collection has no classes"));
+  }
   const auto at = std::lower_bound(slot_labels.begin(), slot_labels.end(), label);
   if (at == slot_labels.end() || *at != label) {
     return absl::NotFoundError(absl::StrCat("label must be one of the collection's ",
@@ -154,6 +238,7 @@ std::string DigestOf(const Anchors& anchors) {
   for (Eigen::Index i = 0; i < anchors.features.rows(); ++i) {
     bytes.append(reinterpret_cast<const char*>(anchors.features.row(i).data()),
                  static_cast<size_t>(anchors.features.cols()) * sizeof(float));
+    if (anchors.labels.empty()) continue;
     bytes.append(reinterpret_cast<const char*>(&anchors.labels[static_cast<size_t>(i)]),
                  sizeof(int32_t));
   }
@@ -167,25 +252,25 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
     std::optional<ProductCodebook> cell_codebook) {
   PM_RETURN_IF_ERROR(Validate(settings));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
-  if (static_cast<int64_t>(anchors.labels.size()) != rows) {
+  if (!anchors.labels.empty() && static_cast<int64_t>(anchors.labels.size()) != rows) {
     return absl::InvalidArgumentError(
-        absl::StrCat("anchor_labels must hold one label for each of the ", rows,
+        absl::StrCat("anchor_labels must hold no label or one for each of the ", rows,
                      " anchors, but holds ", anchors.labels.size()));
   }
   PM_RETURN_IF_ERROR(CheckAnchorCount(rows, settings));
   PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
-  if (extractor.empty()) {
-    return absl::InvalidArgumentError(
-        "extractor must name how features are made (\"vectors\" for your own), but is empty");
-  }
+  PM_RETURN_IF_ERROR(CheckExtractor(extractor));
   PublicParameters parameters;
   parameters.slot_labels = DistinctLabels(anchors.labels);
   PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
-  if (parameters.slot_labels.size() < 2) {
+  if (parameters.slot_labels.size() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "anchor_labels must hold at least two classes, but hold ", parameters.slot_labels.size()));
+        "anchor_labels must hold at least two classes or no labels, but hold the class ",
+        parameters.slot_labels.front()));
   }
-  PM_RETURN_IF_ERROR(CheckClassCode(settings, parameters.slot_labels.size()));
+  if (parameters.HasClasses()) {
+    PM_RETURN_IF_ERROR(CheckClassCode(settings, parameters.slot_labels.size()));
+  }
   PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
   PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
   PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
@@ -207,15 +292,24 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   return parameters;
 }
 
+absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collection_uuid,
+                                                              std::string extractor,
+                                                              Metric metric) {
+  PM_RETURN_IF_ERROR(CheckExtractor(extractor));
+  PublicParameters parameters;
+  parameters.collection_uuid = std::move(collection_uuid);
+  parameters.extractor = std::move(extractor);
+  parameters.anchor_digest = DigestOf(Anchors());
+  parameters.metric = metric;
+  parameters.with_encrypted = true;
+  PM_RETURN_IF_ERROR(ValidateTexts(parameters));
+  return parameters;
+}
+
 std::string Fingerprint(const PublicParameters& p) {
   std::string text = "privatemail public parameters 1\n";
   AppendString("collection_uuid", p.collection_uuid, &text);
-  const EmbeddingSettings& s = p.settings;
-  absl::StrAppendFormat(&text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
-                        s.kernel_bandwidth, s.alpha, static_cast<int>(s.kernel),
-                        static_cast<int>(s.label_graph));
-  absl::StrAppendFormat(&text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
-                        s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
+  if (p.HasAnchors()) AppendSettings(p.settings, &text);
   absl::StrAppend(&text, "feature_dim ", p.feature_dim, "\n");
   AppendString("extractor", p.extractor, &text);
   absl::StrAppend(&text, "slot_labels ", p.slot_labels.size(), "\n");
@@ -230,23 +324,24 @@ std::string Fingerprint(const PublicParameters& p) {
   }
   if (p.cell_code) absl::StrAppend(&text, "cell_code ", static_cast<int>(*p.cell_code), "\n");
   if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
-  if (s.start != StartKind::kRandom) {
-    absl::StrAppend(&text, "start ", static_cast<int>(s.start), "\n");
+  if (p.HasAnchors() && p.settings.start != StartKind::kRandom) {
+    absl::StrAppend(&text, "start ", static_cast<int>(p.settings.start), "\n");
   }
   if (p.publish_quality) text += "publish_quality 1\n";
+  if (p.metric != Metric::kCosine) {
+    absl::StrAppend(&text, "metric ", static_cast<int>(p.metric), "\n");
+  }
+  if (p.with_encrypted) text += "with_encrypted 1\n";
   return Sha256::Of(text);
 }
 
 std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
 
 absl::Status Validate(const PublicParameters& parameters) {
-  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
-  if (parameters.slot_labels.size() < 2 ||
-      DistinctLabels(parameters.slot_labels) != parameters.slot_labels) {
-    return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
-  }
-  PM_RETURN_IF_ERROR(CheckClassCode(parameters.settings, parameters.slot_labels.size()));
-  PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, parameters.slot_labels.size()));
+  PM_RETURN_IF_ERROR(CheckEncrypted(parameters));
+  if (!parameters.HasAnchors()) return CheckWithoutAnchors(parameters);
+  PM_RETURN_IF_ERROR(parameters.HasClasses() ? CheckClasses(parameters)
+                                             : CheckWithoutClasses(parameters));
   PM_RETURN_IF_ERROR(CheckAnchorCount(parameters.anchor_count, parameters.settings));
   PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
   PM_RETURN_IF_ERROR(

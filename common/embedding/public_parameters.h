@@ -29,19 +29,23 @@ inline constexpr int64_t kMaxNeighbors = 10000;
 inline constexpr size_t kMaxExtractorBytes = 1024;
 inline constexpr size_t kMaxClassNameBytes = 256;
 
+// By what searchers of the scheme `encrypted` rank items. Numbers are those of v1.Metric.
+enum class Metric { kCosine = 1, kDot = 2, kEuclidean = 3 };
+
 // Public feature vectors that client and server share.
 struct Anchors {
   FloatMatrix features;         // n x d as uploaded; both sides scale rows to length 1
-  std::vector<int32_t> labels;  // n
+  std::vector<int32_t> labels;  // n, or none
 };
 
-// A validated v1.PublicParameters.
+// A validated v1.PublicParameters. A collection has anchors with labels, anchors without labels or
+// no anchors. Which schemes it offers: offered_schemes.h.
 struct PublicParameters {
   std::string collection_uuid;
-  EmbeddingSettings settings;
-  int64_t feature_dim = 0;
+  EmbeddingSettings settings;  // unused without anchors
+  int64_t feature_dim = 0;     // without anchors 0 until the first item fixes it
   std::string extractor;
-  std::vector<int32_t> slot_labels;      // C, ascending: the distinct labels of the anchors
+  std::vector<int32_t> slot_labels;  // C, ascending: the distinct labels of the anchors, or none
   std::vector<std::string> class_names;  // C or none
   int64_t anchor_count = 0;
   std::string anchor_digest;  // 32 bytes
@@ -49,27 +53,35 @@ struct PublicParameters {
   std::optional<CellCode> cell_code;             // set if and only if there are partitions
   std::optional<ProductCodebook> cell_codebook;  // set if and only if the code is a product code
   bool publish_quality = false;                  // common/cells/cell_quality.h
+  Metric metric = Metric::kCosine;
+  bool with_encrypted = false;  // always without anchors
 
+  bool HasAnchors() const { return anchor_count > 0; }
+  bool HasClasses() const { return !slot_labels.empty(); }
   // Whether cells return items' coordinates in the server's embedding instead of codes.
   bool SendsCoordinates() const { return cell_code == CellCode::kNone; }
   // "lime", or the label "3" if classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
-  // The slot of a label. NOT_FOUND: no class has it; the message names the range.
+  // The slot of a label. NOT_FOUND: no class has it; the message names the range, or says that
+  // there are no classes.
   absl::StatusOr<int64_t> SlotOf(int32_t label) const;
 };
 
 // INVALID_ARGUMENT: cells without a code, or a code without cells.
 absl::Status CheckCellCode(bool has_cells, bool has_code);
 
-// SHA-256 over each row: features as little-endian float32, then the label as little-endian int32.
+// SHA-256 over each row: features as little-endian float32, then the label, if rows have labels, as
+// little-endian int32.
 std::string DigestOf(const Anchors& anchors);
 
-// The parameters of a new collection. INVALID_ARGUMENT naming the field:
+// The parameters of a new collection with anchors; publish_quality, metric and with_encrypted have
+// their defaults. INVALID_ARGUMENT naming the field:
 // - settings out of range, an empty extractor, a text that is too long
-// - anchors: fewer than embedding_dim + 1, a zero or non-finite row, a label count other than the
-//   row count
-// - fewer than two classes or more than kMaxSlots; embedding_dim of them or more with the label
-//   graph kBalanced or the start kClasses
+// - anchors: fewer than embedding_dim + 1, a zero or non-finite row, a label count other than 0 and
+//   the row count
+// - with labels: fewer than two classes or more than kMaxSlots; embedding_dim of them or more with
+//   the label graph kBalanced or the start kClasses
+// - without labels: settings or a code that need classes (Validate)
 // - class names: neither none nor one for each distinct label, or two the same
 // - an invalid partition or codebook
 absl::StatusOr<PublicParameters> MakePublicParameters(
@@ -79,22 +91,29 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
     std::optional<CellCode> cell_code = std::nullopt,
     std::optional<ProductCodebook> cell_codebook = std::nullopt);
 
+// The parameters of a new collection without anchors, whose first item fixes feature_dim.
+// INVALID_ARGUMENT naming the field: the extractor is empty or too long.
+absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collection_uuid,
+                                                              std::string extractor, Metric metric);
+
 // SHA-256 of the canonical text. Collections have equal fingerprints only if they agree in every
 // field. The text is the line "privatemail public parameters 1", then a line "name value" for each
-// field of the struct in order (settings spelled out in theirs):
+// field of the struct in order (settings spelled out in theirs, and left out without anchors):
 // - doubles as C's %a
 // - lists as a count, then one line an element
 // - strings as byte length, space, bytes
 // - what is newer last and only if it is there, so that older collections keep their fingerprint:
 //   partitions, code, codebook ("cell_codebook" rows columns; "centroids", a string of
-//   little-endian floats row by row; its error); the start unless it is random; "publish_quality 1"
+//   little-endian floats row by row; its error); the start unless it is random; "publish_quality
+//   1"; "metric" unless it is cosine; "with_encrypted 1"
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages.
 std::string ToHex(absl::string_view bytes);
 
-// INVALID_ARGUMENT naming the field: slot labels, class names, anchor count, partitions, code,
-// codebook and publish_quality do not fit together. Does not validate the settings.
+// INVALID_ARGUMENT naming the field: the fields do not fit together. Does not validate the settings
+// alone, but with anchors without labels they must be alpha 0, the label graph kDistance and the
+// start kRandom.
 absl::Status Validate(const PublicParameters& parameters);
 
 // INVALID_ARGUMENT: a text exceeds its limit, or two class names are equal. Collections older than

@@ -22,8 +22,8 @@ namespace privatemail::lattice {
 class Words {
  public:
   explicit Words(int64_t arrays);
-  Word* operator[](int64_t array) const { return words_.get() + array * kDegree; }
-  static constexpr size_t kArrayBytes = size_t{kDegree} * sizeof(Word);
+  Word* operator[](int64_t array) const { return words_.get() + array * kArrayStride; }
+  static constexpr size_t kArrayBytes = size_t{kArrayStride} * sizeof(Word);
 
  private:
   struct Free {

@@ -2,7 +2,7 @@
 //
 // Every kernel computes the same residues modulo q. They differ in the type of a value (double or
 // int64_t), in the order of a transform and in how far intermediate values are reduced. Only the
-// evaluator uses them. All arrays have kDegree words and are aligned to 32 bytes.
+// evaluator uses them. All arrays have kDegree words and are aligned to 64 bytes.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_KERNEL_H_
 #define PRIVATEMAIL_COMMON_LATTICE_KERNEL_H_
 
@@ -16,6 +16,10 @@ namespace privatemail::lattice {
 struct Word {
   alignas(8) unsigned char bytes[8];
 };
+
+// Words from an array to the next one of the same memory. Arrays a power of two apart would compete
+// for the same sets of a cache.
+inline constexpr int kArrayStride = kDegree + 8;
 
 struct Ciphertext {
   Word* a;

@@ -35,8 +35,8 @@ void FillTables(Tables* tables) {
   constexpr double kModulusValue = static_cast<double>(kModulus);
   const Roots& roots = GetRoots();
   for (int i = 0; i < kDegree; ++i) {
-    tables->forward[i] = static_cast<double>(roots.forward[i]);
-    tables->inverse[i] = static_cast<double>(roots.inverse[i]);
+    tables->forward[i] = static_cast<double>(roots.forward[i].value);
+    tables->inverse[i] = static_cast<double>(roots.inverse[i].value);
     tables->forward_share[i] = tables->forward[i] / kModulusValue;
     tables->inverse_share[i] = tables->inverse[i] / kModulusValue;
   }
@@ -56,10 +56,9 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  const int64_t scaled_root = CentreOnce(Fold(Multiply(roots.inverse[1], roots.degree_inverse)));
-  tables->scale = static_cast<double>(roots.degree_inverse);
+  tables->scale = static_cast<double>(roots.scale.value);
   tables->scale_share = tables->scale / kModulusValue;
-  tables->scaled_root = static_cast<double>(scaled_root);
+  tables->scaled_root = static_cast<double>(roots.scaled_root.value);
   tables->scaled_root_share = tables->scaled_root / kModulusValue;
 }
 
@@ -338,7 +337,7 @@ inline void LoadShortLeaves(const LeafPair& leaves, int columns, double* sum, do
 }
 
 void TransformLeaves(const LeafPair& leaves, Word* transforms) {
-  double *sum = Values(transforms), *difference = sum + kDegree;
+  double *sum = Values(transforms), *difference = sum + kArrayStride;
   const int64_t left = leaves.dimensions - leaves.chunk * leaves.delta;
   if (left >= leaves.delta) {
     LoadWholeLeaves(leaves, sum, difference);
@@ -379,9 +378,9 @@ void AddProductsOf(const double* leaves, const double* factors, bool first, cons
     Vector fine2 = start(difference_a + i), fine3 = start(difference_b + i);
 #pragma GCC unroll 4
     for (int product = 0; product < count; ++product) {
-      const int at = 2 * product * kDegree + i;
-      const Vector a = Load(factors + at), b = Load(factors + at + kDegree);
-      const Vector x = Load(leaves + at), y = Load(leaves + at + kDegree);
+      const int at = 2 * product * kArrayStride + i;
+      const Vector a = Load(factors + at), b = Load(factors + at + kArrayStride);
+      const Vector x = Load(leaves + at), y = Load(leaves + at + kArrayStride);
       AddProduct(x, a, coarse0, fine0);
       AddProduct(x, b, coarse1, fine1);
       AddProduct(y, a, coarse2, fine2);

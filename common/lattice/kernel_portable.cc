@@ -17,7 +17,7 @@ void TransformWords(Word* words) { Transform(Values(words)); }
 void InverseTransformWords(Word* words) { InverseTransform(Values(words)); }
 
 void TransformLeaves(const LeafPair& leaves, Word* transforms) {
-  int64_t *sum = Values(transforms), *difference = sum + kDegree;
+  int64_t *sum = Values(transforms), *difference = sum + kArrayStride;
   std::fill_n(sum, kDegree, 0);
   std::fill_n(difference, kDegree, 0);
   const int64_t first = leaves.chunk * leaves.delta;
@@ -53,16 +53,16 @@ void AddProducts(const Word* leaves, const Word* factors, int count, bool first,
     for (int i = 0; i < kDegree; ++i) {
       Wide value = first ? 0 : result[i];
       for (int product = 0; product < count; ++product) {
-        value += Wide{x[2 * product * kDegree + i]} * factor[2 * product * kDegree + i];
+        value += Wide{x[2 * product * kArrayStride + i]} * factor[2 * product * kArrayStride + i];
       }
       result[i] = FoldWide(value);
     }
   };
   const int64_t *x = Values(leaves), *factor = Values(factors);
   add(x, factor, sum.a);
-  add(x, factor + kDegree, sum.b);
-  add(x + kDegree, factor, difference.a);
-  add(x + kDegree, factor + kDegree, difference.b);
+  add(x, factor + kArrayStride, sum.b);
+  add(x + kArrayStride, factor, difference.a);
+  add(x + kArrayStride, factor + kArrayStride, difference.b);
 }
 
 void AddAndSubtract(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,

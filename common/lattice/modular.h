@@ -44,11 +44,18 @@ constexpr int64_t ShareOf(int64_t y) {
   return static_cast<int64_t>(((Wide{y} << 65) / kModulus + 1) >> 1);
 }
 
-// A value congruent to x y, in [-2^24, q + 2^24], for |x| < 2^48 and share = ShareOf(y).
-constexpr int64_t MultiplyBy(int64_t x, int64_t y, int64_t share) {
-  const auto quotient = static_cast<int64_t>((Wide{x} * share) >> 64);
-  return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y) -
-                              static_cast<uint64_t>(quotient) * static_cast<uint64_t>(kModulus));
+// A factor of many products, with its share of the modulus.
+struct Factor {
+  int64_t value;  // centred
+  int64_t share;  // ShareOf(value)
+};
+
+// A value congruent to x y, in [-2^24, q + 2^24], for |x| < 2^48. modulus: q from memory, because
+// compilers replace a product with the constant by five instructions.
+constexpr int64_t MultiplyBy(int64_t x, Factor y, int64_t modulus) {
+  const auto quotient = static_cast<int64_t>((Wide{x} * y.share) >> 64);
+  return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y.value) -
+                              static_cast<uint64_t>(quotient) * static_cast<uint64_t>(modulus));
 }
 
 // Centred.
@@ -70,11 +77,12 @@ inline constexpr std::array<uint16_t, kDegree> kReversedBits = [] {
 }();
 constexpr int ReverseBits(int value) { return kReversedBits[value]; }
 
-// Powers of psi for the transforms: roots[i] = psi^ReverseBits(i), centred, and its inverse.
+// Powers of psi for the transforms: forward[i] = psi^ReverseBits(i), inverse[i] its inverse.
 struct Roots {
-  std::array<int64_t, kDegree> forward, inverse;
-  std::array<int64_t, kDegree> forward_share, inverse_share;  // ShareOf
-  int64_t degree_inverse;                                     // 1 / N, centred
+  std::array<Factor, kDegree> forward, inverse;
+  // The last step of the inverse transform: 1 / N, and inverse[1] / N.
+  Factor scale, scaled_root;
+  int64_t modulus;
 };
 const Roots& GetRoots();
 

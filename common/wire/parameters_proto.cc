@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
 
 namespace privatemail {
@@ -26,6 +27,9 @@ static_assert(static_cast<int>(CellCode::kPq16) == v1::CELL_CODE_PQ16);
 static_assert(static_cast<int>(CellCode::kPq32) == v1::CELL_CODE_PQ32);
 static_assert(static_cast<int>(CellCode::kPq64) == v1::CELL_CODE_PQ64);
 static_assert(static_cast<int>(CellCode::kNone) == v1::CELL_CODE_NONE);
+static_assert(static_cast<int>(Metric::kCosine) == v1::METRIC_COSINE);
+static_assert(static_cast<int>(Metric::kDot) == v1::METRIC_DOT);
+static_assert(static_cast<int>(Metric::kEuclidean) == v1::METRIC_EUCLIDEAN);
 
 // An enum value from 1 to that of `last`. choices: "1 (a), 2 (b) or 3 (c)".
 template <typename Enum, typename ProtoEnum>
@@ -60,6 +64,7 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 }  // namespace
 
 uint32_t RequiredLevel(const PublicParameters& parameters) {
+  if (parameters.with_encrypted || !parameters.HasClasses()) return 3;
   if (parameters.publish_quality) return 2;
   const EmbeddingSettings& settings = parameters.settings;
   const bool old =
@@ -76,6 +81,14 @@ v1::CellCode ToProto(CellCode code) { return static_cast<v1::CellCode>(code); }
 absl::StatusOr<CellCode> FromProto(v1::CellCode code) {
   return EnumFromProto("cell_code", code, CellCode::kNone,
                        "1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)");
+}
+
+v1::Metric ToProto(Metric metric) { return static_cast<v1::Metric>(metric); }
+
+absl::StatusOr<Metric> FromProto(v1::Metric metric) {
+  if (metric == v1::METRIC_UNSPECIFIED) return Metric::kCosine;
+  return EnumFromProto("metric", metric, Metric::kEuclidean,
+                       "1 (cosine), 2 (dot) or 3 (euclidean)");
 }
 
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
@@ -121,7 +134,7 @@ absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) 
 
 void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   proto->set_collection_uuid(parameters.collection_uuid);
-  ToProto(parameters.settings, proto->mutable_settings());
+  if (parameters.HasAnchors()) ToProto(parameters.settings, proto->mutable_settings());
   proto->set_feature_dim(static_cast<uint32_t>(parameters.feature_dim));
   proto->set_extractor(parameters.extractor);
   proto->mutable_slot_labels()->Assign(parameters.slot_labels.begin(),
@@ -137,6 +150,9 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   if (parameters.cell_codebook)
     EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
   proto->set_publish_quality(parameters.publish_quality);
+  // Absent where it can be, as in messages of before.
+  if (parameters.metric != Metric::kCosine) proto->set_metric(ToProto(parameters.metric));
+  proto->set_with_encrypted(parameters.with_encrypted);
 }
 
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
@@ -145,11 +161,22 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
   return parameters;
 }
 
+std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto) {
+  const absl::StatusOr<PublicParameters> parameters = FromProto(proto);
+  return parameters.ok() ? OfferedSchemes(*parameters) : std::vector<std::string>();
+}
+
 absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
   PublicParameters parameters;
   parameters.collection_uuid = proto.collection_uuid();
-  PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), 1, int64_t{1} << 20));
+  const bool has_anchors = proto.anchor_count() > 0;
+  if (has_anchors) {
+    PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
+  } else if (proto.has_settings()) {
+    return absl::InvalidArgumentError("settings must not be given where there are no anchors");
+  }
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), has_anchors ? 1 : 0,
+                                         int64_t{1} << 20));
   parameters.feature_dim = proto.feature_dim();
   parameters.extractor = proto.extractor();
   parameters.slot_labels.assign(proto.slot_labels().begin(), proto.slot_labels().end());
@@ -171,6 +198,8 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
         DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kNone)));
   }
   parameters.publish_quality = proto.publish_quality();
+  PM_ASSIGN_OR_RETURN(parameters.metric, FromProto(proto.metric()));
+  parameters.with_encrypted = proto.with_encrypted();
   PM_RETURN_IF_ERROR(Validate(parameters));
   return parameters;
 }

@@ -73,8 +73,10 @@ absl::Status SnapshotWriter::WriteAnchors(const Anchors& anchors) {
     const Eigen::Index count = std::min(most, rows - first);
     v1::SnapshotAnchors part;
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), part.mutable_features());
-    const auto labels = anchors.labels.begin() + first;
-    part.mutable_labels()->Assign(labels, labels + count);
+    if (!anchors.labels.empty()) {
+      const auto labels = anchors.labels.begin() + first;
+      part.mutable_labels()->Assign(labels, labels + count);
+    }
     PM_RETURN_IF_ERROR(WriteBlock(kAnchors, part));
   }
   totals_.set_anchors(static_cast<uint64_t>(rows));
@@ -246,15 +248,18 @@ absl::Status SnapshotReader::TakeAnchors(absl::string_view body) {
   PM_RETURN_IF_ERROR(Decoded(rows.status()));
   const v1::PublicParameters& parameters = head_.parameters();
   const auto count = static_cast<uint64_t>(rows->rows());
+  const bool has_labels = parameters.slot_labels_size() > 0;
   if (rows->cols() != static_cast<Eigen::Index>(parameters.feature_dim()) ||
-      part.labels_size() != rows->rows() || count > parameters.anchor_count() - totals_.anchors()) {
+      part.labels_size() != (has_labels ? rows->rows() : 0) ||
+      count > parameters.anchor_count() - totals_.anchors()) {
     return Damaged("does not have the shape that the first block announced");
   }
   for (Eigen::Index i = 0; i < rows->rows(); ++i) {
-    std::string label;
-    AppendInt(static_cast<uint32_t>(part.labels(static_cast<int>(i))), &label);
     anchor_rows_.Add({reinterpret_cast<const char*>(rows->row(i).data()),
                       static_cast<size_t>(rows->cols()) * sizeof(float)});
+    if (!has_labels) continue;
+    std::string label;
+    AppendInt(static_cast<uint32_t>(part.labels(static_cast<int>(i))), &label);
     anchor_rows_.Add(label);
   }
   totals_.set_anchors(totals_.anchors() + count);

@@ -15,7 +15,8 @@
 //
 // Order of blocks:
 // - one collection block
-// - anchors blocks with parameters.anchor_count anchors in all, matching parameters.anchor_digest
+// - anchors blocks with parameters.anchor_count anchors in all, matching parameters.anchor_digest;
+//   none without anchors
 // - items blocks with as many items as the collection block says, ids ascending by bytes overall
 // - one end block with all counts and SHA-256 over every byte before it; nothing follows
 // A flipped bit is detected at its block; a missing, repeated, misplaced or foreign block at the

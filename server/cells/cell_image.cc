@@ -11,6 +11,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_code.h"
+#include "common/items/item_label.h"
 #include "common/items/item_text.h"
 
 namespace privatemail::server {
@@ -226,10 +227,7 @@ class Reader {
       const bool valid = !id.empty() && id.size() <= kMaxItemIdBytes && IsUtf8(id) &&
                          (row == 0 || gallery->ids.back() < id);
       if (!valid) return Damaged("an id");
-      if (!std::binary_search(parameters_.slot_labels.begin(), parameters_.slot_labels.end(),
-                              labels[row])) {
-        return Damaged("a label");
-      }
+      if (!CheckItemLabel(labels[row], parameters_).ok()) return Damaged("a label");
       gallery->ids.push_back(std::move(id));
       gallery->labels.push_back(labels[row]);
     }

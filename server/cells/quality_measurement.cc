@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_code.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::server {
 namespace {
@@ -231,7 +232,7 @@ class PartitionMeasurement {
     const auto visit = [&](int32_t column) {
       const auto at = static_cast<size_t>(column);
       matches.Add(distances[column], rank_[at] >= 0 && rank_[at] < kQualityMatches,
-                  labels_[at] == label);
+                  label != kNoLabel && labels_[at] == label);
       if (++visited != counts_[count]) return;
       Record(request, first_mean + count, matches.Stats());
       ++count;

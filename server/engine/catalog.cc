@@ -19,6 +19,17 @@ Result NameInNotFound(Result result, const CollectionView& collection) {
   return NoSuchCollection(collection.published->name);
 }
 
+// The number of features of the first valid item; 0: there is none.
+int64_t DimensionOfFirst(absl::Span<const Item> items, PublicParameters parameters) {
+  for (const Item& item : items) {
+    parameters.feature_dim = std::ssize(item.features);
+    if (Validate(parameters).ok() && CheckItem(item, parameters).ok()) {
+      return parameters.feature_dim;
+    }
+  }
+  return 0;
+}
+
 absl::Status DeletedDuringBuild(absl::string_view name) {
   return absl::AbortedError(
       absl::StrCat("collection ", name, " was deleted while it was being built"));
@@ -80,10 +91,24 @@ absl::Status Catalog::CheckNewName(absl::string_view name) const {
 
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
                                              absl::Span<const Item> items) {
-  const PublishedCollection& published = *collection.published;
-  auto result = NameInNotFound(store_->Upsert(published.parameters, items), collection);
-  if (result.ok()) registry_.RecordItems(published, result->items, result->latest_version);
+  PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, items));
+  auto result = NameInNotFound(store_->Upsert(published->parameters, items), collection);
+  if (result.ok()) registry_.RecordItems(*published, result->items, result->latest_version);
   return result;
+}
+
+absl::StatusOr<std::shared_ptr<const PublishedCollection>> Catalog::FixDimension(
+    const CollectionView& collection, absl::Span<const Item> items) {
+  const PublishedCollection& published = *collection.published;
+  if (published.parameters.feature_dim > 0) return collection.published;
+  const int64_t first = DimensionOfFirst(items, published.parameters);
+  if (first == 0) return collection.published;
+  // Another first upsert, perhaps of another daemon, may have fixed another dimension.
+  PM_ASSIGN_OR_RETURN(
+      const int64_t dimension,
+      NameInNotFound(store_->FixDimension(published.parameters.collection_uuid, first),
+                     collection));
+  return registry_.SetDimension(published, dimension);
 }
 
 absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collection,
@@ -140,7 +165,7 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
   };
   const auto embed = [&](Gallery gallery,
                          std::shared_ptr<const PointSource> points) -> absl::StatusOr<Embedding> {
-    if (label_check == LabelCheck::kOn) {
+    if (label_check == LabelCheck::kOn && parameters.HasClasses()) {
       PM_ASSIGN_OR_RETURN(
           const LabelAgreement agreement,
           CompareLabels(*points, gallery.labels, anchors.labels, [&] { return poll(0); }));

@@ -87,7 +87,7 @@ class Catalog {
   // Returns the number of deleted items. A running build ends with ABORTED. NOT_FOUND.
   absl::StatusOr<uint64_t> Delete(absl::string_view name) { return synchronizer_.Delete(name); }
 
-  // One durable batch each.
+  // One durable batch each. The first valid item of a collection without a dimension fixes it.
   absl::StatusOr<UpsertResult> Upsert(const CollectionView& collection,
                                       absl::Span<const Item> items);
   absl::StatusOr<DeleteResult> DeleteItems(const CollectionView& collection,
@@ -111,8 +111,8 @@ class Catalog {
   //   memory:    maximum bytes. If build_memory exceeds it, features are spooled to a file; the
   //              result is the same.
   //   label_check: with kOn, what CheckLabelsAgree refuses is refused.
-  // NOT_FOUND. FAILED_PRECONDITION: no items, of Embed, or of CheckLabelsAgree. ABORTED: a build is
-  // running, the collection was deleted, or another daemon has embedded later items.
+  // NOT_FOUND. FAILED_PRECONDITION: no anchors or items, of Embed, or of CheckLabelsAgree. ABORTED:
+  // a build is running, the collection was deleted, or another daemon has embedded later items.
   // RESOURCE_EXHAUSTED: memory, max_resident_memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
@@ -120,6 +120,9 @@ class Catalog {
 
  private:
   Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn);
+  // The collection with a dimension, unless it has none and no item is valid. NOT_FOUND.
+  absl::StatusOr<std::shared_ptr<const PublishedCollection>> FixDimension(
+      const CollectionView& collection, absl::Span<const Item> items);
   // kAsBefore resolved; the others are remembered.
   LabelCheck ResolveLabelCheck(const CollectionView& view, LabelCheck label_check);
   absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,

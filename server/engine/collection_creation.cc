@@ -83,9 +83,33 @@ absl::Status CheckCollectionName(absl::string_view name) {
                    absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
 }
 
+namespace {
+
+absl::StatusOr<StoredCollection> PrepareWithoutAnchors(NewCollection collection, std::string uuid) {
+  const auto unexpected = [](absl::string_view field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must not be given where there are no anchors"));
+  };
+  if (!collection.anchors.labels.empty()) return unexpected("anchor_labels");
+  if (!collection.class_names.empty()) return unexpected("class_names");
+  if (!collection.cells.empty()) return unexpected("cells");
+  if (collection.publish_quality) return unexpected("publish_quality");
+  StoredCollection stored;
+  stored.name = std::move(collection.name);
+  PM_ASSIGN_OR_RETURN(stored.parameters,
+                      MakeParametersWithoutAnchors(std::move(uuid), std::move(collection.extractor),
+                                                   collection.metric));
+  return stored;
+}
+
+}  // namespace
+
 absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
                                                    const CancelledFunction& cancelled) {
   PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
+  if (collection.anchors.features.rows() == 0) {
+    return PrepareWithoutAnchors(std::move(collection), std::move(uuid));
+  }
   PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
                       TrainPartitions(collection.cells, collection.anchors, cancelled));
   PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
@@ -96,6 +120,8 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
                            std::move(collection.class_names), std::move(collection.extractor),
                            std::move(partitions), collection.cell_code, std::move(codebook)));
   parameters.publish_quality = collection.publish_quality;
+  parameters.metric = collection.metric;
+  parameters.with_encrypted = collection.with_encrypted;
   PM_RETURN_IF_ERROR(Validate(parameters));
   PM_RETURN_IF_ERROR(CheckAnchorsAlign(parameters, collection.anchors, cancelled));
   StoredCollection stored;
@@ -108,11 +134,17 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
 // Checksums show that the blocks are as they were written, not that they were consistent.
 absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
   const PublicParameters& given = collection.parameters;
-  auto made = MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
-                                   given.class_names, given.extractor, given.cell_partitions,
-                                   given.cell_code, given.cell_codebook);
+  absl::StatusOr<PublicParameters> made =
+      given.HasAnchors()
+          ? MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
+                                 given.class_names, given.extractor, given.cell_partitions,
+                                 given.cell_code, given.cell_codebook)
+          : MakeParametersWithoutAnchors(given.collection_uuid, given.extractor, given.metric);
   if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
+  if (!given.HasAnchors()) made->feature_dim = given.feature_dim;
   made->publish_quality = given.publish_quality;
+  made->metric = given.metric;
+  made->with_encrypted = given.with_encrypted;
   if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
   return absl::DataLossError("snapshot: its parameters are not those of its anchors");
 }

@@ -17,7 +17,8 @@
 
 namespace privatemail::server {
 
-// An operator's settings of a new collection; MakePublicParameters validates them.
+// An operator's settings of a new collection; PrepareCollection validates them. Without anchors
+// only name, extractor, metric and with_encrypted are used, and with_encrypted is implied.
 struct NewCollection {
   std::string name;
   EmbeddingSettings settings;
@@ -27,6 +28,8 @@ struct NewCollection {
   std::vector<int64_t> cells = {};  // one partition of the anchors for each number of cells
   std::optional<CellCode> cell_code = std::nullopt;
   bool publish_quality = false;
+  Metric metric = Metric::kCosine;
+  bool with_encrypted = false;
 };
 
 // INVALID_ARGUMENT: no collection can have this name.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::server {
 namespace {
@@ -189,6 +190,31 @@ void CollectionRegistry::FinishLoad(Entry* entry) {
   if (--entry->loads == 0) entry->deletions.clear();
 }
 
+absl::StatusOr<std::shared_ptr<const PublishedCollection>> CollectionRegistry::SetDimension(
+    const PublishedCollection& published, int64_t dimension) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const EntryPtr entry = FindEntry(published);
+  if (entry == nullptr) return NoSuchCollection(published.name);
+  if (entry->view.published->parameters.feature_dim == 0) {
+    auto changed = std::make_shared<PublishedCollection>(*entry->view.published);
+    changed->parameters.feature_dim = dimension;
+    changed->fingerprint = Fingerprint(changed->parameters);
+    entry->view.published = std::move(changed);
+  }
+  return entry->view.published;
+}
+
+std::shared_ptr<const PublishedCollection> CollectionRegistry::FindWithoutDimension(
+    const CollectionState& state) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(state.name);
+  if (found == entries_.end() || state.latest_version == 0) return nullptr;
+  const auto& published = found->second->view.published;
+  const bool lacks =
+      published->parameters.collection_uuid == state.uuid && published->parameters.feature_dim == 0;
+  return lacks ? published : nullptr;
+}
+
 void CollectionRegistry::RecordItems(const PublishedCollection& published, uint64_t items,
                                      uint64_t latest_version) {
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -214,6 +240,7 @@ absl::StatusOr<CollectionRegistry::EntryPtr> CollectionRegistry::BeginBuild(
   const auto found = entries_.find(name);
   if (found == entries_.end()) return NoSuchCollection(name);
   Entry& entry = *found->second;
+  PM_RETURN_IF_ERROR(CheckHasAnchors(name, entry.view.published->parameters));
   if (entry.building) {
     return absl::AbortedError(
         absl::StrCat("collection ", name, " is being built already: wait for that build to end"));

@@ -96,13 +96,18 @@ class CollectionRegistry {
   EntryPtr Add(StoredCollection collection);
   void Remove(absl::string_view name);
 
+  // Publishes the dimension of this very collection, not of a later one of its name, unless it has
+  // one. Returns what is published. NOT_FOUND: the collection was removed.
+  absl::StatusOr<std::shared_ptr<const PublishedCollection>> SetDimension(
+      const PublishedCollection& published, int64_t dimension);
+
   // Records writes to the items of this very collection, not of a later one of its name.
   void RecordItems(const PublishedCollection& published, uint64_t items, uint64_t latest_version);
   void RecordDeletion(const PublishedCollection& published, uint64_t items, uint64_t latest_version,
                       absl::Span<const std::string> ids);
 
   // Starts a build, which is a load. NOT_FOUND. ABORTED: a build is running. FAILED_PRECONDITION:
-  // no items.
+  // no anchors or no items.
   absl::StatusOr<EntryPtr> BeginBuild(absl::string_view name);
   // Makes EndBuild return true.
   void MarkOutdated(Entry* entry);
@@ -127,6 +132,11 @@ class CollectionRegistry {
 
   // Removes collections that are not in `states`, and returns the states that are not here.
   std::vector<CollectionState> RemoveUnlisted(const std::vector<CollectionState>& states);
+
+  // Whether another daemon has fixed a dimension that this one does not know: it has written items.
+  // Then the collection as it is published here; otherwise null.
+  std::shared_ptr<const PublishedCollection> FindWithoutDimension(
+      const CollectionState& state) const;
 
   // A change of another daemon that is to be read from the store.
   struct PendingChange {

@@ -15,6 +15,7 @@ uint64_t CollectionView::embedded_items() const {
 
 // Every change, and nothing else, takes the next version.
 uint64_t CollectionView::changes_since_embedding() const {
+  if (!published->parameters.HasAnchors()) return 0;  // searched as stored
   if (retriever == nullptr) return items;  // versions of a restored collection do not start at 1
   const uint64_t embedded = retriever->items_version();
   // Another daemon may have embedded changes that this one has not adopted yet.

@@ -122,11 +122,22 @@ absl::Status StoreSynchronizer::AdoptCollections(const std::vector<CollectionSta
 }
 
 absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
+  PM_RETURN_IF_ERROR(AdoptDimension(state));
   const std::optional<CollectionRegistry::PendingChange> change = registry_->Compare(state);
   if (!change.has_value()) return absl::OkStatus();
   if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
   const absl::Cleanup end = [&] { registry_->EndLoad(change->entry.get()); };
   return AdoptEmbedding(change->entry);
+}
+
+absl::Status StoreSynchronizer::AdoptDimension(const CollectionState& state) {
+  const auto published = registry_->FindWithoutDimension(state);
+  if (published == nullptr) return absl::OkStatus();
+  const absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
+  if (absl::IsNotFound(stored.status())) return absl::OkStatus();  // the next Refresh sees it
+  PM_RETURN_IF_ERROR(stored.status());
+  const auto set = registry_->SetDimension(*published, stored->parameters.feature_dim);
+  return absl::IsNotFound(set.status()) ? absl::OkStatus() : set.status();
 }
 
 absl::Status StoreSynchronizer::AdoptEmbedding(const CollectionRegistry::EntryPtr& entry) {

@@ -52,6 +52,7 @@ class StoreSynchronizer {
   absl::Status CheckMemory(absl::string_view name, int64_t bytes, int64_t replaced = 0) const;
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   absl::Status AdoptState(const CollectionState& state);
+  absl::Status AdoptDimension(const CollectionState& state);
   absl::Status AdoptEmbedding(const CollectionRegistry::EntryPtr& entry);
   absl::Status AdoptDeletions(const CollectionRegistry::PendingChange& change,
                               uint64_t latest_version);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/image/image_header.h"
 #include "server/engine/collection_creation.h"
 #include "server/engine/row_file.h"
@@ -286,6 +287,7 @@ absl::StatusOr<Images::Served> Images::MakeLocked(const std::string& name,
                                                   const ImageSettings& settings,
                                                   const std::atomic<bool>& stopped) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(name));
+  PM_RETURN_IF_ERROR(CheckHasClasses(name, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells, RequireCells(view));
   std::vector<bool> left_out = HiddenInCells(view);
   ImageOptions options;

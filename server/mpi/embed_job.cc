@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "server/engine/embed.h"
 #include "server/mpi/gallery_share.h"
 #include "server/store/postgres/postgres_store.h"
@@ -150,6 +151,7 @@ absl::StatusOr<EmbedOutcome> RunOnRank(const EmbedJob& job, const Ranks& ranks) 
                       PostgresStore::Open(job.conninfo, {.size = kSessions}));
   PM_ASSIGN_OR_RETURN(const StoredCollection collection, FindByName(store.get(), job.collection));
   PM_RETURN_IF_ERROR(CheckSame(ranks, collection));
+  PM_RETURN_IF_ERROR(CheckHasAnchors(collection.name, collection.parameters));
   if (collection.items == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("collection ", collection.name, " has no items to embed: ingest some first"));

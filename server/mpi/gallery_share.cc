@@ -54,8 +54,10 @@ absl::StatusOr<GalleryShare> ReadShare(PostgresStore* store, const StoredCollect
   const Eigen::Index anchors = rows.rows() - (end - first);
   share.labels = share.columns.labels;
   if (anchors == 0) return share;
-  const auto anchor_labels = collection.anchors.labels.begin() + first_anchor;
-  share.labels.insert(share.labels.end(), anchor_labels, anchor_labels + anchors);
+  if (collection.parameters.HasClasses()) {
+    const auto anchor_labels = collection.anchors.labels.begin() + first_anchor;
+    share.labels.insert(share.labels.end(), anchor_labels, anchor_labels + anchors);
+  }
   PM_RETURN_IF_ERROR(share.points->Append(
       "anchors", collection.anchors.features.middleRows(first_anchor, anchors)));
   return share;

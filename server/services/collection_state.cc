@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::server {
 namespace {
@@ -29,15 +30,8 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
       absl::StrCat("collection ", name, " is not built yet: run `privatemail build ", name, "`"));
 }
 
-absl::Status CheckHasCells(const CollectionView& view) {
-  if (view.has_cells()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "collection ", view.published->name,
-      " has no cells: `privatemail collection create --cells` creates one with cells"));
-}
-
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {
-  PM_RETURN_IF_ERROR(CheckHasCells(view));
+  PM_RETURN_IF_ERROR(CheckHasCells(view.published->name, view.published->parameters));
   PM_RETURN_IF_ERROR(RequireRetriever(view).status());
   if (view.cells != nullptr) return view.cells;
   PM_RETURN_IF_ERROR(CellsProblem(view));

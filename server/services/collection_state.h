@@ -17,9 +17,6 @@ absl::Status CheckHasItems(const CollectionView& view);
 // FAILED_PRECONDITION: the collection is not built.
 absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view);
 
-// FAILED_PRECONDITION: the collection has no cells.
-absl::Status CheckHasCells(const CollectionView& view);
-
 // FAILED_PRECONDITION: the collection has no cells or is not built. UNAVAILABLE: its cell index is
 // being built, or the build failed.
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);

@@ -10,7 +10,9 @@
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
+#include "common/wire/item_label_proto.h"
 #include "common/wire/parameters_proto.h"
 #include "server/services/collection_state.h"
 #include "server/services/rpc_table.h"
@@ -20,13 +22,19 @@ namespace {
 
 constexpr int kMaxRejectionsListed = 100;
 
-std::vector<Item> TakeItems(v1::UpsertItemsRequest* message) {
+// INVALID_ARGUMENT: no item can have such a label.
+absl::StatusOr<std::vector<Item>> TakeItems(v1::UpsertItemsRequest* message) {
   std::vector<Item> items;
   items.reserve(static_cast<size_t>(message->items_size()));
   for (v1::Item& from : *message->mutable_items()) {
+    const absl::StatusOr<int32_t> label = LabelFromProto(from);
+    if (!label.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("items[", items.size(), "]: ", label.status().message()));
+    }
     Item& item = items.emplace_back();
     item.id = std::move(*from.mutable_id());
-    item.label = from.label();
+    item.label = *label;
     item.features.assign(from.features().begin(), from.features().end());
     item.payload = std::move(*from.mutable_payload());
   }
@@ -52,24 +60,29 @@ void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint6
 }
 
 // Counts every item as new: the store alone knows which ones replace others.
-absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const Catalog& catalog,
+absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const CollectionView& view,
                          const Limits& limits) {
   PM_RETURN_IF_ERROR(CheckLimit("number of items in one message", message.items_size(),
                                 limits.max_batch_items, "max_batch_items"));
-  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(message.collection()));
+  for (const v1::Item& item : message.items()) {
+    if (view.published->parameters.feature_dim > 0) break;
+    PM_RETURN_IF_ERROR(CheckLimit("number of features of the first items", item.features_size(),
+                                  limits.max_dims, "max_dims"));
+  }
   return CheckLimit("number of items of the collection with this message",
                     static_cast<int64_t>(view.items) + message.items_size(), limits.max_items,
                     "max_items");
 }
 
-// Keys cover names, the store uses UUIDs: the UUID of a deleted collection may come back under a
-// name that the key does not cover.
-absl::Status CheckNotReplaced(const Catalog& catalog, const CollectionView& collection) {
+// The collection as it is now, perhaps with a dimension. ABORTED: it was replaced. Keys cover
+// names, the store uses UUIDs: the UUID of a deleted collection may come back under a name that the
+// key does not cover.
+absl::StatusOr<CollectionView> FindSame(const Catalog& catalog, const CollectionView& collection) {
   const std::string& name = collection.published->name;
   PM_ASSIGN_OR_RETURN(const CollectionView now, catalog.Find(name));
   if (now.published->parameters.collection_uuid ==
       collection.published->parameters.collection_uuid) {
-    return absl::OkStatus();
+    return now;
   }
   return absl::AbortedError(absl::StrCat("collection ", name,
                                          " was deleted and created again during this upload; the "
@@ -90,9 +103,9 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
     }
     PM_RETURN_IF_ERROR(
         CheckSameCollection(name, message.collection(), number, "earlier messages are stored"));
-    PM_RETURN_IF_ERROR(CheckNotReplaced(*catalog, collection));
-    PM_RETURN_IF_ERROR(CheckLimits(message, *catalog, call.limits()));
-    const std::vector<Item> items = TakeItems(&message);
+    PM_ASSIGN_OR_RETURN(collection, FindSame(*catalog, collection));
+    PM_RETURN_IF_ERROR(CheckLimits(message, collection, call.limits()));
+    PM_ASSIGN_OR_RETURN(const std::vector<Item> items, TakeItems(&message));
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
     AddResult(result, items, offset, totals);
     offset += items.size();
@@ -125,6 +138,7 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
   PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes",
                                 before.build_memory(CollectionView::Features::kInFile),
                                 call.limits().max_build_memory, "max_build_memory"));
+  PM_RETURN_IF_ERROR(CheckHasAnchors(name, before.published->parameters));
   PM_RETURN_IF_ERROR(CheckHasItems(before));
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
@@ -172,8 +186,12 @@ absl::Status CheckLimits(const v1::CreateCollectionRequest& request, const Limit
 absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionRequest& request) {
   NewCollection collection;
   collection.name = request.name();
-  PM_ASSIGN_OR_RETURN(collection.settings, FromProto(request.settings()));
-  PM_ASSIGN_OR_RETURN(collection.anchors.features, FromProto("anchors", request.anchors()));
+  if (request.has_anchors()) {
+    PM_ASSIGN_OR_RETURN(collection.settings, FromProto(request.settings()));
+    PM_ASSIGN_OR_RETURN(collection.anchors.features, FromProto("anchors", request.anchors()));
+  } else if (request.has_settings()) {
+    return absl::InvalidArgumentError("settings must not be given where there are no anchors");
+  }
   collection.anchors.labels.assign(request.anchor_labels().begin(), request.anchor_labels().end());
   collection.class_names.assign(request.class_names().begin(), request.class_names().end());
   collection.extractor = request.extractor();
@@ -182,6 +200,8 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
     PM_ASSIGN_OR_RETURN(collection.cell_code, FromProto(request.cell_code()));
   }
   collection.publish_quality = request.publish_quality();
+  PM_ASSIGN_OR_RETURN(collection.metric, FromProto(request.metric()));
+  collection.with_encrypted = request.with_encrypted();
   return collection;
 }
 

@@ -20,8 +20,9 @@ namespace privatemail::server {
 //   ""                             needs no key. SERVING until Drain.
 //   "privatemail.writes"           needs no key. NOT_SERVING while the store is read-only.
 //   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
-//                                  exists. SERVING once it is built. UNAUTHENTICATED,
-//                                  PERMISSION_DENIED, NOT_FOUND: no such collection.
+//                                  exists. SERVING once it is built, or if it has no anchors.
+//                                  UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such
+//                                  collection.
 //   any other                      NOT_FOUND.
 class HealthService final : public RawService<grpc::health::v1::Health::Service,
                                               grpc::health::v1::Health::WithRawCallbackMethod_Check,
@@ -61,7 +62,7 @@ class HealthService final : public RawService<grpc::health::v1::Health::Service,
     }
     PM_RETURN_IF_ERROR(call->CheckCollectionAccess(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
-    return !draining_ && view.retriever != nullptr;
+    return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
   }
 
   const Catalog* const catalog_;

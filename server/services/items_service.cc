@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/wire/item_label_proto.h"
 #include "common/wire/payload_filter_proto.h"
 #include "server/services/collections_service.h"
 #include "server/services/rpc_table.h"
@@ -32,7 +33,7 @@ absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request)
 
 void ItemToProto(Item item, v1::Item* proto) {
   proto->set_id(std::move(item.id));
-  proto->set_label(item.label);
+  LabelToProto(item.label, proto);
   proto->mutable_features()->Assign(item.features.begin(), item.features.end());
   proto->set_payload(std::move(item.payload));
   proto->set_version(item.version);

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
@@ -59,8 +60,10 @@ absl::Status SendAnchors(const CollectionView& view, Call& call,
     const Eigen::Index count = std::min<Eigen::Index>(chunk, rows - first);
     v1::GetAnchorsResponse response;
     ToProto(FloatMatrix(anchors.features.middleRows(first, count)), response.mutable_features());
-    response.mutable_labels()->Assign(anchors.labels.begin() + first,
-                                      anchors.labels.begin() + first + count);
+    if (!anchors.labels.empty()) {
+      response.mutable_labels()->Assign(anchors.labels.begin() + first,
+                                        anchors.labels.begin() + first + count);
+    }
     if (coordinates.embedding_version != 0) {
       ToProto(FloatMatrix(coordinates.rows.middleRows(first, count)),
               response.mutable_coordinates());
@@ -158,11 +161,15 @@ bool IsQualityCurrent(const CollectionView& view) {
 absl::Status CheckLevel(const v1::GetCollectionRequest& request,
                         const PublicParameters& parameters) {
   if (request.parameters_level() >= RequiredLevel(parameters)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", request.collection(), " has ",
-                   parameters.publish_quality ? "published quality"
-                                              : "the label graph balanced or the start classes",
-                   ", which this client does not know: upgrade the client"));
+  const char* unknown = parameters.with_encrypted  ? "the scheme encrypted"
+                        : !parameters.HasClasses() ? "anchors without labels"
+                        : parameters.publish_quality
+                            ? "published quality"
+                            : "the label graph balanced or the start classes";
+  return absl::FailedPreconditionError(absl::StrCat("collection ", request.collection(), " has ",
+                                                    unknown,
+                                                    ", which this client does not know: upgrade "
+                                                    "the client"));
 }
 
 }  // namespace
@@ -180,8 +187,10 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
         }
         answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
         // Counting by kind reads every item, so it needs a writing key.
-        if (!message.with_changes() || !call.HasScope(kWriteScope | kAdminScope))
+        if (!message.with_changes() || !view.published->parameters.HasAnchors() ||
+            !call.HasScope(kWriteScope | kAdminScope)) {
           return absl::OkStatus();
+        }
         PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
         answer->mutable_changes()->set_inserted(changes.inserted);
         answer->mutable_changes()->set_updated(changes.updated);
@@ -196,7 +205,8 @@ WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* req
       [this](Call& call, const auto& message, auto& writer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view,
                             FindCollection(*catalog_, message.collection(), message.fingerprint()));
-        call.AddRows(view.published->anchors.labels.size());
+        PM_RETURN_IF_ERROR(CheckHasAnchors(message.collection(), view.published->parameters));
+        call.AddRows(static_cast<uint64_t>(view.published->parameters.anchor_count));
         return SendAnchors(view, call, writer);
       });
 }
@@ -221,6 +231,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   const absl::Time start = absl::Now();
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckLimits(request, view, call));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));

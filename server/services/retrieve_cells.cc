@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
+#include "common/embedding/offered_schemes.h"
 #include "server/services/collection_state.h"
 #include "server/services/response_encoders.h"
 #include "server/services/retrieval_service.h"
@@ -103,7 +104,7 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
                                          MessageWriter<v1::RetrieveCellsResponse>& writer) const {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(*catalog_, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(CheckHasCells(view));
+  PM_RETURN_IF_ERROR(CheckHasCells(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
   if (view.published->parameters.SendsCoordinates()) {

@@ -9,7 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_label.h"
 #include "common/wire/codec.h"
+#include "common/wire/item_label_proto.h"
 #include "common/wire/parameters_proto.h"
 
 namespace privatemail::server {
@@ -47,7 +49,7 @@ absl::Status Add(Gallery part, SnapshotWriter* writer) {
   for (size_t row = 0; row < part.ids.size(); ++row) {
     v1::Item item;
     item.set_id(std::move(part.ids[row]));
-    item.set_label(part.labels[row]);
+    LabelToProto(part.labels[row], &item);
     item.set_payload(std::move(part.payloads[row]));
     const auto features = part.features.row(static_cast<Eigen::Index>(row));
     item.mutable_features()->Assign(features.data(), features.data() + features.size());
@@ -99,8 +101,9 @@ absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head) 
 absl::Status SnapshotParser::TakeAnchors(const v1::SnapshotAnchors& part) {
   Anchors& anchors = collection_.anchors;
   const PublicParameters& parameters = collection_.parameters;
-  const auto before = static_cast<Eigen::Index>(anchors.labels.size());
   PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("anchors", part.features()));
+  // The reader has counted this part already.
+  const Eigen::Index before = static_cast<Eigen::Index>(reader_.anchors()) - rows.rows();
   Grow(before + rows.rows(), rows.cols(), parameters.anchor_count, &anchors.features);
   anchors.features.middleRows(before, rows.rows()) = rows;
   anchors.labels.insert(anchors.labels.end(), part.labels().begin(), part.labels().end());
@@ -114,12 +117,15 @@ absl::Status SnapshotParser::TakeItems(v1::SnapshotItems items) {
   const uint64_t before = std::exchange(items_, items_ + static_cast<uint64_t>(items.items_size()));
   for (v1::Item& from : *items.mutable_items()) {
     const auto row = static_cast<Eigen::Index>(part.ids.size());
+    const absl::StatusOr<int32_t> label = LabelFromProto(from);
     Item item{std::move(*from.mutable_id()),
-              from.label(),
+              label.value_or(kNoLabel),
               {from.features().begin(), from.features().end()},
               std::move(*from.mutable_payload()),
               0};
-    if (const absl::Status checked = CheckItem(item, parameters); !checked.ok()) {
+    absl::Status checked = label.status();
+    checked.Update(CheckItem(item, parameters));
+    if (!checked.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("item ", before + part.ids.size(), ": ", checked.message()));
     }

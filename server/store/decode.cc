@@ -1,9 +1,12 @@
 #include "server/store/decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/lattice/scores.h"
 #include "common/wire/cell_quality_proto.h"
 #include "common/wire/parameters_proto.h"
 
@@ -51,6 +54,27 @@ absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes
   return absl::DataLossError("the quality of cells cannot be parsed");
 }
 
+absl::StatusOr<PublicParameters> DecodeParameters(absl::string_view name, absl::string_view bytes) {
+  v1::PublicParameters proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError(
+        absl::StrCat("collection ", name, ": its parameters cannot be parsed"));
+  }
+  absl::StatusOr<PublicParameters> checked = FromStoredProto(proto);
+  if (checked.ok()) return checked;
+  return absl::DataLossError(absl::StrCat("collection ", name, ": ", checked.status().message()));
+}
+
+absl::StatusOr<int64_t> FixDimension(absl::string_view name, int64_t dimension,
+                                     std::string* parameters) {
+  PM_ASSIGN_OR_RETURN(PublicParameters fixed, DecodeParameters(name, *parameters));
+  if (fixed.feature_dim > 0) return fixed.feature_dim;
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", dimension, 1, lattice::kMaxDimensions));
+  fixed.feature_dim = dimension;
+  *parameters = EncodeParameters(fixed);
+  return dimension;
+}
+
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
                                                   absl::string_view parameters,
                                                   absl::string_view anchor_features,
@@ -58,23 +82,17 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
   StoredCollection collection;
   collection.name = std::string(name);
   const std::string what = absl::StrCat("collection ", name);
-  v1::PublicParameters proto;
-  if (!proto.ParseFromArray(parameters.data(), static_cast<int>(parameters.size()))) {
-    return absl::DataLossError(absl::StrCat(what, ": its parameters cannot be parsed"));
-  }
-  auto checked = FromStoredProto(proto);
-  if (!checked.ok()) {
-    return absl::DataLossError(absl::StrCat(what, ": ", checked.status().message()));
-  }
-  collection.parameters = *std::move(checked);
+  PM_ASSIGN_OR_RETURN(collection.parameters, DecodeParameters(name, parameters));
   const int64_t count = collection.parameters.anchor_count;
-  const int64_t dim = collection.parameters.feature_dim;
+  const int64_t labels = collection.parameters.HasClasses() ? count : 0;
+  // Without anchors there are no bytes, whatever the dimension.
+  const int64_t dim = std::max<int64_t>(1, collection.parameters.feature_dim);
   PM_RETURN_IF_ERROR(CheckSize<float>(absl::StrCat(what, " anchors"), anchor_features, count, dim));
   PM_RETURN_IF_ERROR(
-      CheckSize<int32_t>(absl::StrCat(what, " anchor labels"), anchor_labels, count, 1));
+      CheckSize<int32_t>(absl::StrCat(what, " anchor labels"), anchor_labels, labels, 1));
   Anchors& anchors = collection.anchors;
   anchors.features.resize(count, dim);
-  anchors.labels.resize(static_cast<size_t>(count));
+  anchors.labels.resize(static_cast<size_t>(labels));
   Copy(anchor_features, anchors.features.data());
   Copy(anchor_labels, anchors.labels.data());
   if (DigestOf(anchors) != collection.parameters.anchor_digest) {

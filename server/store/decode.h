@@ -24,6 +24,13 @@
 namespace privatemail::server {
 
 std::string EncodeParameters(const PublicParameters& parameters);
+// name: of the collection, for errors.
+absl::StatusOr<PublicParameters> DecodeParameters(absl::string_view name, absl::string_view bytes);
+
+// Fixes the dimension of stored parameters unless they have one. Returns the dimension that they
+// have then. INVALID_ARGUMENT: they cannot have this one.
+absl::StatusOr<int64_t> FixDimension(absl::string_view name, int64_t dimension,
+                                     std::string* parameters);
 
 // Checks the anchors against their digest.
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,

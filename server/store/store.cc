@@ -118,8 +118,8 @@ absl::Status Store::Import(const StoredCollection& collection, GallerySource sou
 int64_t GalleryPartRows(int64_t feature_dim) {
   constexpr int64_t kBytes = 4 << 20;
   constexpr int64_t kMaxRows = 5000;
-  return std::clamp<int64_t>(kBytes / (feature_dim * static_cast<int64_t>(sizeof(float))), 1,
-                             kMaxRows);
+  const int64_t row_bytes = std::max<int64_t>(1, feature_dim) * static_cast<int64_t>(sizeof(float));
+  return std::clamp<int64_t>(kBytes / row_bytes, 1, kMaxRows);
 }
 
 }  // namespace privatemail::server

@@ -70,6 +70,10 @@ class Store {
   // Deletes a collection with its items and embedding; returns the number of items. NOT_FOUND.
   virtual absl::StatusOr<uint64_t> Delete(absl::string_view uuid) = 0;
 
+  // Fixes the dimension of a collection without anchors, once: returns the one that it has then.
+  // dimension: 1 to lattice::kMaxDimensions. NOT_FOUND.
+  virtual absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) = 0;
+
   // Inserts or replaces by id, in order. An item equal to the stored one keeps its version; a
   // malformed one is rejected alone (CheckItem). NOT_FOUND.
   virtual absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
@@ -170,7 +174,8 @@ inline constexpr int64_t kMaxPageBytes = 16 << 20;
 // Parts in which a store keeps an image.
 inline constexpr size_t kImagePartBytes = size_t{4} << 20;
 
-// Rows of a gallery part of some megabytes of features.
+// Rows of a gallery part of some megabytes of features. feature_dim: 0 in a collection without
+// items.
 int64_t GalleryPartRows(int64_t feature_dim);
 
 }  // namespace privatemail::server

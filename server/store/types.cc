@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/items/item_label.h"
 #include "common/items/item_text.h"
+#include "common/lattice/scores.h"
 
 namespace privatemail::server {
 namespace {
@@ -50,12 +52,15 @@ absl::Status OtherEmbeddingError(const EmbeddingVersion& stored) {
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckId(item.id));
   const auto columns = static_cast<int64_t>(item.features.size());
-  PM_RETURN_IF_ERROR(CheckColumns("features", parameters.feature_dim, columns));
+  const bool has_dimension = parameters.feature_dim > 0;
+  PM_RETURN_IF_ERROR(has_dimension ? CheckColumns("features", parameters.feature_dim, columns)
+                                   : CheckIntegerBetween("number of features", columns, 1,
+                                                         lattice::kMaxDimensions));
   PM_RETURN_IF_ERROR(CheckUnitScalable("features", item.features.data(), columns));
-  if (const auto slot = parameters.SlotOf(item.label); !slot.ok()) {
-    return absl::InvalidArgumentError(slot.status().message());
-  }
-  return CheckPayload(item.payload);
+  PM_RETURN_IF_ERROR(CheckItemLabel(item.label, parameters));
+  PM_RETURN_IF_ERROR(CheckPayload(item.payload));
+  if (has_dimension) return absl::OkStatus();
+  return absl::InvalidArgumentError("features must wait until the collection has a dimension");
 }
 
 int64_t BytesOf(const Gallery& gallery) {

@@ -19,8 +19,8 @@ namespace privatemail::server {
 
 // A gallery item.
 struct Item {
-  std::string id;  // 1 to kMaxItemIdBytes bytes of UTF-8
-  int32_t label = 0;
+  std::string id;               // 1 to kMaxItemIdBytes bytes of UTF-8
+  int32_t label = 0;            // or kNoLabel (item_label.h)
   std::vector<float> features;  // feature_dim values, not all zero
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
   uint64_t version = 0;         // of its last change; set by the store, ignored in writes
@@ -36,7 +36,7 @@ absl::Status NoSuchCollection(absl::string_view collection);
 absl::Status LaterEmbeddingError(int64_t items_version);
 
 // INVALID_ARGUMENT naming field, expected and actual value: the item does not fit a collection with
-// these parameters. Never repeats features or payload.
+// these parameters; none fits one without a dimension. Never repeats features or payload.
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters);
 
 // The result of an upsert of a batch.
@@ -105,7 +105,7 @@ struct Gallery {
   uint64_t version = 0;               // latest version of the collection when it was read
   int64_t collection = 0;             // its key (CollectionState)
   std::vector<std::string> ids;       // n
-  std::vector<int32_t> labels;        // n
+  std::vector<int32_t> labels;        // n; kNoLabel for an item without a label
   std::vector<std::string> payloads;  // n
   FloatMatrix features;               // n x feature_dim
 };

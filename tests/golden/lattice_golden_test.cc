@@ -1,11 +1,8 @@
 // The arithmetic of encrypted scores against lattice_golden.json (make_lattice_golden.py).
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -13,6 +10,7 @@
 #include "common/base/sha256.h"
 #include "common/lattice/evaluator.h"
 #include "tests/golden/golden.h"
+#include "tests/testing/shake128.h"
 
 namespace privatemail::lattice {
 namespace {
@@ -21,15 +19,6 @@ using nlohmann::json;
 using Polynomial = std::vector<int64_t>;
 
 constexpr int64_t kLargest = (kModulus - 1) / 2;
-
-bool ComputeShake128(std::string_view input, uint8_t* output, size_t size) {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  const bool computed = EVP_DigestInit_ex(context, EVP_shake128(), nullptr) == 1 &&
-                        EVP_DigestUpdate(context, input.data(), input.size()) == 1 &&
-                        EVP_DigestFinalXOF(context, output, size) == 1;
-  EVP_MD_CTX_free(context);
-  return computed;
-}
 
 std::string GoldenBytes(const std::string& name, size_t size) {
   std::string bytes(size, '\0');
@@ -168,6 +157,24 @@ TEST(LatticeGolden, BytesOfPolynomials) {
     Polynomial read(kDegree);
     ASSERT_TRUE(ReadPolynomial(bytes.data(), read.data()));
     EXPECT_EQ(read, input);
+  }
+}
+
+TEST(LatticeGolden, ValuesFromModulusOnAreRefused) {
+  const std::string largest = PolynomialBytes(Polynomial(kDegree, -1));  // q - 1
+  Polynomial read(kDegree);
+  ASSERT_TRUE(ReadPolynomial(largest.data(), read.data()));
+  for (const int64_t value : {kModulus, kModulus + 1, (int64_t{1} << 41) - 1}) {
+    for (const int64_t place : {0, 1, kDegree / 2, kDegree - 1}) {
+      std::string bytes = largest;
+      for (int64_t bit = 0; bit < 41; ++bit) {
+        const int64_t at = 41 * place + bit;
+        const int mask = 1 << at % 8;
+        bytes[at / 8] =
+            static_cast<char>((bytes[at / 8] & ~mask) | ((value >> bit & 1) != 0 ? mask : 0));
+      }
+      EXPECT_FALSE(ReadPolynomial(bytes.data(), read.data())) << value << " at " << place;
+    }
   }
 }
 

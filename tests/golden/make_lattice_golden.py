@@ -26,6 +26,7 @@ DIGITS, DIGIT_BITS, DROPPED_BITS = 2, 14, 13
 BITS_A, BITS_B = 20, 16
 ITEM_SCALE = 2**14
 HEADROOM = Fraction(101, 100)
+MAX_DIMENSIONS = 16384
 USE_KEYS, USE_QUERY = 1, 2
 
 
@@ -335,6 +336,7 @@ def deviations(delta, proven=False):
     tree = math.sqrt((1 - 4.0**-log_delta) / 3)
     out = dict(fresh=math.sqrt(VARIANCE_E * N / delta) * ITEM_SCALE / unit)
     if proven:
+        out["fresh"] *= 1 + math.sqrt(MAX_DIMENSIONS) * 2.0**-15  # rows that rounding has lengthened
         out["switching"] = tree * math.sqrt(DIGITS * N * 2**26 * VARIANCE_E) / unit
         out["secret"] = math.sqrt(N * VARIANCE_S) * ((1 - 2.0**-log_delta) * 2**12 / unit + h * 2.0**-BITS_A)
     else:

@@ -90,6 +90,7 @@ class JointScheme {
   // anchors of each class.
   // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
   //   none of the collection's; a class has no dummy.
+  // FAILED_PRECONDITION: the collection has no classes.
   // DATA_LOSS: the anchors do not have the published digest.
   // DEADLINE_EXCEEDED: affinities of the anchors take longer than limits.max_computing.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,

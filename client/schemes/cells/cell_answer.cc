@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_code.h"
+#include "common/items/item_label.h"
 #include "common/items/item_text.h"
 #include "common/numerics/neighbors.h"
 
@@ -33,7 +34,7 @@ absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
     if (!IsUtf8(id)) return absl::DataLossError("an id is not UTF-8");
   }
   for (const int32_t label : message.labels()) {
-    PM_RETURN_IF_ERROR(parameters.SlotOf(label).status());
+    PM_RETURN_IF_ERROR(CheckItemLabel(label, parameters));
   }
   for (const std::string& payload : message.payloads()) PM_RETURN_IF_ERROR(CheckPayload(payload));
   if (!parameters.SendsCoordinates() || message.embedding_version() != 0) return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "client/schemes/release_noise.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {
@@ -24,10 +25,7 @@ std::vector<int64_t> NearestTo(const Matrix& point, const Matrix& centroids, int
 
 absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors,
                                               const std::optional<FloatMatrix>& own_anchors) {
-  if (parameters.cell_partitions.empty()) {
-    return absl::FailedPreconditionError(
-        "the collection has no cells: it was created without --cells");
-  }
+  PM_RETURN_IF_ERROR(CheckHasCells(parameters.collection_uuid, parameters));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, anchors, own_anchors));
   std::vector<Matrix> centroids;

@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/embed_rows.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/embedding/smlq.h"
 
 namespace privatemail::client {
@@ -85,6 +86,7 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
                                               std::shared_ptr<const FixedRows> fixed,
                                               const ClientLimits& limits) {
   const ComputingDeadline deadline("preparing queries", limits);
+  PM_RETURN_IF_ERROR(CheckHasClasses(parameters.collection_uuid, parameters));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
   PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));

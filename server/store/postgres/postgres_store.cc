@@ -148,6 +148,25 @@ absl::Status PostgresStore::Create(const StoredCollection& collection) {
   return transaction.Commit();
 }
 
+absl::StatusOr<int64_t> PostgresStore::FixDimension(absl::string_view uuid, int64_t dimension) {
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kChange));
+  auto& [transaction, collection] = begun;
+  PM_ASSIGN_OR_RETURN(const Result found,
+                      transaction.Query("SELECT parameters FROM collections WHERE key = $1",
+                                        Parameters().Int(collection.key)));
+  std::string parameters(found.Bytes(0, 0));
+  const absl::StatusOr<int64_t> fixed = server::FixDimension(uuid, dimension, &parameters);
+  if (absl::IsDataLoss(fixed.status())) return postgres::Place(fixed.status());
+  PM_RETURN_IF_ERROR(fixed.status());
+  PM_RETURN_IF_ERROR(transaction
+                         .Query("UPDATE collections SET parameters = $2 WHERE key = $1",
+                                Parameters().Int(collection.key).Bytes(parameters))
+                         .status());
+  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return fixed;
+}
+
 absl::Status PostgresStore::ImportParts(const StoredCollection& collection, GallerySource source) {
   PM_ASSIGN_OR_RETURN(Transaction transaction,
                       Transaction::Begin(&pool_, Transaction::Kind::kWrite));

@@ -34,6 +34,7 @@ class PostgresStore final : public Store {
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
   absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,

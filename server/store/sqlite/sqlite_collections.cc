@@ -88,6 +88,28 @@ absl::Status SqliteStore::Create(const StoredCollection& collection) {
   return transaction.Commit();
 }
 
+absl::StatusOr<int64_t> SqliteStore::FixDimension(absl::string_view uuid, int64_t dimension) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
+  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
+  std::string parameters;
+  {
+    // Finished before the commit, which an open statement would block.
+    PM_ASSIGN_OR_RETURN(Statement select,
+                        database_->Prepare("SELECT parameters FROM collections WHERE key = ?1"));
+    PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
+    parameters = std::string(select.Bytes(0));
+  }
+  const absl::StatusOr<int64_t> fixed = server::FixDimension(uuid, dimension, &parameters);
+  if (absl::IsDataLoss(fixed.status())) return Damaged(*database_, fixed.status().message());
+  PM_RETURN_IF_ERROR(fixed.status());
+  PM_ASSIGN_OR_RETURN(Statement update,
+                      database_->Prepare("UPDATE collections SET parameters = ?2 WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(update.Bind(1, key).BindBlob(2, parameters.data(), parameters.size()).Run());
+  PM_RETURN_IF_ERROR(transaction.Commit());
+  return fixed;
+}
+
 // Items are inserted in several transactions under a reserved key, so that other calls can run in
 // between. They become visible when the last transaction creates the collection.
 absl::Status SqliteStore::ImportParts(const StoredCollection& collection, GallerySource source) {

@@ -43,6 +43,7 @@ class SqliteStore final : public Store {
   // Removes the collection durably first, then its rows in parts. Open removes rows that remain
   // after a crash or a full disk.
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
   absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,

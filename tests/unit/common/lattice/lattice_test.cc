@@ -52,7 +52,7 @@ TEST(Lattice, MultiplicationsReduceExtremeValues) {
     for (const int64_t y : factors) {
       const int64_t expected = CentredRemainder(Wide{x} * y);
       EXPECT_EQ(Centre(Multiply(x, y)), expected) << x << " * " << y;
-      const int64_t product = MultiplyBy(x, y, ShareOf(y));
+      const int64_t product = MultiplyBy(x, {y, ShareOf(y)}, kModulus);
       EXPECT_EQ(Centre(product), expected) << x << " * " << y;
       EXPECT_GE(product, -(1 << 24));
       EXPECT_LE(product, kModulus + (1 << 24));
@@ -214,7 +214,7 @@ std::string Answers(const Evaluator& evaluator, const Case& c) {
   return all;
 }
 
-class EvaluatorPaths : public testing::TestWithParam<Case> {};
+class EvaluatorPaths : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EvaluatorPaths, GiveTheSameBits) {
   const Evaluator* avx2 = Evaluator::Find(Evaluator::Path::kAvx2);
@@ -225,12 +225,13 @@ TEST_P(EvaluatorPaths, GiveTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, EvaluatorPaths,
-    testing::Values(Case{32, 128, 1, 1, Values::kRandom}, Case{64, 128, 2, 3, Values::kRandom},
-                    Case{128, 130, 1, 2, Values::kRandom}, Case{256, 3, 1, 1, Values::kRandom},
-                    Case{32, 1, 17, 2, Values::kRandom}, Case{32, 500, 1, 1, Values::kRandom},
-                    Case{256, 1280, 1, 1, Values::kRandom}, Case{32, 128, 1, 1, Values::kLargest},
-                    Case{32, 4096, 1, 1, Values::kLargest}, Case{64, 128, 1, 2, Values::kSmallest},
-                    Case{256, 600, 1, 1, Values::kSmallest}));
+    ::testing::Values(Case{32, 128, 1, 1, Values::kRandom}, Case{64, 128, 2, 3, Values::kRandom},
+                      Case{128, 130, 1, 2, Values::kRandom}, Case{256, 3, 1, 1, Values::kRandom},
+                      Case{32, 1, 17, 2, Values::kRandom}, Case{32, 500, 1, 1, Values::kRandom},
+                      Case{256, 1280, 1, 1, Values::kRandom}, Case{32, 128, 1, 1, Values::kLargest},
+                      Case{32, 4096, 1, 1, Values::kLargest},
+                      Case{64, 128, 1, 2, Values::kSmallest},
+                      Case{256, 600, 1, 1, Values::kSmallest}));
 
 TEST(Evaluator, TargetsOfOneCallGetWhatTheyGetAlone) {
   const Evaluator& evaluator = Evaluator::Best();

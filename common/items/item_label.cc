@@ -1,0 +1,24 @@
+#include "common/items/item_label.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace privatemail {
+
+absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters) {
+  if (!parameters.HasClasses()) {
+    if (label >= 0 || label == kNoLabel) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("label must be 0 or more, or missing, but is ", label));
+  }
+  if (label == kNoLabel) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "label must be one of the collection's ", parameters.slot_labels.size(), " classes (",
+        parameters.slot_labels.front(), " to ", parameters.slot_labels.back(), "), but is missing"));
+  }
+  if (const auto slot = parameters.SlotOf(label); !slot.ok()) {
+    return absl::InvalidArgumentError(slot.status().message());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail
