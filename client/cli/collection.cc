@@ -13,7 +13,6 @@
 #include "client/queries/cell_queries.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/offered_schemes.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/joint_client.h"
 
@@ -179,12 +178,6 @@ std::string StartName(const v1::EmbeddingSettings& settings) {
                                                                         : StartKind::kRandom);
 }
 
-// Empty for parameters that a server should not send.
-std::vector<std::string> SchemesOf(const v1::PublicParameters& proto) {
-  const absl::StatusOr<PublicParameters> parameters = FromProto(proto);
-  return parameters.ok() ? OfferedSchemes(*parameters) : std::vector<std::string>();
-}
-
 std::string MetricName(v1::Metric metric) {
   return cli::NameOf(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
 }
@@ -206,7 +199,7 @@ std::string CountsText(const v1::GetCollectionResponse& c) {
 }
 
 std::string OfferText(const v1::PublicParameters& p) {
-  std::string text = absl::StrCat("  offers ", absl::StrJoin(SchemesOf(p), ", "));
+  std::string text = absl::StrCat("  offers ", absl::StrJoin(OfferedSchemes(p), ", "));
   if (p.with_encrypted()) {
     absl::StrAppend(&text, " (by ", MetricName(p.metric()),
                     "; all ids, labels and payloads are readable by every searcher)");
@@ -246,7 +239,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
       {"feature_dim", p.feature_dim() == 0 ? nlohmann::json() : nlohmann::json(p.feature_dim())},
-      {"schemes", SchemesOf(p)},
+      {"schemes", OfferedSchemes(p)},
       {"metric", MetricName(p.metric())},
       {"with_encrypted", p.with_encrypted()},
       {"cells", CellCounts(p)},

@@ -248,7 +248,8 @@ absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const Ing
   if (extractor->identity() != parameters.extractor()) {
     return absl::FailedPreconditionError(
         absl::StrCat("extractor: the collection's features come from ", parameters.extractor(),
-                     ", but those of these images would come from ", extractor->identity()));
+                     ", but those of these images would come from ", extractor->identity(),
+                     ", which --extractor or --model names where a collection is created"));
   }
   PM_ASSIGN_OR_RETURN(ImageFolder folder, ListImageFolder(options.images));
   std::erase_if(folder.images, [&](const FolderImage& image) {

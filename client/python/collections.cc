@@ -32,6 +32,8 @@ namespace py = pybind11;
 using Rows = py::array_t<float, py::array::c_style>;
 using Labels = py::array_t<int32_t, py::array::c_style>;
 
+constexpr char kMetricPrefix[] = "METRIC_";
+
 // The value of an enumeration by its name without the prefix, in lower case.
 template <typename Enum>
 Enum Named(const char* field, const std::string& prefix, const std::string& name) {
@@ -46,6 +48,11 @@ Enum Named(const char* field, const std::string& prefix, const std::string& name
       absl::StrCat(field, " must be one of ", known, ", but is \"", name, "\"")));
 }
 
+std::string MetricName(v1::Metric metric) {
+  const Metric known = FromProto(metric).value_or(Metric::kCosine);
+  return absl::AsciiStrToLower(absl::StripPrefix(v1::Metric_Name(ToProto(known)), kMetricPrefix));
+}
+
 py::dict ToDict(const v1::GetCollectionResponse& collection) {
   const v1::PublicParameters& parameters = collection.parameters();
   py::dict dict;
@@ -57,8 +64,14 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
   dict["embedding_version"] = collection.embedding_version();
   dict["changes_since_embedding"] = collection.changes_since_embedding();
   dict["anchors"] = parameters.anchor_count();
-  dict["feature_dim"] = parameters.feature_dim();
-  dict["embedding_dim"] = parameters.settings().embedding_dim();
+  dict["feature_dim"] =
+      parameters.feature_dim() == 0 ? py::object(py::none()) : py::int_(parameters.feature_dim());
+  dict["embedding_dim"] = parameters.anchor_count() == 0
+                              ? py::object(py::none())
+                              : py::int_(parameters.settings().embedding_dim());
+  dict["schemes"] = OfferedSchemes(parameters);
+  dict["metric"] = MetricName(parameters.metric());
+  dict["with_encrypted"] = parameters.with_encrypted();
   dict["extractor"] = parameters.extractor();
   dict["labels"] =
       std::vector<int32_t>(parameters.slot_labels().begin(), parameters.slot_labels().end());
@@ -99,24 +112,28 @@ EmbeddingSettings SettingsOf(const py::dict& settings, const std::vector<int32_t
 
 namespace {
 
-py::dict Create(const Session& session, const std::string& name, const Rows& anchors,
+py::dict Create(const Session& session, const std::string& name, const std::optional<Rows>& anchors,
                 const std::vector<int32_t>& labels, const std::vector<std::string>& class_names,
                 const std::string& extractor, const py::dict& settings,
                 const std::vector<uint32_t>& cells, const std::string& cell_code,
-                bool publish_quality) {
+                bool publish_quality, const std::string& metric, bool with_encrypted) {
   v1::CreateCollectionRequest request;
   request.set_name(name);
-  const FloatMatrix rows =
-      Eigen::Map<const FloatMatrix>(anchors.data(), anchors.shape(0), anchors.shape(1));
-  ToProto(rows, request.mutable_anchors());
+  if (anchors.has_value()) {
+    const FloatMatrix rows =
+        Eigen::Map<const FloatMatrix>(anchors->data(), anchors->shape(0), anchors->shape(1));
+    ToProto(rows, request.mutable_anchors());
+    ToProto(SettingsOf(settings, labels), request.mutable_settings());
+  }
   request.mutable_anchor_labels()->Assign(labels.begin(), labels.end());
   request.mutable_class_names()->Assign(class_names.begin(), class_names.end());
   request.set_extractor(extractor);
-  ToProto(SettingsOf(settings, labels), request.mutable_settings());
   request.mutable_cells()->Assign(cells.begin(), cells.end());
   if (!cells.empty())
     request.set_cell_code(Named<v1::CellCode>("cell_code", "CELL_CODE_", cell_code));
   request.set_publish_quality(publish_quality);
+  request.set_metric(Named<v1::Metric>("metric", kMetricPrefix, metric));
+  request.set_with_encrypted(with_encrypted);
   return ToDict(Interruptible([&] {
                   return Check(session.transport().CreateCollection(request));
                 }).collection());
@@ -124,15 +141,18 @@ py::dict Create(const Session& session, const std::string& name, const Rows& anc
 
 // Reads the rows where the arrays hold them.
 py::dict Upsert(const Session& session, const std::string& name, const Rows& features,
-                const Labels& labels, const std::vector<std::string>& ids,
+                const std::optional<Labels>& labels, const std::vector<std::string>& ids,
                 const std::vector<std::string>& payloads,
                 const std::function<void(int64_t)>& progress,
                 const std::function<void(const std::string&)>& warn) {
-  const ItemColumns items = {.features = features.data(),
-                             .feature_dim = features.shape(1),
-                             .labels = {labels.data(), static_cast<size_t>(labels.size())},
-                             .ids = ids,
-                             .payloads = payloads};
+  const ItemColumns items = {
+      .features = features.data(),
+      .feature_dim = features.shape(1),
+      .labels = labels.has_value()
+                    ? absl::MakeConstSpan(labels->data(), static_cast<size_t>(labels->size()))
+                    : absl::Span<const int32_t>(),
+      .ids = ids,
+      .payloads = payloads};
   // A Python function takes the interpreter's lock itself.
   const v1::UpsertItemsResponse response = Interruptible([&] {
     return Check(UploadItems(session.transport(), name, items, {progress, warn, Interrupted()}));
@@ -221,7 +241,7 @@ py::list History(const Session& session, const std::string& uuid) {
 py::dict ToDict(const v1::Item& item, bool features) {
   py::dict dict;
   dict["id"] = item.id();
-  dict["label"] = item.label();
+  dict["label"] = item.unlabelled() ? py::object(py::none()) : py::int_(item.label());
   dict["version"] = item.version();
   dict["payload"] = item.payload();
   if (features) {
@@ -319,13 +339,13 @@ py::dict Snapshot(const Session& session, const std::string& name, const std::st
   return dict;
 }
 
-// The number of items to build.
+// The number of items to build; none without anchors.
 uint64_t Restore(const Session& session, const std::string& name, const std::string& path,
                  const std::function<void(int64_t, int64_t)>& progress) {
-  return Interruptible([&] {
-    return Check(RestoreSnapshot(session.transport(), name, path, nullptr, progress))
-        .collection.items();
+  const v1::GetCollectionResponse restored = Interruptible([&] {
+    return Check(RestoreSnapshot(session.transport(), name, path, nullptr, progress)).collection;
   });
+  return restored.parameters().anchor_count() == 0 ? 0 : restored.items();
 }
 
 py::dict Plan(const Session& session, const std::string& name, double epsilon, int64_t max_bytes,

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
 
 namespace privatemail {
@@ -158,6 +159,11 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
   PM_RETURN_IF_ERROR(ValidateTexts(parameters));
   return parameters;
+}
+
+std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto) {
+  const absl::StatusOr<PublicParameters> parameters = FromProto(proto);
+  return parameters.ok() ? OfferedSchemes(*parameters) : std::vector<std::string>();
 }
 
 absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {

@@ -3,6 +3,8 @@
 #define PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/cells/cell_code.h"
@@ -32,6 +34,9 @@ absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
 // FromProto without the limits on texts, for stored parameters, which may be older than the limits.
 absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
+
+// OfferedSchemes; none for malformed parameters.
+std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto);
 
 }  // namespace privatemail
 

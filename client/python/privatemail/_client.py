@@ -104,21 +104,31 @@ class Client(_NotCopied):
         """A collection by name; it is looked up at its first call."""
         return Collection(self, name)
 
-    def create_collection(self, name: str, anchors: ArrayLike, anchor_labels: ArrayLike, *,
-                          class_names: Sequence[str] = (), extractor: str = "vectors", cells: Sequence[int] = (),
-                          cell_code: str = "scalar8", publish_quality: bool = False, **settings: Any) -> "Collection":
-        """Creates a collection from PUBLIC anchors.
+    def create_collection(self, name: str, anchors: Optional[ArrayLike] = None,
+                          anchor_labels: Optional[ArrayLike] = None, *, class_names: Sequence[str] = (),
+                          extractor: str = "vectors", cells: Sequence[int] = (), cell_code: str = "scalar8",
+                          publish_quality: bool = False, metric: str = "cosine", with_encrypted: bool = False,
+                          **settings: Any) -> "Collection":
+        """Creates a collection, from PUBLIC anchors or without any.
 
-        anchors: n x d, at least embedding_dim + 1 rows. anchor_labels: n integers >= 0. class_names: none, or one for
-        each distinct label, ascending. cells: numbers of cells of each partition; EVERY SEARCHER CAN THEN DOWNLOAD
-        VECTORS OF THE GALLERY with the precision of cell_code. settings: label_graph, alpha, embedding_dim,
-        kernel_bandwidth, steps.
+        anchors: n x d, at least embedding_dim + 1 rows, for joint, anchored and cells. Without them only encrypted is
+        offered, and the first items fix d. anchor_labels: n integers >= 0, for joint and anchored. class_names: none,
+        or one for each distinct label, ascending. cells: numbers of cells of each partition; EVERY SEARCHER CAN THEN
+        DOWNLOAD VECTORS OF THE GALLERY with the precision of cell_code. metric: "cosine", "dot" or "euclidean", by
+        which encrypted ranks. with_encrypted: offer encrypted beside the schemes of anchors; as without anchors, EVERY
+        SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS AND CAN COMPUTE ALL VECTORS from d queries. settings, with
+        anchor_labels only: label_graph, alpha, embedding_dim, kernel_bandwidth, steps.
         """
-        array = _arrays.rows("anchors", anchors, copy=True)
-        given = _arrays.labels("anchor_labels", anchor_labels, len(array))
+        array = None if anchors is None else _arrays.rows("anchors", anchors, copy=True)
+        if array is None and anchor_labels is not None:
+            raise InvalidArgument("anchor_labels must not be given without anchors")
+        given = [] if array is None or anchor_labels is None else _arrays.labels("anchor_labels", anchor_labels,
+                                                                                  len(array)).tolist()
         check_settings("create_collection", settings)
-        self._open().create_collection(name, array, given.tolist(), list(class_names), extractor, settings, list(cells),
-                                       cell_code, publish_quality)
+        if settings and not given:
+            raise InvalidArgument(f"{next(iter(settings))} is of no use without anchor_labels: expected none")
+        self._open().create_collection(name, array, given, list(class_names), extractor, settings, list(cells),
+                                       cell_code, publish_quality, metric, bool(with_encrypted))
         return Collection(self, name)
 
     def restore(self, name: str, path: Path, *, build: bool = True) -> "Collection":
@@ -276,17 +286,22 @@ class Collection(_NotCopied):
     def budget(self) -> Budget:
         return Budget(self)
 
-    def ingest(self, features: ArrayLike, *, labels: ArrayLike, ids: Optional[Sequence[str]] = None,
-               payloads: Optional[Sequence[Any]] = None, replace: bool = False) -> Ingested:
+    def ingest(self, features: ArrayLike, *, labels: Optional[ArrayLike] = None,
+               ids: Optional[Sequence[str]] = None, payloads: Optional[Sequence[Any]] = None,
+               replace: bool = False) -> Ingested:
         """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
 
-        features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes.
+        features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes; if it
+        has none, n integers >= 0 (-2**31 for an item without a label), or None.
         ids: n strings; by default the row numbers, which are refused where the collection has items, unless `replace`.
         payloads: n JSON values, or None, returned with matches.
         """
         info = self.info()
         array = _arrays.rows("features", features, info["feature_dim"])
-        classes = _arrays.labels("labels", labels, len(array))
+        if labels is None and info["labels"]:
+            raise InvalidArgument(f"labels must be given: every item of collection {self.name} has one of its "
+                                  f"{len(info['labels'])} classes")
+        classes = None if labels is None else _arrays.labels("labels", labels, len(array))
         if ids is None:
             if info["items"] > 0 and not replace:
                 raise AlreadyExists(f"ids must be given: collection {self.name} has items, which row numbers would "
