@@ -34,13 +34,6 @@ const std::vector<Rpc>& Rpcs() {
       {"Retrieve", kSearching, "collection"},
       // Sends item vectors; the operator allows that by creating the collection with cells.
       {"RetrieveCells", kSearching, "collection"},
-      // Halves of searches of two operators, and the image that both hold.
-      {"GetImage", kAnyScope, "collection"},
-      {"GetImageSection", kAnyScope, "collection"},
-      {"Score", kSearching, "collection"},
-      {"FetchLists", kSearching, "collection"},
-      {"MakeImage", kWriting, "collection"},
-      {"InstallImage", kWriting, "collection"},
       {"CreateCollection", kAdminScope, "name"},
       {"ListCollections", kAnyScope, ""},  // filtered by the key's collections
       {"DeleteCollection", kAdminScope, "name"},
