@@ -41,8 +41,8 @@ void TransformLeaves(const LeafPair& leaves, Word* transforms) {
 void Reduce(const Ciphertext& values) {
   int64_t *a = Values(values.a), *b = Values(values.b);
   for (int i = 0; i < kDegree; ++i) {
-    a[i] = Centre(a[i]);
-    b[i] = Centre(b[i]);
+    a[i] = CentreInline(a[i]);
+    b[i] = CentreInline(b[i]);
   }
 }
 
@@ -85,7 +85,7 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
   int64_t *low = Values(work[0]), *high = Values(work[1]);
   int64_t *a = Values(sum.a), *b = Values(sum.b);
   for (int i = 0; i < kDegree; ++i) {
-    low[i] = Centre(da[source[i]]);
+    low[i] = CentreInline(da[source[i]]);
     b[i] += db[source[i]];
   }
   InverseTransform(low);

@@ -27,6 +27,9 @@ constexpr int64_t Fold(int64_t value) {
   return (value & kMask) + (high << 12) - high;
 }
 
+// Centre (ring.h), inline.
+constexpr int64_t CentreInline(int64_t value) { return CentreOnce(Fold(value)); }
+
 __extension__ using Wide = __int128;
 
 // Fold for |value| < 2^89, in (-2^30, 2^41 + 2^30).
@@ -64,7 +67,7 @@ constexpr int64_t PowerModulo(int64_t base, int64_t exponent) {
   for (; exponent > 0; exponent /= 2, base = Multiply(base, base)) {
     if (exponent % 2 != 0) power = Multiply(power, base);
   }
-  return CentreOnce(Fold(power));
+  return CentreInline(power);
 }
 
 // The kLogDegree bits of each number in reverse order.

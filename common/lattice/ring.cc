@@ -37,7 +37,7 @@ const Roots& GetRoots() {
   return roots;
 }
 
-int64_t Centre(int64_t value) { return CentreOnce(Fold(value)); }
+int64_t Centre(int64_t value) { return CentreInline(value); }
 
 // Cooley and Tukey's butterflies, two levels at a time after the first. Sums are not reduced: each
 // of the 11 levels adds less than 2^42.

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/shake128.h"
 #include "common/lattice/evaluator.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/testing/shake128.h"
 
 namespace privatemail::lattice {
 namespace {
@@ -64,9 +64,9 @@ void CheckParsers(std::string_view text, bool repeat, int delta, int64_t dimensi
   for (const auto path : {Evaluator::Path::kPortable, Evaluator::Path::kAvx2}) {
     const Evaluator* evaluator = Evaluator::Find(path);
     if (evaluator == nullptr) continue;
-    Require((evaluator->ParseKeys(keys, delta, ComputeShake128) != nullptr) == keys_valid);
-    Require((evaluator->ParseQuery(seed, chunks, dimensions, delta, ComputeShake128) != nullptr) ==
-            query_valid);
+    Require((evaluator->ParseKeys(keys, delta, privatemail::Shake128) != nullptr) == keys_valid);
+    Require((evaluator->ParseQuery(seed, chunks, dimensions, delta, privatemail::Shake128) !=
+             nullptr) == query_valid);
   }
 }
 

@@ -8,51 +8,15 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
+#include "common/base/shake128.h"
 #include "common/lattice/evaluator.h"
-#include "tests/golden/golden.h"
-#include "tests/testing/shake128.h"
+#include "tests/golden/golden_streams.h"
 
 namespace privatemail::lattice {
 namespace {
 
 using nlohmann::json;
-using Polynomial = std::vector<int64_t>;
-
 constexpr int64_t kLargest = (kModulus - 1) / 2;
-
-std::string GoldenBytes(const std::string& name, size_t size) {
-  std::string bytes(size, '\0');
-  EXPECT_TRUE(
-      ComputeShake128("golden " + name, reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()));
-  return bytes;
-}
-
-// The words of 8 bytes of a stream of make_lattice_golden.py.
-std::vector<uint64_t> GoldenWords(const std::string& name, size_t count) {
-  const std::string bytes = GoldenBytes(name, 8 * count);
-  std::vector<uint64_t> words(count, 0);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    words[i / 8] |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * (i % 8));
-  }
-  return words;
-}
-
-Polynomial Stream(const std::string& name, size_t count, int64_t bound) {
-  Polynomial values;
-  for (const uint64_t word : GoldenWords(name, count)) {
-    values.push_back(static_cast<int64_t>(word % static_cast<uint64_t>(2 * bound + 1)) - bound);
-  }
-  return values;
-}
-
-Polynomial BinomialErrors(const std::string& name) {
-  constexpr uint64_t kOnes = (1 << 21) - 1;
-  Polynomial values;
-  for (const uint64_t word : GoldenWords(name, kDegree)) {
-    values.push_back(std::popcount(word & kOnes) - std::popcount(word >> 21 & kOnes));
-  }
-  return values;
-}
 
 Polynomial InputOf(const std::string& name) {
   if (name == "X") {
@@ -78,18 +42,6 @@ std::string PolynomialBytes(const Polynomial& values) {
   std::string bytes;
   AppendPolynomial(values.data(), &bytes);
   return bytes;
-}
-
-std::string HexSha256(const std::string& bytes) {
-  return absl::BytesToHexString(Sha256::Of(bytes));
-}
-
-// `expected` has some values, by their index.
-void ExpectValues(const Polynomial& values, const json& expected) {
-  ASSERT_GT(expected.size(), 0u);
-  for (const auto& [index, value] : expected.items()) {
-    EXPECT_EQ(values.at(std::stoul(index)), value.get<int64_t>()) << index;
-  }
 }
 
 void ExpectPolynomial(const Polynomial& values, const json& golden) {
@@ -138,7 +90,7 @@ TEST(LatticeGolden, SeedExpansion) {
     SCOPED_TRACE(golden.dump());
     Polynomial values(kDegree);
     ASSERT_TRUE(ExpandSeed(GoldenBytes(golden.at("seed"), kSeedBytes), golden.at("use"),
-                           golden.at("index"), ComputeShake128, values.data()));
+                           golden.at("index"), privatemail::Shake128, values.data()));
     ExpectPolynomial(values, golden);
     skipped += golden.at("skipped").get<int>();
   }
@@ -317,7 +269,8 @@ class GoldenSession {
   Polynomial Encrypt(const std::string& seed, SeedUse use, int64_t index, const std::string& kind,
                      const Polynomial& message) const {
     Polynomial b(kDegree), secret = secret_;
-    EXPECT_TRUE(ExpandSeed(seed, use, static_cast<uint32_t>(index), ComputeShake128, b.data()));
+    EXPECT_TRUE(
+        ExpandSeed(seed, use, static_cast<uint32_t>(index), privatemail::Shake128, b.data()));
     Transform(secret.data());
     MultiplyPointwise(b.data(), secret.data(), b.data());
     InverseTransform(b.data());
@@ -351,9 +304,9 @@ TEST_P(LatticeGoldenOfPath, AnswersOfBlocks) {
     ASSERT_EQ(HexSha256(chunks), golden.at("query_sha256"));
     const int delta = golden.at("delta");
     const int64_t dimensions = golden.at("dimensions");
-    const auto keys = evaluator.ParseKeys(keys_bytes, delta, ComputeShake128);
+    const auto keys = evaluator.ParseKeys(keys_bytes, delta, privatemail::Shake128);
     const auto query =
-        evaluator.ParseQuery(session.QuerySeed(), chunks, dimensions, delta, ComputeShake128);
+        evaluator.ParseQuery(session.QuerySeed(), chunks, dimensions, delta, privatemail::Shake128);
     ASSERT_NE(keys, nullptr);
     ASSERT_NE(query, nullptr);
 

@@ -150,26 +150,23 @@ def transform(poly):
             n = len(coefficients) // 2
             root = POWERS[e // 2]
             low, high = coefficients[:n], [c * root % Q for c in coefficients[n:]]
-            halves.append(([(u + v) % Q for u, v in zip(low, high)], e // 2))
-            halves.append(([(u - v) % Q for u, v in zip(low, high)], e // 2 + N))
+            halves.append(([u + v for u, v in zip(low, high)], e // 2))
+            halves.append(([u - v for u, v in zip(low, high)], e // 2 + N))
         parts = halves
     return [centre(coefficients[0]) for coefficients, _ in parts]
 
 
 def inverse_transform(values):
-    parts, exponents = [[v % Q] for v in values], [2 * reverse_bits(i) + 1 for i in range(N)]
-    half = (Q + 1) // 2
-    while len(parts) > 1:
-        joined, above = [], []
+    parts, exponents = [[v] for v in values], [2 * reverse_bits(i) + 1 for i in range(N)]
+    while len(parts) > 1:  # undoes the halves of `transform`, times 2
+        joined = []
         for i in range(0, len(parts), 2):
-            e = exponents[i]
-            root = POWERS[2 * N - e] * half % Q
-            low = [(u + v) * half % Q for u, v in zip(parts[i], parts[i + 1])]
-            high = [(u - v) * root % Q for u, v in zip(parts[i], parts[i + 1])]
-            joined.append(low + high)
-            above.append(2 * e % (2 * N))
-        parts, exponents = joined, above
-    return [centre(c) for c in parts[0]]
+            root = POWERS[2 * N - exponents[i]]
+            low = [u + v for u, v in zip(parts[i], parts[i + 1])]
+            joined.append(low + [(u - v) * root % Q for u, v in zip(parts[i], parts[i + 1])])
+        parts, exponents = joined, [2 * e % (2 * N) for e in exponents[::2]]
+    share = pow(N, -1, Q)
+    return [centre(c * share) for c in parts[0]]
 
 
 # Byte forms (wire.h).
@@ -350,8 +347,8 @@ def deviations(delta, proven=False):
 
 def item_rounding(dimensions, delta):
     """The largest error by rounding rows and the scaled target to integers."""
-    root = math.sqrt(dimensions)
-    return root * 2.0**-15 + root / (2 * float(query_scale(delta))) * (1 + root * 2.0**-15)
+    root, scale = math.sqrt(dimensions), int(query_scale(delta))
+    return root * 2.0**-15 + root / (2 * scale) * (1 + root * 2.0**-15)
 
 
 def proven_bound(delta, log_failures):
@@ -361,7 +358,12 @@ def proven_bound(delta, log_failures):
 
 def largest_dimensions(delta, log_failures):
     """The largest d whose scores do not wrap but with this probability."""
-    return max(d for d in range(1, 2**18) if 1 + item_rounding(d, delta) + proven_bound(delta, log_failures) < float(HEADROOM))
+    room = float(HEADROOM) - 1 - proven_bound(delta, log_failures)
+    few, many = 1, 2**18
+    while many - few > 1:
+        d = (few + many) // 2
+        few, many = (d, many) if item_rounding(d, delta) < room else (few, d)
+    return few
 
 
 def measure():
@@ -433,7 +435,7 @@ def product_values():
     pointwise = [centre(u * v) for u, v in zip(transform(x), transform(y))]
     assert inverse_transform(pointwise) == product
     small = stream("product small", N, 2**15)
-    assert multiply(small, y) == schoolbook(small, y)
+    assert multiply(small, y) == inverse_transform([centre(u * v) for u, v in zip(transform(small), transform(y))])
     return dict(x="product x", y="product y", values=sparse(product), sha256=sha256(polynomial_bytes(product)))
 
 
@@ -507,22 +509,6 @@ def headroom_values():
                 largest_dimensions={str(delta): largest_dimensions(delta, -60) for delta in DELTAS})
 
 
-def target_values():
-    """Scaled coordinates round(S v_i / |v|) of integer vectors, exactly: a comparison of squares decides."""
-    out = []
-    for delta, vector in ((32, [3, -4]), (64, [1, 2, 3, 4, 5]), (128, stream("target 128", 20, 1000)), (256, [1] + [0] * 299), (256, [1, -1, 1])):
-        squares = sum(v * v for v in vector)
-        scaled = []
-        for v in vector:
-            exact_square = query_scale(delta) ** 2 * v * v / squares
-            t = math.isqrt(exact_square.numerator // exact_square.denominator)
-            t += exact_square > (t + Fraction(1, 2)) ** 2
-            scaled.append(t if v >= 0 else -t)
-        out.append(dict(delta=delta, vector=vector, scaled=scaled, scale_numerator=query_scale(delta).numerator,
-                        scale_denominator=query_scale(delta).denominator))
-    return out
-
-
 def session(name, delta, errors=True):
     seed = shake(b"golden seed of keys " + name.encode(), 32)
     secret = stream("secret " + name, N, 1)
@@ -564,7 +550,34 @@ def block_case(name, rows_count, dimensions, delta):
                 decrypted_sha256=sha256(struct.pack("<%di" % N, *decrypted)))
 
 
-CASES = (("full 32", N, 40, 32), ("full 64", N, 64, 64), ("part 128", 1100, 200, 128), ("part 256", 40, 1270, 256), ("one 32", 1, 1, 32),
+def scale_target(vector, delta):
+    """round(S v_i / |v|) of an integer vector, exactly: a comparison of squares decides."""
+    squares, out = sum(v * v for v in vector), []
+    for v in vector:
+        exact_square = query_scale(delta) ** 2 * v * v / squares
+        t = math.isqrt(exact_square.numerator // exact_square.denominator)
+        t += exact_square > (t + Fraction(1, 2)) ** 2
+        out.append(t if v >= 0 else -t)
+    return out
+
+
+def client_case(dimensions, delta):
+    """Keys and a query from all that a client draws and from the target's vector."""
+    name = "client %d" % delta
+    key_seed, secret, keys = session(name, delta)
+    seed = shake(b"golden seed of query " + name.encode(), 32)
+    target = scale_target(stream("vector " + name, dimensions, 1000), delta)
+    errors = [binomial("query error %d %s" % (c, name), N) for c in range(-(-dimensions // delta))]
+    query = make_query(secret, errors, seed, target, delta)
+    a = [v % 2**BITS_A for v in stream("answer a " + name, N, 2**40)]
+    b = [v % 2**BITS_B for v in stream("answer b " + name, N, 2**40)]
+    decrypted = decrypt(a, b, secret)
+    return dict(name=name, dimensions=dimensions, delta=delta, keys_sha256=sha256(keys_bytes(key_seed, keys)), scaled=target[:4],
+                query_sha256=sha256(b"".join(polynomial_bytes(b) for _, b in query)), decrypted=sparse(decrypted),
+                decrypted_sha256=sha256(struct.pack("<%di" % N, *decrypted)))
+
+
+CASES = (("full 32", N, 40, 32), ("part 64", 20, 64, 64), ("part 128", 1100, 200, 128), ("part 256", 40, 1270, 256), ("one 32", 1, 1, 32),
          ("long 256", 2, 16384, 256), ("long 32", 1, 16384, 32))
 
 
@@ -574,7 +587,7 @@ def main():
     ring = ring_values()
     out = dict(about="independent reference values of common/lattice; see make_lattice_golden.py for every formula", ring=ring,
                transform=transform_values(), product=product_values(), seeds=seed_values(), forms=form_values(), rounding=rounding_values(),
-               digits=digit_values(), deltas=delta_values(), headroom=headroom_values(), targets=target_values(), blocks=[block_case(*case) for case in CASES])
+               digits=digit_values(), deltas=delta_values(), headroom=headroom_values(), clients=[client_case(100, 32), client_case(300, 256)], blocks=[block_case(*case) for case in CASES])
     text = json.dumps(out, indent=1)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lattice_golden.json"), "w") as f:
         f.write(text + "\n")

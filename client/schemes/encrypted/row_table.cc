@@ -80,11 +80,13 @@ absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string
     block->norms_.push_back(norm);
   }
   for (int row = 0; row < message.labels_size(); ++row) {
-    const int64_t sent = message.labels(row);  // label plus one, or 0 for a row without one
-    if (sent < 0 || sent > int64_t{std::numeric_limits<int32_t>::max()} + 1) {
-      return InRow(row, absl::StrCat("label must be 0 to 2147483647 or absent, but is ", sent - 1));
+    const int64_t sent = message.labels(row);  // of labels from 0 on plus one, so that 0 means none
+    const int64_t label = sent > 0 ? sent - 1 : sent;
+    if (label <= kNoLabel || label > std::numeric_limits<int32_t>::max()) {
+      return InRow(row, absl::StrCat("label must be -2147483647 to 2147483647 or absent, but is ",
+                                     label));
     }
-    block->labels_.push_back(sent == 0 ? kNoLabel : static_cast<int32_t>(sent - 1));
+    block->labels_.push_back(sent == 0 ? kNoLabel : static_cast<int32_t>(label));
   }
   return std::shared_ptr<const TableBlock>(std::move(block));
 }
