@@ -141,7 +141,7 @@ Result ExplainTwoServers(nlohmann::json views) {
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   if (last.scheme == Scheme::kTwoServer) {
-    return ExplainTwoServers(nlohmann::json::parse(last.two_server));
+    return ExplainTwoServers(nlohmann::json::parse(last.view));
   }
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   if (last.scheme == Scheme::kCells) return ExplainCells(last.cells, parameters);

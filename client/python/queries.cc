@@ -254,7 +254,7 @@ py::dict Explain(const Session& session, const std::string& collection) {
   dict["fingerprint"] = ToHex(last.collection.fingerprint());
   dict["scheme"] = NameOf(last.scheme);
   if (last.scheme == Scheme::kTwoServer) {
-    dict["views"] = last.two_server;
+    dict["views"] = last.view;
     return dict;
   }
   if (last.scheme == Scheme::kCells) {

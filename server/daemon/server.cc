@@ -206,6 +206,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
       retrieval_(parts_.catalog.get(), &dispatcher_),
+      encrypted_(parts_.catalog.get(), &dispatcher_),
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
@@ -285,6 +286,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
+  builder.RegisterService(&encrypted_);
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);

@@ -27,6 +27,7 @@
 #include "server/engine/write_recovery.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
+#include "server/services/encrypted_service.h"
 #include "server/services/health_service.h"
 #include "server/services/keys_service.h"
 #include "server/services/metrics.h"
@@ -105,6 +106,7 @@ class DaemonServer {
   std::unique_ptr<Connections> connections_;  // null: keys are off
   Dispatcher dispatcher_;
   RetrievalService retrieval_;
+  EncryptedService encrypted_;
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;

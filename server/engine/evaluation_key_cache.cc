@@ -19,11 +19,12 @@ EvaluationKeyCache::Handle EvaluationKeyCache::Find(absl::string_view digest) {
   return found->second->keys;
 }
 
-void EvaluationKeyCache::Add(const std::string& digest, Handle keys) {
+void EvaluationKeyCache::Add(const std::string& digest, Handle keys,
+                             std::shared_ptr<const void> charge) {
   std::list<Entry> evicted;  // destroyed after the lock is released: they are large
   const std::lock_guard<std::mutex> guard(mutex_);
   if (by_digest_.count(digest) > 0) return;
-  entries_.push_front({digest, std::move(keys)});
+  entries_.push_front({digest, std::move(keys), std::move(charge)});
   by_digest_[entries_.front().digest] = entries_.begin();
   bytes_ += BytesOf(*entries_.front().keys);
   while (bytes_ > capacity_bytes_ && entries_.size() > 1) {

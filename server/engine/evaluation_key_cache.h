@@ -27,7 +27,8 @@ class EvaluationKeyCache {
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
   // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used.
-  void Add(const std::string& digest, Handle keys);
+  // charge: what counts their memory elsewhere; it ends when they are evicted. May be null.
+  void Add(const std::string& digest, Handle keys, std::shared_ptr<const void> charge = nullptr);
 
   int64_t bytes() const;  // of all keys; may exceed the capacity by one set
 
@@ -35,6 +36,7 @@ class EvaluationKeyCache {
   struct Entry {
     std::string digest;
     Handle keys;
+    std::shared_ptr<const void> charge;
   };
 
   const int64_t capacity_bytes_;

@@ -13,9 +13,9 @@
 
 namespace privatemail::client {
 
-// Collects the messages of an untrusted server. Held by the client; all in it is public. The request
-// and the header determine every size, which is all that is checked of scores: no answer of the
-// right size is refused, whatever it decrypts to.
+// Collects the messages of an untrusted server. Held by the client; all in it is public. The
+// request and the header determine every size, which is all that is checked of scores: no answer of
+// the right size is refused, whatever it decrypts to.
 class EncryptedAnswer {
  public:
   // request: what was sent. max_memory: bytes that the answer may take.

@@ -1,5 +1,5 @@
-// Client of exact searches under ring-LWE encryption, of which the server learns nothing (PRIVACY.md
-// section 10).
+// Client of exact searches under ring-LWE encryption, of which the server learns nothing
+// (PRIVACY.md section 10).
 //
 //   caller                 client (private)                             server
 //     |-- Prepare(target) ------->|
@@ -37,7 +37,8 @@ struct EncryptedGuarantee {
   std::string kind = "computational";
   int bits = 128;  // of work to tell two targets apart, by the best attacks that are known
   std::string assumption =
-      "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, and "
+      "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
+      "and "
       "circular security for the automorphism keys";
   std::string source = "PRIVACY.md section 10";
 };
@@ -94,31 +95,31 @@ struct PreparedEncryptedQuery {
 // fetched, of all items: with_payloads and a filter need them.
 struct EncryptedRanking {
   int64_t k = 8;
-  bool with_payloads = false;                   // in the matches
-  std::optional<int32_t> label = std::nullopt;  // only items with this label
+  bool with_payloads = false;                              // in the matches
+  std::optional<int32_t> label = std::nullopt;             // only items with this label
   std::optional<v1::PayloadFilter> filter = std::nullopt;  // only items whose payload matches
 };
 
-// Client of one collection. Held by the client; sees targets only while Prepare runs and scores only
-// while Finish runs. Immutable, thread-safe, no network.
+// Client of one collection. Held by the client; sees targets only while Prepare runs and scores
+// only while Finish runs. Immutable, thread-safe, no network.
 class EncryptedClient {
  public:
   // collection: response of GetCollection.
-  // FAILED_PRECONDITION: it does not offer this scheme or has no items yet; the fingerprint does not
+  // FAILED_PRECONDITION: it does not offer this scheme or has no items yet; the fingerprint does
+  // not
   //   match the parameters; it names another delta than those of lattice::kDeltas.
   // DATA_LOSS: the parameters are malformed.
   static absl::StatusOr<EncryptedClient> Create(const v1::GetCollectionResponse& collection);
 
   const PublicParameters& parameters() const { return parameters_; }
-  v1::Metric metric() const { return metric_; }
   int delta() const { return delta_; }
 
   // INVALID_ARGUMENT: k or the filter.
   absl::Status CheckRanking(const EncryptedRanking& ranking) const;
 
   // Encrypts a target. Takes a time that depends on sizes and rejected random bits only.
-  // INVALID_ARGUMENT: features of another dimension, zero or not finite; a session of another delta.
-  // FAILED_PRECONDITION: the session is of another process. UNAVAILABLE: no random bits.
+  // INVALID_ARGUMENT: features of another dimension, zero or not finite; a session of another
+  // delta. FAILED_PRECONDITION: the session is of another process. UNAVAILABLE: no random bits.
   absl::StatusOr<PreparedEncryptedQuery> Prepare(const Eigen::RowVectorXf& features,
                                                  std::shared_ptr<const EncryptedSession> session,
                                                  BitSource& bits) const;
@@ -136,11 +137,10 @@ class EncryptedClient {
                                                  const EncryptedRanking& ranking) const;
 
  private:
-  EncryptedClient(PublicParameters parameters, v1::Metric metric, int delta)
-      : parameters_(std::move(parameters)), metric_(metric), delta_(delta) {}
+  EncryptedClient(PublicParameters parameters, int delta)
+      : parameters_(std::move(parameters)), delta_(delta) {}
 
   PublicParameters parameters_;
-  v1::Metric metric_;
   int delta_;
 };
 

@@ -1,17 +1,17 @@
-// The row table of a collection: ids, norms, labels and payloads of the rows that encrypted searches
-// score. The same for every searcher; in blocks that are known by their digest.
+// The row table of a collection: ids, norms, labels and payloads of the rows that encrypted
+// searches score. The same for every searcher; in blocks that are known by their digest.
 #ifndef PRIVATEMAIL_ROW_TABLE_H_
 #define PRIVATEMAIL_ROW_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::client {
 
@@ -35,13 +35,11 @@ class PackedTexts {
 // Up to 2,048 rows. Public. Immutable.
 class TableBlock {
  public:
-  static constexpr int32_t kNoLabel = std::numeric_limits<int32_t>::min();
-
   // content: a serialised v1.RowTableBlock of an untrusted server. max_memory: bytes that it may
   // take when it is parsed.
   // DATA_LOSS naming the field: it is malformed; no row or too many; another number of norms or
-  //   labels than of ids; an id that is not UTF-8; a norm that is negative or not finite; a label out
-  //   of range.
+  //   labels than of ids; an id that is not UTF-8; a norm that is negative or not finite; a label
+  //   out of range.
   // RESOURCE_EXHAUSTED: max_memory.
   static absl::StatusOr<std::shared_ptr<const TableBlock>> Parse(absl::string_view content,
                                                                  int64_t max_memory);
@@ -49,6 +47,7 @@ class TableBlock {
   size_t rows() const { return ids_.size(); }
   absl::string_view id(size_t row) const { return ids_[row]; }  // empty: the row holds no item
   float norm(size_t row) const { return norms_[row]; }
+  // Or kNoLabel (common/items/item_label.h).
   int32_t label(size_t row) const { return labels_.empty() ? kNoLabel : labels_[row]; }
 
  private:

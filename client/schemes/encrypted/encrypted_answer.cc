@@ -23,9 +23,9 @@ absl::Status OutOfOrder(const char* part, const char* expected) {
 absl::Status EncryptedAnswer::Reserve(uint64_t bytes) {
   memory_ += bytes;
   if (memory_ <= static_cast<uint64_t>(max_memory_)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("max_memory must be at least ", memory_,
-                   " for the server's answer, in bytes, but is ", max_memory_));
+  return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", memory_,
+                                                   " for the server's answer, in bytes, but is ",
+                                                   max_memory_));
 }
 
 absl::Status EncryptedAnswer::Add(v1::SearchEncryptedResponse message) {
@@ -94,11 +94,10 @@ absl::Status EncryptedAnswer::AddBlock(const std::string& what, const std::strin
                                        v1::RowBlock block,
                                        std::map<std::string, std::string>* blocks) {
   const auto index = static_cast<int64_t>(block.block());
-  if (index <= last_block_ ||
-      static_cast<size_t>(index) >= digests.size() / kBlockDigestBytes) {
-    return absl::DataLossError(
-        absl::StrCat("block of the ", what, " must be between ", last_block_ + 1, " and ",
-                     static_cast<int64_t>(digests.size() / kBlockDigestBytes) - 1, ", but is ", index));
+  if (index <= last_block_ || static_cast<size_t>(index) >= digests.size() / kBlockDigestBytes) {
+    return absl::DataLossError(absl::StrCat(
+        "block of the ", what, " must be between ", last_block_ + 1, " and ",
+        static_cast<int64_t>(digests.size() / kBlockDigestBytes) - 1, ", but is ", index));
   }
   last_block_ = index;
   PM_RETURN_IF_ERROR(Reserve(block.content().size()));
@@ -120,8 +119,8 @@ absl::Status EncryptedAnswer::AddScores(const v1::EncryptedScores& scores) {
   std::string& received = scores_[scores.query()];
   const size_t next = received.size() / kAnswerBytes, left = expected_bytes_ - received.size();
   if (scores.first_block() != next) {
-    return absl::DataLossError(absl::StrCat("scores.first_block must be ", next, ", but is ",
-                                            scores.first_block()));
+    return absl::DataLossError(
+        absl::StrCat("scores.first_block must be ", next, ", but is ", scores.first_block()));
   }
   const size_t bytes = scores.answers().size();
   if (bytes == 0 || bytes % kAnswerBytes != 0 || bytes > left) {

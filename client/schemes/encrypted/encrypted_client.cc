@@ -10,6 +10,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
 #include "common/wire/parameters_proto.h"
@@ -30,29 +31,29 @@ struct Candidate {
 // The factors of an item's score and of its norm in the order.
 class Order {
  public:
-  Order(v1::Metric metric, double target_norm) : metric_(metric), target_norm_(target_norm) {}
+  Order(Metric metric, double target_norm) : metric_(metric), target_norm_(target_norm) {}
 
   double Of(double cosine, double norm) const {
     switch (metric_) {
-      case v1::METRIC_DOT:
+      case Metric::kDot:
         return -cosine * norm;
-      case v1::METRIC_EUCLIDEAN:
+      case Metric::kEuclidean:
         return SquaredDistance(cosine, norm);
       default:
         return -cosine;
     }
   }
   double Similarity(double cosine, double norm) const {
-    return metric_ == v1::METRIC_COSINE ? cosine : cosine * norm * target_norm_;
+    return metric_ == Metric::kCosine ? cosine : cosine * norm * target_norm_;
   }
   // Of unit vectors with the metric cosine.
   double SquaredDistance(double cosine, double norm) const {
-    if (metric_ == v1::METRIC_COSINE) return 2 - 2 * cosine;
+    if (metric_ == Metric::kCosine) return 2 - 2 * cosine;
     return norm * norm + target_norm_ * target_norm_ - 2 * cosine * norm * target_norm_;
   }
 
  private:
-  v1::Metric metric_;
+  Metric metric_;
   double target_norm_;
 };
 
@@ -111,35 +112,23 @@ absl::StatusOr<std::shared_ptr<const EncryptedSession>> EncryptedSession::Create
 
 absl::StatusOr<EncryptedClient> EncryptedClient::Create(
     const v1::GetCollectionResponse& collection) {
-  const v1::PublicParameters& published = collection.parameters();
-  if (!published.with_encrypted()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("collection ", collection.name(),
-                     " does not offer the scheme encrypted: it was created without it"));
-  }
-  absl::StatusOr<PublicParameters> parameters = FromProto(published);
+  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
   if (!parameters.ok()) {
     return absl::DataLossError(absl::StrCat("public parameters of collection ", collection.name(),
                                             ": ", parameters.status().message()));
   }
   PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasEncrypted(collection.name(), *parameters));
   if (parameters->feature_dim == 0 || collection.encrypted().rows() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("collection ", collection.name(), " has no items yet"));
-  }
-  if (parameters->feature_dim > lattice::kMaxDimensions) {
-    return absl::DataLossError(absl::StrCat("feature_dim of collection ", collection.name(),
-                                            " must be at most ", lattice::kMaxDimensions,
-                                            ", but is ", parameters->feature_dim));
   }
   const uint32_t delta = collection.encrypted().delta();
   if (!lattice::IsDelta(delta)) {
     return absl::FailedPreconditionError(absl::StrCat(
         "delta of collection ", collection.name(), " must be 32, 64, 128 or 256, but is ", delta));
   }
-  const v1::Metric metric =
-      published.metric() == v1::METRIC_UNSPECIFIED ? v1::METRIC_COSINE : published.metric();
-  return EncryptedClient(*std::move(parameters), metric, static_cast<int>(delta));
+  return EncryptedClient(*std::move(parameters), static_cast<int>(delta));
 }
 
 absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) const {
@@ -152,8 +141,8 @@ absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
     const Eigen::RowVectorXf& features, std::shared_ptr<const EncryptedSession> session,
     BitSource& bits) const {
   if (session->delta() != delta_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "delta of the session must be ", delta_, ", but is ", session->delta()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta of the session must be ", delta_, ", but is ", session->delta()));
   }
   PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
   PM_RETURN_IF_ERROR(CheckUnitScalable("query", features.data(), features.size()));
@@ -188,7 +177,7 @@ absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
   PM_ASSIGN_OR_RETURN(const auto decrypted, state.session_->secret_->Decrypt(scores));
   PM_ASSIGN_OR_RETURN(const std::vector<uint32_t> eligible, EligibleRows(table, ranking));
   PM_ASSIGN_OR_RETURN(const auto candidates, SecretArray<Candidate>::Allocate(eligible.size()));
-  const Order order(metric_, state.target_norm_);
+  const Order order(parameters_.metric, state.target_norm_);
   for (size_t i = 0; i < eligible.size(); ++i) {
     const uint32_t row = eligible[i];
     candidates[i] = {order.Of(ScoreOf(decrypted[row]), NormOf(table, row)), row, decrypted[row]};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -24,9 +25,9 @@ absl::StatusOr<Message> ParseWithin(absl::string_view content, int64_t max_memor
   google::protobuf::io::ArrayInputStream stream(content.data(), static_cast<int>(content.size()));
   const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &stream);
   if (memory.value_or(0) > max_memory) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("max_memory must be at least ", *memory,
-                     " for a block of rows, in bytes, but is ", max_memory));
+    return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", *memory,
+                                                     " for a block of rows, in bytes, but is ",
+                                                     max_memory));
   }
   Message message;
   if (memory.has_value() &&

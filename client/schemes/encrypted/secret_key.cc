@@ -109,16 +109,14 @@ absl::StatusOr<v1::EncryptedQuery> SecretKey::EncryptQuery(const SecretArray<int
   const size_t chunks = messages.size() / kDegree;
   query.mutable_chunks()->reserve(chunks * lattice::kPolynomialBytes);
   for (size_t chunk = 0; chunk < chunks; ++chunk) {
-    PM_RETURN_IF_ERROR(Encrypt(query.seed(), lattice::SeedUse::kQuery,
-                               static_cast<uint32_t>(chunk), messages.data() + chunk * kDegree,
-                               bits, query.mutable_chunks()));
+    PM_RETURN_IF_ERROR(Encrypt(query.seed(), lattice::SeedUse::kQuery, static_cast<uint32_t>(chunk),
+                               messages.data() + chunk * kDegree, bits, query.mutable_chunks()));
   }
   return query;
 }
 
 absl::Status SecretKey::Encrypt(const std::string& seed, lattice::SeedUse use, uint32_t index,
-                                const int64_t* message, BitSource& bits,
-                                std::string* bytes) const {
+                                const int64_t* message, BitSource& bits, std::string* bytes) const {
   PM_ASSIGN_OR_RETURN(const auto b, SecretArray<int64_t>::Allocate(kDegree));
   if (!lattice::ExpandSeed(seed, use, index, Shake128, b.data())) {
     return absl::UnavailableError("a seed cannot be expanded: OpenSSL's SHAKE128 failed");

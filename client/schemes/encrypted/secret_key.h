@@ -47,8 +47,8 @@ class SecretKey {
   SecretKey(SecretArray<int64_t> secret, SecretArray<int64_t> transform)
       : secret_(std::move(secret)), transform_(std::move(transform)) {}
 
-  // Appends b = a s + e + message to `bytes`, with polynomial `index` of the seed as a. Call it once
-  // for a seed and index.
+  // Appends b = a s + e + message to `bytes`, with polynomial `index` of the seed as a. Call it
+  // once for a seed and index.
   absl::Status Encrypt(const std::string& seed, lattice::SeedUse use, uint32_t index,
                        const int64_t* message, BitSource& bits, std::string* bytes) const;
 

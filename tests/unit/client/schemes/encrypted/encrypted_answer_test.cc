@@ -15,8 +15,8 @@ using Messages = std::vector<v1::SearchEncryptedResponse>;
 
 constexpr size_t kAnswer = lattice::kAnswerBytes;
 
-// A request of two queries over two blocks, and its honest answer with arbitrary scores: header, two
-// table blocks, two payload blocks, the scores of each query.
+// A request of two queries over two blocks, and its honest answer with arbitrary scores: header,
+// two table blocks, two payload blocks, the scores of each query.
 class EncryptedAnswerTest : public testing::Test {
  protected:
   EncryptedAnswerTest() {
@@ -36,7 +36,8 @@ class EncryptedAnswerTest : public testing::Test {
       sent->set_content(things_.PayloadBlock(block));
     }
     header = messages_.front().mutable_header();
-    header->set_table_digests(Sha256::Of(things_.TableBlock(0)) + Sha256::Of(things_.TableBlock(1)));
+    header->set_table_digests(Sha256::Of(things_.TableBlock(0)) +
+                              Sha256::Of(things_.TableBlock(1)));
     header->set_payload_digests(Sha256::Of(things_.PayloadBlock(0)) +
                                 Sha256::Of(things_.PayloadBlock(1)));
     for (uint32_t query = 0; query < 2; ++query) {
@@ -173,7 +174,8 @@ TEST_F(EncryptedAnswerTest, PayloadsThatWereNotAskedForReturnDataLoss) {
   request_.set_with_payloads(false);
   EXPECT_THAT(Take(messages_), FailsWith(kDataLoss, "payload_digests must have 0 bytes"));
   messages_[0].mutable_header()->clear_payload_digests();
-  EXPECT_THAT(Take(messages_), FailsWith(kDataLoss, "block of the payloads must be between 0 and -1"));
+  EXPECT_THAT(Take(messages_),
+              FailsWith(kDataLoss, "block of the payloads must be between 0 and -1"));
 }
 
 // Before anything of that size is allocated.

@@ -119,9 +119,8 @@ TEST_P(EncryptedSearch, FindsTheNearestOfAllItems) {
       });
       ASSERT_NE(wanted, nearest.end());
       found += wanted - nearest.begin() < kMatches ? 1 : 0;
-      const double unit = metric == v1::METRIC_COSINE
-                              ? 1
-                              : features.row(wanted->row).norm() * target.norm();
+      const double unit =
+          metric == v1::METRIC_COSINE ? 1 : features.row(wanted->row).norm() * target.norm();
       EXPECT_NEAR(*matches[place].similarity, wanted->similarity, kErrorBound * unit);
       EXPECT_NEAR(matches[place].squared_distance, wanted->squared_distance,
                   2 * kErrorBound * unit);
@@ -162,8 +161,7 @@ TEST(EncryptedClient, EmptyRowsAreNeverReturned) {
   EncryptedThings things(features);
   things.empty_rows = {0, 5, 2047, 2048};
   Searcher searcher(&things, 32);
-  ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches,
-                       searcher.Search(target, {.k = 5000}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches, searcher.Search(target, {.k = 5000}));
   EXPECT_EQ(matches.size(), 2096U);
   for (const QueryMatch& match : matches) {
     EXPECT_NE(match.id, "");
@@ -241,13 +239,11 @@ TEST(EncryptedClient, AnyScoresOfTheRightSizeAreAccepted) {
   SeededBits seeded(1);
   ASSERT_THAT(seeded.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(random.data()), bytes)),
               IsOk());
-  for (const std::string& scores :
-       {std::string(bytes, '\0'), std::string(bytes, '\xff'), random}) {
+  for (const std::string& scores : {std::string(bytes, '\0'), std::string(bytes, '\xff'), random}) {
     PreparedEncryptedQuery prepared =
         *searcher.client.Prepare(target, searcher.session(), searcher.bits());
-    ASSERT_OK_AND_ASSIGN(
-        const auto matches,
-        searcher.client.Finish(std::move(prepared.state), scores, TableOf(things), {}));
+    ASSERT_OK_AND_ASSIGN(const auto matches, searcher.client.Finish(std::move(prepared.state),
+                                                                    scores, TableOf(things), {}));
     EXPECT_EQ(matches.size(), 8U);
     for (const QueryMatch& match : matches) EXPECT_TRUE(std::isfinite(match.squared_distance));
   }
@@ -274,8 +270,8 @@ TEST(EncryptedClient, OtherParametersOfTheServerAreRefused) {
     EXPECT_THAT(changed([&](Collection* one) { one->mutable_encrypted()->set_delta(delta); }),
                 FailsWith(kFailedPrecondition, "must be 32, 64, 128 or 256, but is"));
   }
-  EXPECT_THAT(changed([](Collection* one) { one->mutable_parameters()->set_with_encrypted(false); }),
-              FailsWith(kFailedPrecondition, "does not offer the scheme encrypted"));
+  EXPECT_THAT(EncryptedClient::Create(PublishedThings().collection),
+              FailsWith(kFailedPrecondition, "has no encrypted rows: it offers the schemes joint"));
   EXPECT_THAT(changed([](Collection* one) { one->mutable_encrypted()->set_rows(0); }),
               FailsWith(kFailedPrecondition, "no items yet"));
   EXPECT_THAT(changed([](Collection* one) { one->set_fingerprint(std::string(32, 'x')); }),
@@ -298,7 +294,8 @@ TEST(EncryptedClient, UnusableTargetsAreRefused) {
   const auto other = *EncryptedSession::Create(64, searcher.bits());
   EXPECT_THAT(searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), other, searcher.bits()),
               FailsWith(kInvalid, "delta of the session must be 32, but is 64"));
-  EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 0}), FailsWith(kInvalid, "k must"));
+  EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 0}),
+              FailsWith(kInvalid, "k must"));
   EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 10001}), FailsWith(kInvalid));
 }
 
@@ -306,15 +303,15 @@ TEST(EncryptedClient, UnusableTargetsAreRefused) {
 TEST(EncryptedClient, ForkedProcessCannotUseTheSession) {
   EncryptedThings things(NormalRows(10, 8, 1));
   Searcher searcher(&things, 32);
-  PreparedEncryptedQuery prepared = *searcher.client.Prepare(
-      Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
+  PreparedEncryptedQuery prepared =
+      *searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
   const RowTable table = TableOf(things);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto again = searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(),
-                                               searcher.bits());
-    const auto finished = searcher.client.Finish(std::move(prepared.state),
-                                                 std::string(lattice::kAnswerBytes, '\0'), table, {});
+    const auto again =
+        searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
+    const auto finished = searcher.client.Finish(
+        std::move(prepared.state), std::string(lattice::kAnswerBytes, '\0'), table, {});
     const bool refused =
         absl::IsFailedPrecondition(again.status()) && absl::IsFailedPrecondition(finished.status());
     ::_exit(refused ? 0 : 1);

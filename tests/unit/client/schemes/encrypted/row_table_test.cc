@@ -37,12 +37,11 @@ TEST(TableBlock, RowsAreReadBack) {
   EXPECT_EQ(block->id(1), "");
   EXPECT_EQ(block->id(2), "id2");
   EXPECT_EQ(block->norm(2), 2);
-  EXPECT_EQ(block->label(0), TableBlock::kNoLabel);
+  EXPECT_EQ(block->label(0), kNoLabel);
   EXPECT_EQ(block->label(1), 0);
   EXPECT_EQ(block->label(2), 2147483647);
   sent.clear_labels();
-  EXPECT_EQ((*TableBlock::Parse(sent.SerializeAsString(), kMaxMemory))->label(2),
-            TableBlock::kNoLabel);
+  EXPECT_EQ((*TableBlock::Parse(sent.SerializeAsString(), kMaxMemory))->label(2), kNoLabel);
 }
 
 TEST(TableBlock, MalformedBlocksReturnDataLoss) {

@@ -97,8 +97,8 @@ std::vector<Polynomial> ErrorsOf(const std::string& keys, int delta, const Polyn
       const Polynomial phase =
           Phase(seed, lattice::SeedUse::kKeys, index,
                 keys.data() + lattice::kSeedBytes + index * kPolynomialBytes, secret);
-      errors.push_back(Minus(
-          phase, Image(secret, (int64_t{1} << level) + 1, int64_t{1} << (13 + 14 * digit))));
+      errors.push_back(
+          Minus(phase, Image(secret, (int64_t{1} << level) + 1, int64_t{1} << (13 + 14 * digit))));
     }
   }
   return errors;
@@ -194,10 +194,9 @@ TEST(SecretKey, QueriesEncryptTheScaledTargetWithFreshErrors) {
     ASSERT_EQ(messages.size(), 3U);
     ASSERT_EQ(request.chunks().size(), 3 * kPolynomialBytes);
     for (uint32_t chunk = 0; chunk < 3; ++chunk) {
-      errors.push_back(
-          Minus(Phase(request.seed(), lattice::SeedUse::kQuery, chunk,
-                      request.chunks().data() + chunk * kPolynomialBytes, secret),
-                messages[chunk]));
+      errors.push_back(Minus(Phase(request.seed(), lattice::SeedUse::kQuery, chunk,
+                                   request.chunks().data() + chunk * kPolynomialBytes, secret),
+                             messages[chunk]));
     }
   }
   ExpectErrorLaw(errors);
