@@ -10,7 +10,6 @@
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_slots.h"
-#include "client/cli/query_two_server.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
@@ -32,10 +31,6 @@ constexpr const char* kSlotFlags[] = {
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
     "--compare-images", "--report",    "--classes", "--features-folder"};
 
-// Options of the cells scheme, and for labels, that searches at two servers do not have.
-constexpr const char* kNotTwoServerFlags[] = {
-    "--ask", "--focus", "--items", "--own-anchors", "--label", "--labels", kAcceptMisalignmentFlag};
-
 // Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
@@ -43,10 +38,8 @@ struct QueryCommandOptions {
   Scheme scheme = Scheme::kJoint;
   std::string foreign;  // a given option of another scheme; empty: none
   bool gives_k = false;
-  bool gives_epsilon = false;
   SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
-  TwoServerFlags two_server;
   std::string plan_file;  // empty: none
 };
 
@@ -78,24 +71,11 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                               .accept_misalignment = options.slots.accept_misalignment});
 }
 
-TwoServerQuery TwoServerQueryOf(const QueryCommandOptions& options) {
-  const double epsilon = options.slots.query.cost.epsilon;
-  return {.collection = options.slots.collection,
-          .targets = options.slots.targets,
-          .flags = options.two_server,
-          .options = {.partition = options.cells.partition,
-                      .epsilon = options.gives_epsilon ? std::optional(epsilon) : std::nullopt,
-                      .k = options.slots.query.k,
-                      .with_payloads = options.slots.query.with_payloads}};
-}
-
 absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   PM_RETURN_IF_ERROR(CheckScheme(options));
   if (!options.plan_file.empty()) return QueryAsPlanned(context, options);
   SlotsQuery slots = options.slots;
   slots.scheme = options.scheme;
-  if (options.scheme == Scheme::kTwoServer)
-    return QueryTwoServers(context, TwoServerQueryOf(options));
   if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
   return QueryCells(context, {.collection = slots.collection,
                               .targets = slots.targets,
@@ -115,17 +95,17 @@ std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& 
     return std::string();
   };
   if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+    return first({kPlannedFlags, kCellsFlags, kSlotFlags});
   }
   switch (options.scheme) {
-    case Scheme::kTwoServer:
-      return first({kSlotFlags, kNotTwoServerFlags});
+    case Scheme::kEncrypted:
+      break;
     case Scheme::kCells:
-      return first({kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kSlotFlags});
     case Scheme::kAnchored:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags, kIterationFlags});
+      return first({kCellsFlags, kIterationFlags});
     case Scheme::kJoint:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kCellsFlags});
   }
   return "";
 }
@@ -133,8 +113,7 @@ std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& 
 // Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
-                    "Spent by each query; required without --plan, except for two-server: with it "
-                    "the fetched lists are a noisy choice");
+                    "Spent by each query; required without --plan");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
       ->add_option(
@@ -181,9 +160,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       query, "--scheme", &options->scheme, kSchemeNames,
       "How the target is hidden. joint: noise on an embedding; finds the class. anchored: noise on "
       "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
-      "choice of cells, whose items are ranked locally; needs a collection with cells. two-server: "
-      "halves of a secret at two operators' servers, without noise; needs "
-      "--second-server");
+      "choice of cells, whose items are ranked locally; needs a collection with cells");
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   query
@@ -203,7 +180,6 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "and, unless given, -k");
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
-  AddTwoServerOptions(query, &options->two_server);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
                   "Query although public data alone shows that the answer will hardly be of the "
@@ -215,15 +191,12 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
       "Joint and anchored find items of a class, in no useful order: their distances are of the "
-      "server's embedding and compare within one answer only. Cells and two-server find the "
-      "nearest.\n",
+      "server's embedding and compare within one answer only. Cells find the nearest.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
       "older name.\n",
       query->get_footer()));
   query->callback([&context, options, query] {
-    options->gives_epsilon = !query->get_option("--epsilon")->empty();
-    if (options->plan_file.empty() && options->scheme != Scheme::kTwoServer &&
-        !options->gives_epsilon) {
+    if (options->plan_file.empty() && query->get_option("--epsilon")->empty()) {
       throw CLI::RequiredError("--epsilon");
     }
     options->foreign = FindForeignOption(*query, *options);

@@ -85,7 +85,7 @@ void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
       ->add_option(
           "--partition", options->partition,
-          "Cells and two-server: index of the collection's partition of the anchors, from 0")
+          "Cells: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/flags/removed_names.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
 
@@ -51,7 +52,8 @@ void AddChoice(CLI::App* command, const std::string& flag, Value* value,
     const auto chosen = names.find(text);
     if (chosen == names.end()) {
       throw CLI::ValidationError(
-          absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"", text, "\""));
+          absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"", text, "\"",
+                       RemovedNote(text)));
     }
     *value = chosen->second;
   };
