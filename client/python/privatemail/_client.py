@@ -12,8 +12,8 @@ from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
-from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload, to_hits,
-                                  to_matches)
+from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload,
+                                  to_encrypted_hits, to_hits, to_matches)
 from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
                                 of_status)
 
@@ -175,6 +175,7 @@ def _json(field: str, given: Any) -> str:
         raise InvalidArgument(f"{field} must be a dict that JSON can hold") from None
 
 
+_ENCRYPTED_TAKES = ("self", "queries", "k", "scheme", "label", "payloads", "filter")
 _SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
 _CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
 
@@ -189,13 +190,13 @@ def _refuse_unknown(given: Dict[str, Any]) -> None:
         raise TypeError(f"unexpected keyword argument {name!r}" + _removed_note(name))
 
 
-def _check_foreign(given: Dict[str, Any]) -> None:
+def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
     """Refuses arguments of `search` that its scheme would ignore."""
-    scheme = given["scheme"]
-    if scheme not in ("joint", "anchored", "cells"):
-        raise InvalidArgument(f'scheme must be "joint", "anchored" or "cells", but is {scheme!r}'
-                              + _removed_note(scheme))
-    foreign = _SLOTS_ONLY if scheme == "cells" else ("partition", *_CELLS_ONLY)
+    if scheme not in ("encrypted", "joint", "anchored", "cells"):
+        raise InvalidArgument('scheme must be "encrypted", "joint", "anchored" or "cells", '
+                              f"but is {scheme!r}{_removed_note(scheme)}")
+    foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
+               "cells": _SLOTS_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
     if scheme == "anchored":
         foreign += ("private_iterations",)
     if given["plan"] is not None:
@@ -368,56 +369,75 @@ class Collection(_NotCopied):
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
+    def _default_scheme(self, epsilon: Any, delta: Any, mechanism: Any) -> str:
+        """Encrypted where the collection offers it; arguments of others are no silent choice of one of them."""
+        offered = self.info()["schemes"]
+        if "encrypted" not in offered:
+            return "joint"
+        for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
+            if value is None:
+                continue
+            takers = [one for one in offered if one in ("joint", "anchored") or one == "cells" and name == "epsilon"]
+            raise InvalidArgument(f"{name} must not be given without scheme: collection {self.name} is searched by "
+                                  f"encrypted, which takes none; {name} is for " + (", ".join(takers) or "no scheme "
+                                  "that the collection offers"))
+        return "encrypted"
+
     def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
-               scheme: str = "joint", label: Optional[ArrayLike] = None, mechanism: str = "gaussian",
+               scheme: Optional[str] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
                radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
                payloads: Optional[bool] = None, accept_misalignment: bool = False,
                filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
                dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
                items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
                **unknown: NoReturn) -> Any:
-        """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
+        """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        epsilon, delta: of each query; cells take no delta, a plan replaces epsilon.
-        scheme: "joint", "anchored" or "cells".
-        label: the class of each query, an integer or n of them; by default ranked by the anchors on this machine; not
-            sent. Cells: only where cell_code is none.
-        payloads: fetch those of every slot or item, as by default.
+        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored" or "cells". None: encrypted where the
+            collection offers it, else joint.
+        epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
+            epsilon.
+        label: an integer or n of them; not sent. Encrypted: only items with it. Others: the class of each query, by
+            default ranked by the anchors on this machine; cells only where cell_code is none.
+        payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
         accept_misalignment: query although public data shows that little is found.
+        filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
+            evaluated on this machine, which fetches all payloads. Joint and anchored: THE SERVER READS IT IN THE CLEAR
+            and epsilon does not cover it: it must not depend on a query.
         Joint and anchored only:
-        mechanism, radius, private_iterations: see docs/schemes.md.
+        mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian".
         classes: without a label, of how many to read matches, by default as many as it takes.
-        filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). THE SERVER
-            READS IT IN THE CLEAR and epsilon does not cover it: it must not depend on a query.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
         Cells only:
         partition, ask, focus: of the request. items: to receive, by default by the published quality.
         own_anchors: the collection's anchors, in its order, by the model that made the queries (any number of
             columns); where cell_code is none; not sent.
         plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
-        Two-server only (a client with `second`; returns TwoServerHits; neither server alone learns anything):
-        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells, the nearest (by
-            default 4) or, with epsilon, a noisy choice (by default 1), so that both servers together learn no more
-            than epsilon tells. None: "lists" with epsilon or `lists`, else "scores" if both operators allow them and
-            there are at most 100,000 items.
-        trust_again: use the two servers although an answer of theirs was wrong.
         """
         _refuse_unknown(unknown)
-        _check_foreign(locals())
+        del unknown
+        given_arguments = dict(locals())
+        if scheme is None:
+            scheme = "cells" if plan is not None else self._default_scheme(epsilon, delta, mechanism)
+        _check_foreign(scheme, given_arguments)
         if plan is not None:
             if plan.collection != self.name:
                 raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
             scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
-        if epsilon is None:
+        if epsilon is None and scheme != "encrypted":
             raise InvalidArgument("epsilon must be given")
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
         array, one = _arrays.targets(queries)
         given = _labels_of(label, len(array))
-        places, cost = _arrays.integer("k", k), _arrays.number("epsilon", epsilon)
-        with_payloads = payloads is None or bool(payloads)
+        places, cost = _arrays.integer("k", k), 0. if epsilon is None else _arrays.number("epsilon", epsilon)
+        with_payloads = scheme != "encrypted" if payloads is None else bool(payloads)
         accept = bool(accept_misalignment)
-        if scheme == "cells":
+        if scheme == "encrypted":
+            answers, error, told = self._session.search_encrypted(
+                self.name, array, None if given is None else list(given), places, with_payloads,
+                _json("filter", filter))
+        elif scheme == "cells":
             answers, error, told = self._session.search_cells(
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
                 _arrays.integer("ask", ask), _arrays.integer("focus", focus),
@@ -431,12 +451,14 @@ class Collection(_NotCopied):
             answers, error, told = self._session.search_slots(
                 self.name, scheme, array, given, places, cost,
                 None if delta is None else _arrays.number("delta", delta),
-                _arrays.text("mechanism", mechanism), None if radius is None else _arrays.number("radius", radius),
+                _arrays.text("mechanism", "gaussian" if mechanism is None else mechanism),
+                None if radius is None else _arrays.number("radius", radius),
                 _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
                 with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
         for warning in told:
             _warn(warning)
-        hits = [None if answer is None else to_hits(answer) for answer in answers]
+        convert = to_encrypted_hits if scheme == "encrypted" else to_hits
+        hits = [None if answer is None else convert(answer) for answer in answers]
         if error is not None:
             failure = of_status(*error)
             failure.hits = hits
