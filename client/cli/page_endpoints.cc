@@ -126,8 +126,7 @@ absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageO
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
-  auto page =
-      std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
+  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));

@@ -13,10 +13,9 @@
 namespace privatemail::client::cli {
 
 inline constexpr absl::string_view kRemovedNames[] = {
-    "image",        "lists",         "mirror",          "mode",
-    "second",       "second-ca",     "second-cert",     "second-cert-key",
-    "second-trust", "second-server", "second-key-file", "trust-again",
-    "two-server"};
+    "image",           "lists",       "mirror",          "mode",         "second",
+    "second-ca",       "second-cert", "second-cert-key", "second-trust", "second-server",
+    "second-key-file", "trust-again", "two-server"};
 
 // The end of an error about an unknown name, as the command line or Python spells it; empty unless
 // the name was removed.

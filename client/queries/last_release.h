@@ -17,7 +17,7 @@ struct LastRelease {
   v1::GetCollectionResponse collection;
   v1::RetrieveRequest request = {};     // of the schemes joint and anchored
   v1::RetrieveCellsRequest cells = {};  // of cells
-  // Of encrypted: JSON of what the server sees. Ciphertexts are not saved.
+  // The view that the server has of an encrypted search, as JSON; ciphertexts are not saved.
   std::string view = {};
 };
 

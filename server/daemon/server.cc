@@ -270,9 +270,9 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
 
 absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
   if (options.http.empty()) return absl::OkStatus();
-  PM_ASSIGN_OR_RETURN(
-      http_, HttpServer::Start(options.http, {[this] { return !health_.draining(); },
-                                              [this] { return metrics_.Text(); }}));
+  PM_ASSIGN_OR_RETURN(http_,
+                      HttpServer::Start(options.http, {[this] { return !health_.draining(); },
+                                                       [this] { return metrics_.Text(); }}));
   return absl::OkStatus();
 }
 
