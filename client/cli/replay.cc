@@ -47,6 +47,9 @@ struct RankOptions {
 constexpr char kPrepared[] =
     " bytes and nothing else (saved before sending; delivery is not recorded):\n";
 
+constexpr char kNoCiphertextsSaved[] =
+    "the ciphertexts, the session's secret key, and everything that was decrypted";
+
 constexpr char kNoSharesSaved[] =
     "the shares and which lists were fetched: both shares together are the query";
 
@@ -138,10 +141,34 @@ Result ExplainTwoServers(nlohmann::json views) {
   return {.json = std::move(views), .text = std::move(text)};
 }
 
+// view: as SearchClient saves it, in a file with a checksum.
+Result ExplainEncrypted(nlohmann::json view) {
+  const auto number = [&view](const char* field) { return view[field].get<uint64_t>(); };
+  const nlohmann::json& table = view["table"];
+  std::string text = absl::StrCat(
+      "Prepared for the server (delivery is not recorded). Not saved: ", kNoCiphertextsSaved,
+      "\n  collection   ", Printable(view["collection"].get<std::string>()), "\n  digest       ",
+      view["digest"].get<std::string>(), "\n  queries      ", number("queries"), " in ",
+      Counted(number("messages"), "message"), " of ", number("bytes"),
+      " bytes: ring-LWE ciphertexts, which tell nothing of the targets\n  delta        ",
+      number("delta"), "\n  keys         ", view["keys_digest"].get<std::string>(), ", ",
+      number("keys_bytes"), " bytes, sent once a session\n  row table    ",
+      table.is_null() ? "no answer yet" : table.get<std::string>(), "; ",
+      Counted(number("known_blocks"), "block"), " were known\n  payloads     ",
+      view["with_payloads"].get<bool>()
+          ? absl::StrCat("for every item; ", Counted(number("known_payload_blocks"), "block"),
+                         " were known")
+          : "for none",
+      "\n");
+  view["not_saved"] = kNoCiphertextsSaved;
+  return {.json = std::move(view), .text = std::move(text)};
+}
+
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  if (last.scheme == Scheme::kEncrypted) return ExplainEncrypted(nlohmann::json::parse(last.view));
   if (last.scheme == Scheme::kTwoServer) {
-    return ExplainTwoServers(nlohmann::json::parse(last.two_server));
+    return ExplainTwoServers(nlohmann::json::parse(last.view));
   }
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   if (last.scheme == Scheme::kCells) return ExplainCells(last.cells, parameters);

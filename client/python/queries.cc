@@ -238,6 +238,53 @@ py::tuple SearchTwoServers(const Session& session, const Session& second,
   return ToTuple(outcomes, to_dict, targets.size(), /*resend=*/"", warnings);
 }
 
+py::dict GuaranteeToDict(const EncryptedGuarantee& guarantee) {
+  py::dict dict;
+  dict["kind"] = guarantee.kind;
+  dict["bits"] = guarantee.bits;
+  dict["assumption"] = guarantee.assumption;
+  dict["source"] = guarantee.source;
+  return dict;
+}
+
+py::dict ToDict(const SearchAnswer& answer, const std::vector<QueryMatch>& matches) {
+  py::dict dict;
+  AddMatches(matches, &dict);
+  py::list similarities;
+  for (const QueryMatch& match : matches) similarities.append(match.similarity);
+  dict["similarities"] = similarities;
+  dict["guarantee"] = GuaranteeToDict(answer.guarantee);
+  dict["items"] = answer.items;
+  dict["table"] = ToHex(answer.root_digest);
+  dict["query_bytes"] = answer.bytes.queries;
+  dict["keys_bytes"] = answer.bytes.keys;
+  dict["table_bytes"] = answer.bytes.table;
+  dict["payload_bytes"] = answer.bytes.payloads;
+  dict["score_bytes"] = answer.bytes.scores;
+  return dict;
+}
+
+py::tuple SearchEncrypted(Session& session, const std::string& collection, const Targets& features,
+                          const std::optional<std::vector<int32_t>>& labels, int64_t k,
+                          bool with_payloads, const std::string& filter) {
+  std::vector<SearchTarget> targets;
+  for (NamedTarget& target : ToTargets(features, labels)) {
+    targets.push_back({.features = std::move(target.target.features)});
+    if (labels.has_value()) targets.back().label = target.target.label;
+  }
+  const EncryptedRanking ranking{
+      .k = k, .with_payloads = with_payloads, .filter = Check(FilterFromJson(filter))};
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const SearchAnswer answer = Interruptible(
+      [&] { return Check(session.searches().Search(collection, targets, ranking, warn)); });
+  py::list answers;
+  for (const std::vector<QueryMatch>& matches : answer.matches) {
+    answers.append(ToDict(answer, matches));
+  }
+  return py::make_tuple(answers, py::none(), warnings);
+}
+
 // The last release, if it was for this collection.
 LastRelease LastOf(const Session& session, const std::string& collection) {
   LastRelease last = Check(LoadLastRelease(session.settings().state_folder));
@@ -254,7 +301,7 @@ py::dict Explain(const Session& session, const std::string& collection) {
   dict["fingerprint"] = ToHex(last.collection.fingerprint());
   dict["scheme"] = NameOf(last.scheme);
   if (last.scheme == Scheme::kTwoServer) {
-    dict["views"] = last.two_server;
+    dict["views"] = last.view;
     return dict;
   }
   if (last.scheme == Scheme::kCells) {
@@ -347,6 +394,7 @@ py::dict GuaranteeToDict(const Guarantee& guarantee) {
 
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
   session.def("search_slots", &SearchSlots)
+      .def("search_encrypted", &SearchEncrypted)
       .def("search_cells", &SearchCells)
       .def("search_two_servers", &SearchTwoServers)
       .def("explain", &Explain)

@@ -1,20 +1,15 @@
 #include "client/queries/item_cache.h"
 
-#include <fcntl.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/queries/folder_lock.h"
 #include "client/queries/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
@@ -32,36 +27,6 @@ std::string PathOf(const std::string& state_folder, const std::string& collectio
   return absl::StrCat(state_folder, "/received-", ToHex(Sha256::Of(collection)).substr(0, 32),
                       ".pb");
 }
-
-// Exclusive among processes and threads while it exists.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder)
-      : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
-  ~FolderLock() {
-    if (file_ >= 0) ::close(file_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
-  // UNAVAILABLE: there is no such folder, or its file system has no locks, or another process holds
-  // it for long (a write takes milliseconds; the process may be stopped).
-  absl::Status Take() {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > until) {
-        return absl::UnavailableError(
-            absl::StrCat("received items: the folder cannot be locked: ", std::strerror(errno)));
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return file_ >= 0 ? absl::OkStatus()
-                      : absl::UnavailableError("received items: the folder cannot be opened");
-  }
-
- private:
-  int file_;
-};
 
 // Length-delimited messages: parameters, anchors if items are coordinates, answers.
 absl::StatusOr<CachedItems> Parse(const std::string& path, absl::string_view bytes) {
@@ -128,7 +93,7 @@ absl::Status CacheItems(const std::string& state_folder,
                         const WarnFunction& warn) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   if (answers.empty()) return absl::OkStatus();
-  FolderLock lock(state_folder);  // so that concurrent writers lose nothing
+  FolderLock lock("received items", state_folder);  // so that concurrent writers lose nothing
   PM_RETURN_IF_ERROR(lock.Take());
   const std::string path = PathOf(state_folder, collection.name());
   absl::StatusOr<CachedItems> cached = LoadCachedItems(state_folder, collection.name());

@@ -20,6 +20,10 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
+bool HasView(Scheme scheme) {
+  return scheme == Scheme::kEncrypted || scheme == Scheme::kTwoServer;
+}
+
 // The scheme's name, '\n', then length-delimited messages. Of joint, anchored and cells three.
 bool Parse(absl::string_view content, LastRelease* last) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -34,10 +38,10 @@ bool Parse(absl::string_view content, LastRelease* last) {
       !ParseDelimitedFromZeroCopyStream(&last->cells, &bytes, nullptr)) {
     return false;
   }
-  if (last->scheme != Scheme::kTwoServer) return true;
-  google::protobuf::StringValue views;
-  if (!ParseDelimitedFromZeroCopyStream(&views, &bytes, nullptr)) return false;
-  last->two_server = views.value();
+  if (!HasView(last->scheme)) return true;
+  google::protobuf::StringValue view;
+  if (!ParseDelimitedFromZeroCopyStream(&view, &bytes, nullptr)) return false;
+  last->view = view.value();
   return true;
 }
 
@@ -51,10 +55,10 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
       !SerializeDelimitedToOstream(last.cells, &content)) {
     return absl::UnavailableError("last release: too large to store");
   }
-  if (last.scheme == Scheme::kTwoServer) {
-    google::protobuf::StringValue views;
-    views.set_value(last.two_server);
-    SerializeDelimitedToOstream(views, &content);
+  if (HasView(last.scheme)) {
+    google::protobuf::StringValue view;
+    view.set_value(last.view);
+    SerializeDelimitedToOstream(view, &content);
   }
   return SaveChecked("last release", PathIn(state_folder), content.str());
 }

@@ -17,8 +17,9 @@ struct LastRelease {
   v1::GetCollectionResponse collection;
   v1::RetrieveRequest request = {};     // of the schemes joint and anchored
   v1::RetrieveCellsRequest cells = {};  // of cells
-  // Of two-server: JSON of ViewsJson. The shares are not saved: both together are the query.
-  std::string two_server = {};
+  // Of encrypted and two-server: JSON of what servers see. Ciphertexts are not saved, nor shares,
+  // which together are the query.
+  std::string view = {};
 };
 
 // One file of mode 0600; the last of concurrent writers wins whole. UNAVAILABLE: it cannot be

@@ -128,12 +128,14 @@ bool PrivateFile::RenameDraft() {
   return std::rename(draft_.c_str(), path_.c_str()) == 0;
 }
 
-absl::Status PrivateFile::Commit(absl::string_view content) {
-  const bool written = WriteAll(file_, content) && ::fsync(file_) == 0 && RenameDraft();
+absl::Status PrivateFile::Commit(absl::string_view content, Durability durability) {
+  const bool synced = durability == Durability::kSynced;
+  const bool written =
+      WriteAll(file_, content) && (!synced || ::fsync(file_) == 0) && RenameDraft();
   if (!written && errno == EEXIST) return Exists();
   if (!written) return CannotWrite();
-  const bool durable = ::close(std::exchange(file_, -1)) == 0 && SyncFolder(path_);
-  return durable ? absl::OkStatus() : CannotWrite();
+  const bool closed = ::close(std::exchange(file_, -1)) == 0 && (!synced || SyncFolder(path_));
+  return closed ? absl::OkStatus() : CannotWrite();
 }
 
 namespace {

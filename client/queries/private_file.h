@@ -20,6 +20,9 @@ class PrivateFile {
  public:
   // Action of Commit if a file of the name exists.
   enum class Existing { kReplace, kKeep };
+  // Whether Commit waits until the file is on disk. Unsynced files may be damaged by a power loss:
+  // for caches whose readers check what they read.
+  enum class Durability { kSynced, kUnsynced };
 
   // INVALID_ARGUMENT naming `flag`: nothing can be written there.
   // ALREADY_EXISTS: with Existing::kKeep, the file exists.
@@ -42,7 +45,7 @@ class PrivateFile {
   // Appends the last bytes, syncs and renames; call it once.
   // UNAVAILABLE: the file cannot be written.
   // ALREADY_EXISTS: with Existing::kKeep, the file was created meanwhile.
-  absl::Status Commit(absl::string_view content);
+  absl::Status Commit(absl::string_view content, Durability durability = Durability::kSynced);
 
  private:
   PrivateFile(std::string flag, std::string path, Existing existing)

@@ -18,6 +18,11 @@ MemoryLimit PayloadLimit(const QuerySettings& settings) {
 }  // namespace
 
 absl::Status CheckResendable(const LastRelease& last) {
+  if (last.scheme == Scheme::kEncrypted) {
+    return absl::FailedPreconditionError(
+        "the last search was under encryption, which costs nothing, and its ciphertexts are not "
+        "saved: search again");
+  }
   if (last.scheme != Scheme::kTwoServer) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the last search was at two servers, and its shares, which together are the query, are not "

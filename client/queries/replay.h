@@ -17,7 +17,8 @@ namespace privatemail::client {
 
 inline constexpr int64_t kDefaultMatches = 8;
 
-// FAILED_PRECONDITION: the last search was at two servers, of which no share is saved.
+// FAILED_PRECONDITION: the last search was under encryption or at two servers; of these neither
+// ciphertexts nor shares are saved.
 absl::Status CheckResendable(const LastRelease& last);
 
 // Sends a joint or anchored release again; k: by default as before. Returns the matches of the

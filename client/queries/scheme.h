@@ -7,10 +7,11 @@
 
 namespace privatemail::client {
 
-enum class Scheme { kAnchored, kCells, kJoint, kTwoServer };
+enum class Scheme { kAnchored, kCells, kEncrypted, kJoint, kTwoServer };
 
 inline const std::map<std::string, Scheme> kSchemeNames = {{"anchored", Scheme::kAnchored},
                                                            {"cells", Scheme::kCells},
+                                                           {"encrypted", Scheme::kEncrypted},
                                                            {"joint", Scheme::kJoint},
                                                            {"two-server", Scheme::kTwoServer}};
 

@@ -247,7 +247,7 @@ absl::Status TwoServerQueries::Query(const TwoServerOptions& options, Ledger* le
       settings_.state_folder,
       {.scheme = Scheme::kTwoServer,
        .collection = collection_,
-       .two_server = ViewsJson(collection_.name(), image_, pair_.addresses, options).dump()}));
+       .view = ViewsJson(collection_.name(), image_, pair_.addresses, options).dump()}));
   // Neither the queries before nor the work on this one show in its time.
   std::this_thread::sleep_until(NextDeparture(*arrived, Clock::now(), IntervalOf(options)));
   return Send(std::move(query), bits, arrived, outcome);

@@ -23,6 +23,7 @@ constexpr char kServiceConfig[] = R"json({
   "methodConfig": [{
     "name": [
       {"service": "privatemail.v1.RetrievalService"},
+      {"service": "privatemail.v1.EncryptedService"},
       {"service": "privatemail.v1.TwoServerService", "method": "GetImage"},
       {"service": "privatemail.v1.TwoServerService", "method": "GetImageSection"},
       {"service": "privatemail.v1.TwoServerService", "method": "Score"},

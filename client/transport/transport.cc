@@ -27,6 +27,7 @@
 #include "common/wire/snapshot.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "privatemail/v1/collections.grpc.pb.h"
+#include "privatemail/v1/encrypted.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "privatemail/v1/two_server.grpc.pb.h"
@@ -235,6 +236,26 @@ absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> Transport::RetrieveCells(
 absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveRequest& request) const {
   return CallUnary<v1::RetrieveResponse>(
       options_, channel_, MethodOf<v1::RetrievalService>("Retrieve"), request, OnRateLimit::kWait);
+}
+
+absl::StatusOr<EncryptedAnswer> Transport::SearchEncrypted(
+    const v1::SearchEncryptedRequest& request) const {
+  PM_RETURN_IF_ERROR(CheckSize("queries", request));
+  std::optional<EncryptedAnswer> answer;
+  const auto attempt = [&](absl::Time deadline) {
+    answer.emplace(request, options_.max_memory);
+    Call call(channel_, MethodOf<v1::EncryptedService>("SearchEncrypted"), options_, deadline);
+    call.WriteLast(request);
+    // The answer counts what it keeps of a message.
+    for (v1::SearchEncryptedResponse message; call.Read(&message); call.ForgetMessages()) {
+      const absl::Status status = answer->Add(std::move(message));
+      if (!status.ok()) call.Cancel(status);
+    }
+    return Attempted{FinishCall(options_, &call), call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options_, OnRateLimit::kWait, attempt));
+  PM_RETURN_IF_ERROR(answer->CheckComplete());
+  return *std::move(answer);
 }
 
 absl::StatusOr<Transport> Transport::PinnedTo(const std::string& certificate) const {

@@ -41,4 +41,9 @@ absl::Status CheckHasCells(absl::string_view collection, const PublicParameters&
   return Lacks(collection, "cells", parameters);
 }
 
+absl::Status CheckHasEncrypted(absl::string_view collection, const PublicParameters& parameters) {
+  if (parameters.with_encrypted) return absl::OkStatus();
+  return Lacks(collection, "encrypted rows", parameters);
+}
+
 }  // namespace privatemail

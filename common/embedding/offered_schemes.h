@@ -24,6 +24,7 @@ std::vector<std::string> OfferedSchemes(const PublicParameters& parameters);
 absl::Status CheckHasAnchors(absl::string_view collection, const PublicParameters& parameters);
 absl::Status CheckHasClasses(absl::string_view collection, const PublicParameters& parameters);
 absl::Status CheckHasCells(absl::string_view collection, const PublicParameters& parameters);
+absl::Status CheckHasEncrypted(absl::string_view collection, const PublicParameters& parameters);
 
 }  // namespace privatemail
 

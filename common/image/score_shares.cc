@@ -2,19 +2,10 @@
 
 #include <openssl/evp.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <memory>
 
 namespace privatemail {
-
-std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row) {
-  std::vector<int16_t> values(static_cast<size_t>(unit_row.size()));
-  for (Eigen::Index i = 0; i < unit_row.size(); ++i) {
-    values[static_cast<size_t>(i)] = static_cast<int16_t>(std::lround(kScoreScale * unit_row[i]));
-  }
-  return values;
-}
 
 std::vector<uint32_t> ExpandScoreSeed(absl::string_view seed, int64_t dim) {
   std::vector<uint32_t> words(static_cast<size_t>(dim));

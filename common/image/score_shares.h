@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/base/matrix.h"
 
 namespace privatemail {
 
-inline constexpr double kScoreScale = 1 << 14;  // of a unit row
+inline constexpr double kScoreScale = 1 << 14;  // of a unit row, as QuantiseUnitRow
 inline constexpr int kDroppedScoreBits = 6;     // the lowest of a product
 inline constexpr size_t kScoreBytes = 3;        // of a row, bits 6 to 29
 inline constexpr size_t kScoreSeedBytes = 16;
 inline constexpr int64_t kMaxScoreDim = 65'536;
-
-// unit_row times kScoreScale, rounded to the nearest. unit_row: of length 1.
-std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row);
 
 // The first `dim` words of AES-128 in counter mode from 0 under `seed` (kScoreSeedBytes).
 std::vector<uint32_t> ExpandScoreSeed(absl::string_view seed, int64_t dim);

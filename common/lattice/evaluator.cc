@@ -15,6 +15,7 @@ namespace {
 constexpr std::align_val_t kAlignment{64};
 // With fewer blocks than this, each is scored by two tasks.
 constexpr size_t kMinBlocksPerPass = 16;
+constexpr int kWorkArrays = 2 * kProductsOfSum;
 
 bool HasAvx2AndFma() {
 #if defined(__x86_64__)
@@ -148,9 +149,9 @@ class Evaluator::BlockScorer {
         levels_(CountLevels(delta_)),
         work_(CountArrays(targets.size(), delta_)) {}
 
-  // Three arrays of work; for every target a ciphertext for each level and a difference.
+  // Arrays of work; for every target a ciphertext for each level and a difference.
   static int64_t CountArrays(size_t targets, int delta) {
-    return 3 + static_cast<int64_t>(targets) * 2 * (CountLevels(delta) + 1);
+    return kWorkArrays + static_cast<int64_t>(targets) * 2 * (CountLevels(delta) + 1);
   }
 
   // The packed ciphertexts of a whole block, in results().
@@ -185,7 +186,7 @@ class Evaluator::BlockScorer {
  private:
   // The ciphertext of a target for results of depth `slot`.
   Ciphertext At(size_t target, int slot) const {
-    const auto first = 3 + static_cast<int64_t>(target) * 2 * (levels_ + 1) + 2 * slot;
+    const auto first = kWorkArrays + static_cast<int64_t>(target) * 2 * (levels_ + 1) + 2 * slot;
     return {work_[first], work_[first + 1]};
   }
 
@@ -206,14 +207,15 @@ class Evaluator::BlockScorer {
 
   // The first level's sums and differences come from the rows, which spares a product each.
   void PackLeaves(int even, int odd, int slot) {
-    for (const int sign : {1, -1}) {
-      const int place = sign == 1 ? slot : levels_;
-      for (size_t t = 0; t < targets_.size(); ++t) Clear(At(t, place));
-      for (int64_t chunk = 0; chunk < CountChunks(dimensions_, delta_); ++chunk) {
-        kernel_.transform_leaf({rows_, dimensions_, delta_, chunk, even, odd, sign}, work_[0]);
-        for (size_t t = 0; t < targets_.size(); ++t) {
-          kernel_.multiply_add(work_[0], targets_[t].query->Of(chunk), At(t, place));
-        }
+    const int64_t chunks = CountChunks(dimensions_, delta_);
+    for (int64_t chunk = 0; chunk < chunks; chunk += kProductsOfSum) {
+      const int count = static_cast<int>(std::min<int64_t>(kProductsOfSum, chunks - chunk));
+      for (int i = 0; i < count; ++i) {
+        kernel_.transform_leaves({rows_, dimensions_, delta_, chunk + i, even, odd}, work_[2 * i]);
+      }
+      for (size_t t = 0; t < targets_.size(); ++t) {
+        kernel_.add_products(work_[0], targets_[t].query->Of(chunk).a, count, chunk == 0,
+                             At(t, slot), At(t, levels_));
       }
     }
     for (size_t t = 0; t < targets_.size(); ++t) {
@@ -233,14 +235,9 @@ class Evaluator::BlockScorer {
   void Switch(int level, size_t target, const Ciphertext& sum) {
     const EvaluationKeys& keys = *targets_[target].keys;
     const Ciphertext digits[kDigits] = {keys.Of(level, 0), keys.Of(level, 1)};
-    Word* const work[2] = {work_[1], work_[2]};
+    Word* const work[2] = {work_[0], work_[1]};
     kernel_.add_switched(tables_.source[ExponentOf(delta_, level)].data(), At(target, levels_),
                          digits, work, sum);
-  }
-
-  static void Clear(const Ciphertext& ciphertext) {
-    std::fill_n(ciphertext.a->bytes, Words::kArrayBytes, 0);  // all kernels' zero
-    std::fill_n(ciphertext.b->bytes, Words::kArrayBytes, 0);
   }
 
   void RoundTo(int bits, Word* transform, int64_t* values) const {

@@ -1,7 +1,8 @@
 // The server's arithmetic of encrypted scores: products with rows, packing, rounding.
 //
 // Held by the server. Sees ciphertexts and evaluation keys, which tell nothing about the target,
-// and the rows. The work depends on sizes alone.
+// and the rows. The work depends on sizes alone. PRIVACY.md, section 10,
+// defines every bit of an answer.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_
 #define PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_
 
@@ -21,8 +22,8 @@ namespace privatemail::lattice {
 class Words {
  public:
   explicit Words(int64_t arrays);
-  Word* operator[](int64_t array) const { return words_.get() + array * kDegree; }
-  static constexpr size_t kArrayBytes = size_t{kDegree} * sizeof(Word);
+  Word* operator[](int64_t array) const { return words_.get() + array * kArrayStride; }
+  static constexpr size_t kArrayBytes = size_t{kArrayStride} * sizeof(Word);
 
  private:
   struct Free {
@@ -82,8 +83,9 @@ class Evaluator {
                                           const Shake128& shake) const;
 
   // Writes the answers of all blocks to every target; all targets have one delta. A block is
-  // kDegree x dimensions row-major int16: rows of 2^14 times a unit vector, or zero. The targets
-  // share the transforms of the rows.
+  // kDegree x dimensions row-major int16: rows of 2^14 times a unit vector, or zero. Row r, whose
+  // score is coefficient r of the answer, is at place ReverseBits(r) (modular.h). The targets share
+  // the transforms of the rows.
   void Score(const std::vector<const int16_t*>& blocks, int64_t dimensions,
              const std::vector<Target>& targets, const ParallelRun& run) const;
   // The bytes that a task of `run` takes in Score; about as many tasks run as there are cores.

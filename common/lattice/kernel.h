@@ -2,7 +2,7 @@
 //
 // Every kernel computes the same residues modulo q. They differ in the type of a value (double or
 // int64_t), in the order of a transform and in how far intermediate values are reduced. Only the
-// evaluator uses them. All arrays have kDegree words and are aligned to 32 bytes.
+// evaluator uses them. All arrays have kDegree words and are aligned to 64 bytes.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_KERNEL_H_
 #define PRIVATEMAIL_COMMON_LATTICE_KERNEL_H_
 
@@ -17,21 +17,27 @@ struct Word {
   alignas(8) unsigned char bytes[8];
 };
 
+// Words from an array to the next one of the same memory. Arrays a power of two apart would compete
+// for the same sets of a cache.
+inline constexpr int kArrayStride = kDegree + 8;
+
 struct Ciphertext {
   Word* a;
   Word* b;
 };
 
-// A leaf pair's sum (sign 1) or difference (sign -1): row j delta + even of the block at
+// Products that one call of add_products sums.
+inline constexpr int kProductsOfSum = 4;
+
+// Two leaves of a block, of which the sum and the difference are taken: row j delta + even at
 // coefficients j delta .. j delta + delta - 1, plus or minus row j delta + odd, delta / 2
 // coefficients later.
 struct LeafPair {
-  const int16_t* rows;  // kDegree x dimensions
+  const int16_t* rows;  // kDegree x dimensions; row r is at place ReverseBits(r)
   int64_t dimensions;
   int delta;
   int64_t chunk;  // which delta dimensions
   int even, odd;
-  int sign;
 };
 
 struct Kernel {
@@ -44,12 +50,15 @@ struct Kernel {
   void (*transform)(Word* values);
   void (*inverse_transform)(Word* values);  // results are centred
   void (*store)(const Word* words, int64_t* values);
-
-  // x = the transform of a leaf pair.
-  void (*transform_leaf)(const LeafPair& leaf, Word* x);
-  // sum += x factor, for both parts; at most 512 times before reduce.
-  void (*multiply_add)(const Word* x, const Ciphertext& factor, const Ciphertext& sum);
   void (*reduce)(const Ciphertext& values);
+
+  // Two arrays: the transforms of the leaves' sum and difference.
+  void (*transform_leaves)(const LeafPair& leaves, Word* transforms);
+  // sum and difference = (first ? 0 : themselves) + leaf 0 factor 0 + .. + leaf count - 1 factor
+  // count - 1, for both parts of each factor. leaves: arrays in the order of transform_leaves.
+  // factors: arrays a and b of each. count <= kProductsOfSum. At most 128 calls before reduce.
+  void (*add_products)(const Word* leaves, const Word* factors, int count, bool first,
+                       const Ciphertext& sum, const Ciphertext& difference);
   // difference = even - monomial odd; even += monomial odd.
   void (*add_and_subtract)(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,
                            const Ciphertext& difference);

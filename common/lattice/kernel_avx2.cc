@@ -35,8 +35,8 @@ void FillTables(Tables* tables) {
   constexpr double kModulusValue = static_cast<double>(kModulus);
   const Roots& roots = GetRoots();
   for (int i = 0; i < kDegree; ++i) {
-    tables->forward[i] = static_cast<double>(roots.forward[i]);
-    tables->inverse[i] = static_cast<double>(roots.inverse[i]);
+    tables->forward[i] = static_cast<double>(roots.forward[i].value);
+    tables->inverse[i] = static_cast<double>(roots.inverse[i].value);
     tables->forward_share[i] = tables->forward[i] / kModulusValue;
     tables->inverse_share[i] = tables->inverse[i] / kModulusValue;
   }
@@ -56,11 +56,9 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  const int64_t scaled_root = CentreOnce(MultiplyModulo(
-      (roots.inverse[1] + kModulus) % kModulus, (roots.degree_inverse + kModulus) % kModulus));
-  tables->scale = static_cast<double>(roots.degree_inverse);
+  tables->scale = static_cast<double>(roots.scale.value);
   tables->scale_share = tables->scale / kModulusValue;
-  tables->scaled_root = static_cast<double>(scaled_root);
+  tables->scaled_root = static_cast<double>(roots.scaled_root.value);
   tables->scaled_root_share = tables->scaled_root / kModulusValue;
 }
 
@@ -135,7 +133,8 @@ inline void ForwardPass(double* values, int groups, int quarter) {
     double* x = values + 4 * group * quarter;
     const int of_level = groups + group;  // and the next level's two
     const Vector root = All(t.forward + of_level), share = All(t.forward_share + of_level);
-    const Vector root0 = All(t.forward + 2 * of_level), share0 = All(t.forward_share + 2 * of_level);
+    const Vector root0 = All(t.forward + 2 * of_level),
+                 share0 = All(t.forward_share + 2 * of_level);
     const Vector root1 = All(t.forward + 2 * of_level + 1);
     const Vector share1 = All(t.forward_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
@@ -196,7 +195,8 @@ inline void InversePass(double* values, int groups, int quarter) {
     double* x = values + 4 * group * quarter;
     const int of_level = groups + group;  // and the next level's two
     const Vector root = All(t.inverse + of_level), share = All(t.inverse_share + of_level);
-    const Vector root0 = All(t.inverse + 2 * of_level), share0 = All(t.inverse_share + 2 * of_level);
+    const Vector root0 = All(t.inverse + 2 * of_level),
+                 share0 = All(t.inverse_share + 2 * of_level);
     const Vector root1 = All(t.inverse + 2 * of_level + 1);
     const Vector share1 = All(t.inverse_share + 2 * of_level + 1);
     for (int i = 0; i < quarter; i += kLanes) {
@@ -282,8 +282,8 @@ void StoreWords(const Word* words, int64_t* values) {
   for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(Values(words)[i]);
 }
 
-inline const int16_t* RowOf(const LeafPair& leaf, int row) {
-  return leaf.rows + ReverseBits(row) * leaf.dimensions;
+inline const int16_t* RowOf(const LeafPair& leaves, int row) {
+  return leaves.rows + ReverseBits(row) * leaves.dimensions;
 }
 
 inline Vector LoadRow(const int16_t* row) {
@@ -291,53 +291,115 @@ inline Vector LoadRow(const int16_t* row) {
       _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row))));
 }
 
-void TransformLeaf(const LeafPair& leaf, Word* words) {
-  double* values = Values(words);
-  const int64_t first = leaf.chunk * leaf.delta, left = leaf.dimensions - first;
-  const int columns = static_cast<int>(left < leaf.delta ? left : leaf.delta);
-  const int half = leaf.delta / 2;
-  const Vector sign = All(static_cast<double>(leaf.sign));
-  if (columns == leaf.delta) {
-    // The second half of a row of `odd` is in the next row's place; that of the last one returns
-    // to the first place with the other sign.
-    const int16_t* before = RowOf(leaf, kDegree - leaf.delta + leaf.odd) + first + half;
-    Vector sign_before = All(static_cast<double>(-leaf.sign));
-    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
-      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
-      for (int i = 0; i < half; i += kLanes) {
-        Store(values + slot + i,
-              _mm256_fmadd_pd(sign_before, LoadRow(before + i), LoadRow(even + i)));
-        Store(values + slot + half + i,
-              _mm256_fmadd_pd(sign, LoadRow(odd + i), LoadRow(even + half + i)));
-      }
-      before = odd + half;
-      sign_before = sign;
-    }
-  } else {
-    for (int i = 0; i < kDegree; ++i) values[i] = 0;
-    for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-      const int16_t* even = RowOf(leaf, slot + leaf.even) + first;
-      const int16_t* odd = RowOf(leaf, slot + leaf.odd) + first;
-      for (int i = 0; i < columns; ++i) {
-        const int place = slot + half + i;
-        values[slot + i] += even[i];
-        values[place % kDegree] += (place < kDegree ? leaf.sign : -leaf.sign) * odd[i];
-      }
-    }
-  }
-  FirstLevels(values);
-  LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
+// sum, difference = even + odd, even - odd.
+inline void StoreBoth(double* sum, double* difference, Vector even, Vector odd) {
+  Store(sum, _mm256_add_pd(even, odd));
+  Store(difference, _mm256_sub_pd(even, odd));
 }
 
-void MultiplyAdd(const Word* x, const Ciphertext& factor, const Ciphertext& sum) {
-  const double *xs = Values(x), *fa = Values(factor.a), *fb = Values(factor.b);
-  double *a = Values(sum.a), *b = Values(sum.b);
-  for (int i = 0; i < kDegree; i += kLanes) {
-    const Vector value = Load(xs + i);
-    Store(a + i, _mm256_add_pd(Load(a + i), Multiply(value, Load(fa + i))));
-    Store(b + i, _mm256_add_pd(Load(b + i), Multiply(value, Load(fb + i))));
+// The second half of a row of `odd` is in the next row's place; that of the last one returns to the
+// first place with the other sign, since X^N = -1.
+inline void LoadWholeLeaves(const LeafPair& leaves, double* sum, double* difference) {
+  const int64_t first = leaves.chunk * leaves.delta;
+  const int half = leaves.delta / 2;
+  const int16_t* before = RowOf(leaves, kDegree - leaves.delta + leaves.odd) + first + half;
+  Vector sign = All(-1.0);
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = RowOf(leaves, slot + leaves.even) + first;
+    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + first;
+    for (int i = 0; i < half; i += kLanes) {
+      const int at = slot + i;
+      StoreBoth(sum + at, difference + at, LoadRow(even + i),
+                _mm256_mul_pd(sign, LoadRow(before + i)));
+      StoreBoth(sum + at + half, difference + at + half, LoadRow(even + half + i),
+                LoadRow(odd + i));
+    }
+    before = odd + half;
+    sign = All(1.0);
   }
+}
+
+// The same for a last chunk of fewer than delta dimensions.
+inline void LoadShortLeaves(const LeafPair& leaves, int columns, double* sum, double* difference) {
+  for (int i = 0; i < kDegree; ++i) sum[i] = difference[i] = 0;
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = RowOf(leaves, slot + leaves.even) + leaves.chunk * leaves.delta;
+    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + leaves.chunk * leaves.delta;
+    for (int i = 0; i < columns; ++i) {
+      sum[slot + i] += even[i];
+      difference[slot + i] += even[i];
+      const int place = slot + leaves.delta / 2 + i;
+      const double value = place < kDegree ? odd[i] : -odd[i];
+      sum[place % kDegree] += value;
+      difference[place % kDegree] -= value;
+    }
+  }
+}
+
+void TransformLeaves(const LeafPair& leaves, Word* transforms) {
+  double *sum = Values(transforms), *difference = sum + kArrayStride;
+  const int64_t left = leaves.dimensions - leaves.chunk * leaves.delta;
+  if (left >= leaves.delta) {
+    LoadWholeLeaves(leaves, sum, difference);
+  } else {
+    LoadShortLeaves(leaves, static_cast<int>(left), sum, difference);
+  }
+  for (double* values : {sum, difference}) {
+    FirstLevels(values);
+    LastForwardPass(values, [&](int at, Vector value) { Store(values + at, value); });
+  }
+}
+
+// Sums of products x y. Adding kCoarse rounds a sum to multiples of 2^36, so that high parts add up
+// exactly; what rounding leaves of each product is exact, too, and at most 2^35. |x| <= 2^44 and
+// |y| <= 2^40 leave room for kProductsOfSum products.
+constexpr double kCoarse = 1.5 * (uint64_t{1} << 44) * (uint64_t{1} << 44);
+static_assert(kProductsOfSum <= 8 && kDigits <= 8);
+
+inline void AddProduct(Vector x, Vector y, Vector& high, Vector& low) {
+  const Vector sum = _mm256_fmadd_pd(x, y, high);
+  low = _mm256_add_pd(low, _mm256_fmsub_pd(x, y, _mm256_sub_pd(sum, high)));
+  high = sum;
+}
+// At most q / 2 and low in absolute value.
+inline Vector FinishSum(Vector high, Vector low) {
+  return _mm256_add_pd(Reduce(_mm256_sub_pd(high, All(kCoarse))), low);
+}
+
+template <int count>
+void AddProductsOf(const double* leaves, const double* factors, bool first, const Ciphertext& sum,
+                   const Ciphertext& difference) {
+  double *sum_a = Values(sum.a), *sum_b = Values(sum.b);
+  double *difference_a = Values(difference.a), *difference_b = Values(difference.b);
+  const auto start = [first](const double* x) { return first ? _mm256_setzero_pd() : Load(x); };
+  for (int i = 0; i < kDegree; i += kLanes) {
+    Vector coarse0 = All(kCoarse), coarse1 = coarse0, coarse2 = coarse0, coarse3 = coarse0;
+    Vector fine0 = start(sum_a + i), fine1 = start(sum_b + i);
+    Vector fine2 = start(difference_a + i), fine3 = start(difference_b + i);
+#pragma GCC unroll 4
+    for (int product = 0; product < count; ++product) {
+      const int at = 2 * product * kArrayStride + i;
+      const Vector a = Load(factors + at), b = Load(factors + at + kArrayStride);
+      const Vector x = Load(leaves + at), y = Load(leaves + at + kArrayStride);
+      AddProduct(x, a, coarse0, fine0);
+      AddProduct(x, b, coarse1, fine1);
+      AddProduct(y, a, coarse2, fine2);
+      AddProduct(y, b, coarse3, fine3);
+    }
+    Store(sum_a + i, FinishSum(coarse0, fine0));
+    Store(sum_b + i, FinishSum(coarse1, fine1));
+    Store(difference_a + i, FinishSum(coarse2, fine2));
+    Store(difference_b + i, FinishSum(coarse3, fine3));
+  }
+}
+
+void AddProducts(const Word* leaves, const Word* factors, int count, bool first,
+                 const Ciphertext& sum, const Ciphertext& difference) {
+  static_assert(kProductsOfSum == 4);
+  using Function = decltype(&AddProductsOf<1>);
+  static constexpr Function kFunctions[] = {AddProductsOf<1>, AddProductsOf<2>, AddProductsOf<3>,
+                                            AddProductsOf<4>};
+  kFunctions[count - 1](Values(leaves), Values(factors), first, sum, difference);
 }
 
 void ReduceBoth(const Ciphertext& values) {
@@ -368,6 +430,38 @@ inline Vector Gather(const double* values, const uint16_t* source) {
   return _mm256_set_pd(values[source[3]], values[source[2]], values[source[1]], values[source[0]]);
 }
 
+// Digits are at most 2^13 in absolute value: their products with roots are exact in one part.
+inline Vector MultiplyDigit(Vector x, Vector y, Vector share) {
+  const Vector quotient = Round(_mm256_mul_pd(x, share));
+  return _mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), _mm256_mul_pd(x, y));
+}
+
+// FirstLevels for digits.
+inline void FirstLevelsOfDigits(double* values) {
+  const Tables& t = GetTables();
+  constexpr int kQuarter = kDegree / 4;
+  const Vector root = All(t.forward + 1), share = All(t.forward_share + 1);
+  const Vector root0 = All(t.forward + 2), share0 = All(t.forward_share + 2);
+  const Vector root1 = All(t.forward + 3), share1 = All(t.forward_share + 3);
+  for (int i = 0; i < kQuarter; i += kLanes) {
+    Vector x0 = Load(values + i), x1 = Load(values + kQuarter + i);
+    const Vector y2 = MultiplyDigit(Load(values + 2 * kQuarter + i), root, share);
+    const Vector y3 = MultiplyDigit(Load(values + 3 * kQuarter + i), root, share);
+    Vector x2 = _mm256_sub_pd(x0, y2), x3 = _mm256_sub_pd(x1, y3);
+    x0 = _mm256_add_pd(x0, y2);
+    x1 = _mm256_add_pd(x1, y3);
+    Forward(x0, x1, root0, share0);
+    Forward(x2, x3, root1, share1);
+    Store(values + i, x0);
+    Store(values + kQuarter + i, x1);
+    Store(values + 2 * kQuarter + i, x2);
+    Store(values + 3 * kQuarter + i, x3);
+  }
+  ForwardPass(values, 4, kDegree / 16);
+  ForwardPass(values, 16, kDegree / 64);
+  ForwardPass(values, 64, kDegree / 256);
+}
+
 void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Ciphertext* keys,
                  Word* const* work, const Ciphertext& sum) {
   const double *da = Values(difference.a), *db = Values(difference.b);
@@ -383,18 +477,23 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     Store(high + at, upper);
     Store(low + at, _mm256_fnmadd_pd(upper, All(static_cast<double>(1 << kDigitBits)), kept));
   });
-  FirstLevels(low);
-  FirstLevels(high);
+  FirstLevelsOfDigits(low);
+  FirstLevelsOfDigits(high);
+  LastForwardPass(low, [&](int at, Vector value) { Store(low + at, value); });
   const double *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
   const double *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
-  LastForwardPass(low, [&](int at, Vector value) {
-    Store(a + at, _mm256_sub_pd(Load(a + at), Multiply(value, Load(a0 + at))));
-    const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
-    Store(b + at, _mm256_sub_pd(b_sum, Multiply(value, Load(b0 + at))));
-  });
+  const auto add_both = [](Vector x0, Vector y0, Vector x1, Vector y1) {
+    Vector coarse = All(kCoarse), fine = _mm256_setzero_pd();
+    AddProduct(x0, y0, coarse, fine);
+    AddProduct(x1, y1, coarse, fine);
+    return FinishSum(coarse, fine);
+  };
   LastForwardPass(high, [&](int at, Vector value) {
-    Store(a + at, Reduce(_mm256_sub_pd(Load(a + at), Multiply(value, Load(a1 + at)))));
-    Store(b + at, Reduce(_mm256_sub_pd(Load(b + at), Multiply(value, Load(b1 + at)))));
+    const Vector other = Load(low + at);
+    Store(a + at,
+          _mm256_sub_pd(Load(a + at), add_both(other, Load(a0 + at), value, Load(a1 + at))));
+    const Vector b_sum = _mm256_add_pd(Load(b + at), Gather(db, source + at));
+    Store(b + at, _mm256_sub_pd(b_sum, add_both(other, Load(b0 + at), value, Load(b1 + at))));
   });
 }
 
@@ -402,8 +501,8 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
 
 const Kernel* Avx2Kernel() {
   static const Kernel kernel = {
-      GetTables().order, LoadWords,   TransformWords, InverseTransformWords, StoreWords,
-      TransformLeaf,     MultiplyAdd, ReduceBoth,     AddAndSubtract,        AddSwitched};
+      GetTables().order, LoadWords,       TransformWords, InverseTransformWords, StoreWords,
+      ReduceBoth,        TransformLeaves, AddProducts,    AddAndSubtract,        AddSwitched};
   return &kernel;
 }
 

@@ -16,40 +16,53 @@ void Store(const Word* words, int64_t* values) { std::copy_n(Values(words), kDeg
 void TransformWords(Word* words) { Transform(Values(words)); }
 void InverseTransformWords(Word* words) { InverseTransform(Values(words)); }
 
-void TransformLeaf(const LeafPair& leaf, Word* x) {
-  int64_t* values = Values(x);
-  std::fill_n(values, kDegree, 0);
-  const int64_t first = leaf.chunk * leaf.delta;
-  const auto columns = static_cast<int>(std::min<int64_t>(leaf.delta, leaf.dimensions - first));
-  const int shift = leaf.delta / 2;
-  for (int slot = 0; slot < kDegree; slot += leaf.delta) {
-    const int16_t* even = leaf.rows + ReverseBits(slot + leaf.even) * leaf.dimensions + first;
-    const int16_t* odd = leaf.rows + ReverseBits(slot + leaf.odd) * leaf.dimensions + first;
-    for (int i = 0; i < columns; ++i) values[slot + i] += even[i];
+void TransformLeaves(const LeafPair& leaves, Word* transforms) {
+  int64_t *sum = Values(transforms), *difference = sum + kArrayStride;
+  std::fill_n(sum, kDegree, 0);
+  std::fill_n(difference, kDegree, 0);
+  const int64_t first = leaves.chunk * leaves.delta;
+  const auto columns = static_cast<int>(std::min<int64_t>(leaves.delta, leaves.dimensions - first));
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = leaves.rows + ReverseBits(slot + leaves.even) * leaves.dimensions + first;
+    const int16_t* odd = leaves.rows + ReverseBits(slot + leaves.odd) * leaves.dimensions + first;
     for (int i = 0; i < columns; ++i) {
-      const int place = slot + shift + i;
-      const int sign = place < kDegree ? leaf.sign : -leaf.sign;  // X^N = -1
-      values[place % kDegree] += sign * odd[i];
+      sum[slot + i] += even[i];
+      difference[slot + i] += even[i];
+      const int place = slot + leaves.delta / 2 + i;
+      const int64_t value = place < kDegree ? odd[i] : -odd[i];  // X^N = -1
+      sum[place % kDegree] += value;
+      difference[place % kDegree] -= value;
     }
   }
-  Transform(values);
-}
-
-void MultiplyAdd(const Word* x, const Ciphertext& factor, const Ciphertext& sum) {
-  const int64_t *xs = Values(x), *fa = Values(factor.a), *fb = Values(factor.b);
-  int64_t *a = Values(sum.a), *b = Values(sum.b);
-  for (int i = 0; i < kDegree; ++i) {
-    a[i] += Multiply(xs[i], fa[i]);
-    b[i] += Multiply(xs[i], fb[i]);
-  }
+  TransformUnreduced(sum);
+  TransformUnreduced(difference);
 }
 
 void Reduce(const Ciphertext& values) {
   int64_t *a = Values(values.a), *b = Values(values.b);
   for (int i = 0; i < kDegree; ++i) {
-    a[i] = Centre(a[i]);
-    b[i] = Centre(b[i]);
+    a[i] = CentreInline(a[i]);
+    b[i] = CentreInline(b[i]);
   }
+}
+
+void AddProducts(const Word* leaves, const Word* factors, int count, bool first,
+                 const Ciphertext& sum, const Ciphertext& difference) {
+  const auto add = [&](const int64_t* x, const int64_t* factor, Word* words) {
+    int64_t* result = Values(words);
+    for (int i = 0; i < kDegree; ++i) {
+      Wide value = first ? 0 : result[i];
+      for (int product = 0; product < count; ++product) {
+        value += Wide{x[2 * product * kArrayStride + i]} * factor[2 * product * kArrayStride + i];
+      }
+      result[i] = FoldWide(value);
+    }
+  };
+  const int64_t *x = Values(leaves), *factor = Values(factors);
+  add(x, factor, sum.a);
+  add(x, factor + kArrayStride, sum.b);
+  add(x + kArrayStride, factor, difference.a);
+  add(x + kArrayStride, factor + kArrayStride, difference.b);
 }
 
 void AddAndSubtract(const Word* monomial, const Ciphertext& odd, const Ciphertext& even,
@@ -72,7 +85,7 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
   int64_t *low = Values(work[0]), *high = Values(work[1]);
   int64_t *a = Values(sum.a), *b = Values(sum.b);
   for (int i = 0; i < kDegree; ++i) {
-    low[i] = Centre(da[source[i]]);
+    low[i] = CentreInline(da[source[i]]);
     b[i] += db[source[i]];
   }
   InverseTransform(low);
@@ -81,13 +94,13 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     high[i] = (kept + (int64_t{1} << (kDigitBits - 1))) >> kDigitBits;
     low[i] = kept - (high[i] << kDigitBits);
   }
-  Transform(low);
-  Transform(high);
+  TransformUnreduced(low);
+  TransformUnreduced(high);
   const int64_t *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
   const int64_t *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
   for (int i = 0; i < kDegree; ++i) {
-    a[i] = Centre(a[i] - Multiply(low[i], a0[i]) - Multiply(high[i], a1[i]));
-    b[i] = Centre(b[i] - Multiply(low[i], b0[i]) - Multiply(high[i], b1[i]));
+    a[i] = FoldWide(a[i] - Wide{low[i]} * a0[i] - Wide{high[i]} * a1[i]);
+    b[i] = FoldWide(b[i] - Wide{low[i]} * b0[i] - Wide{high[i]} * b1[i]);
   }
 }
 
@@ -101,9 +114,9 @@ std::array<uint16_t, kDegree> IdentityOrder() {
 
 const Kernel& PortableKernel() {
   static const std::array<uint16_t, kDegree> order = IdentityOrder();
-  static const Kernel kernel = {
-      order.data(),  Load,        TransformWords, InverseTransformWords, Store,
-      TransformLeaf, MultiplyAdd, Reduce,         AddAndSubtract,        AddSwitched};
+  static const Kernel kernel = {order.data(),   Load,       TransformWords,  InverseTransformWords,
+                                Store,          Reduce,     TransformLeaves, AddProducts,
+                                AddAndSubtract, AddSwitched};
   return kernel;
 }
 

@@ -20,7 +20,7 @@ inline constexpr int64_t kModulus = 2'199'023'251'457;
 // A polynomial is an array of kDegree integers, the coefficients in ascending order of powers. It
 // is centred if each is at most (q - 1) / 2 in absolute value.
 
-// The representative of `value` modulo q that is centred.
+// The representative of `value` modulo q that is centred. |value| < 2^62.
 int64_t Centre(int64_t value);
 
 // Computes, in place, the values at psi^(2 r(i) + 1) for i = 0 .. kDegree - 1, where r reverses the

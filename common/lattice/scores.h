@@ -15,15 +15,16 @@ namespace privatemail::lattice {
 
 // Rows are unit vectors times 2^14, rounded to int16.
 inline constexpr int kItemScaleBits = 14;
-// Scores up to 1 + 2^-15 sqrt(kMaxDimensions), plus errors, do not wrap: kHeadroom is 1.005.
-inline constexpr int64_t kHeadroomNumerator = 201, kHeadroomDenominator = 200;
+// The largest score that does not wrap: 1.01. Rounding rows lengthens them by up to 2^-15 sqrt(d),
+// and errors come on top (PRIVACY.md section 10).
+inline constexpr int64_t kHeadroomNumerator = 101, kHeadroomDenominator = 100;
 inline constexpr int64_t kMaxDimensions = 16384;
 
 // The allowed numbers of dimensions in a chunk.
 inline constexpr std::array<int, 4> kDeltas = {32, 64, 128, 256};
 bool IsDelta(int64_t delta);
-// The delta that a server names for this many rows and dimensions: the smallest whose query is at
-// most 3/5 of the answer's bytes, or else the largest.
+// The delta that a server names for this many rows and dimensions: the smallest whose query (seed
+// and chunks) is at most 3/5 of the answer's bytes, or else the largest.
 int ChooseDelta(int64_t rows, int64_t dimensions);
 
 inline int64_t CountChunks(int64_t dimensions, int delta) {
@@ -32,7 +33,9 @@ inline int64_t CountChunks(int64_t dimensions, int delta) {
 inline int64_t CountBlocks(int64_t rows) { return (rows + kDegree - 1) / kDegree; }
 int CountLevels(int delta);  // log2(delta), key switches from a leaf to the root
 
-// Key switching writes a coefficient as 2 digits of 14 bits and drops the lowest 13 bits.
+// Key switching writes a centred coefficient c as 2 digits of 14 bits and drops the lowest 13 bits:
+// kept = floor((c + 2^12) / 2^13), high = floor((kept + 2^13) / 2^14), low = kept - 2^14 high.
+// Digit 0 is low, in [-2^13, 2^13), and digit 1 is high, in [-2^13, 2^13].
 inline constexpr int kDigits = 2;
 inline constexpr int kDigitBits = 14;
 inline constexpr int kDroppedBits = kModulusBits - kDigits * kDigitBits;
@@ -52,7 +55,7 @@ inline size_t KeysBytes(int delta) {
   return kSeedBytes + static_cast<size_t>(CountLevels(delta) * kDigits) * kPolynomialBytes;
 }
 
-// round(value 2^bits / q) modulo 2^bits, halves rounded up, for a centred value.
+// floor(value 2^bits / q + 1/2) modulo 2^bits, for a centred value. No value is a tie: q is odd.
 int64_t RoundToBits(int64_t value, int bits);
 
 }  // namespace privatemail::lattice

@@ -3,9 +3,8 @@
 // Used by both sides. All forms are little-endian streams of bits: value i takes the bits after
 // those of value i - 1, its lowest bit first.
 //   polynomial   kDegree values of 41 bits, each in [0, q)
-//   keys         a seed, then for each level from 12 - log2(delta) to 11 and each of the 2 digits
-//   the
-//                polynomial b of that key
+//   keys         a seed, then for each level from 12 - log2(delta) to 11 and each of its 2 digits,
+//                the polynomial b of that key
 //   query        a seed, and for each chunk the polynomial b
 //   answer       kDegree values a of 20 bits, then kDegree values b of 16 bits
 // The polynomials b are coefficients. The polynomials a are uniform; a seed expands to their

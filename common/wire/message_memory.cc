@@ -18,7 +18,8 @@ constexpr int64_t kField = 24;   // a field of a message
 
 int64_t EmptyMessage(const Descriptor& type) { return kObject + kField * type.field_count(); }
 
-// Memory of a packed list per wire byte: a varint of one byte takes up to eight bytes.
+// Memory of a packed list per wire byte: a varint of one byte takes four or eight bytes, and the
+// list grows by doubling.
 int64_t PerByte(const FieldDescriptor& field) {
   switch (field.type()) {
     case FieldDescriptor::TYPE_DOUBLE:
@@ -28,6 +29,10 @@ int64_t PerByte(const FieldDescriptor& field) {
     case FieldDescriptor::TYPE_SFIXED32:
     case FieldDescriptor::TYPE_SFIXED64:
       return 1;
+    case FieldDescriptor::TYPE_INT64:
+    case FieldDescriptor::TYPE_UINT64:
+    case FieldDescriptor::TYPE_SINT64:
+      return 16;
     default:
       return field.is_packable() ? 8 : 1;
   }

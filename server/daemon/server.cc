@@ -219,6 +219,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           },
           LogWarning),
       retrieval_(parts_.catalog.get(), &dispatcher_),
+      encrypted_(parts_.catalog.get(), &dispatcher_),
       two_servers_({options.operator_name, options.allow_scores}, &images_, &dispatcher_),
       collections_(parts_.catalog.get(), &images_, &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
@@ -300,6 +301,7 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
+  builder.RegisterService(&encrypted_);
   builder.RegisterService(&two_servers_);
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);

@@ -27,6 +27,7 @@
 #include "server/engine/write_recovery.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
+#include "server/services/encrypted_service.h"
 #include "server/services/health_service.h"
 #include "server/services/image_signer.h"
 #include "server/services/keys_service.h"
@@ -109,6 +110,7 @@ class DaemonServer {
   Dispatcher dispatcher_;
   Images images_;
   RetrievalService retrieval_;
+  EncryptedService encrypted_;
   TwoServerService two_servers_;
   CollectionsService collections_;
   KeysService key_service_;

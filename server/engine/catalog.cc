@@ -92,9 +92,24 @@ absl::Status Catalog::CheckNewName(absl::string_view name) const {
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
                                              absl::Span<const Item> items) {
   PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, items));
+  if (collection.encrypted != nullptr) {
+    PM_RETURN_IF_ERROR(collection.encrypted->CheckMemoryFor(items));
+  }
   auto result = NameInNotFound(store_->Upsert(published->parameters, items), collection);
-  if (result.ok()) registry_.RecordItems(*published, result->items, result->latest_version);
+  if (!result.ok()) return result;
+  registry_.RecordItems(*published, result->items, result->latest_version);
+  PM_RETURN_IF_ERROR(CatchUp(collection, *published));
   return result;
+}
+
+absl::Status Catalog::CatchUp(const CollectionView& collection,
+                              const PublishedCollection& published) {
+  if (collection.encrypted == nullptr || published.parameters.feature_dim == 0) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = collection.encrypted->CatchUp(*store_, published.parameters);
+  // Deleted since the change, which is acknowledged all the same.
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 absl::StatusOr<std::shared_ptr<const PublishedCollection>> Catalog::FixDimension(
@@ -117,6 +132,7 @@ absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collecti
   auto result = NameInNotFound(store_->DeleteItems(published.parameters, ids), collection);
   if (!result.ok()) return result;
   registry_.RecordDeletion(published, result->items, result->latest_version, ids);
+  PM_RETURN_IF_ERROR(CatchUp(collection, published));
   return result;
 }
 

@@ -147,6 +147,11 @@ CollectionRegistry::EntryPtr CollectionRegistry::Add(StoredCollection collection
   entry->key = collection.key;
   SetItems(collection.items, collection.latest_version, entry.get());
   entry->view.published = Publish(std::move(collection));
+  if (entry->view.published->parameters.with_encrypted) {
+    entry->view.encrypted = std::make_shared<EncryptedCollection>([this, name](int64_t bytes) {
+      return CheckMemory(absl::StrCat("the rows of collection ", name), bytes);
+    });
+  }
   EntryPtr former = entry;  // destroyed after the lock is released: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   std::swap(entries_[name], former);

@@ -41,7 +41,8 @@ int64_t CollectionView::build_memory(Features features) const {
 
 int64_t CollectionView::resident_memory() const {
   return MemoryOf(published->parameters) + (retriever == nullptr ? 0 : retriever->memory()) +
-         (cells == nullptr ? 0 : cells->memory());
+         (cells == nullptr ? 0 : cells->memory()) +
+         (encrypted == nullptr ? 0 : encrypted->memory());
 }
 
 int64_t MemoryOf(const PublicParameters& parameters) {

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/embedding/public_parameters.h"
 #include "server/cells/cell_index.h"
+#include "server/engine/encrypted_collection.h"
 #include "server/engine/hidden_rows.h"
 #include "server/engine/retriever.h"
 
@@ -23,7 +24,7 @@ struct PublishedCollection {
   Anchors anchors;
 };
 
-// A collection at one moment. What it points to stays valid and unchanged.
+// A collection at one moment. What it points to stays valid and, but for `encrypted`, unchanged.
 struct CollectionView {
   std::shared_ptr<const PublishedCollection> published;
   std::shared_ptr<const Retriever> retriever;         // null before the first build
@@ -31,6 +32,7 @@ struct CollectionView {
   std::shared_ptr<const CellIndex> cells;             // null until it is built, and without cells
   std::shared_ptr<const HiddenRows> hidden_in_cells;  // deleted rows of `cells`; null: none
   std::shared_ptr<const CellQuality> quality;         // of `cells`; null until it is measured
+  std::shared_ptr<EncryptedCollection> encrypted;     // null unless the collection offers it
   uint64_t items = 0;                                 // stored, embedded or not
   uint64_t latest_version = 0;                        // last change of the store that it includes
   absl::Status embedding_problem;                     // why a stored embedding is not served
@@ -48,8 +50,8 @@ struct CollectionView {
   enum class Features { kInMemory, kInFile };
   int64_t build_memory(Features features) const;
 
-  // Approximate bytes that stay: anchors and parameters, embedding and cell index, with full
-  // caches.
+  // Approximate bytes that stay: anchors and parameters, embedding, encrypted rows and cell index,
+  // with full caches.
   int64_t resident_memory() const;
 };
 

@@ -57,6 +57,13 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
     built.push_back(entry);
   }
   for (const auto& entry : built) preparer_->Schedule(entry);
+  for (const CollectionView& view : registry_->List()) {
+    if (view.encrypted == nullptr || view.published->parameters.feature_dim == 0) continue;
+    // Its failure is reported to searchers, and the next change tries again.
+    loads_.Add([this, view](const std::atomic<bool>& stopped) {
+      if (!stopped) view.encrypted->CatchUp(*store_, view.published->parameters).IgnoreError();
+    });
+  }
   return problems;
 }
 
@@ -123,11 +130,25 @@ absl::Status StoreSynchronizer::AdoptCollections(const std::vector<CollectionSta
 
 absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
   PM_RETURN_IF_ERROR(AdoptDimension(state));
+  PM_RETURN_IF_ERROR(AdoptRows(state));
   const std::optional<CollectionRegistry::PendingChange> change = registry_->Compare(state);
   if (!change.has_value()) return absl::OkStatus();
   if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
   const absl::Cleanup end = [&] { registry_->EndLoad(change->entry.get()); };
   return AdoptEmbedding(change->entry);
+}
+
+absl::Status StoreSynchronizer::AdoptRows(const CollectionState& state) {
+  const absl::StatusOr<CollectionView> view = registry_->Find(state.name);
+  if (!view.ok() || view->encrypted == nullptr) return absl::OkStatus();
+  const PublicParameters& parameters = view->published->parameters;
+  if (parameters.collection_uuid != state.uuid || parameters.feature_dim == 0) {
+    return absl::OkStatus();
+  }
+  const std::shared_ptr<const EncryptedRows> rows = view->encrypted->rows();
+  if (rows != nullptr && rows->items_version >= state.latest_version) return absl::OkStatus();
+  const absl::Status status = view->encrypted->CatchUp(*store_, parameters);
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;  // the next Refresh sees it
 }
 
 absl::Status StoreSynchronizer::AdoptDimension(const CollectionState& state) {

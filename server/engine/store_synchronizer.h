@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/base/background_queue.h"
 #include "server/engine/cells_preparer.h"
 #include "server/engine/collection_registry.h"
 #include "server/store/store.h"
@@ -52,6 +53,8 @@ class StoreSynchronizer {
   absl::Status CheckMemory(absl::string_view name, int64_t bytes, int64_t replaced = 0) const;
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   absl::Status AdoptState(const CollectionState& state);
+  // Brings encrypted rows up to the state's version.
+  absl::Status AdoptRows(const CollectionState& state);
   absl::Status AdoptDimension(const CollectionState& state);
   absl::Status AdoptEmbedding(const CollectionRegistry::EntryPtr& entry);
   absl::Status AdoptDeletions(const CollectionRegistry::PendingChange& change,
@@ -60,6 +63,7 @@ class StoreSynchronizer {
   Store* const store_;
   CollectionRegistry* const registry_;
   CellsPreparer* const preparer_;
+  BackgroundQueue loads_;            // of encrypted rows, at the start
   std::mutex refresh_mutex_;         // serializes Refresh; locked before administration_mutex_
   std::mutex administration_mutex_;  // serializes Create, Delete and AdoptCollections
 };

@@ -14,6 +14,7 @@
 #include "common/image/item_list.h"
 #include "common/image/score_shares.h"
 #include "common/items/item_code.h"
+#include "common/items/quantised_row.h"
 
 namespace privatemail::server {
 namespace {

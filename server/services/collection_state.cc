@@ -40,6 +40,16 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
                                              view.published->name, " is being built: try again"));
 }
 
+absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view) {
+  std::shared_ptr<const EncryptedRows> rows = view.encrypted->rows();
+  if (rows != nullptr) return rows;
+  const absl::Status problem = view.encrypted->problem();
+  return absl::UnavailableError(
+      absl::StrCat("the rows of collection ", view.published->name,
+                   problem.ok() ? " are being loaded: try again"
+                                : absl::StrCat(" cannot be loaded: ", problem.message())));
+}
+
 std::string DescribeCells(const CollectionView& view) {
   if (!view.has_cells() || view.retriever == nullptr) return "";
   if (view.cells == nullptr) {

@@ -21,6 +21,9 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
 // being built, or the build failed.
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);
 
+// UNAVAILABLE: the rows of encrypted searches are being loaded, or cannot be.
+absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view);
+
 // "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of
 // an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);

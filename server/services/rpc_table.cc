@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
+#include "common/lattice/scores.h"
 #include "common/wire/parameters_proto.h"
 #include "server/services/collection_state.h"
 
@@ -24,6 +25,19 @@ v1::CellsStatus GetCellsStatus(const CollectionView& view) {
   return view.cells_problem.ok() ? v1::CELLS_STATUS_PREPARING : v1::CELLS_STATUS_FAILED;
 }
 
+// While rows are loaded they are as many as the items.
+void EncryptedToProto(const CollectionView& view, v1::EncryptedStatus* proto) {
+  const std::shared_ptr<const EncryptedRows> rows = view.encrypted->rows();
+  const int64_t count = rows == nullptr ? static_cast<int64_t>(view.items) : rows->rows;
+  if (count == 0) return;
+  proto->set_delta(
+      static_cast<uint32_t>(lattice::ChooseDelta(count, view.published->parameters.feature_dim)));
+  proto->set_rows(static_cast<uint64_t>(count));
+  if (rows == nullptr) return;
+  proto->set_table_bytes(rows->table_bytes());
+  proto->set_payload_bytes(rows->payload_bytes());
+}
+
 }  // namespace
 
 const std::vector<Rpc>& Rpcs() {
@@ -34,6 +48,8 @@ const std::vector<Rpc>& Rpcs() {
       {"Retrieve", kSearching, "collection"},
       // Sends item vectors; the operator allows that by creating the collection with cells.
       {"RetrieveCells", kSearching, "collection"},
+      // Sends ids, labels and norms of all items; the operator allows that by offering the scheme.
+      {"SearchEncrypted", kSearching, "collection"},
       // Halves of searches of two operators, and the image that both hold.
       {"GetImage", kAnyScope, "collection"},
       {"GetImageSection", kAnyScope, "collection"},
@@ -127,6 +143,7 @@ void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* pr
   proto->set_cells_status(GetCellsStatus(view));
   proto->set_cells_partitions(
       static_cast<uint32_t>(view.published->parameters.cell_partitions.size()));
+  if (view.encrypted != nullptr) EncryptedToProto(view, proto->mutable_encrypted());
   if (proto->cells_status() == v1::CELLS_STATUS_READY) {
     const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
     proto->set_cells_items(static_cast<uint64_t>(view.cells->items() - hidden));

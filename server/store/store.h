@@ -112,6 +112,17 @@ class Store {
   using GalleryVisitor = absl::FunctionRef<absl::Status(int64_t items, Gallery part)>;
   virtual absl::Status ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) = 0;
 
+  // The changes after version `after`, of one moment: items in ascending order of their versions,
+  // in parts of some megabytes of features. An empty result has one part without items. `changes`
+  // is the same for every part. An error of `visit` ends the reading and is returned. NOT_FOUND.
+  //   - after 0: all items; none are deleted.
+  //   - Tombstones are pruned, so that items may be deleted that `deleted` lacks: then a reader who
+  //     applies the changes to all items of version `after` has more items than the collection.
+  using ChangesVisitor =
+      absl::FunctionRef<absl::Status(const ItemChanges& changes, std::vector<Item> part)>;
+  virtual absl::Status ReadChanges(const PublicParameters& parameters, uint64_t after,
+                                   ChangesVisitor visit) = 0;
+
   // Replaces the collection's embedding; returns the new version. NOT_FOUND: the collection was
   // deleted, even if it was imported again. ABORTED: the stored embedding is of later items.
   virtual absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
@@ -170,6 +181,11 @@ class Store {
 
 inline constexpr int64_t kMaxScannedItems = 10000;
 inline constexpr int64_t kMaxPageBytes = 16 << 20;
+
+// Without anchors no embedding prunes tombstones: a deletion removes at most kPrunedTombstones more
+// than it adds of those that are older than the last kKeptTombstones changes.
+inline constexpr int64_t kKeptTombstones = 100'000;
+inline constexpr int64_t kPrunedTombstones = 1000;
 
 // Parts in which a store keeps an image.
 inline constexpr size_t kImagePartBytes = size_t{4} << 20;

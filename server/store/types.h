@@ -124,6 +124,14 @@ struct DeletedItem {
   uint64_t version = 0;  // of the collection, after its deletion
 };
 
+// Changes of a collection's items after a version, as one reading of the store finds them.
+struct ItemChanges {
+  int64_t collection = 0;            // key of the collection (CollectionState)
+  uint64_t items = 0;                // of the collection
+  uint64_t latest_version = 0;       // of the collection
+  std::vector<std::string> deleted;  // since, and not inserted again; in any order
+};
+
 // A finished embedding with labels and payloads, so that later writes show after the next build
 // only.
 struct Embedding {

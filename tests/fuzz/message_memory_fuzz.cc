@@ -6,6 +6,7 @@
 
 #include "common/wire/message_memory.h"
 #include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -29,6 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   privatemail::Check<privatemail::v1::RetrieveRequest>(data, bytes);
   privatemail::Check<privatemail::v1::UpsertItemsRequest>(data, bytes);
   privatemail::Check<privatemail::v1::CreateCollectionRequest>(data, bytes);
+  privatemail::Check<privatemail::v1::SearchEncryptedRequest>(data, bytes);
+  privatemail::Check<privatemail::v1::SearchEncryptedResponse>(data, bytes);
+  privatemail::Check<privatemail::v1::RowTableBlock>(data, bytes);
+  privatemail::Check<privatemail::v1::RowPayloadBlock>(data, bytes);
   privatemail::Check<privatemail::v1::CountItemsRequest>(data, bytes);  // filters within filters
   return 0;
 }

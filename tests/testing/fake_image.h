@@ -13,6 +13,7 @@
 #include "common/image/image_header.h"
 #include "common/image/item_list.h"
 #include "common/image/score_shares.h"
+#include "common/items/quantised_row.h"
 #include "privatemail/two_server_image.h"
 #include "tests/testing/published_things.h"
 

@@ -68,6 +68,8 @@ struct QueryMatch {
   int32_t label = 0;            // or kNoLabel (common/items/item_label.h)
   double squared_distance = 0;  // in the server's embedding coordinates
   std::string payload;          // JSON text; empty unless requested
+  // Of encrypted searches: the cosine, or the inner product unless the metric is cosine.
+  std::optional<double> similarity = {};
 };
 
 struct QueryResult {

@@ -13,7 +13,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "privatemail/client_limits.h"
+#include "privatemail/encrypted_answer.h"
 #include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "privatemail/v1/two_server.pb.h"
@@ -71,8 +73,8 @@ struct ImageAnswer {
 //
 // Retries, within the deadline:
 //   read-only calls and searches   up to 4 attempts with the same bytes on UNAVAILABLE or CANCELLED
-//   GetCollection, GetAnchors, Retrieve, RetrieveCells, calls of two-server searches   also after
-//   the server's retry-after time
+//   GetCollection, GetAnchors, Retrieve, RetrieveCells, SearchEncrypted, calls of two-server
+//   searches                       also after the server's retry-after time
 //                                  when the key exceeds its rate
 //   changes                        never
 // Statuses are the server's, except:
@@ -121,6 +123,11 @@ class Transport {
   absl::StatusOr<std::vector<v1::RetrieveCellsResponse>> RetrieveCells(
       const v1::RetrieveCellsRequest& request,
       const std::function<AcceptCells()>& make_accept) const;
+
+  // The whole answer to an encrypted search, or that evaluation keys are missing. The same for every
+  // target, since it depends on sizes and digests alone; errors of EncryptedAnswer end the call.
+  // RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
+  absl::StatusOr<EncryptedAnswer> SearchEncrypted(const v1::SearchEncryptedRequest& request) const;
 
   // Calls of a search at two operators (two_server_client.h). bytes: of the whole answer, by the
   // image's header. No longer answer is parsed.

@@ -12,8 +12,8 @@ from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
-from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload, to_hits,
-                                  to_matches, to_two_server_hits)
+from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload,
+                                  to_encrypted_hits, to_hits, to_matches, to_two_server_hits)
 from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
                                 of_status)
 
@@ -188,17 +188,19 @@ def _json(field: str, given: Any) -> str:
         raise InvalidArgument(f"{field} must be a dict that JSON can hold") from None
 
 
+_ENCRYPTED_TAKES = ("self", "queries", "k", "scheme", "label", "payloads", "filter")
 _SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
 _CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
 _TWO_SERVER_ONLY = ("mode", "lists", "trust_again")
 
 
-def _check_foreign(given: Dict[str, Any]) -> None:
+def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
     """Refuses arguments of `search` that its scheme would ignore."""
-    scheme = given["scheme"]
-    if scheme not in ("joint", "anchored", "cells", "two-server"):
-        raise InvalidArgument(f'scheme must be "joint", "anchored", "cells" or "two-server", but is {scheme!r}')
-    foreign = {"cells": (*_SLOTS_ONLY, *_TWO_SERVER_ONLY),
+    if scheme not in ("encrypted", "joint", "anchored", "cells", "two-server"):
+        raise InvalidArgument('scheme must be "encrypted", "joint", "anchored", "cells" or "two-server", '
+                              f"but is {scheme!r}")
+    foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
+               "cells": (*_SLOTS_ONLY, *_TWO_SERVER_ONLY),
                "two-server": (*_SLOTS_ONLY, *_CELLS_ONLY, "label", "accept_misalignment")}.get(
                    scheme, ("partition", *_CELLS_ONLY, *_TWO_SERVER_ONLY))
     if scheme == "anchored":
@@ -373,28 +375,46 @@ class Collection(_NotCopied):
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
+    def _default_scheme(self, epsilon: Any, delta: Any, mechanism: Any) -> str:
+        """Encrypted where the collection offers it; arguments of others are no silent choice of one of them."""
+        offered = self.info()["schemes"]
+        if "encrypted" not in offered:
+            return "joint"
+        for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
+            if value is None:
+                continue
+            takers = [one for one in offered if one in ("joint", "anchored") or one == "cells" and name == "epsilon"]
+            raise InvalidArgument(f"{name} must not be given without scheme: collection {self.name} is searched by "
+                                  f"encrypted, which takes none; {name} is for " + (", ".join(takers) or "no scheme "
+                                  "that the collection offers"))
+        return "encrypted"
+
     def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
-               scheme: str = "joint", label: Optional[ArrayLike] = None, mechanism: str = "gaussian",
+               scheme: Optional[str] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
                radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
                payloads: Optional[bool] = None, accept_misalignment: bool = False,
                filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
                dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
                items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
                mode: Optional[str] = None, lists: Optional[int] = None, trust_again: bool = False) -> Any:
-        """Private search: charges the ledger, releases, sends, and returns Hits; a list of them for several queries.
+        """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        epsilon, delta: of each query; cells take no delta, a plan replaces epsilon, two servers need none.
-        scheme: "joint", "anchored", "cells" or "two-server".
-        label: the class of each query, an integer or n of them; by default ranked by the anchors on this machine; not
-            sent. Cells: only where cell_code is none.
-        payloads: fetch those of every slot or item, as by default; of two servers those of k items, by default none.
+        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored", "cells" or "two-server". None: encrypted
+            where the collection offers it, else joint.
+        epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
+            epsilon, two servers need none.
+        label: an integer or n of them; not sent. Encrypted: only items with it. Others: the class of each query, by
+            default ranked by the anchors on this machine; cells only where cell_code is none.
+        payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none;
+            of two servers those of k items, by default none.
         accept_misalignment: query although public data shows that little is found.
+        filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
+            evaluated on this machine, which fetches all payloads. Joint and anchored: THE SERVER READS IT IN THE CLEAR
+            and epsilon does not cover it: it must not depend on a query.
         Joint and anchored only:
-        mechanism, radius, private_iterations: see docs/schemes.md.
+        mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian".
         classes: without a label, of how many to read matches, by default as many as it takes.
-        filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). THE SERVER
-            READS IT IN THE CLEAR and epsilon does not cover it: it must not depend on a query.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
         partition: cells and two-server: of the request.
         Cells only:
@@ -409,20 +429,27 @@ class Collection(_NotCopied):
             there are at most 100,000 items.
         trust_again: use the two servers although an answer of theirs was wrong.
         """
-        _check_foreign(locals())
+        given_arguments = dict(locals())
+        if scheme is None:
+            scheme = "cells" if plan is not None else self._default_scheme(epsilon, delta, mechanism)
+        _check_foreign(scheme, given_arguments)
         if plan is not None:
             if plan.collection != self.name:
                 raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
             scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
-        if epsilon is None and scheme != "two-server":
+        if epsilon is None and scheme not in ("encrypted", "two-server"):
             raise InvalidArgument("epsilon must be given")
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
         array, one = _arrays.targets(queries)
         given = _labels_of(label, len(array))
         places, cost = _arrays.integer("k", k), 0. if epsilon is None else _arrays.number("epsilon", epsilon)
-        with_payloads = scheme != "two-server" if payloads is None else bool(payloads)
+        with_payloads = scheme not in ("encrypted", "two-server") if payloads is None else bool(payloads)
         accept = bool(accept_misalignment)
-        if scheme == "two-server":
+        if scheme == "encrypted":
+            answers, error, told = self._session.search_encrypted(
+                self.name, array, None if given is None else list(given), places, with_payloads,
+                _json("filter", filter))
+        elif scheme == "two-server":
             answers, error, told = self._session.search_two_servers(
                 self._client._second_session(), self.name, array, places,
                 "auto" if mode is None else _arrays.text("mode", mode), _arrays.integer("partition", partition),
@@ -442,12 +469,13 @@ class Collection(_NotCopied):
             answers, error, told = self._session.search_slots(
                 self.name, scheme, array, given, places, cost,
                 None if delta is None else _arrays.number("delta", delta),
-                _arrays.text("mechanism", mechanism), None if radius is None else _arrays.number("radius", radius),
+                _arrays.text("mechanism", "gaussian" if mechanism is None else mechanism),
+                None if radius is None else _arrays.number("radius", radius),
                 _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
                 with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
         for warning in told:
             _warn(warning)
-        convert = to_two_server_hits if scheme == "two-server" else to_hits
+        convert = {"encrypted": to_encrypted_hits, "two-server": to_two_server_hits}.get(scheme, to_hits)
         hits = [None if answer is None else convert(answer) for answer in answers]
         if error is not None:
             failure = of_status(*error)

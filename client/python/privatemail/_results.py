@@ -38,9 +38,10 @@ class Spending:
 class Matches:
     """Items near one query, nearest first.
 
-    squared_distances: for cells and two servers between unit vectors. Joint and anchored find items of a class: theirs
-    are of the server's embedding, compare within one answer only and tell nothing of nearness. labels: -2**31 for an
-    item without a label. payloads: what ingest gave, None where there is none.
+    squared_distances: for cells, two servers and, with the metric cosine, encrypted between unit vectors. Joint and
+    anchored find items of a class: theirs are of the server's embedding, compare within one answer only and tell
+    nothing of nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
+    none.
     """
 
     ids: List[str]
@@ -102,6 +103,40 @@ class TwoServerHits(Matches):
     left: Optional[Spending]
     bytes_up: int
     bytes_down: int
+
+
+@dataclasses.dataclass(frozen=True)
+class EncryptedGuarantee:
+    """What the server learns of a query: nothing, under an assumption. There is no epsilon, and nothing is charged.
+
+    kind: "computational". bits: of work to tell two queries apart, by the best attacks that are known.
+    """
+
+    kind: str
+    bits: int
+    assumption: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True)
+class EncryptedHits(Matches):
+    """The exact nearest items of one query, found under encryption.
+
+    similarities: cosines, or inner products unless the collection's metric is "cosine". items: that were compared.
+    table: digest of the row table, the same for every searcher of this version. Bytes of all queries of the call:
+    query_bytes, and once a session keys_bytes, were sent; score_bytes, and what has changed since the last search,
+    table_bytes and payload_bytes, came back.
+    """
+
+    similarities: NDArray[np.float64]
+    guarantee: EncryptedGuarantee
+    items: int
+    table: str
+    query_bytes: int
+    keys_bytes: int
+    table_bytes: int
+    payload_bytes: int
+    score_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,6 +210,13 @@ def to_matches(answer: Dict[str, Any]) -> Matches:
 def to_hits(answer: Dict[str, Any]) -> Hits:
     return Hits(**_columns(answer), guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
                 left=Spending(*answer["left"]), bytes_up=answer["bytes_up"], bytes_down=answer["bytes_down"])
+
+
+def to_encrypted_hits(answer: Dict[str, Any]) -> EncryptedHits:
+    given: Dict[str, Any] = {**answer, **_columns(answer),
+                             "similarities": np.array(answer["similarities"], np.float64),
+                             "guarantee": EncryptedGuarantee(**answer["guarantee"])}
+    return EncryptedHits(**given)
 
 
 def _spending(given: Optional[Tuple[float, float]]) -> Optional[Spending]:

@@ -20,6 +20,7 @@
 #include "common/image/score_shares.h"
 #include "common/items/item_code.h"
 #include "common/items/item_text.h"
+#include "common/items/quantised_row.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

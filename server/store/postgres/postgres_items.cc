@@ -104,6 +104,18 @@ class Batch {
   std::map<std::string, Written> items_;
 };
 
+absl::Status PruneTombstones(Transaction* transaction, int64_t key, const DeleteResult& deletion) {
+  return transaction
+      ->Query(
+          "DELETE FROM deletions WHERE collection = $1 AND version IN (SELECT version FROM "
+          "deletions WHERE collection = $1 AND version <= $2 ORDER BY version LIMIT $3)",
+          Parameters()
+              .Int(key)
+              .Int(static_cast<int64_t>(deletion.latest_version) - kKeptTombstones)
+              .Int(static_cast<int64_t>(deletion.deleted) + kPrunedTombstones))
+      .status();
+}
+
 // Updates the collection's counts, notifies other daemons and commits.
 absl::Status Finish(Transaction* transaction, absl::string_view uuid, int64_t key, uint64_t items,
                     uint64_t latest_version) {
@@ -169,6 +181,9 @@ absl::StatusOr<DeleteResult> PostgresStore::DeleteItems(const PublicParameters& 
   result.items = static_cast<uint64_t>(collection.items) - result.deleted;
   result.latest_version = static_cast<uint64_t>(collection.latest_version) + result.deleted;
   if (result.deleted == 0) return result;
+  if (parameters.anchor_count == 0) {
+    PM_RETURN_IF_ERROR(PruneTombstones(&transaction, collection.key, result));
+  }
   PM_RETURN_IF_ERROR(Finish(&transaction, parameters.collection_uuid, collection.key, result.items,
                             result.latest_version));
   return result;
@@ -194,6 +209,46 @@ absl::StatusOr<std::vector<Item>> PostgresStore::GetItems(const PublicParameters
                         postgres::ReadItem(found, row->second, parameters.feature_dim, true));
   }
   return items;
+}
+
+absl::Status PostgresStore::ReadChanges(const PublicParameters& parameters, uint64_t after,
+                                        ChangesVisitor visit) {
+  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
+                                                                RowLock::kNone));
+  auto& [transaction, collection] = begun;
+  PM_RETURN_IF_ERROR(postgres::FollowIndexes(&transaction));
+  ItemChanges changes;
+  changes.collection = collection.key;
+  changes.items = static_cast<uint64_t>(collection.items);
+  changes.latest_version = static_cast<uint64_t>(collection.latest_version);
+  auto last = static_cast<int64_t>(after);
+  if (after > 0) {
+    PM_ASSIGN_OR_RETURN(
+        const Result gone,
+        transaction.Query("SELECT DISTINCT id FROM deletions d WHERE collection = $1 AND version > "
+                          "$2 AND NOT EXISTS (SELECT 1 FROM items WHERE collection = $1 AND id = "
+                          "d.id)",
+                          Parameters().Int(collection.key).Int(last)));
+    for (int row = 0; row < gone.rows(); ++row) changes.deleted.emplace_back(gone.Bytes(row, 0));
+  }
+  const int64_t part_rows = GalleryPartRows(parameters.feature_dim);
+  for (bool any = false;; any = true) {
+    PM_ASSIGN_OR_RETURN(
+        const Result chunk,
+        transaction.Query(absl::StrCat("SELECT ", postgres::ItemColumns(true),
+                                       " FROM items WHERE collection = $1 AND "
+                                       "version > $2 ORDER BY version LIMIT $3"),
+                          Parameters().Int(collection.key).Int(last).Int(part_rows)));
+    if (chunk.rows() == 0 && any) return absl::OkStatus();
+    std::vector<Item> part;
+    for (int row = 0; row < chunk.rows(); ++row) {
+      PM_ASSIGN_OR_RETURN(part.emplace_back(),
+                          postgres::ReadItem(chunk, row, parameters.feature_dim, true));
+    }
+    if (!part.empty()) last = static_cast<int64_t>(part.back().version);
+    PM_RETURN_IF_ERROR(visit(changes, std::move(part)));
+    if (chunk.rows() < part_rows) return absl::OkStatus();
+  }
 }
 
 absl::Status PostgresStore::ScanItems(const PublicParameters& parameters, absl::string_view after,

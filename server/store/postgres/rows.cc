@@ -124,13 +124,14 @@ absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim
   return item;
 }
 
+absl::Status FollowIndexes(Transaction* transaction) {
+  return transaction->Execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off");
+}
+
 absl::Status ReadItems(Transaction* transaction, const CollectionRow& collection,
                        const ItemRange& range, int64_t feature_dim, Store::GalleryVisitor visit) {
   const int64_t part_rows = GalleryPartRows(feature_dim);
-  // Without statistics, as soon after an ingest, the planner would sort all further rows for each
-  // part instead of following the index.
-  PM_RETURN_IF_ERROR(
-      transaction->Execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"));
+  PM_RETURN_IF_ERROR(FollowIndexes(transaction));
   PM_ASSIGN_OR_RETURN(std::string after, IdBefore(transaction, collection, range.first));
   int64_t left = range.count;
   do {

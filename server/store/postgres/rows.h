@@ -60,6 +60,10 @@ absl::string_view ItemColumns(bool with_features);
 absl::StatusOr<Item> ReadItem(const Result& result, int row, int64_t feature_dim,
                               bool with_features);
 
+// Makes the rest of the transaction read in the order of an index. Without statistics, as soon
+// after an ingest, the planner would sort all further rows for each part instead.
+absl::Status FollowIndexes(Transaction* transaction);
+
 // `count` items from number `first` on, ordered by id.
 struct ItemRange {
   int64_t first = 0;

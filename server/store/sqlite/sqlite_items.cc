@@ -10,8 +10,57 @@
 namespace privatemail::server {
 namespace {
 
+using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
+
+// `added`: tombstones of the deletion.
+absl::Status PruneTombstones(Database* database, int64_t key, uint64_t latest_version,
+                             int64_t added) {
+  PM_ASSIGN_OR_RETURN(
+      Statement prune,
+      database->Prepare("DELETE FROM deletions WHERE collection = ?1 AND version IN (SELECT "
+                        "version FROM deletions WHERE collection = ?1 AND version <= ?2 "
+                        "ORDER BY version LIMIT ?3)"));
+  prune.Bind(1, key).Bind(2, static_cast<int64_t>(latest_version) - kKeptTombstones);
+  return prune.Bind(3, added + kPrunedTombstones).Run();
+}
+
+// Ids that were deleted after a version and do not exist.
+absl::StatusOr<std::vector<std::string>> ReadGone(Database* database, int64_t key, uint64_t after) {
+  PM_ASSIGN_OR_RETURN(
+      Statement select,
+      database->Prepare("SELECT DISTINCT id FROM deletions d WHERE collection = ?1 AND version > "
+                        "?2 AND NOT EXISTS (SELECT 1 FROM items WHERE collection = ?1 AND id = "
+                        "d.id)"));
+  select.Bind(1, key).Bind(2, static_cast<int64_t>(after));
+  std::vector<std::string> ids;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) return ids;
+    ids.emplace_back(select.Bytes(0));
+  }
+}
+
+// The parts of Store::ReadChanges.
+absl::Status ReadChangedItems(Database* database, int64_t feature_dim, uint64_t after,
+                              const ItemChanges& changes, Store::ChangesVisitor visit) {
+  PM_ASSIGN_OR_RETURN(Statement select,
+                      database->Prepare(absl::StrCat("SELECT ", ItemColumns(true),
+                                                     " FROM items WHERE collection "
+                                                     "= ?1 AND version > ?2 ORDER BY version")));
+  select.Bind(1, changes.collection).Bind(2, static_cast<int64_t>(after));
+  const auto part_rows = static_cast<size_t>(GalleryPartRows(feature_dim));
+  std::vector<Item> part;
+  for (bool any = false;; any = true) {
+    while (part.size() < part_rows) {
+      PM_ASSIGN_OR_RETURN(const bool more, select.Step());
+      if (!more) return part.empty() && any ? absl::OkStatus() : visit(changes, std::move(part));
+      PM_ASSIGN_OR_RETURN(part.emplace_back(), ReadItem(*database, select, feature_dim, true));
+    }
+    PM_RETURN_IF_ERROR(visit(changes, std::exchange(part, {})));
+  }
+}
 
 }  // namespace
 
@@ -48,6 +97,10 @@ absl::StatusOr<DeleteResult> SqliteStore::DeleteItems(const PublicParameters& pa
     if (erased) ++result.deleted;
   }
   PM_RETURN_IF_ERROR(writer.Finish());
+  if (parameters.anchor_count == 0) {
+    PM_RETURN_IF_ERROR(PruneTombstones(database_.get(), key, writer.latest_version(),
+                                       static_cast<int64_t>(result.deleted)));
+  }
   PM_RETURN_IF_ERROR(transaction.Commit());
   result.items = writer.items();
   result.latest_version = writer.latest_version();
@@ -90,6 +143,23 @@ absl::Status SqliteStore::ScanItems(const PublicParameters& parameters, absl::st
                         ReadItem(*reader.get(), select, parameters.feature_dim, with_features));
     if (!visit(std::move(item))) return absl::OkStatus();
   }
+}
+
+absl::Status SqliteStore::ReadChanges(const PublicParameters& parameters, uint64_t after,
+                                      ChangesVisitor visit) {
+  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
+  ItemChanges changes;
+  PM_ASSIGN_OR_RETURN(changes.collection, KeyOf(reader.get(), parameters.collection_uuid));
+  PM_ASSIGN_OR_RETURN(
+      Statement counts,
+      reader->Prepare("SELECT items, latest_version FROM collections WHERE key = ?1"));
+  PM_RETURN_IF_ERROR(counts.Bind(1, changes.collection).Step().status());
+  changes.items = static_cast<uint64_t>(counts.Int(0));
+  changes.latest_version = static_cast<uint64_t>(counts.Int(1));
+  if (after > 0) {
+    PM_ASSIGN_OR_RETURN(changes.deleted, ReadGone(reader.get(), changes.collection, after));
+  }
+  return ReadChangedItems(reader.get(), parameters.feature_dim, after, changes, visit);
 }
 
 absl::StatusOr<std::optional<std::vector<DeletedItem>>> SqliteStore::DeletedSince(

@@ -51,6 +51,8 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& parameters,
                                              absl::Span<const std::string> ids) override;
   absl::Status ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) override;
+  absl::Status ReadChanges(const PublicParameters& parameters, uint64_t after,
+                           ChangesVisitor visit) override;
   absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
                                          const Embedding& embedding) override;
   absl::StatusOr<std::optional<Embedding>> LoadEmbedding(

@@ -63,11 +63,11 @@ TEST(LastRelease, SchemeRoundTrips) {
   for (const auto& [name, scheme] : kSchemeNames) {
     LastRelease saved = ReleaseOf(1);
     saved.scheme = scheme;
-    if (scheme == Scheme::kTwoServer) saved.two_server = "{}";
+    if (scheme == Scheme::kEncrypted || scheme == Scheme::kTwoServer) saved.view = "{}";
     ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
     ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
     EXPECT_EQ(last.scheme, scheme) << name;
-    EXPECT_EQ(last.two_server, saved.two_server) << name;
+    EXPECT_EQ(last.view, saved.view) << name;
     EXPECT_EQ(BytesOf(last), BytesOf(saved));
   }
 }

@@ -492,8 +492,8 @@ TEST_F(TwoServerQueriesTlsTest, LastReleaseHoldsWhatEachServerSawAndNoShare) {
       ASSERT_THAT(RunOnce(a, b, options, {seed}), IsOk());
       ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder_.path()));
       EXPECT_EQ(last.scheme, Scheme::kTwoServer);
-      saved.push_back(last.two_server);
-      const nlohmann::json servers = nlohmann::json::parse(last.two_server)["servers"];
+      saved.push_back(last.view);
+      const nlohmann::json servers = nlohmann::json::parse(last.view)["servers"];
       size_t server = 0;
       for (FakeServer* fake : {&a, &b}) {
         std::vector<FakeServer::Seen> seen = fake->TakeSeen();

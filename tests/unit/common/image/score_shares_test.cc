@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/escaping.h"
+#include "common/items/quantised_row.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::score_shares_test {
@@ -33,13 +34,6 @@ TEST(ScoreShares, SharesAreSentAsTheirMiddleBits) {
   EXPECT_EQ(SentScore(0x3fffffff), 0xffffffU);
   EXPECT_EQ(SentScore(0xc000003f), 0u);
   EXPECT_EQ(SentScore(64), 1u);
-}
-
-TEST(ScoreShares, UnitRowsAreRoundedToNearest) {
-  RowVector row(5);
-  row << 1, -1, 0, .5 / 16384, -1.49 / 16384;
-  const std::vector<int16_t> expected = {16384, -16384, 0, 1, -1};
-  EXPECT_EQ(QuantiseUnitRow(row), expected);
 }
 
 // The rows of greatest product within rounding: all values half a step above a multiple.

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -49,6 +50,9 @@ TEST(MessageMemory, IsAnUpperEstimate) {
   ExpectEnough<v1::ListCollectionsRequest>(                                     // in a group
       "\x0b" + Repeated({'\x10', '\0'}, kMany) + "\x0c");
   ExpectEnough<v1::CreateKeyRequest>(Repeated({'\x10', '\1'}, kMany));  // scopes, not packed
+  v1::RowTableBlock table;  // 64-bit numbers of a byte each, whose list has room for 2^17
+  for (int i = 0; i < kMany; ++i) table.add_labels(0);
+  ExpectEnough<v1::RowTableBlock>(table.SerializeAsString());
   v1::UpsertItemsRequest items;
   for (int i = 0; i < 1000; ++i) {
     v1::Item& item = *items.add_items();

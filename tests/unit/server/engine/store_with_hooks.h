@@ -22,6 +22,7 @@ struct StoreHooks {
   // Before.
   std::function<absl::Status(const PublicParameters&)> read_embedding =
       [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding
+  std::function<absl::Status(uint64_t)> read_changes = [](uint64_t) { return absl::OkStatus(); };
   std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };
   // After.
   std::function<absl::Status()> deleted_since = [] { return absl::OkStatus(); };
@@ -78,6 +79,11 @@ class StoreWithHooks final : public Store {
     const absl::Status read = store_->ReadGallery(p, visit);
     hooks_->read_gallery();
     return read;
+  }
+  absl::Status ReadChanges(const PublicParameters& p, uint64_t after,
+                           ChangesVisitor visit) override {
+    if (absl::Status read = hooks_->read_changes(after); !read.ok()) return read;
+    return store_->ReadChanges(p, after, visit);
   }
   absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& p,
                                          const Embedding& embedding) override {

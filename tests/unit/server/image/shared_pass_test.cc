@@ -8,6 +8,7 @@
 #include "common/image/image_header.h"
 #include "common/image/item_list.h"
 #include "common/image/score_shares.h"
+#include "common/items/quantised_row.h"
 #include "tests/unit/server/image/image_scene.h"
 
 namespace privatemail::testing {

@@ -270,6 +270,153 @@ TEST_P(StoreItems, CollectionsAreSeparate) {
   EXPECT_THAT(Load().ids, SizeIs(3));
 }
 
+// All parts of Store::ReadChanges.
+struct ReadParts {
+  ItemChanges summary;
+  std::vector<Item> items;
+  std::vector<size_t> part_sizes;
+};
+
+class StoreChanges : public StoreItems {
+ protected:
+  ReadParts ReadChanges(uint64_t after) {
+    ReadParts read;
+    EXPECT_THAT(store_->ReadChanges(collection_.parameters, after,
+                                    [&](const ItemChanges& changes, std::vector<Item> part) {
+                                      read.summary = changes;
+                                      read.part_sizes.push_back(part.size());
+                                      for (Item& item : part) read.items.push_back(std::move(item));
+                                      return absl::OkStatus();
+                                    }),
+                IsOk());
+    return read;
+  }
+};
+
+TEST_P(StoreChanges, EmptyCollectionHasOneEmptyPart) {
+  const ReadParts changes = ReadChanges(0);
+  EXPECT_THAT(changes.part_sizes, ElementsAre(0u));
+  EXPECT_EQ(changes.summary.items, 0u);
+  EXPECT_EQ(changes.summary.latest_version, 0u);
+  EXPECT_EQ(changes.summary.collection, store_->ListStates()->front().key);
+}
+
+TEST_P(StoreChanges, ItemsComeInOrderOfTheirLastChange) {
+  std::vector<Item> items = MakeItems(4, 1);
+  items[3].payload = R"({"a":1})";
+  Upsert(items);  // versions 1 to 4
+  items[1].label = 9;
+  Upsert({items[1]});  // version 5
+  const ReadParts all = ReadChanges(0);
+  EXPECT_THAT(all.items, ElementsAre(HasId("item-000"), HasId("item-002"), HasId("item-003"),
+                                     HasId("item-001")));
+  EXPECT_EQ(all.items[2].features, items[3].features);
+  EXPECT_EQ(all.items[2].payload, R"({"a":1})");
+  EXPECT_EQ(all.items[3].label, 9);
+  EXPECT_EQ(all.items[3].version, 5u);
+  EXPECT_EQ(all.summary.items, 4u);
+  EXPECT_EQ(all.summary.latest_version, 5u);
+  EXPECT_THAT(ReadChanges(3).items, ElementsAre(HasId("item-003"), HasId("item-001")));
+  const ReadParts none = ReadChanges(5);
+  EXPECT_THAT(none.part_sizes, ElementsAre(0u));
+  EXPECT_EQ(none.summary.items, 4u);
+}
+
+TEST_P(StoreChanges, DeletedItemsAreListedUnlessTheyAreBack) {
+  std::vector<Item> items = MakeItems(4, 1);
+  Upsert(items);                          // versions 1 to 4
+  DeleteItems({"item-000", "item-001"});  // versions 5 and 6
+  Upsert({items[1]});                     // version 7
+  DeleteItems({"item-002"});              // version 8
+  Upsert({items[2]});                     // version 9
+  DeleteItems({"item-002"});              // version 10
+  Reopen();
+  const ReadParts changes = ReadChanges(4);
+  EXPECT_THAT(changes.summary.deleted, UnorderedElementsAre("item-000", "item-002"));
+  EXPECT_THAT(changes.items, ElementsAre(HasId("item-001")));
+  EXPECT_EQ(changes.summary.items, 2u);
+  EXPECT_EQ(changes.summary.latest_version, 10u);
+  EXPECT_THAT(ReadChanges(6).summary.deleted, ElementsAre("item-002"));
+  EXPECT_THAT(ReadChanges(10).summary.deleted, IsEmpty());
+  const ReadParts all = ReadChanges(0);
+  EXPECT_THAT(all.summary.deleted, IsEmpty()) << "a reader without items needs none";
+  EXPECT_THAT(all.items, ElementsAre(HasId("item-003"), HasId("item-001")));
+}
+
+TEST_P(StoreChanges, PartsAreBounded) {
+  const auto part_rows = static_cast<size_t>(GalleryPartRows(kDim));
+  std::vector<Item> items;
+  for (size_t i = 0; i < 2 * part_rows; ++i) {
+    items.push_back(MakeItem(absl::StrFormat("%06d", 2 * part_rows - i), 3, 1));
+  }
+  Upsert(items);
+  EXPECT_THAT(ReadChanges(0).part_sizes, ElementsAre(part_rows, part_rows));
+  const ReadParts changes = ReadChanges(1);
+  EXPECT_THAT(changes.part_sizes, ElementsAre(part_rows, part_rows - 1));
+  for (size_t i = 0; i < changes.items.size(); ++i) {
+    ASSERT_EQ(changes.items[i].id, items[i + 1].id);
+  }
+}
+
+TEST_P(StoreChanges, ReadingIsOfOneMoment) {
+  const auto part_rows = static_cast<int>(GalleryPartRows(kDim));
+  Upsert(MakeItems(part_rows + 2, 1));
+  size_t read = 0;
+  const absl::Status status = store_->ReadChanges(
+      collection_.parameters, 0, [&](const ItemChanges& changes, std::vector<Item> part) {
+        EXPECT_EQ(changes.items, static_cast<uint64_t>(part_rows + 2));
+        if (read == 0) {
+          DeleteItems({"item-000", part.back().id});
+          Upsert({MakeItem("new", 3, 1)});
+        }
+        read += part.size();
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(status, IsOk());
+  EXPECT_EQ(read, static_cast<size_t>(part_rows + 2));
+}
+
+TEST_P(StoreChanges, ErrorOfVisitEndsReading) {
+  Upsert(MakeItems(3, 1));
+  const auto stop = [](const ItemChanges&, std::vector<Item>) {
+    return absl::AbortedError("enough");
+  };
+  EXPECT_THAT(store_->ReadChanges(collection_.parameters, 0, stop),
+              FailsWith(absl::StatusCode::kAborted, "enough"));
+  ASSERT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
+  EXPECT_THAT(store_->ReadChanges(collection_.parameters, 0, stop),
+              FailsWith(absl::StatusCode::kNotFound, "does not exist"));
+}
+
+TEST_P(StoreChanges, TombstonesWithoutAnchorsArePruned) {
+  PublicParameters without_anchors = collection_.parameters;
+  without_anchors.anchor_count = 0;
+  Upsert(MakeItems(5, 1));
+  const auto erase = [&](const std::string& id) {
+    const std::vector<std::string> ids = {id};
+    EXPECT_EQ(store_->DeleteItems(without_anchors, ids)->deleted, 1u);
+  };
+  erase("item-000");  // version 6
+  erase("item-001");  // version 7
+  // Versions up to 6 + kKeptTombstones, the deletion included.
+  std::vector<Item> changing = {MakeItem("a", 3, 1), MakeItem("a", 5, 1)};
+  std::vector<Item> batch;
+  for (int64_t i = 0; i < kKeptTombstones - 2; ++i) batch.push_back(changing[i % 2]);
+  EXPECT_EQ(Upsert(batch).latest_version, 5u + kKeptTombstones);
+  Reopen();
+  EXPECT_EQ(backend_->Rows("deletions"), 2) << "only deletions prune";
+  erase("item-002");
+  EXPECT_THAT(ReadChanges(5).summary.deleted, UnorderedElementsAre("item-001", "item-002"));
+  EXPECT_EQ(ReadChanges(5).summary.items, 3u) << "one less than a reader has who applies this";
+  erase("item-003");
+  EXPECT_THAT(ReadChanges(5).summary.deleted, UnorderedElementsAre("item-002", "item-003"));
+  DeleteItems({"item-004"});  // of a collection with anchors
+  EXPECT_THAT(ReadChanges(5).summary.deleted, SizeIs(3));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreChanges, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
 INSTANTIATE_TEST_SUITE_P(Stores, StoreItems, ::testing::Values("sqlite", "postgres"),
                          [](const auto& info) { return info.param; });
 

@@ -1,0 +1,72 @@
+// The answer to an encrypted search, checked message by message as it arrives.
+#ifndef PRIVATEMAIL_ENCRYPTED_ANSWER_H_
+#define PRIVATEMAIL_ENCRYPTED_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "privatemail/v1/encrypted.pb.h"
+
+namespace privatemail::client {
+
+// Collects the messages of an untrusted server. Held by the client; all in it is public. The
+// request and the header determine every size, which is all that is checked of scores: no answer of
+// the right size is refused, whatever it decrypts to.
+class EncryptedAnswer {
+ public:
+  // request: what was sent. max_memory: bytes that the answer may take.
+  EncryptedAnswer(const v1::SearchEncryptedRequest& request, int64_t max_memory)
+      : queries_(static_cast<size_t>(request.queries_size())),
+        with_payloads_(request.with_payloads()),
+        max_memory_(max_memory) {}
+
+  // Takes the next message.
+  // DATA_LOSS naming the field: it is out of order, has another size than the header says, or a
+  //   block does not have its digest.
+  // RESOURCE_EXHAUSTED: the answer takes more than max_memory.
+  absl::Status Add(v1::SearchEncryptedResponse message);
+  // DATA_LOSS: scores are missing. Blocks may be missing: the searcher has them.
+  absl::Status CheckComplete() const;
+
+  const v1::EncryptedSearchHeader& header() const { return header_; }
+  // For each query kAnswerBytes a block (common/lattice/scores.h).
+  const std::vector<std::string>& scores() const { return scores_; }
+  // The blocks that were sent, by digest.
+  const std::map<std::string, std::string>& table_blocks() const { return table_blocks_; }
+  const std::map<std::string, std::string>& payload_blocks() const { return payload_blocks_; }
+
+  // Of all messages, by what they carry. Header: with scores.
+  uint64_t table_bytes() const { return table_bytes_; }
+  uint64_t payload_bytes() const { return payload_bytes_; }
+  uint64_t score_bytes() const { return score_bytes_; }
+
+ private:
+  enum class Part { kNothing, kHeader, kTable, kPayloads, kScores };
+
+  absl::Status AddHeader(v1::EncryptedSearchHeader header);
+  absl::Status AddBlock(const std::string& what, const std::string& digests, v1::RowBlock block,
+                        std::map<std::string, std::string>* blocks);
+  absl::Status AddScores(const v1::EncryptedScores& scores);
+  absl::Status Reserve(uint64_t bytes);
+
+  size_t queries_;
+  bool with_payloads_;
+  int64_t max_memory_;
+  Part last_ = Part::kNothing;
+  int64_t last_block_ = -1;  // of the table or the payloads
+  uint64_t memory_ = 0;
+  v1::EncryptedSearchHeader header_;
+  size_t expected_bytes_ = 0;  // of the scores of a query
+  std::vector<std::string> scores_;
+  std::map<std::string, std::string> table_blocks_;
+  std::map<std::string, std::string> payload_blocks_;
+  uint64_t table_bytes_ = 0, payload_bytes_ = 0, score_bytes_ = 0;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_ENCRYPTED_ANSWER_H_

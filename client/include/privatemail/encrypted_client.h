@@ -1,0 +1,149 @@
+// Client of exact searches under ring-LWE encryption, of which the server learns nothing
+// (PRIVACY.md section 10).
+//
+//   caller                 client (private)                             server
+//     |-- Prepare(target) ------->|
+//     |<- request, state ---------| fresh seed and errors
+//     |-- Transport::SearchEncrypted(request): as often as needed -------->|
+//     |<- row table, encrypted score of every row -------------------------|
+//     |-- Finish(state, scores, table) -->| decrypt, rank
+//     |<- matches ----------------|
+//
+// SearchClient (client/search/search_client.h) does all of it.
+#ifndef PRIVATEMAIL_ENCRYPTED_CLIENT_H_
+#define PRIVATEMAIL_ENCRYPTED_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/joint_client.h"
+#include "privatemail/row_table.h"
+#include "privatemail/v1/encrypted.pb.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::client {
+
+// What the server learns of a target: nothing, under an assumption. No epsilon, nothing is charged.
+struct EncryptedGuarantee {
+  std::string kind = "computational";
+  int bits = 128;  // of work to tell two targets apart, by the best attacks that are known
+  std::string assumption =
+      "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
+      "and "
+      "circular security for the automorphism keys";
+  std::string source = "PRIVACY.md section 10";
+};
+
+class SecretKey;
+
+// One secret key with its evaluation keys, for chunks of `delta` dimensions. Held by the client;
+// private. The secret stays in memory, is wiped, and is refused in a forked process. Immutable,
+// thread-safe.
+class EncryptedSession {
+ public:
+  // delta: one of lattice::kDeltas. UNAVAILABLE: no random bits. RESOURCE_EXHAUSTED: no memory.
+  static absl::StatusOr<std::shared_ptr<const EncryptedSession>> Create(int delta, BitSource& bits);
+  ~EncryptedSession();
+  EncryptedSession(const EncryptedSession&) = delete;
+  EncryptedSession& operator=(const EncryptedSession&) = delete;
+
+  int delta() const { return delta_; }
+  // Public: what the server needs to compute with queries of this session, and its SHA-256.
+  const std::string& keys() const { return keys_; }
+  const std::string& keys_digest() const { return keys_digest_; }
+
+ private:
+  friend class EncryptedClient;
+  EncryptedSession(int delta, std::unique_ptr<const SecretKey> secret, std::string keys);
+
+  int delta_;
+  std::unique_ptr<const SecretKey> secret_;
+  std::string keys_;
+  std::string keys_digest_;
+};
+
+// Secret state of a query between Prepare and Finish. It cannot be stored, copied or sent.
+class EncryptedState {
+ public:
+  EncryptedState(EncryptedState&&) = default;
+  EncryptedState& operator=(EncryptedState&&) = default;
+
+ private:
+  friend class EncryptedClient;
+  EncryptedState(std::shared_ptr<const EncryptedSession> session, double target_norm)
+      : session_(std::move(session)), target_norm_(target_norm) {}
+
+  std::shared_ptr<const EncryptedSession> session_;
+  double target_norm_;
+};
+
+struct PreparedEncryptedQuery {
+  v1::EncryptedQuery request;  // all that leaves the machine of the target
+  EncryptedState state;
+};
+
+// How rows are ranked on this machine. The server sees nothing of it but whether payloads are
+// fetched, of all items: with_payloads and a filter need them.
+struct EncryptedRanking {
+  int64_t k = 8;
+  bool with_payloads = false;                              // in the matches
+  std::optional<int32_t> label = std::nullopt;             // only items with this label
+  std::optional<v1::PayloadFilter> filter = std::nullopt;  // only items whose payload matches
+};
+
+// Client of one collection. Held by the client; sees targets only while Prepare runs and scores
+// only while Finish runs. Immutable, thread-safe, no network.
+class EncryptedClient {
+ public:
+  // collection: response of GetCollection.
+  // FAILED_PRECONDITION: it does not offer this scheme or has no items yet; the fingerprint does
+  // not
+  //   match the parameters; it names another delta than those of lattice::kDeltas.
+  // DATA_LOSS: the parameters are malformed.
+  static absl::StatusOr<EncryptedClient> Create(const v1::GetCollectionResponse& collection);
+
+  const PublicParameters& parameters() const { return parameters_; }
+  int delta() const { return delta_; }
+
+  // INVALID_ARGUMENT: k or the filter.
+  absl::Status CheckRanking(const EncryptedRanking& ranking) const;
+
+  // Encrypts a target. Takes a time that depends on sizes and rejected random bits only.
+  // INVALID_ARGUMENT: features of another dimension, zero or not finite; a session of another
+  // delta. FAILED_PRECONDITION: the session is of another process. UNAVAILABLE: no random bits.
+  absl::StatusOr<PreparedEncryptedQuery> Prepare(const Eigen::RowVectorXf& features,
+                                                 std::shared_ptr<const EncryptedSession> session,
+                                                 BitSource& bits) const;
+
+  // Decrypts and ranks: nearest first by the metric, ties by id. Call it when everything is sent
+  // and received: its time depends on the scores.
+  // scores: kAnswerBytes for each block of the table; any bytes of this size are accepted. table:
+  //   of the same answer, with payloads if there is a filter.
+  // Distances and similarities of matches are rounded to 4 decimals of the cosine; unrounded scores
+  // would tell the operator the session's secret.
+  // INVALID_ARGUMENT: scores of another size, or errors of CheckRanking. FAILED_PRECONDITION: the
+  // session is of another process. RESOURCE_EXHAUSTED: no memory.
+  absl::StatusOr<std::vector<QueryMatch>> Finish(EncryptedState state, absl::string_view scores,
+                                                 const RowTable& table,
+                                                 const EncryptedRanking& ranking) const;
+
+ private:
+  EncryptedClient(PublicParameters parameters, int delta)
+      : parameters_(std::move(parameters)), delta_(delta) {}
+
+  PublicParameters parameters_;
+  int delta_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_ENCRYPTED_CLIENT_H_

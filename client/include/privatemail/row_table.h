@@ -1,0 +1,103 @@
+// The row table of a collection: ids, norms, labels and payloads of the rows that encrypted
+// searches score. The same for every searcher; in blocks that are known by their digest.
+#ifndef PRIVATEMAIL_ROW_TABLE_H_
+#define PRIVATEMAIL_ROW_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/items/item_label.h"
+
+namespace privatemail::client {
+
+inline constexpr size_t kBlockDigestBytes = 32;  // SHA-256
+
+// Texts one after another, without the memory of a string each.
+class PackedTexts {
+ public:
+  void Add(absl::string_view text);
+  size_t size() const { return ends_.size(); }
+  absl::string_view operator[](size_t i) const {
+    const size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<size_t> ends_;
+};
+
+// Up to 2,048 rows. Public. Immutable.
+class TableBlock {
+ public:
+  // content: a serialised v1.RowTableBlock of an untrusted server. max_memory: bytes that it may
+  // take when it is parsed.
+  // DATA_LOSS naming the field: it is malformed; no row or too many; another number of norms or
+  //   labels than of ids; an id that is not UTF-8; a norm that is negative or not finite; a label
+  //   out of range.
+  // RESOURCE_EXHAUSTED: max_memory.
+  static absl::StatusOr<std::shared_ptr<const TableBlock>> Parse(absl::string_view content,
+                                                                 int64_t max_memory);
+
+  size_t rows() const { return ids_.size(); }
+  absl::string_view id(size_t row) const { return ids_[row]; }  // empty: the row holds no item
+  float norm(size_t row) const { return norms_[row]; }
+  // Or kNoLabel (common/items/item_label.h).
+  int32_t label(size_t row) const { return labels_.empty() ? kNoLabel : labels_[row]; }
+
+ private:
+  PackedTexts ids_;
+  std::vector<float> norms_;
+  std::vector<int32_t> labels_;  // none: no row has one
+};
+
+// The payloads of such a block. Public. Immutable.
+class PayloadBlock {
+ public:
+  // content: a serialised v1.RowPayloadBlock. Otherwise as TableBlock::Parse.
+  // DATA_LOSS: it is malformed, has too many rows, or a payload is not JSON.
+  static absl::StatusOr<std::shared_ptr<const PayloadBlock>> Parse(absl::string_view content,
+                                                                   int64_t max_memory);
+
+  size_t rows() const { return payloads_.size(); }  // 0: no row has a payload
+  absl::string_view payload(size_t row) const {
+    return payloads_.size() == 0 ? absl::string_view() : payloads_[row];
+  }
+
+ private:
+  PackedTexts payloads_;
+};
+
+// All blocks of one version of a collection. Public. Immutable, cheap to copy.
+class RowTable {
+ public:
+  using TableBlocks = std::vector<std::shared_ptr<const TableBlock>>;
+  using PayloadBlocks = std::vector<std::shared_ptr<const PayloadBlock>>;
+
+  // payloads: one for each block, or none.
+  // DATA_LOSS naming the block: no block, a block before the last one that is not full, or payloads
+  //   of another number of rows.
+  static absl::StatusOr<RowTable> Create(TableBlocks blocks, PayloadBlocks payloads);
+
+  const TableBlocks& blocks() const { return blocks_; }
+  bool has_payloads() const { return !payloads_.empty(); }
+  absl::string_view payload(size_t block, size_t row) const {
+    return payloads_.empty() ? absl::string_view() : payloads_[block]->payload(row);
+  }
+
+ private:
+  RowTable(TableBlocks blocks, PayloadBlocks payloads)
+      : blocks_(std::move(blocks)), payloads_(std::move(payloads)) {}
+
+  TableBlocks blocks_;
+  PayloadBlocks payloads_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_ROW_TABLE_H_

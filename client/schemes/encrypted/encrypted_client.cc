@@ -1,0 +1,206 @@
+#include "privatemail/encrypted_client.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/schemes/encrypted/secret_key.h"
+#include "client/schemes/encrypted/secret_memory.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
+#include "common/items/payload_filter.h"
+#include "common/lattice/scores.h"
+#include "common/wire/parameters_proto.h"
+#include "common/wire/payload_filter_proto.h"
+
+namespace privatemail::client {
+namespace {
+
+using lattice::kDegree;
+
+// A row of the table, while rows are ranked.
+struct Candidate {
+  double order;  // smaller is nearer
+  uint32_t row;  // kDegree a block
+  int32_t score;
+};
+
+// The factors of an item's score and of its norm in the order.
+class Order {
+ public:
+  Order(Metric metric, double target_norm) : metric_(metric), target_norm_(target_norm) {}
+
+  double Of(double cosine, double norm) const {
+    switch (metric_) {
+      case Metric::kDot:
+        return -cosine * norm;
+      case Metric::kEuclidean:
+        return SquaredDistance(cosine, norm);
+      default:
+        return -cosine;
+    }
+  }
+  double Similarity(double cosine, double norm) const {
+    return metric_ == Metric::kCosine ? cosine : cosine * norm * target_norm_;
+  }
+  // Of unit vectors with the metric cosine.
+  double SquaredDistance(double cosine, double norm) const {
+    if (metric_ == Metric::kCosine) return 2 - 2 * cosine;
+    return norm * norm + target_norm_ * target_norm_ - 2 * cosine * norm * target_norm_;
+  }
+
+ private:
+  Metric metric_;
+  double target_norm_;
+};
+
+// What is shown of a score: 4 decimals, of a cosine.
+double RoundScore(int32_t score) {
+  constexpr double kShown = 1e4;
+  return std::clamp(std::round(ScoreOf(score) * kShown) / kShown, -1., 1.);
+}
+
+// The rows that may match, without a look at their scores.
+absl::StatusOr<std::vector<uint32_t>> EligibleRows(const RowTable& table,
+                                                   const EncryptedRanking& ranking) {
+  std::optional<PayloadFilter> filter;
+  if (ranking.filter.has_value()) {
+    PM_ASSIGN_OR_RETURN(filter, FromProto("filter", *ranking.filter));
+  }
+  std::vector<uint32_t> eligible;
+  for (size_t i = 0; i < table.blocks().size(); ++i) {
+    const TableBlock& block = *table.blocks()[i];
+    for (size_t row = 0; row < block.rows(); ++row) {
+      if (block.id(row).empty()) continue;
+      if (ranking.label.has_value() && block.label(row) != *ranking.label) continue;
+      if (filter.has_value() && !filter->Matches(std::string(table.payload(i, row)))) continue;
+      eligible.push_back(static_cast<uint32_t>(i * kDegree + row));
+    }
+  }
+  return eligible;
+}
+
+absl::string_view IdOf(const RowTable& table, uint32_t row) {
+  return table.blocks()[row / kDegree]->id(row % kDegree);
+}
+
+float NormOf(const RowTable& table, uint32_t row) {
+  return table.blocks()[row / kDegree]->norm(row % kDegree);
+}
+
+}  // namespace
+
+EncryptedSession::EncryptedSession(int delta, std::unique_ptr<const SecretKey> secret,
+                                   std::string keys)
+    : delta_(delta),
+      secret_(std::move(secret)),
+      keys_(std::move(keys)),
+      keys_digest_(Sha256::Of(keys_)) {}
+
+EncryptedSession::~EncryptedSession() = default;
+
+absl::StatusOr<std::shared_ptr<const EncryptedSession>> EncryptedSession::Create(int delta,
+                                                                                 BitSource& bits) {
+  PM_ASSIGN_OR_RETURN(SecretKey secret, SecretKey::Generate(bits));
+  PM_ASSIGN_OR_RETURN(std::string keys, secret.MakeEvaluationKeys(delta, bits));
+  return std::shared_ptr<const EncryptedSession>(new EncryptedSession(
+      delta, std::make_unique<const SecretKey>(std::move(secret)), std::move(keys)));
+}
+
+absl::StatusOr<EncryptedClient> EncryptedClient::Create(
+    const v1::GetCollectionResponse& collection) {
+  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
+  if (!parameters.ok()) {
+    return absl::DataLossError(absl::StrCat("public parameters of collection ", collection.name(),
+                                            ": ", parameters.status().message()));
+  }
+  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasEncrypted(collection.name(), *parameters));
+  if (parameters->feature_dim == 0 || collection.encrypted().rows() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("collection ", collection.name(), " has no items yet"));
+  }
+  const uint32_t delta = collection.encrypted().delta();
+  if (!lattice::IsDelta(delta)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "delta of collection ", collection.name(), " must be 32, 64, 128 or 256, but is ", delta));
+  }
+  return EncryptedClient(*std::move(parameters), static_cast<int>(delta));
+}
+
+absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) const {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", ranking.k, 1, kMaxNeighbors));
+  return ranking.filter.has_value() ? FromProto("filter", *ranking.filter).status()
+                                    : absl::OkStatus();
+}
+
+absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
+    const Eigen::RowVectorXf& features, std::shared_ptr<const EncryptedSession> session,
+    BitSource& bits) const {
+  if (session->delta() != delta_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("delta of the session must be ", delta_, ", but is ", session->delta()));
+  }
+  PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
+  PM_RETURN_IF_ERROR(CheckUnitScalable("query", features.data(), features.size()));
+  // No float is so large or small that the square of a double overflows or is subnormal.
+  const double norm = std::sqrt(features.cast<double>().squaredNorm());
+  const double scale = QueryScale(delta_) / norm;
+  const int64_t chunks = lattice::CountChunks(features.size(), delta_);
+  PM_ASSIGN_OR_RETURN(const auto messages,
+                      SecretArray<int64_t>::Allocate(static_cast<size_t>(chunks * kDegree)));
+  // Coordinate i of a chunk is the coefficient of X^-i, which is -X^(N - i) for i > 0.
+  for (int64_t i = 0; i < features.size(); ++i) {
+    const int64_t place = i % delta_;
+    // One instruction, unlike other functions that round: its time tells nothing.
+    const int64_t value = std::llrint(features[i] * scale);
+    messages[static_cast<size_t>(i / delta_ * kDegree + (kDegree - place) % kDegree)] =
+        place == 0 ? value : -value;
+  }
+  PM_ASSIGN_OR_RETURN(v1::EncryptedQuery request, session->secret_->EncryptQuery(messages, bits));
+  return PreparedEncryptedQuery{std::move(request), EncryptedState(std::move(session), norm)};
+}
+
+absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
+    EncryptedState state, absl::string_view scores, const RowTable& table,
+    const EncryptedRanking& ranking) const {
+  PM_RETURN_IF_ERROR(CheckRanking(ranking));
+  const size_t expected = table.blocks().size() * lattice::kAnswerBytes;
+  if (scores.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("scores must have ", expected, " bytes, ",
+                                                   lattice::kAnswerBytes,
+                                                   " for each block, but have ", scores.size()));
+  }
+  PM_ASSIGN_OR_RETURN(const auto decrypted, state.session_->secret_->Decrypt(scores));
+  PM_ASSIGN_OR_RETURN(const std::vector<uint32_t> eligible, EligibleRows(table, ranking));
+  PM_ASSIGN_OR_RETURN(const auto candidates, SecretArray<Candidate>::Allocate(eligible.size()));
+  const Order order(parameters_.metric, state.target_norm_);
+  for (size_t i = 0; i < eligible.size(); ++i) {
+    const uint32_t row = eligible[i];
+    candidates[i] = {order.Of(ScoreOf(decrypted[row]), NormOf(table, row)), row, decrypted[row]};
+  }
+  const auto nearer = [&table](const Candidate& one, const Candidate& other) {
+    if (one.order != other.order) return one.order < other.order;
+    return IdOf(table, one.row) < IdOf(table, other.row);
+  };
+  const auto count = std::min<size_t>(eligible.size(), static_cast<size_t>(ranking.k));
+  std::partial_sort(candidates.begin(), candidates.begin() + count, candidates.end(), nearer);
+  std::vector<QueryMatch> matches;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t row = candidates[i].row;
+    const double cosine = RoundScore(candidates[i].score), norm = NormOf(table, row);
+    matches.push_back({.id = std::string(IdOf(table, row)),
+                       .label = table.blocks()[row / kDegree]->label(row % kDegree),
+                       .squared_distance = std::max(0., order.SquaredDistance(cosine, norm)),
+                       .payload = ranking.with_payloads
+                                      ? std::string(table.payload(row / kDegree, row % kDegree))
+                                      : "",
+                       .similarity = order.Similarity(cosine, norm)});
+  }
+  return matches;
+}
+
+}  // namespace privatemail::client

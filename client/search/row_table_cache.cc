@@ -1,0 +1,149 @@
+#include "client/search/row_table_cache.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/queries/folder_lock.h"
+#include "client/queries/private_file.h"
+#include "common/base/files.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+#include "privatemail/row_table.h"
+
+namespace privatemail::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kWhat[] = "cached blocks of the row table";
+
+std::string PrefixOf(RowTableCache::Kind kind) {
+  return kind == RowTableCache::Kind::kTable ? "table-" : "payloads-";
+}
+
+// Lists the digests of the latest table and of the one before.
+std::string IndexName(RowTableCache::Kind kind) {
+  return kind == RowTableCache::Kind::kTable ? "index-table" : "index-payloads";
+}
+
+std::string NameOf(RowTableCache::Kind kind, const std::string& digest) {
+  return absl::StrCat(PrefixOf(kind), absl::BytesToHexString(digest));
+}
+
+std::vector<fs::path> FilesOf(const std::string& folder, const std::string& prefix) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    if (absl::StartsWith(file->path().filename().string(), prefix)) files.push_back(file->path());
+  }
+  return files;
+}
+
+absl::Status CreateFolder(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(kWhat, ": ", folder, " cannot be created: ", std::strerror(errno)));
+}
+
+std::set<std::string> DigestsIn(const std::string& digests) {
+  std::set<std::string> all;
+  for (size_t at = 0; at < digests.size(); at += kBlockDigestBytes) {
+    all.insert(digests.substr(at, kBlockDigestBytes));
+  }
+  return all;
+}
+
+struct Index {
+  std::string latest, former;  // digests, one after another
+};
+
+Index ReadIndex(const std::string& path) {
+  const absl::StatusOr<std::string> content = LoadChecked(path);
+  if (!content.ok()) return {};  // absent, or damaged: then its blocks are removed
+  const size_t end = content->find('\n');
+  if (end == std::string::npos) return {};
+  return {.latest = absl::HexStringToBytes(content->substr(0, end)),
+          .former = absl::HexStringToBytes(content->substr(end + 1))};
+}
+
+absl::Status SaveBlock(const std::string& path, const std::string& content) {
+  absl::StatusOr<PrivateFile> file = PrivateFile::Create(kWhat, path);
+  if (!file.ok()) return absl::UnavailableError(file.status().message());
+  return file->Commit(content, PrivateFile::Durability::kUnsynced);
+}
+
+}  // namespace
+
+RowTableCache::RowTableCache(const std::string& state_folder, const std::string& server,
+                             const std::string& collection_uuid)
+    : root_(state_folder + "/rows") {
+  // A digest: the server chose the UUID, which must not choose the path.
+  const std::string key = Sha256::Of(absl::StrCat(server.size(), " ", server, collection_uuid));
+  folder_ = absl::StrCat(root_, "/", absl::BytesToHexString(key).substr(0, 32));
+}
+
+RowTableCache::Blocks RowTableCache::Load(Kind kind) const {
+  Blocks blocks;
+  const std::string prefix = PrefixOf(kind);
+  for (const fs::path& path : FilesOf(folder_, prefix)) {
+    absl::StatusOr<std::string> content = ReadFile(kWhat, path.string(), SIZE_MAX);
+    if (!content.ok()) continue;  // another process has removed it
+    const std::string digest = Sha256::Of(*content);
+    if (NameOf(kind, digest) == path.filename().string()) {
+      blocks[digest] = *std::move(content);
+    } else {
+      std::error_code ignored;
+      fs::remove(path, ignored);
+    }
+  }
+  return blocks;
+}
+
+absl::Status RowTableCache::Save(Kind kind, const std::string& digests,
+                                 const Blocks& received) const {
+  PM_RETURN_IF_ERROR(CreateFolder(root_));
+  PM_RETURN_IF_ERROR(CreateFolder(folder_));
+  FolderLock lock(kWhat, folder_);
+  PM_RETURN_IF_ERROR(lock.Take());
+  for (const auto& [digest, content] : received) {
+    PM_RETURN_IF_ERROR(SaveBlock(absl::StrCat(folder_, "/", NameOf(kind, digest)), content));
+  }
+  const std::string index_path = absl::StrCat(folder_, "/", IndexName(kind));
+  Index index = ReadIndex(index_path);
+  if (index.latest != digests) {
+    index = {.latest = digests, .former = index.latest};
+    PM_RETURN_IF_ERROR(SaveChecked(kWhat, index_path,
+                                   absl::StrCat(absl::BytesToHexString(index.latest), "\n",
+                                                absl::BytesToHexString(index.former))));
+  }
+  std::set<std::string> kept;
+  for (const std::string* of : {&index.latest, &index.former}) {
+    for (const std::string& digest : DigestsIn(*of)) kept.insert(NameOf(kind, digest));
+  }
+  for (const fs::path& path : FilesOf(folder_, PrefixOf(kind))) {
+    std::error_code ignored;
+    if (!kept.contains(path.filename().string())) fs::remove(path, ignored);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowTableCache::Clear() const {
+  std::error_code error;
+  if (!fs::exists(folder_, error)) return absl::OkStatus();
+  FolderLock lock(kWhat, folder_);
+  PM_RETURN_IF_ERROR(lock.Take());
+  for (const fs::path& path : FilesOf(folder_, "")) fs::remove(path, error);
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,45 @@
+// Blocks of a collection's row table and payloads, cached in the state folder by their digest.
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace privatemail::client {
+
+// The cached blocks of one collection at one server. Held by the client; public data, but which
+// blocks there are tells when this user last searched: files have mode 0600, folders 0700.
+// - Blocks of one server are never shown to another one, whose collections may have the same UUID.
+// - Concurrent processes lose nothing; a damaged file counts as absent.
+// - At most the blocks of two tables are kept: two daemons behind one name may lay rows out
+//   differently.
+class RowTableCache {
+ public:
+  enum class Kind { kTable, kPayloads };
+  using Blocks = std::map<std::string, std::string>;  // content by digest
+
+  // server: its address, as the user gives it.
+  RowTableCache(const std::string& state_folder, const std::string& server,
+                const std::string& collection_uuid);
+
+  // All blocks whose content has its digest. Removes files that are damaged.
+  Blocks Load(Kind kind) const;
+
+  // Adds the received blocks and removes those that are neither of this table nor of the last one
+  // that was different. digests: of all blocks of the table, one after another.
+  // UNAVAILABLE: the folder cannot be created, locked or written.
+  absl::Status Save(Kind kind, const std::string& digests, const Blocks& received) const;
+
+  // Removes all blocks. UNAVAILABLE: the folder cannot be locked.
+  absl::Status Clear() const;
+
+ private:
+  std::string root_;  // of all collections
+  std::string folder_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_

@@ -1,0 +1,134 @@
+#include "client/search/row_tables.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::client {
+namespace {
+
+using Kind = RowTableCache::Kind;
+
+// The first 8 bytes of a digest, little-endian.
+uint64_t PrefixOf(const std::string& digest) {
+  uint64_t prefix = 0;
+  for (int byte = 7; byte >= 0; --byte) {
+    prefix = prefix << 8 | static_cast<uint8_t>(digest[static_cast<size_t>(byte)]);
+  }
+  return prefix;
+}
+
+std::vector<std::string> SplitDigests(const std::string& digests) {
+  std::vector<std::string> all;
+  for (size_t at = 0; at < digests.size(); at += kBlockDigestBytes) {
+    all.push_back(digests.substr(at, kBlockDigestBytes));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string RootDigest(const v1::EncryptedSearchHeader& header) {
+  return Sha256::Of(header.table_digests());
+}
+
+template <typename Block>
+void RowTables::Load(Kind kind, Held<Block>* held) {
+  if (std::exchange(held->loaded, true)) return;
+  for (const auto& [digest, content] : cache_.Load(kind)) {
+    const auto block = Block::Parse(content, max_memory_);
+    if (!block.ok()) continue;  // it does not fit this limit
+    held->blocks[digest] = {*block, static_cast<int64_t>(content.size())};
+    held->latest += digest;  // of two tables, as the cache keeps them
+  }
+}
+
+template <typename Block>
+void RowTables::AddKnown(const Held<Block>& held,
+                         google::protobuf::RepeatedField<uint64_t>* known) {
+  for (const auto& [digest, entry] : held.blocks) known->Add(PrefixOf(digest));
+}
+
+void RowTables::AddKnownBlocks(v1::SearchEncryptedRequest* request) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Load(Kind::kTable, &table_);
+  AddKnown(table_, request->mutable_known_blocks());
+  if (!request->with_payloads()) return;
+  Load(Kind::kPayloads, &payloads_);
+  AddKnown(payloads_, request->mutable_known_payload_blocks());
+}
+
+template <typename Block>
+absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
+    Kind kind, const char* what, const std::string& digests, const RowTableCache::Blocks& received,
+    const WarnFunction& warn, Held<Block>* held) {
+  for (const auto& [digest, content] : received) {
+    absl::StatusOr<std::shared_ptr<const Block>> block = Block::Parse(content, max_memory_);
+    if (!block.ok()) {
+      return absl::Status(block.status().code(),
+                          absl::StrCat(what, ": ", block.status().message()));
+    }
+    held->blocks[digest] = {*std::move(block), static_cast<int64_t>(content.size())};
+  }
+  std::vector<std::shared_ptr<const Block>> blocks;
+  int64_t bytes = 0;
+  for (const std::string& digest : SplitDigests(digests)) {
+    const auto entry = held->blocks.find(digest);
+    if (entry == held->blocks.end()) {
+      return absl::DataLossError(
+          absl::StrCat(what, ": block ", blocks.size(),
+                       " must be sent or known, but is neither; everything is "
+                       "fetched again next time"));
+    }
+    blocks.push_back(entry->second.block);
+    bytes += entry->second.bytes;
+  }
+  if (bytes > max_memory_) {
+    return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", bytes,
+                                                     " for the ", what, ", in bytes, but is ",
+                                                     max_memory_));
+  }
+  if (held->latest == digests && received.empty()) return blocks;
+  if (held->latest != digests) held->former = std::exchange(held->latest, digests);
+  const absl::Status saved = cache_.Save(kind, digests, received);
+  if (!saved.ok()) warn(absl::StrCat(saved.message(), ": they are fetched again next time"));
+  std::set<std::string> kept;
+  for (const std::string* of : {&held->latest, &held->former}) {
+    for (std::string& digest : SplitDigests(*of)) kept.insert(std::move(digest));
+  }
+  std::erase_if(held->blocks, [&](const auto& entry) { return !kept.contains(entry.first); });
+  return blocks;
+}
+
+absl::Status RowTables::ForgetIfWrong(const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return status;
+  table_.blocks.clear();
+  payloads_.blocks.clear();
+  cache_.Clear().IgnoreError();  // what cannot be removed is checked again when it is loaded
+  return status;
+}
+
+absl::StatusOr<RowTable> RowTables::Take(const EncryptedAnswer& answer, const WarnFunction& warn) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto table = TakeBlocks(Kind::kTable, "row table", answer.header().table_digests(),
+                          answer.table_blocks(), warn, &table_);
+  if (!table.ok()) return ForgetIfWrong(table.status());
+  // Without payloads there are no digests.
+  RowTable::PayloadBlocks payloads;
+  if (!answer.header().payload_digests().empty()) {
+    auto taken = TakeBlocks(Kind::kPayloads, "payloads", answer.header().payload_digests(),
+                            answer.payload_blocks(), warn, &payloads_);
+    if (!taken.ok()) return ForgetIfWrong(taken.status());
+    payloads = *std::move(taken);
+  }
+  absl::StatusOr<RowTable> whole = RowTable::Create(*std::move(table), std::move(payloads));
+  if (!whole.ok()) return ForgetIfWrong(whole.status());
+  return whole;
+}
+
+}  // namespace privatemail::client

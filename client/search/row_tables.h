@@ -1,0 +1,74 @@
+// The row tables of one collection that a search client holds, in memory and on disk.
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/queries/query_batch.h"
+#include "client/search/row_table_cache.h"
+#include "privatemail/encrypted_answer.h"
+#include "privatemail/row_table.h"
+#include "privatemail/v1/encrypted.pb.h"
+
+namespace privatemail::client {
+
+// Blocks that were received or cached, parsed, by digest. What it tells a server, all blocks that
+// it holds, depends on the time of the last searches alone. Held by the client; public.
+// Thread-safe.
+class RowTables {
+ public:
+  // max_memory: bytes that the blocks of one table, and those of its payloads, may take.
+  RowTables(RowTableCache cache, int64_t max_memory)
+      : cache_(std::move(cache)), max_memory_(max_memory) {}
+
+  // Adds to the request what is held, of payloads if it asks for them.
+  void AddKnownBlocks(v1::SearchEncryptedRequest* request);
+
+  // Takes the blocks of an answer into memory and cache, and returns the table that it names, with
+  // payloads if the request asked for them. A cache that cannot be written is a warning.
+  // DATA_LOSS: a block is malformed, or was neither sent nor held; then everything is forgotten.
+  // RESOURCE_EXHAUSTED: max_memory.
+  absl::StatusOr<RowTable> Take(const EncryptedAnswer& answer, const WarnFunction& warn);
+
+ private:
+  // Blocks of one kind.
+  template <typename Block>
+  struct Held {
+    struct Entry {
+      std::shared_ptr<const Block> block;
+      int64_t bytes;  // serialised
+    };
+    bool loaded = false;  // from the cache
+    std::map<std::string, Entry> blocks;
+    std::string latest, former;  // digests of the last two tables
+  };
+
+  template <typename Block>
+  void Load(RowTableCache::Kind kind, Held<Block>* held);
+  template <typename Block>
+  static void AddKnown(const Held<Block>& held, google::protobuf::RepeatedField<uint64_t>* known);
+  template <typename Block>
+  absl::StatusOr<std::vector<std::shared_ptr<const Block>>> TakeBlocks(
+      RowTableCache::Kind kind, const char* what, const std::string& digests,
+      const RowTableCache::Blocks& received, const WarnFunction& warn, Held<Block>* held);
+  absl::Status ForgetIfWrong(const absl::Status& status);
+
+  const RowTableCache cache_;
+  const int64_t max_memory_;
+  std::mutex mutex_;  // guards the following
+  Held<TableBlock> table_;
+  Held<PayloadBlock> payloads_;
+};
+
+// SHA-256 of the digests of all blocks: names the version of a table, the same for all searchers.
+std::string RootDigest(const v1::EncryptedSearchHeader& header);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_

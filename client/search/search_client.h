@@ -1,0 +1,131 @@
+// Searches from a collection's name and targets to the matches, in the order that keeps them
+// private.
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_SEARCH_CLIENT_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_SEARCH_CLIENT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/queries/query_batch.h"
+#include "client/search/row_tables.h"
+#include "common/base/matrix.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/encrypted_client.h"
+#include "privatemail/transport.h"
+
+namespace privatemail::client {
+
+// Private.
+struct SearchTarget {
+  Eigen::RowVectorXf features;
+  std::optional<int32_t> label = std::nullopt;  // only items with this label; never sent
+};
+
+// Bytes of the messages of a search, by what they carry.
+struct SearchBytes {
+  uint64_t queries = 0;   // up, without keys
+  uint64_t keys = 0;      // up, once a session
+  uint64_t table = 0;     // down, what has changed since the last search
+  uint64_t payloads = 0;  // down, likewise
+  uint64_t scores = 0;    // down, with the header
+};
+
+struct SearchAnswer {
+  PublicParameters parameters;
+  int delta = 0;
+  std::vector<std::vector<QueryMatch>> matches;  // of each target, nearest first
+  uint64_t items = 0;                            // that were compared
+  uint64_t items_version = 0;
+  std::string root_digest;  // of the row table, 32 bytes; the same for every searcher
+  EncryptedGuarantee guarantee;
+  SearchBytes bytes;
+  double prepare_ms = 0;  // of all targets
+  double answer_ms = 0;
+  double finish_ms = 0;
+};
+
+// Searches depart at multiples of this time after the last answer: 10 ms, and half a millisecond
+// for each query and block of 2,048 rows that was decrypted and ranked, several times what it
+// takes.
+std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks);
+
+// A session of encrypted searches at one server. Held by the client; sees targets and scores only
+// while Search runs. Thread-safe; of the process that made it.
+//
+// Privacy (PRIVACY.md section 10): what is sent, how much, when and how often depends on public
+// sizes and on the server alone. All messages of a search precede its decryption; the first message
+// of a search after another one leaves on a schedule, which hides how long its decryption took.
+class SearchClient {
+ public:
+  // settings.state_folder holds cached row tables and the last search for `explain`.
+  // PERMISSION_DENIED: the folder cannot be created, or others may enter it.
+  static absl::StatusOr<std::unique_ptr<SearchClient>> Create(Transport transport,
+                                                              QuerySettings settings);
+
+  // The nearest items of each target, exactly but for the errors of PRIVACY.md section 10. Targets
+  // share messages as far as their size allows. A target's own label replaces ranking.label.
+  // warn: sees warnings, that files cannot be written.
+  // INVALID_ARGUMENT: ranking; features of another dimension, zero or not finite; no target.
+  // FAILED_PRECONDITION: the collection does not offer this, or has no items; or this process was
+  //   forked from the one that made the client.
+  // RESOURCE_EXHAUSTED: the answers take more than settings.limits.max_memory.
+  // UNAVAILABLE: no random bits; the server keeps asking for the keys.
+  // DATA_LOSS and others: as Transport::SearchEncrypted, and RowTables::Take.
+  absl::StatusOr<SearchAnswer> Search(const std::string& collection,
+                                      const std::vector<SearchTarget>& targets,
+                                      const EncryptedRanking& ranking, const WarnFunction& warn);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A secret key, and whether the server has received its evaluation keys.
+  struct Session {
+    std::shared_ptr<const EncryptedSession> keys;
+    bool uploaded = false;
+  };
+  // The answer to one message, and the table of the same version.
+  struct Exchanged {
+    EncryptedAnswer answer;
+    RowTable table;
+  };
+  struct Prepared {
+    std::vector<v1::SearchEncryptedRequest> requests;
+    std::vector<EncryptedState> states;  // of all targets
+  };
+
+  SearchClient(Transport transport, QuerySettings settings)
+      : transport_(std::move(transport)), settings_(std::move(settings)) {}
+
+  void WaitForDeparture();
+  absl::StatusOr<std::shared_ptr<const EncryptedSession>> SessionOf(int delta);
+  std::shared_ptr<RowTables> TablesOf(const std::string& collection_uuid);
+  absl::StatusOr<Prepared> Prepare(const v1::GetCollectionResponse& collection,
+                                   const EncryptedClient& client,
+                                   const std::vector<SearchTarget>& targets, bool with_payloads);
+  absl::Status SaveForExplain(const v1::GetCollectionResponse& collection, const Prepared& prepared,
+                              const std::string& root_digest) const;
+  absl::StatusOr<EncryptedAnswer> Send(v1::SearchEncryptedRequest* request, SearchBytes* bytes);
+
+  const Transport transport_;
+  const QuerySettings settings_;
+  std::mutex mutex_;                                           // guards the following
+  std::map<int, Session> sessions_;                            // by delta
+  std::map<std::string, std::shared_ptr<RowTables>> tables_;   // by collection UUID
+  std::optional<Clock::time_point> arrived_;                   // of the last message of a search
+  std::chrono::milliseconds interval_ = SearchInterval(1, 1);  // of the next departures
+};
+
+// How many queries share a message, by public sizes: at most 16 MiB of queries, 64 MiB of scores.
+int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_SEARCH_CLIENT_H_

@@ -1,0 +1,51 @@
+// An LRU cache of searchers' evaluation keys by their digest.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_EVALUATION_KEY_CACHE_H_
+#define PRIVATEMAIL_SERVER_ENGINE_EVALUATION_KEY_CACHE_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/lattice/evaluator.h"
+
+namespace privatemail::server {
+
+// Held by the server, for all collections: a session uses one set of keys everywhere. Keys tell
+// nothing about targets (PRIVACY.md section 10). A searcher whose keys were evicted sends them
+// again. Thread-safe.
+class EvaluationKeyCache {
+ public:
+  using Handle = std::shared_ptr<const lattice::EvaluationKeys>;
+
+  // capacity_bytes: of the parsed keys; a single set is kept even if it exceeds them.
+  explicit EvaluationKeyCache(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+
+  // Null: there are none with this digest.
+  Handle Find(absl::string_view digest);
+  // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used.
+  // charge: what counts their memory elsewhere; it ends when they are evicted. May be null.
+  void Add(const std::string& digest, Handle keys, std::shared_ptr<const void> charge = nullptr);
+
+  int64_t bytes() const;  // of all keys; may exceed the capacity by one set
+
+ private:
+  struct Entry {
+    std::string digest;
+    Handle keys;
+    std::shared_ptr<const void> charge;
+  };
+
+  const int64_t capacity_bytes_;
+  mutable std::mutex mutex_;  // guards the following
+  std::list<Entry> entries_;  // the most recently used first
+  std::map<absl::string_view, std::list<Entry>::iterator> by_digest_;  // views of entries_
+  int64_t bytes_ = 0;
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ENGINE_EVALUATION_KEY_CACHE_H_

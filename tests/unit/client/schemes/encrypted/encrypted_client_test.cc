@@ -1,0 +1,335 @@
+#include "privatemail/encrypted_client.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/testing/encrypted_things.h"
+
+namespace privatemail::client::encrypted_client_test {
+namespace {
+
+// Errors of scores that are exceeded with probability below 2^-40 each, with the rounding of items
+// (PRIVACY.md section 10).
+constexpr double kErrorBound = 1.5e-3;
+
+// The table of an answer.
+RowTable TableOf(const EncryptedThings& things, bool with_payloads = false) {
+  RowTable::TableBlocks blocks;
+  RowTable::PayloadBlocks payloads;
+  for (int64_t block = 0; block < things.blocks(); ++block) {
+    blocks.push_back(*TableBlock::Parse(things.TableBlock(block), kMaxMemory));
+    if (!with_payloads) continue;
+    payloads.push_back(*PayloadBlock::Parse(things.PayloadBlock(block), kMaxMemory));
+  }
+  return *RowTable::Create(std::move(blocks), std::move(payloads));
+}
+
+// A session at such a server.
+class Searcher {
+ public:
+  Searcher(EncryptedThings* things, int delta)
+      : things_(things),
+        client(*EncryptedClient::Create(things->Collection())),
+        session_(*EncryptedSession::Create(delta, bits_)) {}
+
+  std::string Scores(const v1::EncryptedQuery& query) {
+    v1::SearchEncryptedRequest request;
+    request.set_delta(static_cast<uint32_t>(session_->delta()));
+    request.set_keys_digest(session_->keys_digest());
+    request.set_keys(session_->keys());
+    *request.add_queries() = query;
+    return things_->Answer(request).back().scores().answers();
+  }
+
+  absl::StatusOr<std::vector<QueryMatch>> Search(const Eigen::RowVectorXf& target,
+                                                 const EncryptedRanking& ranking = {}) {
+    PreparedEncryptedQuery prepared = *client.Prepare(target, session_, bits_);
+    return client.Finish(std::move(prepared.state), Scores(prepared.request),
+                         TableOf(*things_, true), ranking);
+  }
+
+  const std::shared_ptr<const EncryptedSession>& session() const { return session_; }
+  SecureBits& bits() { return bits_; }
+
+ private:
+  EncryptedThings* things_;
+  SecureBits bits_;
+
+ public:
+  const EncryptedClient client;
+
+ private:
+  std::shared_ptr<const EncryptedSession> session_;
+};
+
+// The rows of the k items nearest to a target, in the clear.
+struct Near {
+  double order;
+  int64_t row;
+  double similarity;
+  double squared_distance;
+};
+std::vector<Near> NearestInTheClear(const FloatMatrix& features, const Eigen::RowVectorXf& target,
+                                    v1::Metric metric) {
+  std::vector<Near> all;
+  for (int64_t row = 0; row < features.rows(); ++row) {
+    const Eigen::RowVectorXd item = features.row(row).cast<double>(), t = target.cast<double>();
+    const double dot = item.dot(t), cosine = dot / item.norm() / t.norm();
+    if (metric == v1::METRIC_COSINE) {
+      all.push_back({-cosine, row, cosine, (item.normalized() - t.normalized()).squaredNorm()});
+    } else {
+      const double distance = (item - t).squaredNorm();
+      all.push_back({metric == v1::METRIC_DOT ? -dot : distance, row, dot, distance});
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Near& one, const Near& other) { return one.order < other.order; });
+  return all;
+}
+
+struct Case {
+  int rows, dim, delta;
+  v1::Metric metric;
+};
+class EncryptedSearch : public testing::TestWithParam<Case> {};
+
+TEST_P(EncryptedSearch, FindsTheNearestOfAllItems) {
+  const auto [rows, dim, delta, metric] = GetParam();
+  // Items of several lengths: the metrics differ.
+  FloatMatrix features = NormalRows(rows, dim, 1);
+  for (int row = 0; row < rows; ++row) features.row(row) *= 1 + static_cast<float>(row % 7) / 4;
+  EncryptedThings things(features, delta, metric);
+  Searcher searcher(&things, delta);
+  int found = 0;
+  constexpr int kTargets = 10, kMatches = 8;
+  for (int i = 0; i < kTargets; ++i) {
+    const Eigen::RowVectorXf target = 3 * NormalRows(1, dim, 50 + i);
+    ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches,
+                         searcher.Search(target, {.k = kMatches}));
+    ASSERT_EQ(matches.size(), 8U);
+    const std::vector<Near> nearest = NearestInTheClear(features, target, metric);
+    for (size_t place = 0; place < kMatches; ++place) {
+      const auto wanted = std::find_if(nearest.begin(), nearest.end(), [&](const Near& near) {
+        return EncryptedThings::IdOf(near.row) == matches[place].id;
+      });
+      ASSERT_NE(wanted, nearest.end());
+      found += wanted - nearest.begin() < kMatches ? 1 : 0;
+      const double unit =
+          metric == v1::METRIC_COSINE ? 1 : features.row(wanted->row).norm() * target.norm();
+      EXPECT_NEAR(*matches[place].similarity, wanted->similarity, kErrorBound * unit);
+      EXPECT_NEAR(matches[place].squared_distance, wanted->squared_distance,
+                  2 * kErrorBound * unit);
+      EXPECT_EQ(matches[place].label, wanted->row % PublishedThings::kClasses);
+    }
+  }
+  // The exact ones but for near ties: two that swap places at the end cost one of 80.
+  EXPECT_GE(found, kTargets * kMatches - 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncryptedSearch,
+                         testing::Values(Case{3000, 40, 32, v1::METRIC_COSINE},
+                                         Case{3000, 130, 64, v1::METRIC_DOT},
+                                         Case{2048, 128, 128, v1::METRIC_EUCLIDEAN},
+                                         Case{500, 300, 256, v1::METRIC_COSINE}));
+
+// All scores are 1 but for errors. Beyond the headroom they would wrap to -1.
+TEST(EncryptedClient, ScoresOfEqualVectorsDoNotWrap) {
+  for (const int delta : {32, 256}) {
+    for (const int dim : {1, 3, 200}) {
+      const Eigen::RowVectorXf target = NormalRows(1, dim, 5).cwiseAbs();
+      EncryptedThings things(target.replicate(2048, 1), delta);
+      Searcher searcher(&things, delta);
+      ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches,
+                           searcher.Search(2 * target, {.k = 2048}));
+      ASSERT_EQ(matches.size(), 2048U);
+      for (const QueryMatch& match : matches) {
+        ASSERT_GT(*match.similarity, 1 - kErrorBound) << "delta " << delta << ", d " << dim;
+        ASSERT_LE(*match.similarity, 1);
+      }
+    }
+  }
+}
+
+TEST(EncryptedClient, EmptyRowsAreNeverReturned) {
+  FloatMatrix features = -NormalRows(2100, 16, 1).cwiseAbs();
+  const Eigen::RowVectorXf target = -features.row(0);  // all scores are negative
+  EncryptedThings things(features);
+  things.empty_rows = {0, 5, 2047, 2048};
+  Searcher searcher(&things, 32);
+  ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches, searcher.Search(target, {.k = 5000}));
+  EXPECT_EQ(matches.size(), 2096U);
+  for (const QueryMatch& match : matches) {
+    EXPECT_NE(match.id, "");
+    EXPECT_LT(*match.similarity, -.1) << "an empty row's score is about 0";
+  }
+}
+
+TEST(EncryptedClient, TiesAreBrokenById) {
+  // In one dimension every score is 1 or -1 with the same rounding: but for errors all tie.
+  EncryptedThings things(FloatMatrix::Ones(30, 1));
+  Searcher searcher(&things, 32);
+  const auto prepared = [&] {
+    return searcher.client.Prepare(Eigen::RowVectorXf::Ones(1), searcher.session(),
+                                   searcher.bits());
+  };
+  const std::string zeros(lattice::kAnswerBytes, '\0');  // every score is exactly 0
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<QueryMatch> matches,
+      searcher.client.Finish(std::move(prepared()->state), zeros, TableOf(things), {.k = 4}));
+  std::vector<std::string> ids;
+  for (const QueryMatch& match : matches) ids.push_back(match.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"item 0", "item 1", "item 10", "item 11"}));
+}
+
+TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
+  const FloatMatrix features = NormalRows(100, 10, 1);
+  EncryptedThings things(features);
+  Searcher searcher(&things, 32);
+  const Eigen::RowVectorXf target = NormalRows(1, 10, 2);
+  ASSERT_OK_AND_ASSIGN(auto matches, searcher.Search(target, {.k = 100, .label = 3}));
+  EXPECT_EQ(matches.size(), 20U);
+  for (const QueryMatch& match : matches) EXPECT_EQ(match.label, 3);
+  EXPECT_EQ(matches[0].payload, "");
+  EncryptedRanking filtered{.k = 100, .with_payloads = true};
+  filtered.filter.emplace().mutable_range()->set_path("i");
+  filtered.filter->mutable_range()->set_gte(90);
+  ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, filtered));
+  EXPECT_EQ(matches.size(), 10U);
+  for (const QueryMatch& match : matches) {
+    EXPECT_EQ(match.payload, "{\"i\":" + match.id.substr(5) + "}");
+  }
+  ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, {.label = 17}));
+  EXPECT_TRUE(matches.empty());
+}
+
+// What is shown is a function of four decimals of the cosine.
+TEST(EncryptedClient, ShownValuesAreRounded) {
+  for (const v1::Metric metric : {v1::METRIC_COSINE, v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
+    const FloatMatrix features = 2 * NormalRows(200, 10, 1);
+    EncryptedThings things(features, 32, metric);
+    Searcher searcher(&things, 32);
+    const Eigen::RowVectorXf target = NormalRows(1, 10, 2);
+    ASSERT_OK_AND_ASSIGN(const auto matches, searcher.Search(target, {.k = 200}));
+    for (const QueryMatch& match : matches) {
+      const int row = std::stoi(match.id.substr(5));
+      const double norms =
+          metric == v1::METRIC_COSINE ? 1 : features.row(row).norm() * double{target.norm()};
+      const double shown = *match.similarity / norms * 1e4;
+      EXPECT_NEAR(shown, std::round(shown), 1e-3);
+      const double sum = metric == v1::METRIC_COSINE
+                             ? 2
+                             : features.row(row).squaredNorm() + double{target.squaredNorm()};
+      EXPECT_NEAR(match.squared_distance, sum - 2 * *match.similarity, 1e-4);
+    }
+  }
+}
+
+// Rule 3: what scores decrypt to is never looked at but to rank.
+TEST(EncryptedClient, AnyScoresOfTheRightSizeAreAccepted) {
+  EncryptedThings things(NormalRows(3000, 8, 1), 32, v1::METRIC_EUCLIDEAN);
+  Searcher searcher(&things, 32);
+  const Eigen::RowVectorXf target = NormalRows(1, 8, 2);
+  const size_t bytes = 2 * lattice::kAnswerBytes;
+  std::string random(bytes, '\0');
+  SeededBits seeded(1);
+  ASSERT_THAT(seeded.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(random.data()), bytes)),
+              IsOk());
+  for (const std::string& scores : {std::string(bytes, '\0'), std::string(bytes, '\xff'), random}) {
+    PreparedEncryptedQuery prepared =
+        *searcher.client.Prepare(target, searcher.session(), searcher.bits());
+    ASSERT_OK_AND_ASSIGN(const auto matches, searcher.client.Finish(std::move(prepared.state),
+                                                                    scores, TableOf(things), {}));
+    EXPECT_EQ(matches.size(), 8U);
+    for (const QueryMatch& match : matches) EXPECT_TRUE(std::isfinite(match.squared_distance));
+  }
+  for (const size_t wrong : {size_t{0}, bytes - 1, bytes + lattice::kAnswerBytes}) {
+    PreparedEncryptedQuery prepared =
+        *searcher.client.Prepare(target, searcher.session(), searcher.bits());
+    EXPECT_THAT(searcher.client.Finish(std::move(prepared.state), std::string(wrong, '\0'),
+                                       TableOf(things), {}),
+                FailsWith(kInvalid, "scores must have 18432 bytes"));
+  }
+}
+
+// Rule 2: refused before anything is encrypted.
+TEST(EncryptedClient, OtherParametersOfTheServerAreRefused) {
+  const EncryptedThings things(NormalRows(10, 8, 1));
+  const auto changed = [&](const auto& change) {
+    v1::GetCollectionResponse collection = things.Collection();
+    change(&collection);
+    return EncryptedClient::Create(collection).status();
+  };
+  using Collection = v1::GetCollectionResponse;
+  EXPECT_THAT(changed([](Collection*) {}), IsOk());
+  for (const uint32_t delta : {0U, 1U, 16U, 33U, 512U}) {
+    EXPECT_THAT(changed([&](Collection* one) { one->mutable_encrypted()->set_delta(delta); }),
+                FailsWith(kFailedPrecondition, "must be 32, 64, 128 or 256, but is"));
+  }
+  EXPECT_THAT(EncryptedClient::Create(PublishedThings().collection),
+              FailsWith(kFailedPrecondition, "has no encrypted rows: it offers the schemes joint"));
+  EXPECT_THAT(changed([](Collection* one) { one->mutable_encrypted()->set_rows(0); }),
+              FailsWith(kFailedPrecondition, "no items yet"));
+  EXPECT_THAT(changed([](Collection* one) { one->set_fingerprint(std::string(32, 'x')); }),
+              FailsWith(kFailedPrecondition));
+  EXPECT_THAT(changed([](Collection* one) { one->mutable_parameters()->set_extractor(""); }),
+              testing::Not(IsOk()));
+}
+
+TEST(EncryptedClient, UnusableTargetsAreRefused) {
+  EncryptedThings things(NormalRows(10, 8, 1));
+  Searcher searcher(&things, 32);
+  const auto prepare = [&](const Eigen::RowVectorXf& target) {
+    return searcher.client.Prepare(target, searcher.session(), searcher.bits()).status();
+  };
+  EXPECT_THAT(prepare(Eigen::RowVectorXf::Ones(9)), FailsWith(kInvalid, "expected 8, got 9"));
+  EXPECT_THAT(prepare(Eigen::RowVectorXf::Zero(8)), FailsWith(kInvalid, "zero"));
+  EXPECT_THAT(prepare(Eigen::RowVectorXf::Constant(8, std::nanf(""))), FailsWith(kInvalid, "nan"));
+  EXPECT_THAT(prepare(Eigen::RowVectorXf::Constant(8, 3e38F)), IsOk());
+  EXPECT_THAT(prepare(Eigen::RowVectorXf::Constant(8, 1e-45F)), IsOk());
+  const auto other = *EncryptedSession::Create(64, searcher.bits());
+  EXPECT_THAT(searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), other, searcher.bits()),
+              FailsWith(kInvalid, "delta of the session must be 32, but is 64"));
+  EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 0}),
+              FailsWith(kInvalid, "k must"));
+  EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 10001}), FailsWith(kInvalid));
+}
+
+// Rule 8: a fork would repeat nothing, but it has no secret, either.
+TEST(EncryptedClient, ForkedProcessCannotUseTheSession) {
+  EncryptedThings things(NormalRows(10, 8, 1));
+  Searcher searcher(&things, 32);
+  PreparedEncryptedQuery prepared =
+      *searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
+  const RowTable table = TableOf(things);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto again =
+        searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
+    const auto finished = searcher.client.Finish(
+        std::move(prepared.state), std::string(lattice::kAnswerBytes, '\0'), table, {});
+    const bool refused =
+        absl::IsFailedPrecondition(again.status()) && absl::IsFailedPrecondition(finished.status());
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8)), IsOk());
+}
+
+TEST(EncryptedGuarantee, NamesStrengthAssumptionAndProof) {
+  const EncryptedGuarantee guarantee;
+  EXPECT_EQ(guarantee.kind, "computational");
+  EXPECT_EQ(guarantee.bits, 128);
+  EXPECT_NE(guarantee.assumption.find("ring-LWE"), std::string::npos);
+  EXPECT_NE(guarantee.assumption.find("circular security"), std::string::npos);
+  EXPECT_EQ(guarantee.source, "PRIVACY.md section 10");
+}
+
+}  // namespace
+}  // namespace privatemail::client::encrypted_client_test

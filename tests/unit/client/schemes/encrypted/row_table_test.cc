@@ -1,0 +1,111 @@
+#include "privatemail/row_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "privatemail/client_limits.h"
+#include "privatemail/v1/encrypted.pb.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail::client::row_table_test {
+namespace {
+
+v1::RowTableBlock Rows(int rows) {
+  v1::RowTableBlock block;
+  for (int row = 0; row < rows; ++row) {
+    block.add_ids("id" + std::to_string(row));
+    block.add_norms(static_cast<float>(row));
+  }
+  return block;
+}
+
+absl::Status ParseChanged(const std::function<void(v1::RowTableBlock*)>& change) {
+  v1::RowTableBlock block = Rows(3);
+  change(&block);
+  return TableBlock::Parse(block.SerializeAsString(), kMaxMemory).status();
+}
+
+TEST(TableBlock, RowsAreReadBack) {
+  v1::RowTableBlock sent = Rows(3);
+  sent.set_ids(1, "");
+  for (const int64_t label : {0L, 1L, 2147483648L}) sent.add_labels(label);
+  ASSERT_OK_AND_ASSIGN(const auto block, TableBlock::Parse(sent.SerializeAsString(), kMaxMemory));
+  EXPECT_EQ(block->rows(), 3U);
+  EXPECT_EQ(block->id(0), "id0");
+  EXPECT_EQ(block->id(1), "");
+  EXPECT_EQ(block->id(2), "id2");
+  EXPECT_EQ(block->norm(2), 2);
+  EXPECT_EQ(block->label(0), kNoLabel);
+  EXPECT_EQ(block->label(1), 0);
+  EXPECT_EQ(block->label(2), 2147483647);
+  sent.clear_labels();
+  EXPECT_EQ((*TableBlock::Parse(sent.SerializeAsString(), kMaxMemory))->label(2), kNoLabel);
+}
+
+TEST(TableBlock, MalformedBlocksReturnDataLoss) {
+  using Block = v1::RowTableBlock;
+  EXPECT_THAT(ParseChanged([](Block*) {}), IsOk());
+  EXPECT_THAT(ParseChanged([](Block* block) { block->Clear(); }),
+              FailsWith(kDataLoss, "rows must be between 1 and 2048, but are 0"));
+  EXPECT_THAT(ParseChanged([](Block* block) { *block = Rows(2049); }),
+              FailsWith(kDataLoss, "but are 2049"));
+  EXPECT_THAT(ParseChanged([](Block* block) { block->add_norms(1); }),
+              FailsWith(kDataLoss, "norms must have 3 entries, one for each row, but have 4"));
+  EXPECT_THAT(ParseChanged([](Block* block) { block->add_labels(1); }),
+              FailsWith(kDataLoss, "labels must have no entry or 3"));
+  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, "\xff"); }),
+              FailsWith(kDataLoss, "row 1: id is not UTF-8"));
+  for (const float norm : {-1.F, std::nanf(""), INFINITY}) {
+    EXPECT_THAT(ParseChanged([&](Block* block) { block->set_norms(2, norm); }),
+                FailsWith(kDataLoss, "row 2: norm must be finite and not negative"));
+  }
+  for (const int64_t label : {-1L, 2147483649L}) {
+    EXPECT_THAT(ParseChanged([&](Block* block) { block->mutable_labels()->Resize(3, label); }),
+                FailsWith(kDataLoss, "row 0: label must be"));
+  }
+  EXPECT_THAT(TableBlock::Parse("\xff\xff", kMaxMemory),
+              FailsWith(kDataLoss, "content must be a privatemail.v1.RowTableBlock"));
+}
+
+// An empty id takes two bytes as sent and about fifty in memory.
+TEST(TableBlock, MemoryIsLimitedBeforeParsing) {
+  v1::RowTableBlock block;
+  for (int i = 0; i < 100'000; ++i) block.add_ids();
+  EXPECT_THAT(TableBlock::Parse(block.SerializeAsString(), 1'000'000),
+              FailsWith(kExhausted, "max_memory must be at least"));
+}
+
+TEST(PayloadBlock, PayloadsAreCheckedAndReadBack) {
+  v1::RowPayloadBlock sent;
+  for (const char* payload : {"{\"a\":1}", "", "[]"}) sent.add_payloads(payload);
+  ASSERT_OK_AND_ASSIGN(const auto block, PayloadBlock::Parse(sent.SerializeAsString(), kMaxMemory));
+  EXPECT_EQ(block->payload(0), "{\"a\":1}");
+  EXPECT_EQ(block->payload(1), "");
+  EXPECT_EQ(block->payload(2), "[]");
+  ASSERT_OK_AND_ASSIGN(const auto none, PayloadBlock::Parse("", kMaxMemory));
+  EXPECT_EQ(none->payload(5), "");
+  sent.add_payloads("{");
+  EXPECT_THAT(PayloadBlock::Parse(sent.SerializeAsString(), kMaxMemory),
+              FailsWith(kDataLoss, "row 3: payload"));
+}
+
+TEST(RowTable, BlocksBeforeTheLastMustBeFull) {
+  const auto block = [](int rows) {
+    return *TableBlock::Parse(Rows(rows).SerializeAsString(), kMaxMemory);
+  };
+  EXPECT_THAT(RowTable::Create({block(2048), block(3)}, {}), IsOk());
+  EXPECT_THAT(RowTable::Create({}, {}), FailsWith(kDataLoss, "must have a block"));
+  EXPECT_THAT(RowTable::Create({block(3), block(2048)}, {}),
+              FailsWith(kDataLoss, "block 0 of the row table must have 2048 rows, but has 3"));
+  v1::RowPayloadBlock payloads;
+  payloads.add_payloads("1");
+  const auto one = *PayloadBlock::Parse(payloads.SerializeAsString(), kMaxMemory);
+  EXPECT_THAT(RowTable::Create({block(2)}, {one}),
+              FailsWith(kDataLoss, "block 0 of the payloads must have 2 rows, but has 1"));
+  EXPECT_THAT(RowTable::Create({block(1)}, {one}), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::client::row_table_test

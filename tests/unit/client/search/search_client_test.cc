@@ -1,0 +1,405 @@
+// What a server sees of searches, and what they return: the rules of PRIVACY.md section 10.
+#include "client/search/search_client.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "client/queries/last_release.h"
+#include "client/queries/replay.h"
+#include "common/base/files.h"
+#include "tests/unit/client/search/encrypted_server.h"
+
+namespace privatemail::client::search_client_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDim = 8;
+
+Eigen::RowVectorXf TargetOf(unsigned seed) { return NormalRows(1, kDim, 1000 + seed); }
+
+class SearchClientTest : public ::testing::Test {
+ protected:
+  SearchClientTest() { fs::permissions(folder_.path(), fs::perms::owner_all); }
+
+  std::unique_ptr<SearchClient> NewClient(int64_t max_memory = kMaxMemory) {
+    return *SearchClient::Create(
+        *Transport::Create(server_.options),
+        {.state_folder = folder_.path(), .limits = {.max_memory = max_memory}});
+  }
+
+  absl::StatusOr<SearchAnswer> Search(SearchClient& client, unsigned seed = 1,
+                                      const EncryptedRanking& ranking = {.k = 3}) {
+    return client.Search("things", {{.features = TargetOf(seed)}}, ranking, Warn());
+  }
+
+  WarnFunction Warn() {
+    return [this](const std::string& text) { warnings_.push_back(text); };
+  }
+
+  // The id of the item with the largest cosine, in the clear.
+  std::string NearestInTheClear(unsigned seed) const {
+    const Eigen::RowVectorXd target = TargetOf(seed).cast<double>();
+    Eigen::Index nearest = 0;
+    (features_.cast<double>().rowwise().normalized() * target.transpose()).maxCoeff(&nearest);
+    return EncryptedThings::IdOf(nearest);
+  }
+
+  std::vector<fs::path> CachedFiles(const std::string& part) const {
+    std::vector<fs::path> files;
+    for (const auto& file : fs::recursive_directory_iterator(folder_.path())) {
+      if (file.is_regular_file() && file.path().string().find(part) != std::string::npos) {
+        files.push_back(file.path());
+      }
+    }
+    return files;
+  }
+
+  const FloatMatrix features_ = NormalRows(2100, kDim, 1);  // two blocks
+  EncryptedThings things_{features_};
+  EncryptedServer server_{&things_};
+  TemporaryFolder folder_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
+  const auto client = NewClient();
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
+  ASSERT_EQ(answer.matches.size(), 1U);
+  ASSERT_EQ(answer.matches[0].size(), 3U);
+  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(1));
+  EXPECT_EQ(answer.matches[0][0].payload, "");
+  EXPECT_EQ(answer.items, 2100U);
+  EXPECT_EQ(answer.items_version, 7U);
+  EXPECT_EQ(answer.delta, 32);
+  EXPECT_EQ(answer.root_digest,
+            Sha256::Of(Sha256::Of(things_.TableBlock(0)) + Sha256::Of(things_.TableBlock(1))));
+  EXPECT_EQ(answer.guarantee.bits, 128);
+  EXPECT_TRUE(warnings_.empty());
+  EXPECT_EQ(answer.bytes.keys, lattice::KeysBytes(32));
+  EXPECT_GT(answer.bytes.table, things_.TableBlock(0).size());
+  EXPECT_EQ(answer.bytes.payloads, 0U);
+  EXPECT_GT(answer.bytes.scores, 2 * lattice::kAnswerBytes);
+  EXPECT_LT(answer.bytes.scores, 2 * lattice::kAnswerBytes + 500);
+  EXPECT_GT(answer.bytes.queries, lattice::kPolynomialBytes);
+  EXPECT_LT(answer.bytes.queries, lattice::kPolynomialBytes + 500);
+}
+
+TEST_F(SearchClientTest, KeysAndTableTravelOnceASession) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client, 1), IsOk());
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer second, Search(*client, 2));
+  EXPECT_EQ(second.bytes.keys, 0U);
+  EXPECT_EQ(second.bytes.table, 0U);
+  EXPECT_EQ(second.matches[0][0].id, NearestInTheClear(2));
+  const auto requests = server_.TakeRequests();
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0].keys().size(), lattice::KeysBytes(32));
+  EXPECT_TRUE(requests[1].keys().empty());
+  EXPECT_EQ(requests[0].keys_digest(), requests[1].keys_digest());
+  EXPECT_EQ(requests[0].known_blocks_size(), 0);
+  EXPECT_EQ(requests[1].known_blocks_size(), 2);
+  // Rule 8: a new session has a new secret.
+  ASSERT_THAT(Search(*NewClient(), 1), IsOk());
+  EXPECT_NE(server_.TakeRequests()[0].keys_digest(), requests[0].keys_digest());
+}
+
+TEST_F(SearchClientTest, TargetsOfABatchShareOneMessage) {
+  const auto client = NewClient();
+  std::vector<SearchTarget> targets;
+  for (unsigned seed = 1; seed <= 20; ++seed) targets.push_back({.features = TargetOf(seed)});
+  targets[3].label = 2;
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer,
+                       client->Search("things", targets, {.k = 2}, Warn()));
+  const auto requests = server_.TakeRequests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].queries_size(), 20);
+  std::set<std::string> seeds;
+  for (const v1::EncryptedQuery& query : requests[0].queries()) seeds.insert(query.seed());
+  EXPECT_EQ(seeds.size(), 20U);
+  ASSERT_EQ(answer.matches.size(), 20U);
+  for (unsigned i = 0; i < 20; ++i) {
+    ASSERT_EQ(answer.matches[i].size(), 2U);
+    if (i == 3) continue;
+    EXPECT_EQ(answer.matches[i][0].id, NearestInTheClear(i + 1));
+  }
+  EXPECT_EQ(answer.matches[3][0].label, 2);
+}
+
+// Rule 1: a retry sends the same bytes.
+TEST_F(SearchClientTest, RetriesSendTheSameBytes) {
+  server_.endings = {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::UNAVAILABLE};
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  const auto requests = server_.TakeRequests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[2].SerializeAsString());
+}
+
+// ... or everything is drawn afresh.
+TEST_F(SearchClientTest, RepeatedSearchOfOneTargetSharesNoBytes) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client, 1), IsOk());
+  ASSERT_THAT(Search(*client, 1), IsOk());
+  const auto requests = server_.TakeRequests();
+  const v1::EncryptedQuery &one = requests[0].queries(0), &other = requests[1].queries(0);
+  EXPECT_NE(one.seed(), other.seed());
+  size_t equal = 0;
+  for (size_t i = 0; i < one.chunks().size(); ++i) equal += one.chunks()[i] == other.chunks()[i];
+  // One in 256 by chance: 41 of 10,496, with a deviation of 6.4; 100 has probability below 10^-9.
+  EXPECT_LT(equal, 100U);
+}
+
+// Rule 5, whatever an earlier answer decrypted to.
+TEST_F(SearchClientTest, MissingKeysAreSentWithTheSameQueriesAtMostThreeTimes) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  server_.TakeRequests();
+  things_.forgets_keys = true;
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client, 2));
+  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(2));
+  auto requests = server_.TakeRequests();
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_TRUE(requests[0].keys().empty());
+  EXPECT_EQ(requests[1].keys().size(), lattice::KeysBytes(32));
+  requests[1].clear_keys();
+  EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
+
+  server_.answer = [](const v1::SearchEncryptedRequest&) {
+    EncryptedServer::Answer missing(1);
+    missing[0].mutable_header()->set_keys_missing(true);
+    return missing;
+  };
+  for (const unsigned seed : {3U, 4U}) {
+    EXPECT_THAT(Search(*client, seed), FailsWith(kUnavailable, "asked for them 3 times"));
+    requests = server_.TakeRequests();
+    ASSERT_EQ(requests.size(), 3U);
+    const std::string queries = requests[0].queries(0).SerializeAsString();
+    for (const auto& request : requests) {
+      EXPECT_EQ(request.queries(0).SerializeAsString(), queries);
+      EXPECT_EQ(request.keys().empty(), &request == requests.data());
+    }
+    EXPECT_EQ(requests[1].keys(), requests[2].keys());
+  }
+}
+
+// Rule 2: before anything is encrypted.
+TEST_F(SearchClientTest, OtherDeltaIsRefusedBeforeAnyQuery) {
+  const auto client = NewClient();
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    collection->mutable_encrypted()->set_delta(16);
+  };
+  EXPECT_THAT(Search(*client), FailsWith(kFailedPrecondition, "must be 32, 64, 128 or 256"));
+  EXPECT_TRUE(server_.TakeRequests().empty());
+}
+
+// Rule 4: by version, all changed blocks.
+TEST_F(SearchClientTest, OnlyChangedBlocksTravel) {
+  const auto client = NewClient();
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer first, Search(*client));
+  things_.empty_rows = {2099};
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer second, Search(*client));
+  EXPECT_GT(second.bytes.table, 0U);
+  EXPECT_LT(second.bytes.table, 1500U) << "the second block has 52 rows";
+  EXPECT_NE(second.root_digest, first.root_digest);
+  // Another process finds the blocks on disk, those of the last two tables.
+  for (const int searches : {1, 2}) {
+    const auto other = NewClient();
+    ASSERT_OK_AND_ASSIGN(const SearchAnswer third, Search(*other));
+    EXPECT_EQ(third.bytes.table, 0U) << searches;
+    EXPECT_EQ(server_.TakeRequests().back().known_blocks_size(), 3);
+  }
+  things_.empty_rows = {2098};
+  ASSERT_THAT(Search(*client), IsOk());
+  EXPECT_EQ(CachedFiles("/table-").size(), 3U) << "blocks of a third table must be removed";
+}
+
+TEST_F(SearchClientTest, FilesOfTheCacheAreNotForOthers) {
+  ASSERT_THAT(Search(*NewClient()), IsOk());
+  const auto files = CachedFiles("/rows/");
+  EXPECT_EQ(files.size(), 3U);  // two blocks and the index
+  for (const fs::path& file : files) {
+    EXPECT_EQ(ModeOf(file), 0600U) << file;
+    EXPECT_EQ(ModeOf(file.parent_path()), 0700U);
+  }
+}
+
+TEST_F(SearchClientTest, DamagedBlocksAreFetchedAgain) {
+  ASSERT_THAT(Search(*NewClient()), IsOk());
+  server_.TakeRequests();
+  const fs::path damaged = CachedFiles("/table-").front();
+  const auto size = fs::file_size(damaged);
+  fs::resize_file(damaged, size - 1);
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*NewClient()));
+  EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 1);
+  EXPECT_GT(answer.bytes.table, 0U);
+  EXPECT_EQ(fs::file_size(damaged), size);
+  // A damaged index costs nothing but the blocks of the former table.
+  fs::resize_file(CachedFiles("/index-table").front(), 10);
+  ASSERT_THAT(Search(*NewClient()), IsOk());
+  EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 2);
+}
+
+// A server must not learn from another one's table when this user has searched there.
+TEST_F(SearchClientTest, CacheOfOneServerIsNotShownToAnother) {
+  ASSERT_THAT(Search(*NewClient()), IsOk());
+  EncryptedServer other(&things_);  // of another address
+  const auto client = *SearchClient::Create(*Transport::Create(other.options),
+                                            {.state_folder = folder_.path(), .limits = {}});
+  ASSERT_THAT(Search(*client), IsOk());
+  EXPECT_EQ(other.TakeRequests()[0].known_blocks_size(), 0);
+}
+
+TEST_F(SearchClientTest, CacheThatCannotBeWrittenIsAWarning) {
+  folder_.Write("rows", "a file instead of the folder");
+  const auto client = NewClient();
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
+  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(1));
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_NE(warnings_[0].find("fetched again next time"), std::string::npos);
+}
+
+// Rule 4: of all items or of none, before the query; labels and filters stay here.
+TEST_F(SearchClientTest, LabelAndFilterShowNothingButThatPayloadsAreFetched) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  ASSERT_THAT(Search(*client), IsOk());
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer labelled, Search(*client, 1, {.k = 3, .label = 4}));
+  for (const QueryMatch& match : labelled.matches[0]) EXPECT_EQ(match.label, 4);
+  EncryptedRanking filtered{.k = 5};
+  filtered.filter.emplace().mutable_range()->set_path("i");
+  filtered.filter->mutable_range()->set_lt(3);
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer few, Search(*client, 1, filtered));
+  EXPECT_EQ(few.matches[0].size(), 3U);
+  EXPECT_EQ(few.matches[0][0].payload, "");
+  EXPECT_GT(few.bytes.payloads, things_.PayloadBlock(0).size());
+  filtered.filter->mutable_range()->set_path("other");
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer none, Search(*client, 2, filtered));
+  EXPECT_TRUE(none.matches[0].empty());
+  EXPECT_EQ(none.bytes.payloads, 0U);
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer with, Search(*client, 2, {.with_payloads = true}));
+  EXPECT_EQ(with.matches[0][0].payload, "{\"i\":" + with.matches[0][0].id.substr(5) + "}");
+  const auto requests = server_.TakeRequests();
+  EXPECT_EQ(requests[1].ByteSizeLong(), requests[2].ByteSizeLong());
+  EXPECT_FALSE(requests[2].with_payloads());
+  EXPECT_TRUE(requests[3].with_payloads());
+  EXPECT_EQ(requests[4].ByteSizeLong(), requests[5].ByteSizeLong());
+}
+
+TEST_F(SearchClientTest, BlocksThatAreNeitherSentNorKnownReturnDataLossAndAreForgotten) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  server_.answer = [this](const v1::SearchEncryptedRequest& request) {
+    EncryptedServer::Answer answer = things_.Answer(request);
+    answer[0].mutable_header()->mutable_table_digests()->back() ^= 1;
+    return answer;
+  };
+  EXPECT_THAT(Search(*client), FailsWith(kDataLoss, "row table: block 1 must be sent or known"));
+  server_.answer = nullptr;
+  server_.TakeRequests();
+  ASSERT_THAT(Search(*client), IsOk());
+  EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 0);
+}
+
+// Rule 6. Of what was decrypted nothing is stored, not even which item was nearest.
+TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
+  const auto client = NewClient();
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
+  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder_.path()));
+  EXPECT_EQ(last.scheme, Scheme::kEncrypted);
+  EXPECT_THAT(CheckResendable(last), FailsWith(kFailedPrecondition, "search again"));
+  const nlohmann::json view = nlohmann::json::parse(last.view);
+  EXPECT_EQ(view["table"], ToHex(answer.root_digest));
+  EXPECT_EQ(view["queries"], 1);
+  EXPECT_EQ(view["delta"], 32);
+  std::set<std::string> fields;
+  for (const auto& [field, value] : view.items()) fields.insert(field);
+  EXPECT_EQ(fields,
+            (std::set<std::string>{"bytes", "collection", "delta", "digest", "keys_bytes",
+                                   "keys_digest", "known_blocks", "known_payload_blocks",
+                                   "messages", "queries", "scheme", "table", "with_payloads"}));
+  // Another target leaves the same files but for lengths that do not depend on it.
+  const auto contents = [&] {
+    std::vector<std::pair<std::string, uintmax_t>> files;
+    for (const fs::path& file : CachedFiles("")) files.emplace_back(file, fs::file_size(file));
+    std::sort(files.begin(), files.end());
+    return files;
+  };
+  ASSERT_THAT(Search(*client, 2), IsOk());
+  const auto before = contents();
+  ASSERT_THAT(Search(*client, 3), IsOk());
+  EXPECT_EQ(contents(), before);
+}
+
+// Rule 8.
+TEST_F(SearchClientTest, ForkedProcessIsRefused) {
+  const auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  v1::GetCollectionResponse collection = things_.Collection();
+  const EncryptedClient scheme = *EncryptedClient::Create(collection);
+  SecureBits bits;
+  const auto session = *EncryptedSession::Create(32, bits);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto prepared = scheme.Prepare(TargetOf(1), session, bits);
+    ::_exit(absl::IsFailedPrecondition(prepared.status()) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
+  const auto client = NewClient();
+  EXPECT_THAT(client->Search("things", {}, {}, Warn()), FailsWith(kInvalid, "targets"));
+  EXPECT_THAT(Search(*client, 1, {.k = 0}), FailsWith(kInvalid, "k must"));
+  EXPECT_THAT(client->Search("things",
+                             {{.features = TargetOf(1)}, {.features = Eigen::RowVectorXf::Zero(8)}},
+                             {}, Warn()),
+              FailsWith(kInvalid, "zero"));
+  EXPECT_TRUE(server_.TakeRequests().empty());
+}
+
+TEST_F(SearchClientTest, MoreMemoryThanAllowedIsRefusedBeforeTheQuery) {
+  const auto client = NewClient(30'000);
+  EXPECT_THAT(
+      client->Search("things", {{.features = TargetOf(1)}, {.features = TargetOf(2)}}, {}, Warn()),
+      FailsWith(kExhausted, "max_memory must be at least"));
+  EXPECT_TRUE(server_.TakeRequests().empty());
+}
+
+TEST_F(SearchClientTest, CancelledCallEnds) {
+  ConnectionOptions options = server_.options;
+  std::atomic<bool> cancelled = false;
+  options.cancelled = [&] { return cancelled.load(); };
+  server_.answer = [&](const v1::SearchEncryptedRequest& request) {
+    cancelled = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return things_.Answer(request);
+  };
+  const auto client = *SearchClient::Create(*Transport::Create(options),
+                                            {.state_folder = folder_.path(), .limits = {}});
+  EXPECT_THAT(Search(*client), FailsWith(kCancelled));
+}
+
+TEST(SearchInterval, GrowsWithWhatIsDecrypted) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(SearchInterval(1, 1), milliseconds(10));
+  EXPECT_EQ(SearchInterval(1, 489), milliseconds(254));
+  EXPECT_EQ(SearchInterval(10, 4), milliseconds(30));
+}
+
+TEST(QueriesPerMessage, IsBoundedByBothDirections) {
+  EXPECT_EQ(QueriesPerMessage(128, 64, 8000), 798);
+  EXPECT_EQ(QueriesPerMessage(128, 32, 1'000'000), 14);
+  EXPECT_EQ(QueriesPerMessage(16384, 32, 100'000'000), 1);
+}
+
+}  // namespace
+}  // namespace privatemail::client::search_client_test

@@ -1,0 +1,130 @@
+// The trace of searches: number, order, sizes and times of the messages that a server sees depend
+// on neither targets nor answers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <map>
+
+#include "client/search/search_client.h"
+#include "tests/unit/client/search/encrypted_server.h"
+
+namespace privatemail::client::trace_test {
+namespace {
+
+constexpr int kTargets = 1000;
+constexpr int kDim = 16;
+
+enum class Kind { kHonest, kRandom, kZero, kTruncated };
+
+// What a server sees of a search.
+struct Message {
+  std::string call;
+  size_t bytes;
+
+  bool operator==(const Message&) const = default;
+};
+using Trace = std::vector<Message>;
+
+struct Traces {
+  std::map<std::string, int> distinct;  // how many searches had this trace, as text
+  std::vector<double> gap_ms;           // from an answer's end to the next search
+  int failed = 0;
+};
+
+std::string ToText(const Trace& trace) {
+  std::string text;
+  for (const Message& message : trace)
+    absl::StrAppend(&text, message.call, " ", message.bytes, "; ");
+  return text;
+}
+
+EncryptedServer::Answer Changed(Kind kind, EncryptedServer::Answer answer, BitSource& bits) {
+  std::string* scores = answer.back().mutable_scores()->mutable_answers();
+  switch (kind) {
+    case Kind::kHonest:
+      break;
+    case Kind::kRandom:
+      EXPECT_THAT(
+          bits.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(scores->data()), scores->size())),
+          IsOk());
+      break;
+    case Kind::kZero:
+      std::fill(scores->begin(), scores->end(), '\0');
+      break;
+    case Kind::kTruncated:
+      scores->resize(scores->size() - 1);
+      break;
+  }
+  return answer;
+}
+
+// Searches for each target in turn, after a first search that brings keys and table.
+Traces TracesOf(Kind kind) {
+  const FloatMatrix features = NormalRows(300, kDim, 1);
+  EncryptedThings things(features);
+  EncryptedServer server(&things);
+  SecureBits bits;
+  TemporaryFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  const auto client = *SearchClient::Create(*Transport::Create(server.options),
+                                            {.state_folder = folder.path(), .limits = {}});
+  const auto search = [&](const Eigen::RowVectorXf& target) {
+    return client->Search("things", {{.features = target}}, {.k = 8}, [](const std::string&) {});
+  };
+  EXPECT_THAT(search(features.row(0)), IsOk());
+  auto last = server.TakeSeen().back();
+  server.answer = [&](const v1::SearchEncryptedRequest& request) {
+    return Changed(kind, things.Answer(request), bits);
+  };
+  Traces traces;
+  for (int i = 0; i < kTargets; ++i) {
+    // Some are items themselves, whose scores are extreme; others are random.
+    Eigen::RowVectorXf target = NormalRows(1, kDim, 500 + i);
+    if (i % 3 == 0) target = features.row(i % 300);
+    const auto answer = search(target);
+    if (kind == Kind::kTruncated) {
+      EXPECT_THAT(answer, FailsWith(kDataLoss, "scores.answers must have 9216 bytes"));
+    }
+    traces.failed += answer.ok() ? 0 : 1;
+    Trace trace;
+    const auto seen = server.TakeSeen();
+    for (const auto& one : seen) trace.push_back({one.call, one.bytes.size()});
+    ++traces.distinct[ToText(trace)];
+    traces.gap_ms.push_back(
+        std::chrono::duration<double, std::milli>(seen.front().arrived - last.answered).count());
+    last = seen.back();
+  }
+  return traces;
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+// The stated bound: a search leaves at a multiple of the interval after the last answer, never
+// before the first one, and half of them at most 3 ms after it.
+TEST(Trace, NumberOrderSizesAndGapsOfMessagesDoNotDependOnTargetsOrAnswers) {
+  std::map<Kind, std::future<Traces>> runs;
+  for (const Kind kind : {Kind::kHonest, Kind::kRandom, Kind::kZero, Kind::kTruncated}) {
+    runs[kind] = std::async(std::launch::async, TracesOf, kind);
+  }
+  std::map<std::string, int> of_honest;
+  const double interval = static_cast<double>(SearchInterval(/*queries=*/1, /*blocks=*/1).count());
+  for (auto& [kind, run] : runs) {
+    const Traces traces = run.get();
+    EXPECT_EQ(traces.distinct.size(), 1U) << traces.distinct.begin()->first;
+    if (kind == Kind::kHonest) of_honest = traces.distinct;
+    EXPECT_EQ(traces.distinct, of_honest);
+    EXPECT_EQ(traces.failed, kind == Kind::kTruncated ? kTargets : 0);
+    EXPECT_GE(*std::min_element(traces.gap_ms.begin(), traces.gap_ms.end()), interval);
+    std::vector<double> lateness;
+    for (const double gap : traces.gap_ms) lateness.push_back(std::fmod(gap, interval));
+    EXPECT_LT(Median(lateness), 3) << static_cast<int>(kind);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::client::trace_test

@@ -1,0 +1,266 @@
+// Ring arithmetic and byte forms against definitions; the evaluator's paths against each other.
+// Values from an independent program: tests/golden/lattice_golden_test.cc.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/lattice/evaluator.h"
+#include "common/lattice/modular.h"
+
+namespace privatemail::lattice {
+namespace {
+
+using Polynomial = std::vector<int64_t>;
+
+constexpr int64_t kLargest = (kModulus - 1) / 2;
+
+Polynomial UniformPolynomial(std::mt19937_64& random) {
+  std::uniform_int_distribution<int64_t> value(-kLargest, kLargest);
+  Polynomial polynomial(kDegree);
+  for (int64_t& coefficient : polynomial) coefficient = value(random);
+  return polynomial;
+}
+
+// Modulo q by division, without the tricks of modular.h.
+int64_t CentredRemainder(Wide value) {
+  auto remainder = static_cast<int64_t>(value % kModulus);
+  if (remainder > kLargest) remainder -= kModulus;
+  if (remainder < -kLargest) remainder += kModulus;
+  return remainder;
+}
+
+TEST(Lattice, ModulusIsPrimeAndHasRootsOfUnity) {
+  for (int64_t divisor = 2; divisor * divisor <= kModulus; ++divisor) {
+    ASSERT_NE(kModulus % divisor, 0) << divisor;
+  }
+  EXPECT_EQ((kModulus - 1) % (2 * kDegree), 0);
+  EXPECT_LT(kModulus, int64_t{1} << kModulusBits);
+}
+
+TEST(Lattice, MultiplicationsReduceExtremeValues) {
+  const std::vector<int64_t> factors = {0, 1, -1, kLargest, -kLargest, kLargest - 1, 1 << 20};
+  std::vector<int64_t> values = factors;
+  for (const int bits : {44, 47}) {
+    values.push_back((int64_t{1} << bits) - 1);
+    values.push_back(-(int64_t{1} << bits));
+  }
+  for (const int64_t x : values) {
+    for (const int64_t y : factors) {
+      const int64_t expected = CentredRemainder(Wide{x} * y);
+      EXPECT_EQ(Centre(Multiply(x, y)), expected) << x << " * " << y;
+      const int64_t product = MultiplyBy(x, {y, ShareOf(y)}, kModulus);
+      EXPECT_EQ(Centre(product), expected) << x << " * " << y;
+      EXPECT_GE(product, -(1 << 24));
+      EXPECT_LE(product, kModulus + (1 << 24));
+    }
+    EXPECT_EQ(Centre(x), CentredRemainder(x));
+  }
+}
+
+TEST(Lattice, TransformEvaluatesAtOddPowersOfTheRoot) {
+  std::mt19937_64 random(1);
+  const Polynomial polynomial = UniformPolynomial(random);
+  Polynomial values = polynomial;
+  Transform(values.data());
+  const int64_t psi = PowerModulo(3, (kModulus - 1) / (2 * kDegree));
+  EXPECT_EQ(PowerModulo(psi, kDegree), -1);
+  for (const int i : {0, 1, 2, 3, 17, 1024, kDegree - 1}) {
+    const int64_t point = PowerModulo(psi, 2 * ReverseBits(i) + 1);
+    int64_t value = 0;
+    for (int power = kDegree - 1; power >= 0; --power) {
+      value = CentredRemainder(Wide{value} * point + polynomial[power]);
+    }
+    EXPECT_EQ(values[i], value) << i;
+  }
+  InverseTransform(values.data());
+  EXPECT_EQ(values, polynomial);
+}
+
+TEST(Lattice, TransformsMultiplyPolynomialsModuloXToTheNPlusOne) {
+  std::mt19937_64 random(2);
+  Polynomial x = UniformPolynomial(random), y(kDegree, kLargest);
+  Polynomial expected(kDegree);
+  for (int i = 0; i < kDegree; ++i) {
+    Wide sum = 0;
+    for (int j = 0; j < kDegree; ++j) {
+      const Wide product = Wide{x[j]} * y[(i - j + kDegree) % kDegree];
+      sum += j <= i ? product : -product;
+    }
+    expected[i] = CentredRemainder(sum);
+  }
+  Transform(x.data());
+  Transform(y.data());
+  MultiplyPointwise(x.data(), y.data(), x.data());
+  InverseTransform(x.data());
+  EXPECT_EQ(x, expected);
+}
+
+TEST(LatticeWire, PolynomialsRoundTripAndValuesFromQAreRefused) {
+  std::mt19937_64 random(3);
+  Polynomial polynomial = UniformPolynomial(random);
+  polynomial[0] = kLargest;
+  polynomial[1] = -kLargest;
+  polynomial[kDegree - 1] = -1;  // q - 1
+  std::string bytes = "before";
+  AppendPolynomial(polynomial.data(), &bytes);
+  ASSERT_EQ(bytes.size(), 6 + kPolynomialBytes);
+  Polynomial read(kDegree);
+  EXPECT_TRUE(ReadPolynomial(bytes.data() + 6, read.data()));
+  EXPECT_EQ(read, polynomial);
+  // The last value, in the highest 41 bits, becomes q, which is q - 1 with its lowest bit set.
+  const size_t lowest = size_t{kDegree - 1} * kModulusBits;
+  bytes[6 + lowest / 8] = static_cast<char>(bytes[6 + lowest / 8] | 1 << (lowest % 8));
+  EXPECT_FALSE(ReadPolynomial(bytes.data() + 6, read.data()));
+}
+
+TEST(LatticeWire, AnswersRoundTrip) {
+  std::mt19937_64 random(4);
+  Polynomial a(kDegree), b(kDegree), read_a(kDegree), read_b(kDegree);
+  for (int i = 0; i < kDegree; ++i) {
+    a[i] = static_cast<int64_t>(random() >> (64 - kAnswerBitsA));
+    b[i] = static_cast<int64_t>(random() >> (64 - kAnswerBitsB));
+  }
+  std::string bytes(kAnswerBytes, '\0');
+  WriteAnswer(a.data(), b.data(), bytes.data());
+  ReadAnswer(bytes.data(), read_a.data(), read_b.data());
+  EXPECT_EQ(read_a, a);
+  EXPECT_EQ(read_b, b);
+}
+
+TEST(LatticeScores, DeltaIsTheSmallestWithinThreeFifthsOfTheAnswer) {
+  EXPECT_EQ(ChooseDelta(8000, 128), 64);
+  EXPECT_EQ(ChooseDelta(100'000, 128), 32);
+  EXPECT_EQ(ChooseDelta(1'000'000, 128), 32);
+  EXPECT_EQ(ChooseDelta(1056, 1280), 256);
+  EXPECT_EQ(ChooseDelta(1, 1), 256);
+  EXPECT_FALSE(IsDelta(16));
+  EXPECT_FALSE(IsDelta(0));
+  EXPECT_FALSE(IsDelta(512));
+}
+
+// Any bytes will do for what both paths expand alike.
+bool FakeShake(std::string_view input, uint8_t* output, size_t size) {
+  std::seed_seq seed(input.begin(), input.end());
+  std::mt19937_64 random(seed);
+  for (size_t i = 0; i < size; ++i) output[i] = static_cast<uint8_t>(random());
+  return true;
+}
+
+enum class Values { kRandom, kLargest, kSmallest };
+
+std::string Polynomials(size_t count, Values values, std::mt19937_64& random) {
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) {
+    Polynomial polynomial = UniformPolynomial(random);
+    if (values != Values::kRandom) {
+      std::fill(polynomial.begin(), polynomial.end(),
+                values == Values::kLargest ? kLargest : -kLargest);
+    }
+    AppendPolynomial(polynomial.data(), &bytes);
+  }
+  return bytes;
+}
+
+struct Case {
+  int delta;
+  int64_t dimensions;
+  size_t blocks;
+  size_t targets;
+  Values values;
+};
+
+void RunSerially(int count, const std::function<void(int)>& task) {
+  for (int i = count - 1; i >= 0; --i) task(i);
+}
+
+// The answers of each target in turn.
+std::string Answers(const Evaluator& evaluator, const Case& c) {
+  std::mt19937_64 random(5);
+  const auto row_bound = static_cast<int>(16384 / std::sqrt(static_cast<double>(c.dimensions))) + 1;
+  std::uniform_int_distribution<int> coordinate(-row_bound, row_bound);
+  std::vector<std::vector<int16_t>> blocks(c.blocks);
+  std::vector<const int16_t*> rows;
+  for (auto& block : blocks) {
+    block.resize(static_cast<size_t>(kDegree * c.dimensions));
+    for (int16_t& value : block) {
+      value = static_cast<int16_t>(c.values == Values::kRandom ? coordinate(random) : row_bound);
+    }
+    rows.push_back(block.data());
+  }
+  std::vector<std::shared_ptr<const EvaluationKeys>> keys;
+  std::vector<std::shared_ptr<const Query>> queries;
+  std::vector<std::string> answers;
+  std::vector<Target> targets;
+  for (size_t t = 0; t < c.targets; ++t) {
+    const std::string seed(kSeedBytes, static_cast<char>('a' + t));
+    const size_t polynomials = static_cast<size_t>(CountLevels(c.delta)) * kDigits;
+    keys.push_back(
+        evaluator.ParseKeys(seed + Polynomials(polynomials, c.values, random), c.delta, FakeShake));
+    const size_t chunks = static_cast<size_t>(CountChunks(c.dimensions, c.delta));
+    queries.push_back(evaluator.ParseQuery(seed, Polynomials(chunks, c.values, random),
+                                           c.dimensions, c.delta, FakeShake));
+    answers.emplace_back(c.blocks * kAnswerBytes, '\0');
+  }
+  for (size_t t = 0; t < c.targets; ++t) {
+    targets.push_back({keys[t].get(), queries[t].get(), answers[t].data()});
+  }
+  evaluator.Score(rows, c.dimensions, targets, RunSerially);
+  std::string all;
+  for (const std::string& answer : answers) all += answer;
+  return all;
+}
+
+class EvaluatorPaths : public ::testing::TestWithParam<Case> {};
+
+TEST_P(EvaluatorPaths, GiveTheSameBits) {
+  const Evaluator* avx2 = Evaluator::Find(Evaluator::Path::kAvx2);
+  if (avx2 == nullptr) return;  // the golden test covers the only path that there is
+  const std::string expected = Answers(*Evaluator::Find(Evaluator::Path::kPortable), GetParam());
+  EXPECT_TRUE(Answers(*avx2, GetParam()) == expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EvaluatorPaths,
+    ::testing::Values(Case{32, 128, 1, 1, Values::kRandom}, Case{64, 128, 2, 3, Values::kRandom},
+                      Case{128, 130, 1, 2, Values::kRandom}, Case{256, 3, 1, 1, Values::kRandom},
+                      Case{32, 1, 17, 2, Values::kRandom}, Case{32, 500, 1, 1, Values::kRandom},
+                      Case{256, 1280, 1, 1, Values::kRandom}, Case{32, 128, 1, 1, Values::kLargest},
+                      Case{32, 4096, 1, 1, Values::kLargest},
+                      Case{64, 128, 1, 2, Values::kSmallest},
+                      Case{256, 600, 1, 1, Values::kSmallest}));
+
+TEST(Evaluator, TargetsOfOneCallGetWhatTheyGetAlone) {
+  const Evaluator& evaluator = Evaluator::Best();
+  Case c{64, 100, 3, 4, Values::kRandom};
+  const std::string together = Answers(evaluator, c);
+  c.targets = 1;
+  EXPECT_TRUE(together.substr(0, 3 * kAnswerBytes) == Answers(evaluator, c));
+}
+
+TEST(Evaluator, WrongSizesAndValuesFromQAreRefused) {
+  std::mt19937_64 random(6);
+  for (const auto path : {Evaluator::Path::kPortable, Evaluator::Path::kAvx2}) {
+    const Evaluator* evaluator = Evaluator::Find(path);
+    if (evaluator == nullptr) continue;
+    const std::string seed(kSeedBytes, 's');
+    const std::string chunks = Polynomials(2, Values::kRandom, random);
+    EXPECT_NE(evaluator->ParseQuery(seed, chunks, 128, 64, FakeShake), nullptr);
+    EXPECT_EQ(evaluator->ParseQuery(seed, chunks, 129, 64, FakeShake), nullptr);
+    EXPECT_EQ(evaluator->ParseQuery(seed + "s", chunks, 128, 64, FakeShake), nullptr);
+    EXPECT_EQ(evaluator->ParseQuery(seed, std::string(chunks.size(), '\xff'), 128, 64, FakeShake),
+              nullptr);
+    const auto broken = [](std::string_view, uint8_t*, size_t) { return false; };
+    EXPECT_EQ(evaluator->ParseQuery(seed, chunks, 128, 64, broken), nullptr);
+    const std::string keys = seed + Polynomials(12, Values::kRandom, random);
+    EXPECT_NE(evaluator->ParseKeys(keys, 64, FakeShake), nullptr);
+    EXPECT_EQ(evaluator->ParseKeys(keys, 32, FakeShake), nullptr);
+    EXPECT_EQ(evaluator->ParseKeys(std::string(keys.size(), '\xff'), 64, FakeShake), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace privatemail::lattice

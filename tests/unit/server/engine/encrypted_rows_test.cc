@@ -1,0 +1,335 @@
+// Encrypted rows against a model: a map of items, and definitions computed anew.
+#include "server/engine/encrypted_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/items/item_label.h"
+#include "privatemail/v1/encrypted.pb.h"
+#include "server/engine/encrypted_rows_writer.h"
+
+namespace privatemail::encrypted_rows_test {
+namespace {
+
+using namespace server;  // NOLINT: every test of the server
+
+constexpr int kRowsOfBlock = 2048;
+constexpr int kDimensions = 3;
+
+using Rows = std::shared_ptr<const EncryptedRows>;
+using Model = std::map<std::string, Item>;
+
+Item MakeItem(const std::string& id, std::mt19937_64& random) {
+  std::normal_distribution<float> normal;
+  Item item;
+  item.id = id;
+  for (int i = 0; i < kDimensions; ++i) item.features.push_back(5 * normal(random));
+  item.label = random() % 3 == 0 ? kNoLabel : static_cast<int32_t>(random() % 7) - 3;
+  if (random() % 4 == 0) item.payload = absl::StrCat("{\"n\":", random() % 100, "}");
+  return item;
+}
+
+// The place of row r of a block: its 11 bits in reverse order.
+int PlaceOf(int row) {
+  int place = 0;
+  for (int bit = 0; bit < 11; ++bit) place |= (row >> bit & 1) << (10 - bit);
+  return place;
+}
+
+std::vector<int16_t> Expected(const Item& item) {
+  long double sum = 0;
+  for (const float value : item.features) sum += static_cast<long double>(value) * value;
+  std::vector<int16_t> row;
+  for (const float value : item.features) {
+    row.push_back(static_cast<int16_t>(std::lround(16384 * value / std::sqrt(sum))));
+  }
+  return row;
+}
+
+float NormOf(const Item& item) {
+  long double sum = 0;
+  for (const float value : item.features) sum += static_cast<long double>(value) * value;
+  return static_cast<float>(std::sqrt(sum));
+}
+
+// The row of each item in all blocks. Checks everything that a version holds.
+std::map<std::string, int> CheckRows(const EncryptedRows& rows, const Model& model) {
+  std::map<std::string, int> places;
+  EXPECT_EQ(rows.items, static_cast<int64_t>(model.size()));
+  EXPECT_EQ(rows.blocks.size(), static_cast<size_t>((rows.rows + 2047) / 2048));
+  size_t table_bytes = 0, payload_bytes = 0;
+  for (size_t b = 0; b < rows.blocks.size(); ++b) {
+    const EncryptedBlock& block = *rows.blocks[b];
+    const size_t size = std::min<size_t>(kRowsOfBlock, static_cast<size_t>(rows.rows) - b * 2048);
+    const std::string table_text = block.Table(), payload_text = block.Payloads();
+    v1::RowTableBlock table;
+    v1::RowPayloadBlock payloads;
+    EXPECT_TRUE(table.ParseFromString(table_text));
+    EXPECT_TRUE(payloads.ParseFromString(payload_text));
+    EXPECT_EQ(block.table_digest(), Sha256::Of(table_text));
+    EXPECT_EQ(block.payload_digest(), Sha256::Of(payload_text));
+    table_bytes += table_text.size();
+    payload_bytes += payload_text.size();
+    EXPECT_EQ(block.size(), size);
+    EXPECT_EQ(static_cast<size_t>(table.ids_size()), size);
+    EXPECT_EQ(static_cast<size_t>(table.norms_size()), size);
+    bool any_label = false, any_payload = false;
+    for (int row = 0; row < kRowsOfBlock; ++row) {
+      const int16_t* values = block.values() + PlaceOf(row) * kDimensions;
+      const std::vector<int16_t> actual(values, values + kDimensions);
+      const std::string id = row < table.ids_size() ? table.ids(row) : "";
+      const int64_t label = table.labels_size() == 0 || id.empty() ? 0 : table.labels(row);
+      const std::string payload =
+          payloads.payloads_size() == 0 || id.empty() ? "" : payloads.payloads(row);
+      if (id.empty()) {
+        EXPECT_EQ(actual, std::vector<int16_t>(kDimensions)) << row;
+        if (row < table.norms_size()) {
+          EXPECT_EQ(table.norms(row), 0);
+        }
+        if (row < table.labels_size()) {
+          EXPECT_EQ(table.labels(row), 0);
+        }
+        if (row < payloads.payloads_size()) {
+          EXPECT_EQ(payloads.payloads(row), "");
+        }
+        continue;
+      }
+      EXPECT_TRUE(places.emplace(id, static_cast<int>(b) * kRowsOfBlock + row).second) << id;
+      const auto item = model.find(id);
+      if (item == model.end()) {
+        ADD_FAILURE() << id << " is not in the model";
+        continue;
+      }
+      EXPECT_EQ(actual, Expected(item->second)) << id;
+      EXPECT_FLOAT_EQ(table.norms(row), NormOf(item->second)) << id;
+      const int32_t wanted = item->second.label;
+      EXPECT_EQ(label, wanted == kNoLabel ? 0 : wanted >= 0 ? wanted + 1 : wanted) << id;
+      EXPECT_EQ(payload, item->second.payload) << id;
+      any_label |= label != 0;
+      any_payload |= !payload.empty();
+    }
+    EXPECT_EQ(table.labels_size() > 0, any_label);
+    EXPECT_EQ(payloads.payloads_size() > 0, any_payload);
+  }
+  EXPECT_EQ(places.size(), model.size());
+  EXPECT_EQ(rows.table_bytes(), table_bytes);
+  EXPECT_EQ(rows.payload_bytes(), payload_bytes);
+  return places;
+}
+
+class EncryptedRowsTest : public ::testing::Test {
+ protected:
+  void Put(const std::string& id) {
+    const Item item = MakeItem(id, random_);
+    writer_.Put(item);
+    model_[id] = item;
+  }
+  void PutMany(int first, int last) {
+    for (int i = first; i < last; ++i) Put(absl::StrCat("item-", i));
+  }
+  void Erase(const std::string& id) { EXPECT_EQ(writer_.Erase(id), model_.erase(id) == 1); }
+  Rows Publish() {
+    Rows rows = writer_.Publish(++version_);
+    EXPECT_EQ(rows->items_version, version_);
+    EXPECT_EQ(rows->memory, writer_.memory());
+    places_ = CheckRows(*rows, model_);
+    return rows;
+  }
+
+  std::mt19937_64 random_{7};
+  EncryptedRowsWriter writer_;
+  Model model_;
+  uint64_t version_ = 0;
+  std::map<std::string, int> places_;  // of the last version
+};
+
+TEST_F(EncryptedRowsTest, EmptyCollectionHasNoBlocks) {
+  const Rows rows = Publish();
+  EXPECT_EQ(rows->rows, 0);
+  EXPECT_EQ(rows->dimensions, 0);
+  EXPECT_FALSE(writer_.Erase("none"));
+}
+
+TEST_F(EncryptedRowsTest, ItemsKeepTheirRowsAndFillEmptyOnes) {
+  PutMany(0, 2100);
+  const Rows before = Publish();
+  EXPECT_EQ(places_["item-2050"], 2050);
+  Erase("item-70");
+  Erase("item-2049");
+  Erase("item-7");
+  Put("item-1000");
+  const Rows after = Publish();
+  EXPECT_EQ(after->rows, 2100);
+  EXPECT_EQ(places_["item-1000"], 1000);
+  EXPECT_EQ(places_["item-2050"], 2050);
+  for (const char* id : {"a", "b", "c", "d"}) Put(id);
+  Publish();
+  EXPECT_EQ(places_["a"], 7);
+  EXPECT_EQ(places_["b"], 70);
+  EXPECT_EQ(places_["c"], 2049);
+  EXPECT_EQ(places_["d"], 2100);
+}
+
+TEST_F(EncryptedRowsTest, VersionsShareUnchangedBlocksAndStayAsTheyAre) {
+  PutMany(0, 3 * kRowsOfBlock + 10);
+  const Rows before = Publish();
+  const Model model_before = model_;
+  Put("item-2500");  // in block 1
+  Erase("item-5");   // in block 0
+  const Rows after = Publish();
+  EXPECT_NE(after->blocks[0], before->blocks[0]);
+  EXPECT_NE(after->blocks[1], before->blocks[1]);
+  EXPECT_EQ(after->blocks[2], before->blocks[2]);
+  EXPECT_EQ(after->blocks[3], before->blocks[3]);
+  CheckRows(*before, model_before);
+}
+
+TEST_F(EncryptedRowsTest, EqualItemCopiesNothing) {
+  PutMany(0, 100);
+  const Rows before = Publish();
+  for (const auto& [id, item] : model_) writer_.Put(item);
+  EXPECT_EQ(Publish()->blocks, before->blocks);
+  Item item = model_["item-3"];
+  for (float& value : item.features) value *= 2;  // another norm alone
+  writer_.Put(item);
+  model_[item.id] = item;
+  const Rows scaled = Publish();
+  EXPECT_NE(scaled->blocks, before->blocks);
+  item.label = 2;
+  writer_.Put(item);
+  model_[item.id] = item;
+  const Rows labelled = Publish();
+  EXPECT_NE(labelled->blocks, scaled->blocks);
+  item.payload = "[1]";
+  writer_.Put(item);
+  model_[item.id] = item;
+  EXPECT_NE(Publish()->blocks, labelled->blocks);
+}
+
+TEST_F(EncryptedRowsTest, EmptyRowsAtTheEndAreDropped) {
+  PutMany(0, kRowsOfBlock + 3);
+  Publish();
+  for (int i = kRowsOfBlock - 2; i < kRowsOfBlock + 3; ++i) Erase(absl::StrCat("item-", i));
+  const Rows rows = Publish();
+  EXPECT_EQ(rows->rows, kRowsOfBlock - 2);
+  Put("next");
+  Publish();
+  EXPECT_EQ(places_["next"], kRowsOfBlock - 2);
+  while (!model_.empty()) Erase(std::string(model_.begin()->first));
+  EXPECT_EQ(Publish()->blocks.size(), 0u);
+}
+
+TEST_F(EncryptedRowsTest, ManyEmptyRowsAreCompacted) {
+  PutMany(0, 4 * kRowsOfBlock);
+  Publish();
+  for (int i = 0; i < kRowsOfBlock; ++i) Erase(absl::StrCat("item-", 3 * i));
+  EXPECT_EQ(Publish()->rows, 4 * kRowsOfBlock) << "a block's worth of empty rows is allowed";
+  Erase("item-1");
+  const Rows rows = Publish();
+  EXPECT_EQ(rows->rows, 3 * kRowsOfBlock - 1);
+  EXPECT_EQ(rows->blocks.size(), 3u);
+  EXPECT_EQ(places_["item-2"], 2) << "only items of the end move";
+}
+
+TEST_F(EncryptedRowsTest, ReloadErasesWhatWasNotPutAndCopiesWhatChanged) {
+  PutMany(0, 3 * kRowsOfBlock);
+  const Rows before = Publish();
+  writer_.BeginReload();
+  model_.erase("item-3000");
+  for (const auto& [id, item] : model_) writer_.Put(item);
+  Put("item-1");
+  Put("new");
+  writer_.EndReload();
+  const Rows after = Publish();
+  EXPECT_NE(after->blocks[0], before->blocks[0]);
+  EXPECT_NE(after->blocks[1], before->blocks[1]);
+  EXPECT_EQ(after->blocks[2], before->blocks[2]);
+  EXPECT_EQ(places_["item-4000"], 4000);
+}
+
+TEST_F(EncryptedRowsTest, RandomChangesFollowTheModel) {
+  std::set<size_t> sizes;
+  for (int batch = 0; batch < 60; ++batch) {
+    // Waves of growth and of decay, of which the latter compact.
+    const bool grows = batch / 10 % 2 == 0;
+    for (int i = 0; i < 700; ++i) {
+      const std::string id = absl::StrCat("item-", random_() % 9000);
+      if (random_() % 10 < (grows ? 9u : 2u)) {
+        Put(id);
+      } else {
+        Erase(id);
+      }
+      if (!grows && !model_.empty()) {
+        const auto next = model_.lower_bound(id);
+        Erase(std::string(next == model_.end() ? model_.begin()->first : next->first));
+      }
+    }
+    sizes.insert(Publish()->blocks.size());
+    ASSERT_FALSE(HasFailure()) << batch;
+  }
+  EXPECT_GT(sizes.size(), 2u);
+}
+
+TEST_F(EncryptedRowsTest, LargestFeaturesHaveAFiniteNorm) {
+  Item item;
+  item.id = "a";
+  item.label = kNoLabel;
+  item.features = {3e38f, 3e38f, 3e38f};
+  writer_.Put(item);
+  v1::RowTableBlock table;
+  ASSERT_TRUE(table.ParseFromString(writer_.Publish(1)->blocks[0]->Table()));
+  EXPECT_EQ(table.norms(0), std::numeric_limits<float>::max());
+}
+
+TEST_F(EncryptedRowsTest, MemoryGrowsByWhatWasAnnounced) {
+  EXPECT_EQ(writer_.memory(), 0);
+  for (const int count : {1, 2047, 1, 3000}) {
+    std::vector<Item> items;
+    const int first = static_cast<int>(model_.size());
+    for (int i = first; i < first + count; ++i) {
+      items.push_back(MakeItem(absl::StrCat("item-", i), random_));
+      items.back().label = 1;
+      items.back().payload = "{}";
+    }
+    const int64_t before = writer_.memory(), announced = writer_.MemoryToPut(items);
+    for (const Item& item : items) {
+      writer_.Put(item);
+      model_[item.id] = item;
+    }
+    Publish();
+    EXPECT_NEAR(static_cast<double>(writer_.memory() - before), static_cast<double>(announced),
+                64. * count / 100 + 200);
+    EXPECT_EQ(writer_.MemoryToPut({}), 0);
+  }
+}
+
+// The figure that operators plan with: 1,000,000 items with ids of nine bytes.
+TEST_F(EncryptedRowsTest, MemoryIsAtMostThirteenTenthsOfTheRows) {
+  constexpr int kItems = 100'000, kDim = 128;
+  EncryptedRowsWriter writer;
+  for (int i = 0; i < kItems; ++i) {
+    Item item;
+    item.id = absl::StrCat(100'000'000 + i);
+    item.label = i % 100;
+    item.features.assign(kDim, 1);
+    item.features[static_cast<size_t>(i % kDim)] = static_cast<float>(i);
+    writer.Put(item);
+  }
+  const int64_t rows = int64_t{kItems} * kDim * 2;
+  const int64_t memory = writer.Publish(1)->memory;
+  EXPECT_GT(memory, rows);
+  EXPECT_LE(static_cast<double>(memory), 1.3 * static_cast<double>(rows));
+}
+
+}  // namespace
+}  // namespace privatemail::encrypted_rows_test
