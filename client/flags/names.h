@@ -48,7 +48,7 @@ std::string JoinNames(const std::map<std::string, Value>& names) {
 template <typename Value>
 void AddChoice(CLI::App* command, const std::string& flag, Value* value,
                const std::map<std::string, Value>& names, const std::string& description) {
-  const auto choose = [flag, value, &names](const std::string& text) {
+  const auto choose = [flag, value, names](const std::string& text) {
     const auto chosen = names.find(text);
     if (chosen == names.end()) {
       throw CLI::ValidationError(absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"",

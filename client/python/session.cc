@@ -99,7 +99,7 @@ PYBIND11_MODULE(_native, module) {
   AddExtractor(module);
   AddSession(module);
   AddNoise(module);
-  module.def("removed_note", &cli::RemovedNote, py::arg("name"));
+  module.def("removed_note", [](const std::string& name) { return cli::RemovedNote(name); });
 }
 
 }  // namespace privatemail::client::python
