@@ -16,7 +16,6 @@
 #include "client/cli/collection.h"
 #include "client/cli/plan.h"
 #include "client/cli/query_cells.h"
-#include "client/cli/query_two_server.h"
 #include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
@@ -24,10 +23,8 @@
 #include "client/queries/cell_queries.h"
 #include "client/queries/replay.h"
 #include "client/queries/slot_queries.h"
-#include "client/queries/two_server_queries.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/files.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -81,14 +78,6 @@ std::string Sentence(const Guarantee& guarantee) {
       guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
 }
 
-std::string Sentence(const TwoServerGuarantee& guarantee, const Halves<std::string>& operators) {
-  return absl::StrCat(Printable(operators.a), " alone learns nothing of your target (",
-                      NameOf(guarantee.one.a), "), nor does ", Printable(operators.b), " alone (",
-                      NameOf(guarantee.one.b),
-                      "). If the two share what they see, which cannot be ", "checked, they learn ",
-                      guarantee.both, " (", guarantee.source, ").");
-}
-
 nlohmann::json SentJson(const std::string& request) {
   return {{"bytes", request.size()},
           {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
@@ -132,18 +121,12 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
-  std::optional<Transport> second;
-  if (!options.second.server.empty()) {
-    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
-    PM_RETURN_IF_ERROR(CheckDifferentKeys(transport, *second));
-  }
   if (!options.collection.empty()) {
     // A server that does not answer yet is told on the page, which asks again.
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
-  auto page = std::unique_ptr<Page>(
-      new Page(context, std::move(options), std::move(transport), std::move(second)));
+  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -184,7 +167,6 @@ Page::Answer Page::Collections() const {
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
   return Result{.json = {{"server", context_.connection.server},
-                         {"second_server", options_.second.server},
                          {"first", options_.collection},
                          {"collections", std::move(list)}}};
 }
@@ -307,34 +289,6 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
   return Result{.json = std::move(json)};
 }
 
-// Without epsilon, so that nothing is spent.
-Page::Answer Page::AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
-                                 TwoServerOptions options) const {
-  if (!second_.has_value()) {
-    return absl::InvalidArgumentError(
-        "scheme two-server needs a page that was started with --second-server");
-  }
-  const Opened& opened = *picked.collection;
-  PM_ASSIGN_OR_RETURN(
-      TwoServerQueries queries,
-      TwoServerQueries::Fetch({&transport_, &*second_}, SettingsOf(context_), opened.proto.name(),
-                              /*trust_again=*/false));
-  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  options.mode = mode.value_or(queries.image().DefaultMode());
-  std::vector<std::string> warnings;
-  PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
-  PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
-                      queries.Run({picked.target}, options, RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, /*resend=*/""));
-  const TwoServerOutcome& outcome = outcomes.front();
-  nlohmann::json json = OutcomeJson(outcome, queries, options, warnings);
-  AddNames(opened.parameters, &json["matches"]);
-  json["sentence"] = Sentence(outcome.guarantee, queries.image().operators());
-  json["servers"] = ViewsJson(opened.proto.name(), queries.image(), queries.servers().addresses,
-                              options)["servers"];
-  return Result{.json = std::move(json)};
-}
-
 Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                             bool with_payloads) const {
   const Opened& opened = *picked.collection;
@@ -385,19 +339,7 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const bool with_payloads = asked.at("payloads").get<bool>();
   const auto scheme = asked.at("scheme").get<std::string>();
   if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme == "two-server") {
-    const auto mode = kTwoServerModes.find(asked.at("mode").get<std::string>());
-    if (mode == kTwoServerModes.end()) {
-      return absl::InvalidArgumentError("mode must be auto, lists or scores");
-    }
-    return AskTwoServers(picked, mode->second,
-                         {.lists = asked.at("lists").get<int64_t>(),
-                          .k = kDefaultMatches,
-                          .with_payloads = with_payloads});
-  }
-  if (scheme != "joint") {
-    return absl::InvalidArgumentError("scheme must be cells, joint or two-server");
-  }
+  if (scheme != "joint") return absl::InvalidArgumentError("scheme must be cells or joint");
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,7 +18,6 @@
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/transport.h"
-#include "privatemail/two_server_client.h"
 
 namespace privatemail::client::cli {
 
@@ -29,7 +27,6 @@ struct PageOptions {
   std::string collection;  // opened first; empty: the first of the server
   std::string pictures;    // folder "class/file" of the gallery's pictures; empty: none
   ExtractorOptions extractor;
-  SecondServer second;  // of searches at two operators; not given: none are offered
 };
 
 // One user's page. Held by the client; sees targets. Thread-safe; one query at a time.
@@ -44,7 +41,7 @@ struct PageOptions {
 //   host the class.
 class Page {
  public:
-  // Errors of Transport::Create, ConnectSecond and ListImageFolder.
+  // Errors of Transport::Create and ListImageFolder.
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
@@ -65,12 +62,8 @@ class Page {
   using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
   using Answer = absl::StatusOr<Result>;
 
-  Page(const Context& context, PageOptions options, Transport transport,
-       std::optional<Transport> second)
-      : context_(context),
-        options_(std::move(options)),
-        transport_(std::move(transport)),
-        second_(std::move(second)) {}
+  Page(const Context& context, PageOptions options, Transport transport)
+      : context_(context), options_(std::move(options)), transport_(std::move(transport)) {}
 
   Answer Collections() const;
   Answer Open(const std::string& name);
@@ -78,9 +71,6 @@ class Page {
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
-  // mode: by the image if absent.
-  Answer AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
-                       TwoServerOptions options) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
   Answer Nearest(const PageRequest& request) const;
   // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.
@@ -91,7 +81,6 @@ class Page {
   const Context& context_;
   const PageOptions options_;
   const Transport transport_;
-  const std::optional<Transport> second_;
   std::map<std::string, std::string> pictures_;  // canonical paths by id
   std::mutex work_;                              // held while features are computed or a query runs
   mutable std::mutex mutex_;                     // guards the following
