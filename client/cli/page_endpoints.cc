@@ -16,6 +16,7 @@
 #include "client/cli/collection.h"
 #include "client/cli/plan.h"
 #include "client/cli/query_cells.h"
+#include "client/cli/query_encrypted.h"
 #include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
@@ -29,6 +30,7 @@
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/encrypted_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -78,6 +80,13 @@ std::string Sentence(const Guarantee& guarantee) {
       guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
 }
 
+std::string Sentence(const EncryptedGuarantee& guarantee) {
+  return absl::StrFormat(
+      "Hidden: everything about your target. The server computes on ciphertexts; telling two "
+      "targets apart would take it about 2^%d steps (%s; %s). Nothing was spent.",
+      guarantee.bits, guarantee.assumption, guarantee.source);
+}
+
 nlohmann::json SentJson(const std::string& request) {
   return {{"bytes", request.size()},
           {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
@@ -86,6 +95,13 @@ nlohmann::json SentJson(const std::string& request) {
 // An answer without a picture of what was seen is still an answer.
 nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
   return seen.ok() ? *seen : nlohmann::json();
+}
+
+// Searches by encrypted need no build.
+absl::StatusOr<PublicParameters> ReadParameters(const v1::GetCollectionResponse& collection) {
+  if (!collection.parameters().with_encrypted()) return ReadBuiltCollection(collection);
+  PM_ASSIGN_OR_RETURN(const EncryptedClient client, EncryptedClient::Create(collection));
+  return client.parameters();
 }
 
 std::string TypeOf(const std::string& path) {
@@ -126,7 +142,9 @@ absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageO
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
-  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(transport)));
+  PM_ASSIGN_OR_RETURN(auto searches, SearchClient::Create(transport, SettingsOf(context)));
+  auto page = std::unique_ptr<Page>(
+      new Page(context, std::move(options), std::move(transport), std::move(searches)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -174,7 +192,7 @@ Page::Answer Page::Collections() const {
 Page::Answer Page::Open(const std::string& name) {
   auto opened = std::make_shared<Opened>();
   PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
-  PM_ASSIGN_OR_RETURN(opened->parameters, ReadBuiltCollection(opened->proto));
+  PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);
   const PublicParameters& parameters = opened->parameters;
   nlohmann::json plans = nlohmann::json::array();
@@ -255,6 +273,21 @@ Page::Answer Page::Pick(const PageRequest& request) {
   return Result{.json = {{"target", picked_.number},
                          {"features", parameters.feature_dim},
                          {"milliseconds", picked_.target.features_ms}}};
+}
+
+// Nothing is charged, and nothing is drawn: ciphertexts look the same for every target.
+Page::Answer Page::AskEncrypted(const PickedTarget& picked, bool with_payloads) const {
+  const Opened& opened = *picked.collection;
+  std::vector<std::string> warnings;
+  PM_ASSIGN_OR_RETURN(
+      const SearchAnswer answer,
+      searches_->Search(opened.proto.name(), {{.features = picked.target.target.features}},
+                        {.k = kDefaultMatches, .with_payloads = with_payloads},
+                        RecordAndWarn(&warnings)));
+  nlohmann::json json = AnswerJson(answer, opened.proto.name(), {picked.target}, 0, warnings);
+  AddNames(answer.parameters, &json["matches"]);
+  json["sentence"] = Sentence(answer.guarantee);
+  return Result{.json = std::move(json)};
 }
 
 Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const {
@@ -338,8 +371,10 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const auto epsilon = asked.at("epsilon").get<double>();
   const bool with_payloads = asked.at("payloads").get<bool>();
   const auto scheme = asked.at("scheme").get<std::string>();
+  if (scheme == "encrypted") return AskEncrypted(picked, with_payloads);
   if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme != "joint") return absl::InvalidArgumentError("scheme must be cells or joint");
+  if (scheme != "joint")
+    return absl::InvalidArgumentError("scheme must be encrypted, cells or joint");
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 

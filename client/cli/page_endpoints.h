@@ -15,6 +15,7 @@
 #include "client/cli/images.h"
 #include "client/page/local_server.h"
 #include "client/queries/query_batch.h"
+#include "client/search/search_client.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/transport.h"
@@ -41,7 +42,7 @@ struct PageOptions {
 //   host the class.
 class Page {
  public:
-  // Errors of Transport::Create and ListImageFolder.
+  // Errors of Transport::Create, SearchClient::Create and ListImageFolder.
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
@@ -62,14 +63,19 @@ class Page {
   using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
   using Answer = absl::StatusOr<Result>;
 
-  Page(const Context& context, PageOptions options, Transport transport)
-      : context_(context), options_(std::move(options)), transport_(std::move(transport)) {}
+  Page(const Context& context, PageOptions options, Transport transport,
+       std::unique_ptr<SearchClient> searches)
+      : context_(context),
+        options_(std::move(options)),
+        transport_(std::move(transport)),
+        searches_(std::move(searches)) {}
 
   Answer Collections() const;
   Answer Open(const std::string& name);
   Answer Budget(const PageRequest& request) const;
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
+  Answer AskEncrypted(const PickedTarget& picked, bool with_payloads) const;
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
   Answer Nearest(const PageRequest& request) const;
@@ -81,9 +87,10 @@ class Page {
   const Context& context_;
   const PageOptions options_;
   const Transport transport_;
-  std::map<std::string, std::string> pictures_;  // canonical paths by id
-  std::mutex work_;                              // held while features are computed or a query runs
-  mutable std::mutex mutex_;                     // guards the following
+  const std::unique_ptr<SearchClient> searches_;  // of encrypted searches
+  std::map<std::string, std::string> pictures_;   // canonical paths by id
+  std::mutex work_;           // held while features are computed or a query runs
+  mutable std::mutex mutex_;  // guards the following
   std::shared_ptr<const Opened> opened_;
   PickedTarget picked_;
   std::string gallery_extractor_;

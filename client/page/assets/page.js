@@ -57,7 +57,8 @@ function show() {
   for (const id of ["collection", "file", "row", "check"]) at(id).disabled = busy;
   at("ask").disabled = busy || target === null || collection === null || !scheme();
   if (collection === null) return;
-  const plan = chosen(), cells = scheme() === "cells";
+  const plan = chosen(), cells = scheme() === "cells", encrypted = scheme() === "encrypted";
+  at("epsilon").disabled = encrypted;
   at("epsilon-value").textContent = plan.epsilon;
   at("epsilon").setAttribute("aria-valuetext", `epsilon ${plan.epsilon}`);
   drawCurve(at("curve"), cells ? collection.plans : [], plan);
@@ -67,6 +68,8 @@ function show() {
       + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
       + `about ${bytes(size.down)}.`;
+  } else if (encrypted) {
+    at("expect").textContent = `Finds the exact nearest of ${counted(collection.items, "item")}. Epsilon is not used.`;
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
@@ -82,7 +85,7 @@ function show() {
       + "--trust, --key-file and --state that this page was started with"
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
       + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
-      + (left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
+      + (encrypted ? "Encrypted searches spend none." : left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
                        : `${left} such ${left === 1 ? "query is" : "queries are"} left.`);
 }
 
@@ -109,11 +112,13 @@ async function open(name) {
   for (const id of ["expect", "budget"]) at(id).textContent = "";
   collection = await call(`api/collection?name=${encodeURIComponent(name)}`);
   const cells = collection.plans.some((plan) => plan.cells);
-  at("no-cells").textContent = cells ? "" : `Cells are not offered: ${collection.no_cells}.`;
-  at("no-cells").hidden = cells;
-  const [first, second] = document.querySelectorAll("input[name=scheme]");
-  first.disabled = !cells;
-  (cells ? first : second).checked = true;
+  const missing = !cells && collection.cells.length > 0;
+  at("no-cells").textContent = missing ? `Cells are not offered: ${collection.no_cells}.` : "";
+  at("no-cells").hidden = !missing;
+  const offered = {encrypted: collection.schemes.includes("encrypted"), cells, joint: collection.schemes.includes("joint")};
+  const radios = [...document.querySelectorAll("input[name=scheme]")];
+  for (const radio of radios) radio.disabled = !offered[radio.value];
+  (radios.find((radio) => !radio.disabled) ?? radios[0]).checked = true;
   at("epsilon").max = collection.plans.length - 1;
   at("epsilon").value = collection.plans.findIndex((plan) => plan.epsilon >= 2);
   await readBudget();
@@ -175,11 +180,23 @@ function showAnswer(answer) {
   // Of a joint query distances are between noisy rows.
   const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
-    (match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
+    (match.class === "" || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
     + (cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
   at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
+  at("bytes-title").parentElement.hidden = answer.scheme === "encrypted";
+  if (answer.scheme === "encrypted") {
+    at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}. ${bytes(answer.bytes.up)} up, `
+      + `${bytes(answer.bytes.down)} down; besides, keys ${bytes(answer.bytes.keys)} up and the table of ids `
+      + `${bytes(answer.bytes.table + answer.bytes.payloads)} down.`;
+    at("saw-text").textContent = "Ciphertexts, which look like random numbers whatever the picture is. Their number and "
+      + "sizes depend on the collection alone.";
+    at("releases").replaceChildren();
+    at("answer").hidden = at("saw").hidden = false;
+    at("answer-title").focus();
+    return;
+  }
   at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
     + `left epsilon ${number(answer.ledger.left.epsilon)}. ${bytes(answer.bytes.up)} up, ${bytes(answer.bytes.down)} down`
     + (residual === undefined ? "." : `; alignment residual ${number(residual)} (0 is a perfect fit).`);
@@ -217,7 +234,7 @@ async function ask() {
     const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
     const answer = await call("api/ask", {method: "POST", body});
     showAnswer(answer);
-    at("status").textContent = "Answered. `privatemail resend` repeats it at no cost.";
+    at("status").textContent = answer.scheme === "encrypted" ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
   } catch (error) {
     at("status").textContent = "";
     throw error;
