@@ -198,10 +198,7 @@ absl::Status CheckEncrypted(const PublicParameters& parameters) {
         absl::StrCat("feature_dim must be at most ", lattice::kMaxDimensions,
                      " where with_encrypted is set, but is ", parameters.feature_dim));
   }
-  if (!parameters.HasClasses() || parameters.slot_labels.front() >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("slot_labels must be 0 or more where with_encrypted is set, but hold ",
-                   parameters.slot_labels.front()));
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -5,11 +5,7 @@
 namespace privatemail {
 
 absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters) {
-  if (!parameters.HasClasses()) {
-    if (label >= 0 || label == kNoLabel) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("label must be 0 or more, or missing, but is ", label));
-  }
+  if (!parameters.HasClasses()) return absl::OkStatus();
   if (label == kNoLabel) {
     return absl::InvalidArgumentError(absl::StrCat(
         "label must be one of the collection's ", parameters.slot_labels.size(), " classes (",

@@ -14,7 +14,7 @@ namespace privatemail {
 inline constexpr int32_t kNoLabel = std::numeric_limits<int32_t>::min();
 
 // INVALID_ARGUMENT: no item of the collection can have this label. With classes it must be one of
-// slot_labels; without, it must be 0 or more, or kNoLabel.
+// slot_labels; without, every label and kNoLabel are allowed.
 absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters);
 
 }  // namespace privatemail

@@ -288,7 +288,7 @@ class Collection(_NotCopied):
         """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
 
         features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes; if it
-        has none, n integers >= 0 (-2**31 for an item without a label), or None.
+        has none, any n integers (-2**31 for an item without a label), or None.
         ids: n strings; by default the row numbers, which are refused where the collection has items, unless `replace`.
         payloads: n JSON values, or None, returned with matches.
         """

@@ -98,12 +98,6 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
                    "feature_dim must be at most 16384 where with_encrypted is set, but is 16385"},
            Invalid{Labelled, [](auto* p) { p->metric = Metric::kEuclidean; },
                    "metric must be cosine unless with_encrypted is set"},
-           Invalid{Labelled,
-                   [](auto* p) {
-                     p->with_encrypted = true;
-                     p->slot_labels = {-1, 7};
-                   },
-                   "slot_labels must be 0 or more where with_encrypted is set, but hold -1"},
            Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; },
                    "slot_labels must be at least two, ascending and distinct"},
            Invalid{Unlabelled, [](auto* p) { p->with_encrypted = false; },
