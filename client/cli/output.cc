@@ -76,6 +76,13 @@ nlohmann::json ToJson(const Guarantee& guarantee) {
   return json;
 }
 
+nlohmann::json ToJson(const EncryptedGuarantee& guarantee) {
+  return {{"kind", guarantee.kind},
+          {"bits", guarantee.bits},
+          {"assumption", guarantee.assumption},
+          {"source", guarantee.source}};
+}
+
 nlohmann::json ToJson(const Budget& budget) {
   return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
 }
@@ -111,6 +118,7 @@ nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
                     {"squared_distance", match.squared_distance},
                     {"payload", match.payload.empty() ? nlohmann::json()
                                                       : nlohmann::json::parse(match.payload)}});
+    if (match.similarity.has_value()) json.back()["similarity"] = *match.similarity;
   }
   return json;
 }

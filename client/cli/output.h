@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "client/queries/memory_limit.h"
+#include "privatemail/encrypted_client.h"
 #include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/joint_client.h"
@@ -67,6 +68,7 @@ std::function<void(const std::string&)> RecordAndWarn(std::vector<std::string>* 
 std::string Line(const nlohmann::json& json);
 
 nlohmann::json ToJson(const Guarantee& guarantee);
+nlohmann::json ToJson(const EncryptedGuarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 nlohmann::json ToJson(const ExpectedAlignment& alignment);
 nlohmann::json ToJson(const std::vector<QueryMatch>& matches);

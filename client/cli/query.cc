@@ -4,24 +4,29 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
+#include "client/cli/query_encrypted.h"
 #include "client/cli/query_slots.h"
-#include "client/cli/query_two_server.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
 namespace {
 
 constexpr char kFilterHelp[] =
-    "Only items whose payload matches. SENT IN CLEAR: the server learns the filter, and epsilon "
-    "does not cover it; it must not depend on the target: ";
+    "Only items whose payload matches. Encrypted: applied on this machine, the server does not see "
+    "it. Joint and anchored: SENT IN CLEAR, the server learns the filter, and epsilon does not "
+    "cover it; it must not depend on the target: ";
 
 // Options of the joint scheme that the anchored one does not have.
 constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
@@ -32,31 +37,37 @@ constexpr const char* kSlotFlags[] = {
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
     "--compare-images", "--report",    "--classes", "--features-folder"};
 
-// Options of the cells scheme, and for labels, that searches at two servers do not have.
-constexpr const char* kNotTwoServerFlags[] = {
-    "--ask", "--focus", "--items", "--own-anchors", "--label", "--labels", kAcceptMisalignmentFlag};
+// Options that searches under encryption do not have.
+constexpr const char* kNotEncryptedFlags[] = {"--epsilon",
+                                              "--delta",
+                                              "--mechanism",
+                                              "--radius",
+                                              "--private-iterations",
+                                              "--post-process",
+                                              "--dummies",
+                                              "--dummy-labels",
+                                              "--report",
+                                              "--compare-images",
+                                              "--classes",
+                                              "--features-folder",
+                                              "--labels",
+                                              kAcceptMisalignmentFlag};
+
+// Options of noise. Given without --scheme, they could be meant for any scheme that takes them.
+constexpr const char* kNoiseFlags[] = {"--epsilon", "--delta", "--mechanism"};
 
 // Options that a plan replaces.
 constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
 
 struct QueryCommandOptions {
-  Scheme scheme = Scheme::kJoint;
-  std::string foreign;  // a given option of another scheme; empty: none
+  std::optional<Scheme> scheme = std::nullopt;  // of --scheme
+  const CLI::App* command = nullptr;
   bool gives_k = false;
   bool gives_epsilon = false;
   SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
-  TwoServerFlags two_server;
   std::string plan_file;  // empty: none
 };
-
-absl::Status CheckScheme(const QueryCommandOptions& options) {
-  if (options.foreign.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(options.foreign, " is of no use with ",
-                   options.plan_file.empty() ? "--scheme " + NameOf(options.scheme) : "--plan",
-                   ": expected none"));
-}
 
 absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& options) {
   PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(options.plan_file));
@@ -78,36 +89,9 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                               .accept_misalignment = options.slots.accept_misalignment});
 }
 
-TwoServerQuery TwoServerQueryOf(const QueryCommandOptions& options) {
-  const double epsilon = options.slots.query.cost.epsilon;
-  return {.collection = options.slots.collection,
-          .targets = options.slots.targets,
-          .flags = options.two_server,
-          .options = {.partition = options.cells.partition,
-                      .epsilon = options.gives_epsilon ? std::optional(epsilon) : std::nullopt,
-                      .k = options.slots.query.k,
-                      .with_payloads = options.slots.query.with_payloads}};
-}
-
-absl::Status Query(const Context& context, const QueryCommandOptions& options) {
-  PM_RETURN_IF_ERROR(CheckScheme(options));
-  if (!options.plan_file.empty()) return QueryAsPlanned(context, options);
-  SlotsQuery slots = options.slots;
-  slots.scheme = options.scheme;
-  if (options.scheme == Scheme::kTwoServer)
-    return QueryTwoServers(context, TwoServerQueryOf(options));
-  if (options.scheme != Scheme::kCells) return QuerySlots(context, std::move(slots));
-  return QueryCells(context, {.collection = slots.collection,
-                              .targets = slots.targets,
-                              .cells = options.cells,
-                              .epsilon = slots.query.cost.epsilon,
-                              .k = slots.query.k,
-                              .with_payloads = slots.query.with_payloads,
-                              .accept_misalignment = slots.accept_misalignment});
-}
-
 // The first given option that the scheme or the plan does not take; empty: none.
-std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& options) {
+std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme) {
+  const CLI::App& query = *options.command;
   const auto first = [&](std::initializer_list<absl::Span<const char* const>> groups) {
     for (const absl::Span<const char* const> flags : groups) {
       if (std::string foreign = FirstGiven(query, flags); !foreign.empty()) return foreign;
@@ -115,26 +99,126 @@ std::string FindForeignOption(const CLI::App& query, const QueryCommandOptions& 
     return std::string();
   };
   if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+    return first({kPlannedFlags, kCellsFlags, kSlotFlags});
   }
-  switch (options.scheme) {
-    case Scheme::kTwoServer:
-      return first({kSlotFlags, kNotTwoServerFlags});
+  switch (scheme) {
+    case Scheme::kEncrypted:
+      return first({kNotEncryptedFlags, kCellsFlags});
     case Scheme::kCells:
-      return first({kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kSlotFlags});
     case Scheme::kAnchored:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags, kIterationFlags});
+      return first({kCellsFlags, kIterationFlags});
     case Scheme::kJoint:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kCellsFlags});
   }
   return "";
+}
+
+absl::Status CheckNoForeignOption(const QueryCommandOptions& options, Scheme scheme) {
+  const std::string foreign = FindForeignOption(options, scheme);
+  if (foreign.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      foreign, " is of no use with ",
+      options.plan_file.empty() ? "--scheme " + NameOf(scheme) : "--plan", ": expected none"));
+}
+
+// Nobody changes the scheme unknowingly: commands that were written for another default are
+// refused.
+absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
+                                const PublicParameters& parameters) {
+  const std::string given = FirstGiven(*options.command, kNoiseFlags);
+  if (given.empty()) return absl::OkStatus();
+  std::vector<std::string> takers;
+  for (const std::string& scheme : OfferedSchemes(parameters)) {
+    const bool takes = given == "--epsilon" ? scheme != NameOf(Scheme::kEncrypted)
+                                            : scheme == NameOf(Scheme::kJoint) ||
+                                                  scheme == NameOf(Scheme::kAnchored);
+    if (takes) takers.push_back(scheme);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      given, " cannot be given without --scheme: collection ", Printable(options.slots.collection),
+      " is searched by encrypted, which takes none; ",
+      takers.empty() ? "the collection offers no scheme that does"
+                     : absl::StrCat("schemes that do: ", absl::StrJoin(takers, ", "))));
+}
+
+// encrypted wherever the collection offers it, else joint.
+absl::StatusOr<Scheme> DefaultScheme(const Context& context, const QueryCommandOptions& options) {
+  // What no collection accepts is refused before any call.
+  const TargetOptions& targets = options.slots.targets;
+  if (targets.vectors_file.empty() || !targets.rows.empty()) {
+    PM_RETURN_IF_ERROR(ReadRows(targets).status());
+  }
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
+                      transport.GetCollection(options.slots.collection));
+  if (!collection.parameters().with_encrypted()) return Scheme::kJoint;
+  const absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
+  if (!parameters.ok()) return absl::DataLossError(parameters.status().message());
+  PM_RETURN_IF_ERROR(CheckNoNoiseOption(options, *parameters));
+  return Scheme::kEncrypted;
+}
+
+absl::Status CheckHasEpsilon(const QueryCommandOptions& options, Scheme scheme) {
+  if (options.gives_epsilon || scheme == Scheme::kEncrypted) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--epsilon is required with scheme ", NameOf(scheme)));
+}
+
+absl::Status Query(const Context& context, const QueryCommandOptions& options) {
+  if (!options.plan_file.empty()) {
+    PM_RETURN_IF_ERROR(CheckNoForeignOption(options, Scheme::kCells));
+    return QueryAsPlanned(context, options);
+  }
+  Scheme scheme = options.scheme.value_or(Scheme::kJoint);
+  if (!options.scheme.has_value()) {
+    PM_ASSIGN_OR_RETURN(scheme, DefaultScheme(context, options));
+  }
+  PM_RETURN_IF_ERROR(CheckNoForeignOption(options, scheme));
+  PM_RETURN_IF_ERROR(CheckHasEpsilon(options, scheme));
+  SlotsQuery slots = options.slots;
+  slots.scheme = scheme;
+  switch (scheme) {
+    case Scheme::kEncrypted:
+      return QueryEncrypted(context, {.collection = slots.collection,
+                                      .targets = slots.targets,
+                                      .k = slots.query.k,
+                                      .with_payloads = slots.query.with_payloads,
+                                      .filter = slots.filter});
+    case Scheme::kCells:
+      return QueryCells(context, {.collection = slots.collection,
+                                  .targets = slots.targets,
+                                  .cells = options.cells,
+                                  .epsilon = slots.query.cost.epsilon,
+                                  .k = slots.query.k,
+                                  .with_payloads = slots.query.with_payloads,
+                                  .accept_misalignment = slots.accept_misalignment});
+    case Scheme::kAnchored:
+    case Scheme::kJoint:
+      break;
+  }
+  return QuerySlots(context, std::move(slots));
+}
+
+void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
+  std::map<std::string, std::optional<Scheme>> names;
+  for (const auto& [name, named] : kSchemeNames) names[name] = named;
+  AddChoice(
+      query, "--scheme", scheme, names,
+      "How the target is hidden; by default encrypted wherever the collection offers it, else "
+      "joint. encrypted: exact, the server computes on ciphertexts and learns nothing; without "
+      "noise or budget. joint: noise on an embedding; finds the class. anchored: noise on one row "
+      "per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice of "
+      "cells, whose items are ranked locally; needs a collection with cells");
 }
 
 // Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
-                    "Spent by each query; required without --plan, except for two-server: with it "
-                    "the fetched lists are a noisy choice");
+                    "Spent by each query; required for joint, anchored and cells without --plan. "
+                    "Not for encrypted");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
       ->add_option(
@@ -177,13 +261,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   CLI::App* query = AddCommand(
       app, "query", "Find the items nearest to a private target, which the server does not learn");
   query->add_option("NAME", slots.collection, "The collection")->required();
-  AddChoice(
-      query, "--scheme", &options->scheme, kSchemeNames,
-      "How the target is hidden. joint: noise on an embedding; finds the class. anchored: noise on "
-      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
-      "choice of cells, whose items are ranked locally; needs a collection with cells. two-server: "
-      "halves of a secret at two operators' servers, without noise; needs "
-      "--second-server");
+  AddScheme(query, &options->scheme);
   AddTargetOptions(query, &slots.targets);
   query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
   query
@@ -203,7 +281,6 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "and, unless given, -k");
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
-  AddTwoServerOptions(query, &options->two_server);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
                   "Query although public data alone shows that the answer will hardly be of the "
@@ -215,18 +292,17 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
       "Joint and anchored find items of a class, in no useful order: their distances are of the "
-      "server's embedding and compare within one answer only. Cells and two-server find the "
+      "server's embedding and compare within one answer only. Encrypted and cells find the "
       "nearest.\n",
+      "Encrypted: --label and --filter choose among the matches on this machine, and the server "
+      "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
+      "match, such as opening it at the operator's site, is seen by whoever serves it.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
       "older name.\n",
       query->get_footer()));
   query->callback([&context, options, query] {
     options->gives_epsilon = !query->get_option("--epsilon")->empty();
-    if (options->plan_file.empty() && options->scheme != Scheme::kTwoServer &&
-        !options->gives_epsilon) {
-      throw CLI::RequiredError("--epsilon");
-    }
-    options->foreign = FindForeignOption(*query, *options);
+    options->command = query;
     options->gives_k = !query->get_option("-k")->empty();
     context.run = [&context, options] { return Query(context, *options); };
   });

@@ -83,9 +83,8 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
 
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
-      ->add_option(
-          "--partition", options->partition,
-          "Cells and two-server: index of the collection's partition of the anchors, from 0")
+      ->add_option("--partition", options->partition,
+                   "Cells: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,
@@ -148,9 +147,12 @@ std::string MatchesText(const std::vector<QueryMatch>& matches,
   std::string text;
   for (size_t i = 0; i < matches.size(); ++i) {
     const QueryMatch& match = matches[i];
-    absl::StrAppendFormat(&text, "%4d  %s   %s, squared distance %.4g\n", i + 1,
-                          Printable(match.id), DescribeLabel(match.label, parameters),
-                          match.squared_distance);
+    const bool shows_similarity =
+        match.similarity.has_value() && parameters.metric != Metric::kEuclidean;
+    absl::StrAppendFormat(&text, "%4d  %s   %s, %s %.4g\n", i + 1, Printable(match.id),
+                          DescribeLabel(match.label, parameters),
+                          shows_similarity ? "similarity" : "squared distance",
+                          shows_similarity ? *match.similarity : match.squared_distance);
     if (match.payload.empty()) continue;
     absl::StrAppend(&text, "        ", Printable(Line(nlohmann::json::parse(match.payload))), "\n");
   }

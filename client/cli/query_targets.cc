@@ -107,6 +107,13 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   return lines.empty() ? std::vector<std::string>{""} : lines;
 }
 
+absl::Status CheckLabelCount(size_t labels, size_t queries) {
+  if (labels <= 1 || labels == queries) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--label must be given once, or once for each of the ", queries,
+                   " queries, but is given ", labels, " times"));
+}
+
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
   const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
   if (named != parameters.class_names.end()) {
@@ -149,7 +156,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name; one for all queries or one each; - reads one a line "
+      "Class of the query, number or name (encrypted: only items with this label, chosen on this "
+      "machine); one for all queries or one each; - reads one a line "
       "from standard input, hidden from process lists; see --classes if absent. Never sent, but "
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file,
@@ -207,11 +215,7 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadFeatures(options, parameters, std::move(rows)));
   const std::vector<std::string> labels = LabelTexts(options.labels);
-  if (labels.size() > 1 && labels.size() != targets.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--label must be given once, or once for each of the ", targets.size(),
-                     " queries, but is given ", labels.size(), " times"));
-  }
+  PM_RETURN_IF_ERROR(CheckLabelCount(labels.size(), targets.size()));
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!labels.empty()) {
       const std::string& text = labels[labels.size() == 1 ? 0 : i];

@@ -29,6 +29,9 @@ struct TargetOptions {
 // The values of --label; for "-" alone, the lines of standard input.
 std::vector<std::string> LabelTexts(const std::vector<std::string>& given);
 
+// INVALID_ARGUMENT: neither none, nor one, nor one for each query.
+absl::Status CheckLabelCount(size_t labels, size_t queries);
+
 // The label of a class's number or name. INVALID_ARGUMENT listing the classes: neither.
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 

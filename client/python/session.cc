@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include "client/flags/removed_names.h"
 #include "client/python/calls.h"
 #include "client/python/extractor.h"
 #include "privatemail/state_folder.h"
@@ -19,7 +20,9 @@ Session::Session(const ConnectionOptions& options, std::string state_folder)
       transport_(std::make_unique<Transport>(Check(Transport::Create(options)))) {}
 
 Session::~Session() {
-  if (::getpid() != process_) (void)transport_.release();
+  if (::getpid() == process_) return;
+  (void)transport_.release();
+  (void)searches_.release();
 }
 
 const Transport& Session::transport() const {
@@ -47,6 +50,13 @@ std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection,
     queries = create();
   }
   return queries;
+}
+
+SearchClient& Session::searches() {
+  const Transport& network = transport();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (searches_ == nullptr) searches_ = Check(SearchClient::Create(network, settings_));
+  return *searches_;
 }
 
 namespace {
@@ -89,6 +99,7 @@ PYBIND11_MODULE(_native, module) {
   AddExtractor(module);
   AddSession(module);
   AddNoise(module);
+  module.def("removed_note", &cli::RemovedNote, py::arg("name"));
 }
 
 }  // namespace privatemail::client::python

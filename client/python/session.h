@@ -16,6 +16,7 @@
 
 #include "client/queries/cell_queries.h"
 #include "client/queries/slot_queries.h"
+#include "client/search/search_client.h"
 #include "common/embedding/smlq.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/transport.h"
@@ -41,12 +42,16 @@ class Session {
   std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme,
                                            const std::optional<Anchors>& dummies);
 
+  // Encrypted searches, whose secret key lives as long as the session.
+  SearchClient& searches();
+
  private:
   const pid_t process_;
   QuerySettings settings_;
   std::unique_ptr<Transport> transport_;
-  std::mutex mutex_;  // guards slots_
+  std::mutex mutex_;  // guards the following
   std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
+  std::unique_ptr<SearchClient> searches_;
 };
 
 // A collection's settings from Python's, or the defaults for these labels of anchors.

@@ -39,10 +39,11 @@ TEST_F(BadCollection, InvalidAnchorsAreRefused) {
   refused(anchors, "anchors row 3: value in column 9 is nan, expected finite values");
   anchors = Anchors();
   anchors.labels.assign(anchors.labels.size(), 3);
-  refused(anchors, "at least two classes, but hold 1");
+  refused(anchors, "at least two classes or no labels, but hold the class 3");
   anchors = Anchors();
   anchors.labels.pop_back();
-  refused(anchors, "--anchor-labels must hold one label for each of the 40 anchors, but holds 39");
+  refused(anchors,
+          "--anchor-labels must hold no label or one for each of the 40 anchors, but holds 39");
   anchors = Anchors();
   anchors.labels[7] = -2;
   refused(anchors, "labels must be 0 or more, but --anchor-labels has -2 in row 7");
@@ -55,7 +56,8 @@ TEST_F(BadCollection, InvalidSettingIsRefusedByItsFlag) {
   ExpectRefused(Create({"--steps", "0"}), "INVALID_ARGUMENT",
                 {"steps must be between 1 and 10000, but is 0"});
   ExpectRefused({"collection", "create", kName, "--anchors", Vectors("anchors")},
-                "INVALID_ARGUMENT", {"--anchor-labels is missing"});
+                "INVALID_ARGUMENT",
+                {"--anchor-labels must be given unless the collection has cells"});
 }
 
 TEST_F(BadCollection, OversizedMessageIsNotSent) {

@@ -52,8 +52,6 @@ class Figures:
 
 def in_words(guarantee):
     """As in "(.1, 1e-5)-DP, proven"; guarantee: of an answer."""
-    if "server_a" in guarantee:
-        return "two operators who share nothing"
     epsilon, delta = (f"{guarantee[name]:g}".removeprefix("0").replace("e-0", "e-") for name in ("epsilon", "delta"))
     return f"{f'({epsilon}, {delta})-DP' if guarantee['delta'] else f'pure {epsilon}-DP'}, " \
            f"{'proven' if guarantee['proven'] else 'NOT proven'}"
@@ -74,13 +72,6 @@ class Photographs:
         answers = self.ask("--epsilon", .1, "--delta", 1e-5, "--compare-images", DEMO / "photos/gallery", *kept)
         self.nearest = [[one["picture"] for one in answer["non_private_matches"]] for answer in answers]
         self.kinds = [kind(answer["query"]) for answer in answers]
-
-    def mirror(self, service):
-        """Lets another operator's service answer as well; returns the options of a query to both."""
-        second = service.options("second-")
-        self.call("image", "make", "fruit", "--with-scores")
-        self.call("mirror", "fruit", *second, "--pin", self.call("image", "info", "fruit")[0]["signer"])
-        return ["--scheme", "two-server", *second]
 
     def ask(self, *words):
         return self.call("query", "fruit", *self.images, *MODEL, "-k", K, *words)
@@ -115,7 +106,7 @@ class Photographs:
               flush=True)
         return found
 
-    def table(self, releases, hidden, other):
+    def table(self, releases, hidden):
         """Measures every way to search; returns the rows of TABLE."""
         floats = self.call("collection", "info", "fruit")[0]["feature_dim"]
         clear = Figures(*self.scores(self.nearest), 4 * floats, 0, "nothing")
@@ -132,8 +123,6 @@ class Photographs:
                                 (8, "most of the true nearest items")):
             cells = self.measure(f"cells, epsilon {epsilon}", releases, *self.plan(epsilon))
             rows.append(cells.row(wanted, f"`cells`, epsilon {epsilon}"))
-        two = self.measure("two-server, scores", releases, *self.mirror(other))
-        rows.append(two.row("the true nearest items", "`two-server`"))
         return "".join(rows)
 
 
@@ -153,15 +142,14 @@ def main():
     only.add_argument("--least", type=float)
     only.add_argument("--readme", type=pathlib.Path)
     options = parser.parse_args()
-    with Service(options.build, "--operator", "north", "--allow-scores") as service, \
-            Service(options.build, "--operator", "south", "--allow-scores") as other:
+    with Service(options.build) as service:
         photographs = Photographs(service)
         hidden = ("--epsilon", .1, "--delta", 1e-5)
         print(f"{len(photographs.kinds)} photographs, {options.releases} releases of each")
         if options.least is not None:
             recall = photographs.measure("joint, no label", options.releases, *hidden).recall
             sys.exit(f"recall@8 must be at least {options.least}, but is {recall:.4f}" if recall < options.least else 0)
-        rows = photographs.table(options.releases, hidden, other)
+        rows = photographs.table(options.releases, hidden)
     if options.readme is not None:
         replace_rows(options.readme, rows)
 

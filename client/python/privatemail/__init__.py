@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from privatemail._images import Extractor
     from privatemail._page import Page, page
     from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
-    from privatemail._results import (Estimate, Guarantee, Hits, Ingested, Matches, Plan, Snapshot, Spending,
-                                      TwoServerGuarantee, TwoServerHits)
+    from privatemail._results import (EncryptedGuarantee, EncryptedHits, Estimate, Guarantee, Hits, Ingested, Matches,
+                                      Plan, Snapshot, Spending)
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -46,8 +46,8 @@ _MODULES = {
     "_page": ["Page", "page"],
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
     "_results": [
-        "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot", "Spending", "TwoServerGuarantee",
-        "TwoServerHits"
+        "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan",
+        "Snapshot", "Spending"
     ],
     "_server": ["Server"],
     "errors": [
@@ -59,11 +59,11 @@ _MODULES = {
 
 __all__ = [
     "Aborted", "AlreadyExists", "Audit", "Budget", "BudgetExhausted", "Calibration", "Cancelled", "Client",
-    "Collection", "DataLoss", "DeadlineExceeded", "Estimate", "Extractor", "FailedPrecondition", "Guarantee",
-    "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page", "PermissionDenied", "Plan",
-    "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity", "Server", "Snapshot", "Spending",
-    "TwoServerGuarantee", "TwoServerHits", "Unauthenticated", "Unavailable", "__version__", "audit", "calibrate",
-    "connect", "page", "sensitivity"
+    "Collection", "DataLoss", "DeadlineExceeded", "EncryptedGuarantee", "EncryptedHits", "Estimate", "Extractor",
+    "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page",
+    "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity",
+    "Server", "Snapshot", "Spending", "Unauthenticated", "Unavailable",
+    "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
 ]
 
 

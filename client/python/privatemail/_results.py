@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,10 @@ class Spending:
 class Matches:
     """Items near one query, nearest first.
 
-    squared_distances: for cells and two servers between unit vectors. Joint and anchored find items of a class: theirs
-    are of the server's embedding, compare within one answer only and tell nothing of nearness. labels: -2**31 for an
-    item without a label. payloads: what ingest gave, None where there is none.
+    squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint and
+    anchored find items of a class: theirs are of the server's embedding, compare within one answer only and tell
+    nothing of nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
+    none.
     """
 
     ids: List[str]
@@ -67,41 +68,37 @@ class Hits(Matches):
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoServerGuarantee:
-    """What the servers of two operators learn of a query. It holds if they do not share what they see.
+class EncryptedGuarantee:
+    """What the server learns of a query: nothing, under an assumption. There is no epsilon, and nothing is charged.
 
-    server_a, server_b: each alone learns nothing: "perfect", or "computational" under `assumption`. Server A is the
-    client's, B that of `second`. both_learn: what they learn together if they do share. both_bounded: a bound on that,
-    of searches with epsilon. source: of the proofs.
+    kind: "computational". bits: of work to tell two queries apart, by the best attacks that are known.
     """
 
-    server_a: str
-    server_b: str
+    kind: str
+    bits: int
     assumption: str
-    both_learn: str
-    both_bounded: Optional[Guarantee]
     source: str
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoServerHits(Matches):
-    """The answer to one private query at two operators.
+class EncryptedHits(Matches):
+    """The exact nearest items of one query, found under encryption.
 
-    mode: "scores" or "lists". lists: those that were fetched. candidates: items that were compared. operators: as they
-    call themselves. image: its digest. spent, left: of the collection's budget, of searches with epsilon. bytes_up,
-    bytes_down: of the requests to, and the answers of, both servers together.
+    similarities: cosines, or inner products unless the collection's metric is "cosine". items: that were compared.
+    table: digest of the row table, the same for every searcher of this version. Bytes of all queries of the call:
+    query_bytes, and once a session keys_bytes, were sent; score_bytes, and what has changed since the last search,
+    table_bytes and payload_bytes, came back.
     """
 
-    guarantee: TwoServerGuarantee
-    mode: str
-    lists: List[int]
-    candidates: int
-    operators: Tuple[str, str]
-    image: str
-    spent: Optional[Spending]
-    left: Optional[Spending]
-    bytes_up: int
-    bytes_down: int
+    similarities: NDArray[np.float64]
+    guarantee: EncryptedGuarantee
+    items: int
+    table: str
+    query_bytes: int
+    keys_bytes: int
+    table_bytes: int
+    payload_bytes: int
+    score_bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,15 +174,8 @@ def to_hits(answer: Dict[str, Any]) -> Hits:
                 left=Spending(*answer["left"]), bytes_up=answer["bytes_up"], bytes_down=answer["bytes_down"])
 
 
-def _spending(given: Optional[Tuple[float, float]]) -> Optional[Spending]:
-    return None if given is None else Spending(*given)
-
-
-def to_two_server_hits(answer: Dict[str, Any]) -> TwoServerHits:
-    told: Dict[str, Any] = dict(answer["guarantee"])
-    if told["both_bounded"] is not None:
-        told["both_bounded"] = Guarantee(**told["both_bounded"])
-    given: Dict[str, Any] = {**answer, **_columns(answer), "spent": _spending(answer["spent"]),
-                             "left": _spending(answer["left"]),
-                             "guarantee": TwoServerGuarantee(**told)}
-    return TwoServerHits(**given)
+def to_encrypted_hits(answer: Dict[str, Any]) -> EncryptedHits:
+    given: Dict[str, Any] = {**answer, **_columns(answer),
+                             "similarities": np.array(answer["similarities"], np.float64),
+                             "guarantee": EncryptedGuarantee(**answer["guarantee"])}
+    return EncryptedHits(**given)

@@ -1,5 +1,6 @@
 #include "common/wire/snapshot.h"
 
+#include "common/base/status_macros.h"
 #include "tests/unit/common/wire/snapshot_bytes.h"
 
 namespace privatemail::testing {
@@ -58,6 +59,70 @@ TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
     EXPECT_EQ(anchors.rows(), 8);
   }
   EXPECT_THAT(ReadAll(SnapshotOf(0)), IsOk());
+}
+
+// Writes and reads a snapshot of such a collection; returns the items and the number of anchors.
+struct Copied {
+  std::vector<v1::Item> items;
+  uint64_t anchors = 0;
+  int anchor_labels = 0;
+};
+absl::StatusOr<Copied> Copy(const PublicParameters& parameters, const Anchors& anchors,
+                            const std::vector<v1::Item>& items) {
+  v1::SnapshotCollection head;
+  ToProto(parameters, head.mutable_parameters());
+  head.set_items(items.size());
+  std::string bytes;
+  SnapshotWriter writer([&](absl::string_view block) {
+    bytes.append(block.data(), block.size());
+    return absl::OkStatus();
+  });
+  PM_RETURN_IF_ERROR(writer.Begin(head, anchors));
+  for (const v1::Item& item : items) PM_RETURN_IF_ERROR(writer.Add(item));
+  PM_RETURN_IF_ERROR(writer.Finish());
+  Copied copied;
+  SnapshotHandlers handlers;
+  handlers.anchors = [&](const v1::SnapshotAnchors& part) {
+    copied.anchors += part.features().rows();
+    copied.anchor_labels += part.labels_size();
+    return absl::OkStatus();
+  };
+  handlers.items = [&](const v1::SnapshotItems& part) {
+    copied.items.insert(copied.items.end(), part.items().begin(), part.items().end());
+    return absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(ReadAll(bytes, 100, handlers));
+  return copied;
+}
+
+TEST(Snapshot, HoldsCollectionsWithoutAnchorsAndItemsWithoutLabels) {
+  PublicParameters parameters = *MakeParametersWithoutAnchors(
+      "00000000-0000-4000-8000-000000000000", "vectors", Metric::kEuclidean);
+  ASSERT_OK_AND_ASSIGN(Copied copied, Copy(parameters, {}, {}));
+  EXPECT_THAT(copied.items, SizeIs(0)) << "a collection without a dimension";
+  EXPECT_THAT(Copy(parameters, {}, {SomeItem(0)}),
+              FailsWith(kDataLoss, "holds an item of 3 features, not of 0"));
+  parameters.feature_dim = kDim;
+  v1::Item unlabelled = SomeItem(0);
+  unlabelled.set_label(0);
+  unlabelled.set_unlabelled(true);
+  ASSERT_OK_AND_ASSIGN(copied, Copy(parameters, {}, {unlabelled, SomeItem(1)}));
+  ASSERT_THAT(copied.items, SizeIs(2));
+  EXPECT_EQ(copied.items[0].SerializeAsString(), unlabelled.SerializeAsString());
+  EXPECT_EQ(copied.anchors, 0u);
+}
+
+TEST(Snapshot, HoldsAnchorsWithoutLabels) {
+  Anchors anchors = SomeAnchors();
+  anchors.labels.clear();
+  PublicParameters parameters = *MakePublicParameters("00000000-0000-4000-8000-000000000000",
+                                                      {.alpha = 0}, anchors, {}, "vectors");
+  parameters.with_encrypted = true;
+  ASSERT_OK_AND_ASSIGN(const Copied copied, Copy(parameters, anchors, {SomeItem(0)}));
+  EXPECT_EQ(copied.anchors, 8u);
+  EXPECT_EQ(copied.anchor_labels, 0);
+  EXPECT_THAT(Copy(parameters, SomeAnchors(), {}),
+              FailsWith(kDataLoss, "does not have the shape that the first block announced"));
 }
 
 TEST(Snapshot, SplitsItemsIntoBlocksOfAMegabyte) {

@@ -7,6 +7,7 @@
 #include "common/index/k_means.h"
 #include "common/index/nearest_others.h"
 #include "common/items/item_code.h"
+#include "common/items/item_label.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::server {
@@ -143,6 +144,19 @@ TEST_F(QualityMeasurement, IsThatOfListsMadeWithoutTheQuery) {
       }
     }
   }
+}
+
+TEST_F(QualityMeasurement, ItemsWithoutLabelsShareNoClass) {
+  labels_.assign(kItems, kNoLabel);
+  const std::optional<CellQuality> quality = Measure();
+  ASSERT_TRUE(quality.has_value());
+  EXPECT_TRUE(Validate(*quality, 1).ok());
+  double fidelity = 0;
+  for (const MeasuredQuality& own : quality->partitions[0].own) {
+    EXPECT_EQ(own.recall.value, 0);
+    fidelity = std::max(fidelity, own.fidelity.value);
+  }
+  EXPECT_GT(fidelity, .5) << "which needs no labels";
 }
 
 // The items' classes repeat every 12 rows, which must not decide which other cell they request.

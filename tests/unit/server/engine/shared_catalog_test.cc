@@ -75,6 +75,38 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   EXPECT_EQ(one_->Find("fruit")->items, 7u);
 }
 
+TEST_F(SharedCatalog, AdoptsDimension) {
+  const NewCollection fruit{
+      .name = "fruit", .settings = {}, .anchors = {}, .class_names = {}, .extractor = "vectors"};
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(fruit));
+  ASSERT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
+  const CollectionView before = Other();
+  EXPECT_EQ(before.published->parameters.feature_dim, 0);
+  ASSERT_THAT(one_->Upsert(view, MakeItems(3, 1)), IsOk());
+  // The other daemon may not know yet: the store decides.
+  Item narrow = MakeItem("narrow", 3, 1);
+  narrow.features = {1, 2};
+  ASSERT_OK_AND_ASSIGN(const UpsertResult refused, other_->Upsert(before, {{narrow}}));
+  ASSERT_EQ(refused.rejected.size(), 1u);
+  EXPECT_EQ(refused.rejected[0].reason, "features has the wrong dimension: expected 4, got 2");
+  EXPECT_TRUE(WaitUntil([&] { return Other().items == 3; }));
+  EXPECT_EQ(Other().published->fingerprint, one_->Find("fruit")->published->fingerprint);
+  EXPECT_EQ(OpenCatalog()->Find("fruit")->published->parameters.feature_dim, kDim);
+}
+
+// Without an upsert of its own, which would ask the store.
+TEST_F(SharedCatalog, NoticesDimension) {
+  const NewCollection fruit{
+      .name = "fruit", .settings = {}, .anchors = {}, .class_names = {}, .extractor = "vectors"};
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(fruit));
+  ASSERT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
+  ASSERT_THAT(one_->Upsert(view, MakeItems(3, 1)), IsOk());
+  EXPECT_TRUE(WaitUntil([&] {
+    return Other().published->fingerprint == one_->Find("fruit")->published->fingerprint;
+  }));
+  EXPECT_EQ(Other().published->parameters.feature_dim, kDim);
+}
+
 TEST_F(SharedCatalog, AdoptsDeletions) {
   const CollectionView view = CreateFruit(5);
   ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());

@@ -44,12 +44,11 @@ TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
   EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
 }
 
-TEST_F(CollectionState, CollectionWithoutCellsNamesCreate) {
+TEST_F(CollectionState, CollectionWithoutCellsNamesWhatItOffers) {
   parameters_.cell_partitions.clear();
   EXPECT_THAT(RequireCells(Built()),
               FailsWith(kFailedPrecondition,
-                        "collection fruit has no cells: `privatemail "
-                        "collection create --cells` creates one with cells"));
+                        "collection fruit has no cells: it offers the schemes joint, anchored"));
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {

@@ -1,0 +1,155 @@
+// Collections without anchors, and anchors without labels, through both programs.
+#include "common/features/vector_file.h"
+#include "tests/e2e/service.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/pictures.h"
+#include "tests/testing/wait_until.h"
+
+namespace privatemail::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class WithoutAnchors : public Service {
+ protected:
+  void SetUp() override {
+    StartDaemon();
+    Write("gallery", SeparatedClasses(kItems, 2));
+    Write("narrow", SeparatedClasses(7, 3, kFeatures / 2));
+  }
+
+  json InfoOf(const std::string& name) const { return Answer({"collection", "info", name}); }
+  Command Ingest(const std::string& name, const std::string& file, const Command& more = {}) const {
+    return Join({"ingest", name, "--vectors", Vectors(file)}, more);
+  }
+};
+
+TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
+  const json created = Answer({"collection", "create", "notes"});
+  EXPECT_THAT(created["schemes"], ElementsAre("encrypted"));
+  EXPECT_EQ(created["metric"], "cosine");
+  EXPECT_EQ(created["feature_dim"], nullptr);
+  EXPECT_THAT(Run({"collection", "list"}).out, HasSubstr("dimension not fixed yet, no anchors"));
+  const Outcome filled = Run(Ingest("notes", "gallery"));
+  EXPECT_EQ(filled.exit_code, 0) << filled.err;
+  EXPECT_THAT(filled.out, HasSubstr("searches find them from now on"));
+  EXPECT_EQ(InfoOf("notes")["feature_dim"], kFeatures);
+  const json item = Answer({"items", "get", "notes", "3"})["items"][0];
+  EXPECT_EQ(item["label"], nullptr);
+
+  daemon_->program().Signal(SIGKILL);
+  StartDaemon();
+  const json info = InfoOf("notes");
+  EXPECT_EQ(info["feature_dim"], kFeatures);
+  EXPECT_EQ(info["items"], kItems);
+  ExpectRefused(Ingest("notes", "narrow", {"--id-prefix", "n"}), "INVALID_ARGUMENT",
+                {"--vectors has the wrong dimension: expected 64, got 32"});
+  const json again =
+      Answer(Ingest("notes", "gallery", {"--labels", Labels("gallery"), "--replace"}));
+  EXPECT_EQ(again["updated"], kItems) << "labels are optional attributes";
+  EXPECT_EQ(Run({"health", "--collection", "notes"}).exit_code, 0);
+}
+
+TEST_F(WithoutAnchors, SchemesThatNeedAnchorsAreRefusedBeforeAnyCharge) {
+  Answer({"collection", "create", "notes", "--metric", "euclidean"});
+  Answer(Ingest("notes", "gallery"));
+  Answer({"budget", "set", "notes", "--epsilon", "10", "--delta", "1e-3"});
+  const std::string message = "collection notes has no anchors: it offers the scheme encrypted";
+  const Command target = {"--vectors", Vectors("gallery"), "--row", "1", "--epsilon", "1"};
+  const auto query = [&](const Command& more) {
+    return Join(Join({"query", "notes"}, target), more);
+  };
+  ExpectRefused(query({"--scheme", "joint", "--delta", "1e-6"}), "FAILED_PRECONDITION", {message});
+  ExpectRefused(query({"--scheme", "anchored", "--delta", "1e-6"}), "FAILED_PRECONDITION",
+                {message});
+  ExpectRefused(query({"--scheme", "cells", "--items", "20"}), "FAILED_PRECONDITION", {message});
+  ExpectRefused({"plan", "notes", "--epsilon", "1"}, "FAILED_PRECONDITION", {message});
+  ExpectRefused({"build", "notes"}, "FAILED_PRECONDITION", {message});
+}
+
+TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
+  const auto refused = [&](const Command& more, const std::string& message) {
+    ExpectRefused(Join({"collection", "create", "x"}, more), "INVALID_ARGUMENT", {message});
+  };
+  refused({"--cells", "4"}, "--cells is of no use without --anchors: expected none");
+  refused({"--alpha", "2"}, "--alpha is of no use without --anchor-labels: expected none");
+  refused({"--anchor-labels", Labels("gallery")}, "--anchor-labels needs --anchors");
+  refused({"--anchors", Vectors("gallery"), "--dim", "2", "--cells", "4"},
+          "--dim is of no use without --anchor-labels");
+  refused({"--anchors", Vectors("gallery"), "--cells", "4", "--cell-code", "none"},
+          "--cell-code must not be none where anchors have no labels");
+  refused(
+      {"--anchors", Vectors("gallery"), "--anchor-labels", Labels("gallery"), "--metric", "dot"},
+      "--metric must be cosine unless with_encrypted is set");
+  Answer({"collection", "create", "classes", "--anchors", Vectors("gallery"), "--anchor-labels",
+          Labels("gallery"), "--with-encrypted", "--metric", "dot"});
+  EXPECT_THAT(InfoOf("classes")["schemes"], ElementsAre("joint", "anchored", "encrypted"));
+  ExpectRefused(Ingest("classes", "gallery"), "INVALID_ARGUMENT",
+                {"--labels must be given: every item of the collection has one of its 5 classes"});
+}
+
+TEST_F(WithoutAnchors, HelpSaysWhatSearchersLearn) {
+  const std::string help = Run({"collection", "create", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("they download all ids, labels and payloads, and can compute all "
+                              "vectors from as many queries as the vectors have dimensions"));
+}
+
+TEST_F(WithoutAnchors, ImagesNeedNoClasses) {
+  for (const char* folder : {"red", "blue"}) {
+    std::string rows;
+    for (int y = 0; y < 16; ++y) {
+      rows += '\0';
+      for (int x = 0; x < 16; ++x) rows += folder[0] == 'r' ? "\xf0\x10\x10" : "\x10\x10\xf0";
+    }
+    folder_.Write(std::string("pictures/") + folder + "/1.png",
+                  Png(16, 16, std::string("\x08\x02", 2), rows));
+  }
+  const Command images = {"--images", folder_ / "pictures"};
+  Answer({"collection", "create", "vectors"});
+  ExpectRefused(Join({"ingest", "vectors"}, images), "FAILED_PRECONDITION",
+                {"the collection's features come from vectors", "builtin:hog-colour/1",
+                 "--extractor or --model names where a collection is created"});
+  Answer({"collection", "create", "pictures", "--extractor", "builtin:hog-colour/1"});
+  EXPECT_EQ(Answer(Join({"ingest", "pictures"}, images))["inserted"], 2);
+  const json items = Answer({"items", "list", "pictures"})["items"];
+  ASSERT_THAT(items, SizeIs(2));
+  EXPECT_EQ(items[0]["id"], "blue/1.png");
+  EXPECT_EQ(items[0]["label"], nullptr);
+}
+
+TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
+  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
+  const json created = Answer({"collection", "create", "shapes", "--anchors", Vectors("anchors"),
+                               "--cells", "5", "--with-encrypted", "--metric", "dot"});
+  EXPECT_THAT(created["schemes"], ElementsAre("cells", "encrypted"));
+  EXPECT_EQ(created["classes"], 0);
+  Answer(Ingest("shapes", "gallery"));
+  Answer({"build", "shapes"});
+  ASSERT_TRUE(WaitUntil([&]() -> bool { return InfoOf("shapes")["cells_ready"]; }));
+  Answer({"budget", "set", "shapes", "--epsilon", "100"});
+  const Command query = {
+      "query", "shapes",   "--vectors", Vectors("gallery"), "--row", "7",  "--epsilon",
+      "40",    "--scheme", "cells",     "--items",          "40",    "-k", "1"};
+  const json match = Answer(query)["matches"][0];
+  EXPECT_EQ(match["id"], "7");
+  EXPECT_EQ(match["label"], nullptr);
+  EXPECT_THAT(Run(query).out, HasSubstr("no label"));
+  EXPECT_EQ(Answer({"rank", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "-k",
+                    "1"})["matches"][0]["label"],
+            nullptr);
+  ExpectRefused({"query", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "--epsilon", "1",
+                 "--delta", "1e-6"},
+                "FAILED_PRECONDITION",
+                {"collection shapes has no classes, since its anchors have no labels: it offers "
+                 "the schemes cells, encrypted"});
+  const std::string file = folder_ / "shapes.snapshot";
+  Answer({"snapshot", "shapes", "--out", file});
+  Answer({"collection", "delete", "shapes", "--yes"});
+  EXPECT_EQ(Answer({"restore", "shapes", "--in", file})["same_digest"], true);
+}
+
+}  // namespace
+}  // namespace privatemail::e2e

@@ -1,0 +1,178 @@
+#include "common/embedding/public_parameters.h"
+
+#include <functional>
+
+#include "common/embedding/default_settings.h"
+#include "common/embedding/offered_schemes.h"
+#include "tests/testing/matchers.h"
+
+namespace privatemail {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";
+
+Anchors ThreeAnchors(std::vector<int32_t> labels) {
+  Anchors anchors;
+  anchors.features.resize(3, 2);
+  anchors.features << 1, 0, 0, 1, 1, 1;
+  anchors.labels = std::move(labels);
+  return anchors;
+}
+
+PublicParameters Labelled() {
+  return *MakePublicParameters(kUuid, EmbeddingSettings(), ThreeAnchors({4, 7, 4}), {}, "vectors");
+}
+
+PublicParameters Unlabelled() {
+  PublicParameters parameters =
+      *MakePublicParameters(kUuid, DefaultSettings({}), ThreeAnchors({}), {}, "vectors");
+  parameters.with_encrypted = true;
+  return parameters;
+}
+
+PublicParameters WithoutAnchors(Metric metric = Metric::kCosine) {
+  return *MakeParametersWithoutAnchors(kUuid, "vectors", metric);
+}
+
+// Computed by Python's hashlib over the text that the header describes.
+TEST(PublicParameters, FingerprintIsTheDigestOfTheCanonicalText) {
+  PublicParameters parameters = Labelled();
+  EXPECT_EQ(ToHex(Fingerprint(parameters)),
+            "3514f2e72e45556b48a6db674a0084f93815160eae559139c3145f52de167180")
+      << "as before the metric and with_encrypted";
+  parameters.metric = Metric::kDot;
+  parameters.with_encrypted = true;
+  EXPECT_EQ(ToHex(Fingerprint(parameters)),
+            "ec41d34768da5efba3e32edf2a4fbd2aec963baf02551f8f5fbed0a1f60ca71b");
+  EXPECT_EQ(ToHex(Fingerprint(Unlabelled())),
+            "97c7ecf10381d8e22fda44dad1219c55c2c46e70cf8dd52f94ef5102a65929a7");
+  EXPECT_EQ(ToHex(Fingerprint(WithoutAnchors())),
+            "0e9f2739a7963f2aadd78ff86ee619b5242707c9d1bc4b7f553f0d1935524fc6");
+  parameters = WithoutAnchors(Metric::kEuclidean);
+  parameters.feature_dim = 128;
+  EXPECT_EQ(ToHex(Fingerprint(parameters)),
+            "0e4c9a3166437775c9231a74f0fad1d94c7641f22628d0b8cd3135bda9166422");
+}
+
+TEST(PublicParameters, DigestOfAnchorsWithoutLabelsIsThatOfTheirFeatures) {
+  EXPECT_EQ(ToHex(DigestOf(ThreeAnchors({}))),
+            "9c334ad8a46185c6623fe1237b275f73e95f384f80aaa5664420c651e08b2291");
+}
+
+TEST(PublicParameters, EveryKindOfCollectionIsValid) {
+  EXPECT_THAT(Validate(Labelled()), IsOk());
+  EXPECT_THAT(Validate(Unlabelled()), IsOk());
+  for (const int64_t dimension : {0, 1, 16384}) {
+    PublicParameters parameters = WithoutAnchors(Metric::kDot);
+    parameters.feature_dim = dimension;
+    EXPECT_THAT(Validate(parameters), IsOk());
+  }
+}
+
+struct Invalid {
+  std::function<PublicParameters()> base;
+  std::function<void(PublicParameters*)> spoil;
+  const char* message;
+};
+
+TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
+  const auto without = [] { return WithoutAnchors(); };
+  for (const Invalid& invalid : {
+           Invalid{without, [](auto* p) { p->with_encrypted = false; }, "with_encrypted must be"},
+           Invalid{without,
+                   [](auto* p) {
+                     p->slot_labels = {1, 2};
+                   },
+                   "slot_labels must not be"},
+           Invalid{without, [](auto* p) { p->class_names = {"a"}; }, "class_names must not be"},
+           Invalid{without, [](auto* p) { p->cell_code = CellCode::kPq8; }, "cell_code must not"},
+           Invalid{without, [](auto* p) { p->publish_quality = true; }, "publish_quality must not"},
+           Invalid{without,
+                   [](auto* p) {
+                     p->cell_partitions = {{2, {0, 1}}};
+                   },
+                   "cell_partitions must not be given where there are no anchors"},
+           Invalid{without, [](auto* p) { p->feature_dim = 16385; },
+                   "feature_dim must be at most 16384 where with_encrypted is set, but is 16385"},
+           Invalid{Labelled, [](auto* p) { p->metric = Metric::kEuclidean; },
+                   "metric must be cosine unless with_encrypted is set"},
+           Invalid{Labelled,
+                   [](auto* p) {
+                     p->with_encrypted = true;
+                     p->slot_labels = {-1, 7};
+                   },
+                   "slot_labels must be 0 or more where with_encrypted is set, but hold -1"},
+           Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; },
+                   "slot_labels must be at least two, ascending and distinct"},
+           Invalid{Unlabelled, [](auto* p) { p->with_encrypted = false; },
+                   "anchor_labels must be given unless the collection has cells or with_encrypted"},
+           Invalid{Unlabelled, [](auto* p) { p->class_names = {"a"}; }, "class_names must hold"},
+           Invalid{Unlabelled, [](auto* p) { p->settings.alpha = .6; }, "but are alpha 0.6"},
+           Invalid{Unlabelled, [](auto* p) { p->settings.label_graph = LabelGraphKind::kBalanced; },
+                   "settings must be alpha 0, the label graph distance and the start random"},
+           Invalid{Unlabelled, [](auto* p) { p->settings.start = StartKind::kClasses; },
+                   "start number 2"},
+           Invalid{Unlabelled,
+                   [](auto* p) {
+                     p->cell_partitions = {{2, {0, 1, 0}}};
+                     p->cell_code = CellCode::kNone;
+                   },
+                   "cell_code must not be none where anchors have no labels"},
+       }) {
+    PublicParameters parameters = invalid.base();
+    invalid.spoil(&parameters);
+    EXPECT_THAT(Validate(parameters), FailsWith(kInvalid, invalid.message));
+  }
+}
+
+TEST(PublicParameters, NewCollectionsNeedAnExtractorAndAllLabelsOrNone) {
+  EXPECT_THAT(MakeParametersWithoutAnchors(kUuid, "", Metric::kDot),
+              FailsWith(kInvalid, "extractor must name"));
+  EXPECT_THAT(MakeParametersWithoutAnchors(kUuid, std::string(1025, 'x'), Metric::kDot),
+              FailsWith(kInvalid, "extractor must have at most 1024 bytes"));
+  const auto make = [](std::vector<int32_t> labels) {
+    return MakePublicParameters(kUuid, EmbeddingSettings(), ThreeAnchors(std::move(labels)), {},
+                                "vectors");
+  };
+  EXPECT_THAT(make({1, 2}), FailsWith(kInvalid, "no label or one for each of the 3 anchors"));
+  EXPECT_THAT(make({5, 5, 5}), FailsWith(kInvalid, "at least two classes or no labels"));
+}
+
+TEST(PublicParameters, SlotOfLabelWithoutClassesIsNotFound) {
+  EXPECT_THAT(Unlabelled().SlotOf(3), FailsWith(kNotFound, "the collection has no classes"));
+  EXPECT_THAT(WithoutAnchors().SlotOf(0), FailsWith(kNotFound));
+}
+
+TEST(OfferedSchemes, FollowFromAnchorsLabelsCellsAndTheOperator) {
+  PublicParameters parameters = Labelled();
+  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint", "anchored"));
+  parameters.with_encrypted = true;
+  parameters.cell_partitions = {{2, {0, 1, 0}}};
+  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint", "anchored", "cells", "encrypted"));
+  parameters = Unlabelled();
+  parameters.cell_partitions = {{2, {0, 1, 0}}};
+  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("cells", "encrypted"));
+  EXPECT_THAT(OfferedSchemes(WithoutAnchors()), ElementsAre("encrypted"));
+}
+
+TEST(OfferedSchemes, RefusalNamesWhatIsMissingAndWhatIsOffered) {
+  EXPECT_THAT(CheckHasAnchors("things", WithoutAnchors()),
+              FailsWith(kFailedPrecondition,
+                        "collection things has no anchors: it offers the scheme encrypted"));
+  EXPECT_THAT(CheckHasClasses("things", WithoutAnchors()),
+              FailsWith(kFailedPrecondition, "has no anchors"));
+  EXPECT_THAT(CheckHasClasses("things", Unlabelled()),
+              FailsWith(kFailedPrecondition,
+                        "collection things has no classes, since its anchors have no labels: it "
+                        "offers the scheme encrypted"));
+  EXPECT_THAT(CheckHasCells("things", Labelled()),
+              FailsWith(kFailedPrecondition,
+                        "collection things has no cells: it offers the schemes joint, anchored"));
+  EXPECT_THAT(CheckHasAnchors("things", Unlabelled()), IsOk());
+  EXPECT_THAT(CheckHasClasses("things", Labelled()), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail

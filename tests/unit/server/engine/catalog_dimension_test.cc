@@ -1,0 +1,229 @@
+// Collections without anchors, and anchors without labels, in the catalog.
+#include <thread>
+
+#include "common/embedding/default_settings.h"
+#include "common/items/item_label.h"
+#include "tests/testing/wait_until.h"
+#include "tests/unit/server/engine/catalog_fixture.h"
+#include "tests/unit/server/snapshots.h"
+
+namespace privatemail::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Item Row(const std::string& id, std::vector<float> features) {
+  return {id, kNoLabel, std::move(features), "", 0};
+}
+
+class CatalogDimension : public CatalogTest {
+ protected:
+  static NewCollection Notes() {
+    return {.name = "notes",
+            .settings = {},
+            .anchors = {},
+            .class_names = {},
+            .extractor = "vectors",
+            .metric = Metric::kEuclidean};
+  }
+
+  CollectionView Now() const { return *catalog_->Find("notes"); }
+  int64_t Dimension() const { return Now().published->parameters.feature_dim; }
+
+  UpsertResult Upsert(const CollectionView& view, const std::vector<Item>& items) {
+    const absl::StatusOr<UpsertResult> result = catalog_->Upsert(view, items);
+    EXPECT_THAT(result, IsOk());
+    return result.value_or(UpsertResult());
+  }
+};
+
+TEST_F(CatalogDimension, NewCollectionHasNoneAndOffersEncrypted) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  const PublicParameters& parameters = notes.published->parameters;
+  EXPECT_EQ(parameters.feature_dim, 0);
+  EXPECT_EQ(parameters.anchor_count, 0);
+  EXPECT_TRUE(parameters.with_encrypted);
+  EXPECT_EQ(parameters.metric, Metric::kEuclidean);
+  Reopen();
+  EXPECT_EQ(Now().published->fingerprint, notes.published->fingerprint);
+}
+
+TEST_F(CatalogDimension, WhatNeedsAnchorsIsRefused) {
+  struct Case {
+    std::function<void(NewCollection*)> spoil;
+    const char* message;
+  };
+  for (const Case& bad : {
+           Case{[](auto* c) { c->anchors.labels = {1}; }, "anchor_labels must not be given"},
+           Case{[](auto* c) { c->class_names = {"a"}; }, "class_names must not be given"},
+           Case{[](auto* c) { c->publish_quality = true; }, "publish_quality must not be given"},
+           Case{[](auto* c) { c->extractor.clear(); }, "extractor must name"},
+           Case{[](auto* c) {
+                  c->cells = {4};
+                  c->cell_code = CellCode::kScalar8;
+                },
+                "cells must not be given where there are no anchors"},
+       }) {
+    NewCollection notes = Notes();
+    bad.spoil(&notes);
+    EXPECT_THAT(catalog_->Create(notes), FailsWith(kInvalid, bad.message));
+  }
+}
+
+TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  const UpsertResult result =
+      Upsert(notes, {Row("", {1, 2}), Row("zero", {0, 0, 0, 0}), Row("wide", {}),
+                     Row("a", {1, 2, 3}), Row("b", {1, 2}), Row("c", {3, 2, 1})});
+  EXPECT_EQ(result.inserted, 2u);
+  ASSERT_THAT(result.rejected, SizeIs(4));
+  EXPECT_THAT(result.rejected[3].reason,
+              HasSubstr("features has the wrong dimension: expected 3, got 2"));
+  EXPECT_EQ(Dimension(), 3);
+  EXPECT_NE(Now().published->fingerprint, notes.published->fingerprint);
+  EXPECT_EQ(Now().published->fingerprint, Fingerprint(Now().published->parameters));
+  EXPECT_EQ(Now().items, 2u);
+  EXPECT_EQ(Now().changes_since_embedding(), 0u) << "searches reflect what is stored";
+  const std::string fingerprint = Now().published->fingerprint;
+  Reopen();
+  EXPECT_EQ(Dimension(), 3);
+  EXPECT_EQ(Now().published->fingerprint, fingerprint);
+}
+
+TEST_F(CatalogDimension, MalformedItemsDoNotFixIt) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  const UpsertResult result =
+      Upsert(notes, {Row("none", {}), Row("wide", std::vector<float>(16385, 1)),
+                     Row("nan", {1, std::nanf("")}), Row("zero", {0, 0})});
+  EXPECT_EQ(result.inserted, 0u);
+  ASSERT_THAT(result.rejected, SizeIs(4));
+  EXPECT_EQ(result.rejected[0].reason, "number of features must be between 1 and 16384, but is 0");
+  EXPECT_EQ(result.rejected[1].reason,
+            "number of features must be between 1 and 16384, but is 16385");
+  EXPECT_EQ(Dimension(), 0);
+  EXPECT_EQ(Upsert(Now(), {Row("a", std::vector<float>(16384, 1))}).inserted, 1u);
+  EXPECT_EQ(Dimension(), 16384);
+}
+
+// The view of an upload that began before another one fixed the dimension.
+TEST_F(CatalogDimension, LaterFirstUpsertMustFit) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  Upsert(notes, {Row("a", {1, 2, 3})});
+  const UpsertResult result = Upsert(notes, {Row("b", {1, 2}), Row("c", {1, 2, 4})});
+  EXPECT_EQ(result.inserted, 1u);
+  ASSERT_THAT(result.rejected, SizeIs(1));
+  EXPECT_THAT(result.rejected[0].reason, HasSubstr("expected 3, got 2"));
+}
+
+TEST_F(CatalogDimension, ConcurrentFirstUpsertsAgree) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  std::vector<std::thread> threads;
+  for (size_t dimension = 1; dimension <= 8; ++dimension) {
+    threads.emplace_back([&, dimension] {
+      Upsert(notes, {Row(std::to_string(dimension), std::vector<float>(dimension, 1))});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Now().items, 1u);
+  const Gallery gallery = LoadGallery(*catalog_, Now());
+  EXPECT_THAT(gallery.ids, ElementsAre(std::to_string(Dimension())));
+}
+
+TEST_F(CatalogDimension, UpsertIntoDeletedCollectionReturnsNotFound) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  ASSERT_THAT(catalog_->Delete("notes"), IsOk());
+  EXPECT_THAT(catalog_->Upsert(notes, {{Row("a", {1})}}),
+              FailsWith(kNotFound, "collection notes does not exist"));
+  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
+  EXPECT_THAT(catalog_->Upsert(notes, {{Row("a", {1})}}), FailsWith(kNotFound));
+  EXPECT_EQ(Dimension(), 0) << "of the later collection of this name";
+}
+
+TEST_F(CatalogDimension, BuildIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  Upsert(notes, {Row("a", {1, 2, 3})});
+  EXPECT_THAT(catalog_->Build("notes", nullptr),
+              FailsWith(kFailedPrecondition,
+                        "collection notes has no anchors: it offers the scheme encrypted"));
+}
+
+TEST_F(CatalogDimension, SnapshotsKeepFingerprintAndMissingLabels) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
+  const std::string empty = SnapshotOf(*catalog_, notes);
+  Item labelled = Row("b", {3, 2, 1, 1});
+  labelled.label = 7;
+  Upsert(notes, {Row("a", {1, 2, 3, 4}), labelled});
+  const CollectionView filled = Now();
+  const std::string bytes = SnapshotOf(*catalog_, filled);
+  for (const std::string& snapshot : {empty, bytes}) {
+    ASSERT_THAT(catalog_->Delete("notes"), IsOk());
+    ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(snapshot));
+    ASSERT_THAT(Restore(catalog_.get(), contents), IsOk());
+    const CollectionView& before = snapshot == empty ? notes : filled;
+    EXPECT_EQ(Now().published->fingerprint, before.published->fingerprint);
+  }
+  EXPECT_THAT(LoadGallery(*catalog_, Now()).labels, ElementsAre(kNoLabel, 7));
+  ASSERT_OK_AND_ASSIGN(SnapshotContents wrong, Parse(bytes));
+  wrong.collection.parameters.anchor_digest = std::string(32, 'x');
+  wrong.collection.name = "wrong";
+  EXPECT_THAT(Restore(catalog_.get(), wrong), FailsWith(kDataLoss, "not those of its anchors"));
+}
+
+class CatalogUnlabelledAnchors : public CatalogTest {
+ protected:
+  static NewCollection Shapes() {
+    NewCollection shapes{.name = "shapes",
+                         .settings = DefaultSettings({}),
+                         .anchors = SmallAnchors(),
+                         .class_names = {},
+                         .extractor = "vectors",
+                         .cells = {3},
+                         .cell_code = CellCode::kScalar8};
+    shapes.anchors.labels.clear();
+    return shapes;
+  }
+};
+
+TEST_F(CatalogUnlabelledAnchors, BuildPreparesCellsOfItemsWithAndWithoutLabels) {
+  ASSERT_OK_AND_ASSIGN(const CollectionView shapes, catalog_->Create(Shapes()));
+  std::vector<Item> items = MakeItems(30, 1);
+  for (size_t i = 0; i < items.size(); i += 2) items[i].label = kNoLabel;
+  ASSERT_THAT(catalog_->Upsert(shapes, items), IsOk());
+  ASSERT_THAT(catalog_->Build("shapes", nullptr, 1 << 30, Catalog::LabelCheck::kOn), IsOk());
+  ASSERT_TRUE(WaitUntil([&] { return catalog_->Find("shapes")->cells != nullptr; }));
+  const CollectionView built = *catalog_->Find("shapes");
+  ASSERT_EQ(built.cells->items(), 30);
+  EXPECT_EQ(built.cells->LabelOf(0), kNoLabel);
+  EXPECT_EQ(built.cells->LabelOf(1), items[1].label);
+  Reopen();  // reads the stored embedding and cells
+  ASSERT_TRUE(WaitUntil([&] { return catalog_->Find("shapes")->cells != nullptr; }));
+  EXPECT_EQ(catalog_->Find("shapes")->cells->LabelOf(0), kNoLabel);
+  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents,
+                       Parse(SnapshotOf(*catalog_, *catalog_->Find("shapes"))));
+  EXPECT_THAT(contents.collection.anchors.labels, IsEmpty());
+  EXPECT_EQ(contents.collection.anchors.features, SmallAnchors().features);
+  ASSERT_THAT(catalog_->Delete("shapes"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionView restored, Restore(catalog_.get(), contents));
+  EXPECT_EQ(restored.published->fingerprint, shapes.published->fingerprint);
+}
+
+TEST_F(CatalogUnlabelledAnchors, NeedSettingsAndCodesWithoutClasses) {
+  NewCollection shapes = Shapes();
+  shapes.settings = SmallSettings();
+  EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "settings must be alpha 0"));
+  shapes = Shapes();
+  shapes.cell_code = CellCode::kNone;
+  EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "cell_code must not be none"));
+  shapes = Shapes();
+  shapes.cells.clear();
+  shapes.cell_code.reset();
+  EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "it would offer no scheme"));
+  shapes.with_encrypted = true;
+  EXPECT_THAT(catalog_->Create(shapes), IsOk());
+}
+
+}  // namespace
+}  // namespace privatemail::testing
