@@ -25,11 +25,16 @@ void WriteTo(const fs::path& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
+// In memory where that is possible: writes to a disk wait for it.
+fs::path Root() {
+  return fs::is_directory("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
+}
+
 // A cache in a folder of this process, which is removed at the end.
 class CacheOnDisk {
  public:
   CacheOnDisk()
-      : state_(fs::temp_directory_path() / absl::StrCat("row_table_cache_fuzz.", ::getpid())),
+      : state_(Root() / absl::StrCat("row_table_cache_fuzz.", ::getpid())),
         cache_((fs::create_directories(state_), state_.string()), "server", "uuid") {
     Require(cache_.Save(RowTableCache::Kind::kTable, std::string(kBlockDigestBytes, 'd'), {}).ok());
     folder_ = fs::directory_iterator(state_ / "rows")->path();
