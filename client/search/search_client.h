@@ -60,7 +60,7 @@ std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks);
 // A session of encrypted searches at one server. Held by the client; sees targets and scores only
 // while Search runs. Thread-safe; of the process that made it.
 //
-// Privacy (PRIVACY.md section 10): what is sent, how much, when and how often depends on public
+// Privacy (PRIVACY.md section 9): what is sent, how much, when and how often depends on public
 // sizes and on the server alone. All messages of a search precede its decryption; the first message
 // of a search after another one leaves on a schedule, which hides how long its decryption took.
 class SearchClient {
@@ -70,7 +70,7 @@ class SearchClient {
   static absl::StatusOr<std::unique_ptr<SearchClient>> Create(Transport transport,
                                                               QuerySettings settings);
 
-  // The nearest items of each target, exactly but for the errors of PRIVACY.md section 10. Targets
+  // The nearest items of each target, exactly but for the errors of PRIVACY.md section 9. Targets
   // share messages as far as their size allows. A target's own label replaces ranking.label.
   // warn: sees warnings, that files cannot be written.
   // INVALID_ARGUMENT: ranking; features of another dimension, zero or not finite; no target.

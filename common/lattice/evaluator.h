@@ -1,7 +1,7 @@
 // The server's arithmetic of encrypted scores: products with rows, packing, rounding.
 //
 // Held by the server. Sees ciphertexts and evaluation keys, which tell nothing about the target,
-// and the rows. The work depends on sizes alone. PRIVACY.md, section 10,
+// and the rows. The work depends on sizes alone. PRIVACY.md, section 9,
 // defines every bit of an answer.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_
 #define PRIVATEMAIL_COMMON_LATTICE_EVALUATOR_H_

@@ -3,7 +3,7 @@
 // Used by both sides. This folder knows no secret, uses the standard library only and draws
 // nothing: callers pass random bytes and digests in. Everything here is exact integer arithmetic
 // modulo q, so that every processor computes the same bits. Mathematics: client/privacy/PRIVACY.md,
-// section 10.
+// section 9.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_RING_H_
 #define PRIVATEMAIL_COMMON_LATTICE_RING_H_
 

@@ -1,7 +1,7 @@
 // The parameters of encrypted scores: sizes, scales and the rounding of answers.
 //
 // Used by both sides. A query is split into chunks of `delta` dimensions, a ciphertext each; rows
-// into blocks of kDegree, an answer each. Mathematics: client/privacy/PRIVACY.md, section 10.
+// into blocks of kDegree, an answer each. Mathematics: client/privacy/PRIVACY.md, section 9.
 #ifndef PRIVATEMAIL_COMMON_LATTICE_SCORES_H_
 #define PRIVATEMAIL_COMMON_LATTICE_SCORES_H_
 
@@ -16,7 +16,7 @@ namespace privatemail::lattice {
 // Rows are unit vectors times 2^14, rounded to int16.
 inline constexpr int kItemScaleBits = 14;
 // The largest score that does not wrap: 1.01. Rounding rows lengthens them by up to 2^-15 sqrt(d),
-// and errors come on top (PRIVACY.md section 10).
+// and errors come on top (PRIVACY.md section 9).
 inline constexpr int64_t kHeadroomNumerator = 101, kHeadroomDenominator = 100;
 inline constexpr int64_t kMaxDimensions = 16384;
 

@@ -15,7 +15,7 @@
 namespace privatemail::server {
 
 // Held by the server, for all collections: a session uses one set of keys everywhere. Keys tell
-// nothing about targets (PRIVACY.md section 10). A searcher whose keys were evicted sends them
+// nothing about targets (PRIVACY.md section 9). A searcher whose keys were evicted sends them
 // again. Thread-safe.
 class EvaluationKeyCache {
  public:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Costs of lattice attacks on the parameters of the scheme `encrypted` (PRIVACY.md section 10).
+"""Costs of lattice attacks on the parameters of the scheme `encrypted` (PRIVACY.md section 9).
 
 `./lattice_security.py [log2 of q ...]` prints, for each attack, the block size of BKZ and log2 of the cost.
 Core-SVP (Alkim, Ducas, Poeppelmann, Schwabe 2016) counts one call of a sieve: 2^(.292 block), 2^(.265 block)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Independent reference values for the scheme `encrypted`, in plain Python integers.
 
-Written from PRIVACY.md section 10 and from the comments of common/lattice/*.h, not from the C++
+Written from PRIVACY.md section 9 and from the comments of common/lattice/*.h, not from the C++
 code, so that the two can disagree. `./make_lattice_golden.py` rewrites lattice_golden.json beside
 itself in less than a minute; `--measure` prints the deviations of errors beside their formulas instead.
 
@@ -320,7 +320,7 @@ def decrypt(a, b, secret):
     return [(y * 2 ** (BITS_A - BITS_B) - p + half) % 2**BITS_A - half for y, p in zip(b, product)]
 
 
-# Errors (PRIVACY.md section 10), as shares of the score of two equal unit rows.
+# Errors (PRIVACY.md section 9), as shares of the score of two equal unit rows.
 
 VARIANCE_E, VARIANCE_S = 21 / 2, 2 / 3
 

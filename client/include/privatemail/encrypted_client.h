@@ -1,5 +1,5 @@
 // Client of exact searches under ring-LWE encryption, of which the server learns nothing
-// (PRIVACY.md section 10).
+// (PRIVACY.md section 9).
 //
 //   caller                 client (private)                             server
 //     |-- Prepare(target) ------->|
@@ -35,12 +35,11 @@ namespace privatemail::client {
 // What the server learns of a target: nothing, under an assumption. No epsilon, nothing is charged.
 struct EncryptedGuarantee {
   std::string kind = "computational";
-  int bits = 128;  // of work to tell two targets apart, by the best attacks that are known
+  int bits = 128;  // of work to tell two targets apart, by Core-SVP
   std::string assumption =
       "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
-      "and "
-      "circular security for the automorphism keys";
-  std::string source = "PRIVACY.md section 10";
+      "and circular security for the automorphism keys";
+  std::string source = "PRIVACY.md section 9";
 };
 
 class SecretKey;

@@ -71,7 +71,7 @@ class Hits(Matches):
 class EncryptedGuarantee:
     """What the server learns of a query: nothing, under an assumption. There is no epsilon, and nothing is charged.
 
-    kind: "computational". bits: of work to tell two queries apart, by the best attacks that are known.
+    kind: "computational". bits: of work to tell two queries apart, by Core-SVP.
     """
 
     kind: str

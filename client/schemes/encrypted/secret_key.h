@@ -1,4 +1,4 @@
-// The secret key of a session: key generation, encryption and decryption (PRIVACY.md section 10).
+// The secret key of a session: key generation, encryption and decryption (PRIVACY.md section 9).
 // Not installed.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_SECRET_KEY_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_SECRET_KEY_H_

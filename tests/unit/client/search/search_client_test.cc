@@ -1,4 +1,4 @@
-// What a server sees of searches, and what they return: the rules of PRIVACY.md section 10.
+// What a server sees of searches, and what they return: the rules of PRIVACY.md section 9.
 #include "client/search/search_client.h"
 
 #include <gtest/gtest.h>

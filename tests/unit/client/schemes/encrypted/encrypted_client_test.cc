@@ -14,7 +14,7 @@ namespace privatemail::client::encrypted_client_test {
 namespace {
 
 // Errors of scores that are exceeded with probability below 2^-40 each, with the rounding of items
-// (PRIVACY.md section 10).
+// (PRIVACY.md section 9).
 constexpr double kErrorBound = 1.5e-3;
 
 // The table of an answer.
@@ -328,7 +328,7 @@ TEST(EncryptedGuarantee, NamesStrengthAssumptionAndProof) {
   EXPECT_EQ(guarantee.bits, 128);
   EXPECT_NE(guarantee.assumption.find("ring-LWE"), std::string::npos);
   EXPECT_NE(guarantee.assumption.find("circular security"), std::string::npos);
-  EXPECT_EQ(guarantee.source, "PRIVACY.md section 10");
+  EXPECT_EQ(guarantee.source, "PRIVACY.md section 9");
 }
 
 }  // namespace

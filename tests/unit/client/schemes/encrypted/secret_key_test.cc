@@ -1,5 +1,5 @@
 // What leaves the secret key, against samples that the test computes itself from the same random
-// bytes, and against the distributions that PRIVACY.md section 10 assumes.
+// bytes, and against the distributions that PRIVACY.md section 9 assumes.
 #include "client/schemes/encrypted/secret_key.h"
 
 #include <gtest/gtest.h>
