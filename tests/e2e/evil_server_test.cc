@@ -105,7 +105,7 @@ TEST_F(EvilServer, AnchorsBeyondTheLimitAreNotFetched) {
   collection_.set_fingerprint(Fingerprint(*FromProto(collection_.parameters())));
   server_.Answer("GetCollection", collection_);
   const int64_t sent = server_.messages_sent();
-  const Outcome outcome = Query({});
+  const Outcome outcome = Query({"--scheme", "joint"});
   EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("--max-memory"), HasSubstr("anchor_count 1048576"),
                                  HasSubstr("feature_dim 256")));

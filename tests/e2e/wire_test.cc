@@ -39,9 +39,11 @@ class WireTap : public FilledService {
 
   // Runs `privatemail query` for a row of the file "queries".
   std::vector<SentCall> SendQuery(int row) {
-    const std::vector<std::string> which = {
-        "--row", std::to_string(row), "--label", std::to_string(row % kClasses), "--epsilon",
-        "1",     "--delta",           "1e-5"};
+    const std::vector<std::string> which = {"--row",     std::to_string(row),
+                                            "--label",   std::to_string(row % kClasses),
+                                            "--scheme",  "joint",
+                                            "--epsilon", "1",
+                                            "--delta",   "1e-5"};
     Answer(Query(which));
     return CallsOf(tap_->NextConversation());
   }

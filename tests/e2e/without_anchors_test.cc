@@ -140,8 +140,8 @@ TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
   EXPECT_EQ(Answer({"rank", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "-k",
                     "1"})["matches"][0]["label"],
             nullptr);
-  ExpectRefused({"query", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "--epsilon", "1",
-                 "--delta", "1e-6"},
+  ExpectRefused({"query", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "--scheme",
+                 "joint", "--epsilon", "1", "--delta", "1e-6"},
                 "FAILED_PRECONDITION",
                 {"collection shapes has no classes, since its anchors have no labels: it offers "
                  "the schemes cells, encrypted"});

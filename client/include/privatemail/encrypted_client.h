@@ -127,8 +127,8 @@ class EncryptedClient {
   // and received: its time depends on the scores.
   // scores: kAnswerBytes for each block of the table; any bytes of this size are accepted. table:
   //   of the same answer, with payloads if there is a filter.
-  // Distances and similarities of matches are rounded to 4 decimals of the cosine; unrounded scores
-  // would tell the operator the session's secret.
+  // Distances and similarities of matches are rounded to 4 decimals of the cosine. No score
+  // may reach the operator: unrounded ones, and any of a lying server, tell the session's secret.
   // INVALID_ARGUMENT: scores of another size, or errors of CheckRanking. FAILED_PRECONDITION: the
   // session is of another process. RESOURCE_EXHAUSTED: no memory.
   absl::StatusOr<std::vector<QueryMatch>> Finish(EncryptedState state, absl::string_view scores,
