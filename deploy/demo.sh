@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Searches photographs of fruit and vegetables on a fresh machine in three ways: nothing hidden, the joint scheme
-# without a label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second
+# Searches photographs of fruit and vegetables on a fresh machine in four ways: nothing hidden, under encryption, the
+# joint scheme without a label, cells. Packages, build, daemon, ingest, queries, a table and a report. Output goes to demo/; a second
 # run starts in seconds, with new data: stop a daemon on demo/data first.
 # usage: demo.sh
 set -euo pipefail
@@ -43,7 +43,7 @@ photos=deploy/demo/photos
 model=(--model deploy/demo/mobilenet_v2_imagenet_128px_features.onnx)
 kept=(--features-folder "$out/features")
 privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" "${kept[@]}" \
-  --cells 8 --publish-quality
+  --cells 8 --publish-quality --with-encrypted
 privatemail ingest fruit --images "$photos/gallery" "${model[@]}" "${kept[@]}"
 privatemail build fruit
 privatemail budget set fruit --epsilon 20 --delta 1e-4
@@ -53,7 +53,8 @@ queries=()
 for photo in $(find "$photos/held-back" -name '*.jpg' | sort | awk 'NR==24 || NR==72 || NR==120'); do
   queries+=(--image "$photo")
 done
-privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --epsilon .1 --delta 1e-5 \
+privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 | tee "$out/encrypted.txt"
+privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --scheme joint --epsilon .1 --delta 1e-5 \
   --compare-images "$photos/gallery" --report "$out/report.html" | tee "$out/joint.txt"
 for _ in $(seq 600); do
   privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
@@ -66,8 +67,10 @@ privatemail query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" | 
 echo
 echo "demo: of 8 matches, those of the photograph's kind"
 awk '
-  function show(what, clear, joint, cells) { printf "  %-26s %-15s %-34s %s\n", what, clear, joint, cells }
-  { scheme = FILENAME ~ /joint/ ? "joint" : "cells" }
+  function show(what, clear, encrypted, joint, cells) {
+    printf "  %-26s %-15s %-21s %-34s %s\n", what, clear, encrypted, joint, cells
+  }
+  { scheme = FILENAME ~ /encrypted/ ? "encrypted" : FILENAME ~ /joint/ ? "joint" : "cells" }
   $1 == "query" {
     kind = $2; sub("/[^/]*$", "", kind); sub(".*/", "", kind)
     if (scheme == "joint") kinds[++photos] = kind
@@ -77,22 +80,25 @@ awk '
     if (scheme == "joint") found["clear", kind] += index($2, kind "/") == 1
     found[scheme, kind] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
   }
-  / bytes up, / { bytes[scheme] = $1 " up, " $4 " down" }
+  / bytes up, / { # of all photographs together where they share a message
+    queries = / for all / ? $(NF - 1) : 1
+    bytes[scheme] = int($1 / queries) " up, " int($4 / queries) " down"
+  }
   $1 == "spent" { spent[scheme] = $0; sub(" *spent ", "", spent[scheme]); sub(";.*", "", spent[scheme]) }
   END {
-    show("photograph of", "nothing hidden", "joint, no label", "cells")
+    show("photograph of", "nothing hidden", "encrypted", "joint, no label", "cells")
     for (i = 1; i <= photos; ++i)
-      show(kinds[i], found["clear", kinds[i]], found["joint", kinds[i]], found["cells", kinds[i]])
-    show("bytes of a query", "features: 5120", bytes["joint"], bytes["cells"])
-    show("photograph and kind hidden", "no", spent["joint"], spent["cells"])
-  }' "$out/joint.txt" "$out/cells.txt"
+      show(kinds[i], found["clear", kinds[i]], found["encrypted", kinds[i]], found["joint", kinds[i]], found["cells", kinds[i]])
+    show("bytes of a query", "features: 5120", bytes["encrypted"], bytes["joint"], bytes["cells"])
+    show("photograph and kind hidden", "no", "ring-LWE, 128 bits", spent["joint"], spent["cells"])
+  }' "$out/encrypted.txt" "$out/joint.txt" "$out/cells.txt"
 
 cat <<END
 
 demo: the daemon is stopped. To continue, start it again in this folder and query it:
   $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query fruit \\
-    --image $photos/held-back/lime/006.jpg ${model[*]} -k 8 --epsilon .1 --delta 1e-5
+    --image $photos/held-back/lime/006.jpg ${model[*]} -k 8
 or search in the browser:
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state page --collection fruit \\
     --pictures $photos/gallery ${model[*]} ${kept[*]}

@@ -1,5 +1,4 @@
-// The parts that subcommands of `privatemail` share: context, registration, state folder, the
-// second server.
+// The parts that subcommands of `privatemail` share: context, registration, state folder.
 #ifndef PRIVATEMAIL_CLIENT_CLI_COMMAND_H_
 #define PRIVATEMAIL_CLIENT_CLI_COMMAND_H_
 
@@ -50,7 +49,6 @@ void AddAuditCommand(CLI::App& app, Context& context);
 void AddBudgetCommand(CLI::App& app, Context& context);
 void AddCalibrateCommand(CLI::App& app, Context& context);
 void AddCollectionCommands(CLI::App& app, Context& context);  // collection, build and health
-void AddImageCommands(CLI::App& app, Context& context);       // image and mirror
 void AddIngestCommand(CLI::App& app, Context& context);
 void AddItemsCommand(CLI::App& app, Context& context);
 void AddKeyCommand(CLI::App& app, Context& context);
@@ -69,23 +67,6 @@ absl::Status CopyNumber(absl::string_view field, const std::optional<double>& gi
 // --max-memory and --deadline, for clients of a collection.
 ClientLimits LimitsOf(const Context& context);
 QuerySettings SettingsOf(const Context& context);
-
-// The options of the second operator's server, of commands that talk to two.
-struct SecondServer {
-  std::string server;  // empty: not given
-  // Its authorities, certificates and key; the rest is as for the first. Without one of its own
-  // options for TLS, --insecure holds for both.
-  ConnectionOptions connection;
-};
-inline constexpr const char* kSecondServerFlags[] = {"--second-server",   "--second-ca",
-                                                     "--second-trust",    "--second-cert",
-                                                     "--second-cert-key", "--second-key-file"};
-
-// scheme: how the options' help begins, "Two-server: "; may be empty.
-void AddSecondServer(CLI::App* command, const std::string& scheme, SecondServer* second);
-
-// INVALID_ARGUMENT: --second-server is not given. Errors of Transport::Create.
-absl::StatusOr<Transport> ConnectSecond(const Context& context, const SecondServer& second);
 
 }  // namespace privatemail::client::cli
 

@@ -136,7 +136,6 @@ void AddCommands(CLI::App& app, Context& context) {
   AddIngestCommand(app, context);
   AddItemsCommand(app, context);
   AddSnapshotCommands(app, context);
-  AddImageCommands(app, context);
   AddPlanCommand(app, context);
   AddQueryCommand(app, context);
   AddBudgetCommand(app, context);

@@ -128,7 +128,6 @@ void AddPageCommand(CLI::App& app, Context& context) {
                    "In a container: listen on this port of every address and print the address "
                    "that opens the page once. Publish the port as the same one of 127.0.0.1")
       ->check(CLI::Range(1, 65535));
-  AddSecondServer(page, "Offers searches at two operators: ", &options->page.second);
   AddExtractorOptions(page, &options->page.extractor);
   AddFeaturesFolderOption(page, &options->page.extractor);
   SetRun(page, context, options, &RunPage);

@@ -16,7 +16,7 @@
 #include "client/cli/collection.h"
 #include "client/cli/plan.h"
 #include "client/cli/query_cells.h"
-#include "client/cli/query_two_server.h"
+#include "client/cli/query_encrypted.h"
 #include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
@@ -24,14 +24,13 @@
 #include "client/queries/cell_queries.h"
 #include "client/queries/replay.h"
 #include "client/queries/slot_queries.h"
-#include "client/queries/two_server_queries.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/files.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/encrypted_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -81,12 +80,11 @@ std::string Sentence(const Guarantee& guarantee) {
       guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
 }
 
-std::string Sentence(const TwoServerGuarantee& guarantee, const Halves<std::string>& operators) {
-  return absl::StrCat(Printable(operators.a), " alone learns nothing of your target (",
-                      NameOf(guarantee.one.a), "), nor does ", Printable(operators.b), " alone (",
-                      NameOf(guarantee.one.b),
-                      "). If the two share what they see, which cannot be ", "checked, they learn ",
-                      guarantee.both, " (", guarantee.source, ").");
+std::string Sentence(const EncryptedGuarantee& guarantee) {
+  return absl::StrFormat(
+      "Hidden: everything about your target. The server computes on ciphertexts; telling two "
+      "targets apart would take it about 2^%d steps (%s; %s). Nothing was spent.",
+      guarantee.bits, guarantee.assumption, guarantee.source);
 }
 
 nlohmann::json SentJson(const std::string& request) {
@@ -97,6 +95,13 @@ nlohmann::json SentJson(const std::string& request) {
 // An answer without a picture of what was seen is still an answer.
 nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
   return seen.ok() ? *seen : nlohmann::json();
+}
+
+// Searches by encrypted need no build.
+absl::StatusOr<PublicParameters> ReadParameters(const v1::GetCollectionResponse& collection) {
+  if (!collection.parameters().with_encrypted()) return ReadBuiltCollection(collection);
+  PM_ASSIGN_OR_RETURN(const EncryptedClient client, EncryptedClient::Create(collection));
+  return client.parameters();
 }
 
 std::string TypeOf(const std::string& path) {
@@ -132,18 +137,14 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
-  std::optional<Transport> second;
-  if (!options.second.server.empty()) {
-    PM_ASSIGN_OR_RETURN(second, ConnectSecond(context, options.second));
-    PM_RETURN_IF_ERROR(CheckDifferentKeys(transport, *second));
-  }
   if (!options.collection.empty()) {
     // A server that does not answer yet is told on the page, which asks again.
     const absl::Status known = transport.GetCollection(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
+  PM_ASSIGN_OR_RETURN(auto searches, SearchClient::Create(transport, SettingsOf(context)));
   auto page = std::unique_ptr<Page>(
-      new Page(context, std::move(options), std::move(transport), std::move(second)));
+      new Page(context, std::move(options), std::move(transport), std::move(searches)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -184,7 +185,6 @@ Page::Answer Page::Collections() const {
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
   return Result{.json = {{"server", context_.connection.server},
-                         {"second_server", options_.second.server},
                          {"first", options_.collection},
                          {"collections", std::move(list)}}};
 }
@@ -192,7 +192,7 @@ Page::Answer Page::Collections() const {
 Page::Answer Page::Open(const std::string& name) {
   auto opened = std::make_shared<Opened>();
   PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
-  PM_ASSIGN_OR_RETURN(opened->parameters, ReadBuiltCollection(opened->proto));
+  PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);
   const PublicParameters& parameters = opened->parameters;
   nlohmann::json plans = nlohmann::json::array();
@@ -275,6 +275,21 @@ Page::Answer Page::Pick(const PageRequest& request) {
                          {"milliseconds", picked_.target.features_ms}}};
 }
 
+// Nothing is charged, and nothing is drawn: ciphertexts look the same for every target.
+Page::Answer Page::AskEncrypted(const PickedTarget& picked, bool with_payloads) const {
+  const Opened& opened = *picked.collection;
+  std::vector<std::string> warnings;
+  PM_ASSIGN_OR_RETURN(
+      const SearchAnswer answer,
+      searches_->Search(opened.proto.name(), {{.features = picked.target.target.features}},
+                        {.k = kDefaultMatches, .with_payloads = with_payloads},
+                        RecordAndWarn(&warnings)));
+  nlohmann::json json = AnswerJson(answer, opened.proto.name(), {picked.target}, 0, warnings);
+  AddNames(answer.parameters, &json["matches"]);
+  json["sentence"] = Sentence(answer.guarantee);
+  return Result{.json = std::move(json)};
+}
+
 Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const {
   const Opened& opened = *picked.collection;
   PM_RETURN_IF_ERROR(opened.quality.status());
@@ -304,34 +319,6 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
   json["sentence"] = Sentence(outcome.prepared.state.guarantee);
   json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
   json["seen"] = OrNull(CellsSeen(outcome, queries.client().scheme(), plan.cost, plan.cells));
-  return Result{.json = std::move(json)};
-}
-
-// Without epsilon, so that nothing is spent.
-Page::Answer Page::AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
-                                 TwoServerOptions options) const {
-  if (!second_.has_value()) {
-    return absl::InvalidArgumentError(
-        "scheme two-server needs a page that was started with --second-server");
-  }
-  const Opened& opened = *picked.collection;
-  PM_ASSIGN_OR_RETURN(
-      TwoServerQueries queries,
-      TwoServerQueries::Fetch({&transport_, &*second_}, SettingsOf(context_), opened.proto.name(),
-                              /*trust_again=*/false));
-  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  options.mode = mode.value_or(queries.image().DefaultMode());
-  std::vector<std::string> warnings;
-  PM_RETURN_IF_ERROR(queries.CreateClient(options.mode, RecordAndWarn(&warnings)));
-  PM_ASSIGN_OR_RETURN(const std::vector<TwoServerOutcome> outcomes,
-                      queries.Run({picked.target}, options, RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, /*resend=*/""));
-  const TwoServerOutcome& outcome = outcomes.front();
-  nlohmann::json json = OutcomeJson(outcome, queries, options, warnings);
-  AddNames(opened.parameters, &json["matches"]);
-  json["sentence"] = Sentence(outcome.guarantee, queries.image().operators());
-  json["servers"] = ViewsJson(opened.proto.name(), queries.image(), queries.servers().addresses,
-                              options)["servers"];
   return Result{.json = std::move(json)};
 }
 
@@ -384,20 +371,10 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const auto epsilon = asked.at("epsilon").get<double>();
   const bool with_payloads = asked.at("payloads").get<bool>();
   const auto scheme = asked.at("scheme").get<std::string>();
+  if (scheme == "encrypted") return AskEncrypted(picked, with_payloads);
   if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme == "two-server") {
-    const auto mode = kTwoServerModes.find(asked.at("mode").get<std::string>());
-    if (mode == kTwoServerModes.end()) {
-      return absl::InvalidArgumentError("mode must be auto, lists or scores");
-    }
-    return AskTwoServers(picked, mode->second,
-                         {.lists = asked.at("lists").get<int64_t>(),
-                          .k = kDefaultMatches,
-                          .with_payloads = with_payloads});
-  }
-  if (scheme != "joint") {
-    return absl::InvalidArgumentError("scheme must be cells, joint or two-server");
-  }
+  if (scheme != "joint")
+    return absl::InvalidArgumentError("scheme must be encrypted, cells or joint");
   return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
 }
 

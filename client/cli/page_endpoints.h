@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,10 +15,10 @@
 #include "client/cli/images.h"
 #include "client/page/local_server.h"
 #include "client/queries/query_batch.h"
+#include "client/search/search_client.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/transport.h"
-#include "privatemail/two_server_client.h"
 
 namespace privatemail::client::cli {
 
@@ -29,7 +28,6 @@ struct PageOptions {
   std::string collection;  // opened first; empty: the first of the server
   std::string pictures;    // folder "class/file" of the gallery's pictures; empty: none
   ExtractorOptions extractor;
-  SecondServer second;  // of searches at two operators; not given: none are offered
 };
 
 // One user's page. Held by the client; sees targets. Thread-safe; one query at a time.
@@ -44,7 +42,7 @@ struct PageOptions {
 //   host the class.
 class Page {
  public:
-  // Errors of Transport::Create, ConnectSecond and ListImageFolder.
+  // Errors of Transport::Create, SearchClient::Create and ListImageFolder.
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
@@ -66,21 +64,19 @@ class Page {
   using Answer = absl::StatusOr<Result>;
 
   Page(const Context& context, PageOptions options, Transport transport,
-       std::optional<Transport> second)
+       std::unique_ptr<SearchClient> searches)
       : context_(context),
         options_(std::move(options)),
         transport_(std::move(transport)),
-        second_(std::move(second)) {}
+        searches_(std::move(searches)) {}
 
   Answer Collections() const;
   Answer Open(const std::string& name);
   Answer Budget(const PageRequest& request) const;
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
+  Answer AskEncrypted(const PickedTarget& picked, bool with_payloads) const;
   Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
-  // mode: by the image if absent.
-  Answer AskTwoServers(const PickedTarget& picked, std::optional<TwoServerMode> mode,
-                       TwoServerOptions options) const;
   Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
   Answer Nearest(const PageRequest& request) const;
   // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.
@@ -91,10 +87,10 @@ class Page {
   const Context& context_;
   const PageOptions options_;
   const Transport transport_;
-  const std::optional<Transport> second_;
-  std::map<std::string, std::string> pictures_;  // canonical paths by id
-  std::mutex work_;                              // held while features are computed or a query runs
-  mutable std::mutex mutex_;                     // guards the following
+  const std::unique_ptr<SearchClient> searches_;  // of encrypted searches
+  std::map<std::string, std::string> pictures_;   // canonical paths by id
+  std::mutex work_;           // held while features are computed or a query runs
+  mutable std::mutex mutex_;  // guards the following
   std::shared_ptr<const Opened> opened_;
   PickedTarget picked_;
   std::string gallery_extractor_;

@@ -1,5 +1,5 @@
-// `privatemail plan`: plans a query for cells from the quality that the server has measured, or
-// tells what a search at two operators costs; spends nothing.
+// `privatemail plan`: plans a query for cells from the quality that the server has measured; spends
+// nothing.
 #include "client/cli/plan.h"
 
 #include <memory>
@@ -10,11 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/types/span.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/plan_file.h"
-#include "client/cli/plan_two_server.h"
 #include "client/flags/numbers.h"
 #include "client/planning/query_plan.h"
 #include "client/queries/cell_queries.h"
@@ -28,10 +26,6 @@
 namespace privatemail::client::cli {
 namespace {
 
-// Of plans for cells alone.
-constexpr const char* kCellPlanFlags[] = {"--epsilon", "--max-bytes", "--fidelity",
-                                          "--recall",  "--id-bytes",  "--out"};
-
 constexpr double kTableEpsilons[] = {.25, .5, 1, 2, 4, 8};
 constexpr int64_t kTableBytes[] = {10'000, 30'000, 100'000, 300'000, 1'000'000, 3'000'000};
 
@@ -40,8 +34,6 @@ struct PlanOptions {
   PlanWish wish;
   std::optional<double> epsilon;
   std::string out;
-  SecondServer second;
-  std::string foreign;  // a given option of the other kind of plan; empty: none
 
   bool has_max_bytes() const { return wish.max_bytes != PlanWish{}.max_bytes; }
   bool wants_table() const {
@@ -185,13 +177,6 @@ absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanO
 }
 
 absl::StatusOr<Result> Plan(const Context& context, PlanOptions options) {
-  const bool two_servers = !options.second.server.empty();
-  if (!options.foreign.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(options.foreign, " is of no use ",
-                                                   two_servers ? "with" : "without",
-                                                   " --second-server: expected none"));
-  }
-  if (two_servers) return PlanTwoServers(context, options.name, options.second);
   PM_RETURN_IF_ERROR(CheckIntegerBetween("--id-bytes", options.wish.id_bytes, 1, 1 << 16));
   if (options.epsilon) {
     options.wish.epsilon = *options.epsilon;
@@ -232,20 +217,11 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       ->capture_default_str();
   plan->add_option("--out", options->out,
                    "File for query --plan; written if the plan meets the requirements");
-  AddSecondServer(plan, "Two-server, whose bytes are told instead: ", &options->second);
   plan->footer(
       "Prints the plan of fewest bytes that meets the requirements; without requirements and "
       "--max-bytes a table. Fidelity and recall are means over queries like the gallery's items, "
       "with 95 % intervals. Exit code 1: no plan meets the requirements; the best one is shown.");
-  plan->callback([&context, options, plan] {
-    const absl::Span<const char* const> foreign = options->second.server.empty()
-                                                      ? absl::MakeConstSpan(kSecondServerFlags)
-                                                      : absl::MakeConstSpan(kCellPlanFlags);
-    for (const char* flag : foreign) {
-      if (options->foreign.empty() && !plan->get_option(flag)->empty()) options->foreign = flag;
-    }
-    context.run = [&context, options] { return Finish(context, Plan(context, *options)); };
-  });
+  SetRun(plan, context, options, &Plan);
 }
 
 }  // namespace privatemail::client::cli

@@ -12,7 +12,6 @@
 #include "client/cli/query_cells.h"
 #include "client/cli/query_encrypted.h"
 #include "client/cli/query_slots.h"
-#include "client/cli/query_two_server.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
@@ -37,10 +36,6 @@ constexpr const char* kSlotFlags[] = {
     "--delta",          "--mechanism", "--radius",  "--private-iterations",
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
     "--compare-images", "--report",    "--classes", "--features-folder"};
-
-// Options of the cells scheme, and for labels, that searches at two servers do not have.
-constexpr const char* kNotTwoServerFlags[] = {
-    "--ask", "--focus", "--items", "--own-anchors", "--label", "--labels", kAcceptMisalignmentFlag};
 
 // Options that searches under encryption do not have.
 constexpr const char* kNotEncryptedFlags[] = {"--epsilon",
@@ -71,7 +66,6 @@ struct QueryCommandOptions {
   bool gives_epsilon = false;
   SlotsQuery slots;  // with the options of all schemes
   CellsOptions cells;
-  TwoServerFlags two_server;
   std::string plan_file;  // empty: none
 };
 
@@ -95,17 +89,6 @@ absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& o
                               .accept_misalignment = options.slots.accept_misalignment});
 }
 
-TwoServerQuery TwoServerQueryOf(const QueryCommandOptions& options) {
-  const double epsilon = options.slots.query.cost.epsilon;
-  return {.collection = options.slots.collection,
-          .targets = options.slots.targets,
-          .flags = options.two_server,
-          .options = {.partition = options.cells.partition,
-                      .epsilon = options.gives_epsilon ? std::optional(epsilon) : std::nullopt,
-                      .k = options.slots.query.k,
-                      .with_payloads = options.slots.query.with_payloads}};
-}
-
 // The first given option that the scheme or the plan does not take; empty: none.
 std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme) {
   const CLI::App& query = *options.command;
@@ -116,19 +99,17 @@ std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme)
     return std::string();
   };
   if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+    return first({kPlannedFlags, kCellsFlags, kSlotFlags});
   }
   switch (scheme) {
     case Scheme::kEncrypted:
-      return first({kNotEncryptedFlags, kCellsFlags, kTwoServerFlags, kSecondServerFlags});
-    case Scheme::kTwoServer:
-      return first({kSlotFlags, kNotTwoServerFlags});
+      return first({kNotEncryptedFlags, kCellsFlags});
     case Scheme::kCells:
-      return first({kSlotFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kSlotFlags});
     case Scheme::kAnchored:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags, kIterationFlags});
+      return first({kCellsFlags, kIterationFlags});
     case Scheme::kJoint:
-      return first({kCellsFlags, kTwoServerFlags, kSecondServerFlags});
+      return first({kCellsFlags});
   }
   return "";
 }
@@ -179,7 +160,7 @@ absl::StatusOr<Scheme> DefaultScheme(const Context& context, const QueryCommandO
 }
 
 absl::Status CheckHasEpsilon(const QueryCommandOptions& options, Scheme scheme) {
-  if (options.gives_epsilon || scheme == Scheme::kTwoServer || scheme == Scheme::kEncrypted) {
+  if (options.gives_epsilon || scheme == Scheme::kEncrypted) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -206,8 +187,6 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                                       .k = slots.query.k,
                                       .with_payloads = slots.query.with_payloads,
                                       .filter = slots.filter});
-    case Scheme::kTwoServer:
-      return QueryTwoServers(context, TwoServerQueryOf(options));
     case Scheme::kCells:
       return QueryCells(context, {.collection = slots.collection,
                                   .targets = slots.targets,
@@ -232,15 +211,14 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
       "joint. encrypted: exact, the server computes on ciphertexts and learns nothing; without "
       "noise or budget. joint: noise on an embedding; finds the class. anchored: noise on one row "
       "per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice of "
-      "cells, whose items are ranked locally; needs a collection with cells. two-server: halves of "
-      "a secret at two operators' servers, without noise; needs --second-server");
+      "cells, whose items are ranked locally; needs a collection with cells");
 }
 
 // Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
                     "Spent by each query; required for joint, anchored and cells without --plan. "
-                    "Two-server: with it the fetched lists are a noisy choice. Not for encrypted");
+                    "Not for encrypted");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
       ->add_option(
@@ -303,7 +281,6 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "and, unless given, -k");
   query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
-  AddTwoServerOptions(query, &options->two_server);
   AddOwnAnchorsOption(query, &slots.targets);
   query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
                   "Query although public data alone shows that the answer will hardly be of the "
@@ -315,8 +292,8 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
       "Joint and anchored find items of a class, in no useful order: their distances are of the "
-      "server's embedding and compare within one answer only. Encrypted, cells and two-server "
-      "find the nearest.\n",
+      "server's embedding and compare within one answer only. Encrypted and cells find the "
+      "nearest.\n",
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
       "match, such as opening it at the operator's site, is seen by whoever serves it.\n",

@@ -83,9 +83,8 @@ std::string ToText(const CellsOutcome& outcome, const CellClient& client) {
 
 void AddCellsOptions(CLI::App* command, CellsOptions* options) {
   command
-      ->add_option(
-          "--partition", options->partition,
-          "Cells and two-server: index of the collection's partition of the anchors, from 0")
+      ->add_option("--partition", options->partition,
+                   "Cells: index of the collection's partition of the anchors, from 0")
       ->capture_default_str();
   command
       ->add_option("--ask", options->ask,

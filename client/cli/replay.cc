@@ -50,9 +50,6 @@ constexpr char kPrepared[] =
 constexpr char kNoCiphertextsSaved[] =
     "the ciphertexts, the session's secret key, and everything that was decrypted";
 
-constexpr char kNoSharesSaved[] =
-    "the shares and which lists were fetched: both shares together are the query";
-
 std::string RowName(const PublicParameters& parameters, int64_t row) {
   const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
   return row < slots ? absl::StrCat("slot ", row, " (", parameters.ClassName(row), ")")
@@ -121,26 +118,6 @@ absl::StatusOr<Result> ExplainCells(const v1::RetrieveCellsRequest& request,
   return Result{.json = answer, .text = ToText(request, of)};
 }
 
-// views: of ViewsJson, in a file with a checksum.
-Result ExplainTwoServers(nlohmann::json views) {
-  std::string text = absl::StrCat(
-      "Prepared for two servers (saved before sending; delivery is not recorded). Not saved: ",
-      kNoSharesSaved, "\n  collection   ", Printable(views["collection"].get<std::string>()),
-      "\n  image        ", views["image"].get<std::string>(), "\n  mode         ",
-      views["mode"].get<std::string>(), "\n");
-  for (const nlohmann::json& server : views["servers"]) {
-    absl::StrAppend(&text, "  ", Printable(server["operator"].get<std::string>()), ", ",
-                    Printable(server["server"].get<std::string>()), ":\n");
-    for (const nlohmann::json& call : server["calls"]) {
-      absl::StrAppend(&text, "    ", call["call"].get<std::string>(), ", ",
-                      call["bytes"].get<uint64_t>(), " bytes: ", call["share"].get<std::string>(),
-                      "\n");
-    }
-  }
-  views["not_saved"] = kNoSharesSaved;
-  return {.json = std::move(views), .text = std::move(text)};
-}
-
 // view: as SearchClient saves it, in a file with a checksum.
 Result ExplainEncrypted(nlohmann::json view) {
   const auto number = [&view](const char* field) { return view[field].get<uint64_t>(); };
@@ -167,9 +144,6 @@ Result ExplainEncrypted(nlohmann::json view) {
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   if (last.scheme == Scheme::kEncrypted) return ExplainEncrypted(nlohmann::json::parse(last.view));
-  if (last.scheme == Scheme::kTwoServer) {
-    return ExplainTwoServers(nlohmann::json::parse(last.view));
-  }
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   if (last.scheme == Scheme::kCells) return ExplainCells(last.cells, parameters);
   PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", last.request.release()));
@@ -354,7 +328,7 @@ void AddRank(CLI::App& app, Context& context) {
 void AddReplayCommands(CLI::App& app, Context& context) {
   SetRun(AddCommand(app, "explain",
                     "Show the last release as prepared for the server, row by row or cell by "
-                    "cell; of two servers what each was to see"),
+                    "cell"),
          context, std::make_shared<std::string>(), &Explain);
   AddResend(app, context);
   AddRank(app, context);

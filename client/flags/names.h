@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/flags/removed_names.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
 
@@ -47,11 +48,11 @@ std::string JoinNames(const std::map<std::string, Value>& names) {
 template <typename Value>
 void AddChoice(CLI::App* command, const std::string& flag, Value* value,
                const std::map<std::string, Value>& names, const std::string& description) {
-  const auto choose = [flag, value, &names](const std::string& text) {
+  const auto choose = [flag, value, names](const std::string& text) {
     const auto chosen = names.find(text);
     if (chosen == names.end()) {
-      throw CLI::ValidationError(
-          absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"", text, "\""));
+      throw CLI::ValidationError(absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"",
+                                              text, "\"", RemovedNote(text)));
     }
     *value = chosen->second;
   };

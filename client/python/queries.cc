@@ -13,7 +13,6 @@
 #include "client/queries/filter_json.h"
 #include "client/queries/last_release.h"
 #include "client/queries/replay.h"
-#include "client/queries/two_server_queries.h"
 #include "common/base/printable.h"
 #include "common/wire/codec.h"
 
@@ -166,78 +165,6 @@ py::tuple SearchCells(const Session& session, const std::string& collection,
   return ToTuple(outcomes, ToDict<CellsOutcome>, targets.size(), "resend(query)", warnings);
 }
 
-py::dict GuaranteeToDict(const TwoServerGuarantee& guarantee) {
-  py::dict dict;
-  dict["server_a"] = NameOf(guarantee.one.a);
-  dict["server_b"] = NameOf(guarantee.one.b);
-  dict["assumption"] = guarantee.assumption;
-  dict["both_learn"] = guarantee.both;
-  dict["both_bounded"] = guarantee.both_bounded.has_value()
-                             ? py::object(python::GuaranteeToDict(*guarantee.both_bounded))
-                             : py::none();
-  dict["source"] = guarantee.source;
-  return dict;
-}
-
-py::dict ToDict(const TwoServerOutcome& outcome, const TwoServerImage& image, TwoServerMode mode) {
-  py::dict dict;
-  AddMatches(outcome.result.matches, &dict);
-  dict["guarantee"] = GuaranteeToDict(outcome.guarantee);
-  dict["mode"] = NameOf(mode);
-  dict["lists"] = outcome.lists;
-  dict["candidates"] = outcome.result.candidates;
-  dict["operators"] = py::make_tuple(image.operators().a, image.operators().b);
-  dict["image"] = ToHex(image.digest());
-  dict["spent"] = py::none();
-  dict["left"] = py::none();
-  if (outcome.charged) {
-    const Budget spent = outcome.ledger.spent(), left = outcome.ledger.left();
-    dict["spent"] = py::make_tuple(spent.epsilon, spent.delta);
-    dict["left"] = py::make_tuple(left.epsilon, left.delta);
-  }
-  dict["bytes_up"] = outcome.bytes_up;
-  dict["bytes_down"] = outcome.bytes_down;
-  return dict;
-}
-
-std::optional<TwoServerMode> ModeNamed(const std::string& name) {
-  const auto mode = kTwoServerModes.find(name);
-  if (mode != kTwoServerModes.end()) return mode->second;
-  throw StatusError(absl::InvalidArgumentError(
-      absl::StrCat("mode must be None, \"lists\" or \"scores\", but is \"", name, "\"")));
-}
-
-py::tuple SearchTwoServers(const Session& session, const Session& second,
-                           const std::string& collection, const Targets& features, int64_t k,
-                           const std::string& mode, int64_t partition,
-                           const std::optional<int64_t>& lists,
-                           const std::optional<double>& epsilon, bool with_payloads,
-                           bool trust_again) {
-  const std::vector<NamedTarget> targets = ToTargets(features, std::nullopt);
-  TwoServerOptions options{
-      .partition = partition, .epsilon = epsilon, .k = k, .with_payloads = with_payloads};
-  const std::optional<TwoServerMode> chosen = ModeNamed(mode);
-  std::vector<std::string> warnings;
-  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  std::optional<TwoServerImage> image;
-  const std::vector<TwoServerOutcome> outcomes = Interruptible([&] {
-    // The two calls run on threads of their own.
-    const Halves<Transport> servers = {session.transport().WithCancellation(Interrupted()),
-                                       second.transport().WithCancellation(Interrupted())};
-    TwoServerQueries queries = Check(TwoServerQueries::Fetch(
-        {&servers.a, &servers.b}, session.settings(), collection, trust_again));
-    CheckColumns(features, queries.collection());
-    Check(queries.Complete(chosen, lists, &options));
-    Check(queries.CreateClient(options.mode, warn));
-    image = queries.image();
-    return Check(queries.Run(targets, options, warn));
-  });
-  const auto to_dict = [&](const TwoServerOutcome& outcome) {
-    return ToDict(outcome, *image, options.mode);
-  };
-  return ToTuple(outcomes, to_dict, targets.size(), /*resend=*/"", warnings);
-}
-
 py::dict GuaranteeToDict(const EncryptedGuarantee& guarantee) {
   py::dict dict;
   dict["kind"] = guarantee.kind;
@@ -300,7 +227,7 @@ py::dict Explain(const Session& session, const std::string& collection) {
   dict["collection"] = last.collection.name();
   dict["fingerprint"] = ToHex(last.collection.fingerprint());
   dict["scheme"] = NameOf(last.scheme);
-  if (last.scheme == Scheme::kTwoServer) {
+  if (last.scheme == Scheme::kEncrypted) {
     dict["views"] = last.view;
     return dict;
   }
@@ -396,7 +323,6 @@ void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
   session.def("search_slots", &SearchSlots)
       .def("search_encrypted", &SearchEncrypted)
       .def("search_cells", &SearchCells)
-      .def("search_two_servers", &SearchTwoServers)
       .def("explain", &Explain)
       .def("resend", &Resend)
       .def("rank", &Rank);

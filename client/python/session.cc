@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include "client/flags/removed_names.h"
 #include "client/python/calls.h"
 #include "client/python/extractor.h"
 #include "privatemail/state_folder.h"
@@ -98,6 +99,7 @@ PYBIND11_MODULE(_native, module) {
   AddExtractor(module);
   AddSession(module);
   AddNoise(module);
+  module.def("removed_note", [](const std::string& name) { return cli::RemovedNote(name); });
 }
 
 }  // namespace privatemail::client::python

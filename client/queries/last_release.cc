@@ -20,10 +20,6 @@ using google::protobuf::util::SerializeDelimitedToOstream;
 
 std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
 
-bool HasView(Scheme scheme) {
-  return scheme == Scheme::kEncrypted || scheme == Scheme::kTwoServer;
-}
-
 // The scheme's name, '\n', then length-delimited messages. Of joint, anchored and cells three.
 bool Parse(absl::string_view content, LastRelease* last) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -38,7 +34,7 @@ bool Parse(absl::string_view content, LastRelease* last) {
       !ParseDelimitedFromZeroCopyStream(&last->cells, &bytes, nullptr)) {
     return false;
   }
-  if (!HasView(last->scheme)) return true;
+  if (last->scheme != Scheme::kEncrypted) return true;
   google::protobuf::StringValue view;
   if (!ParseDelimitedFromZeroCopyStream(&view, &bytes, nullptr)) return false;
   last->view = view.value();
@@ -55,7 +51,7 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
       !SerializeDelimitedToOstream(last.cells, &content)) {
     return absl::UnavailableError("last release: too large to store");
   }
-  if (HasView(last.scheme)) {
+  if (last.scheme == Scheme::kEncrypted) {
     google::protobuf::StringValue view;
     view.set_value(last.view);
     SerializeDelimitedToOstream(view, &content);

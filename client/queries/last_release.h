@@ -17,8 +17,7 @@ struct LastRelease {
   v1::GetCollectionResponse collection;
   v1::RetrieveRequest request = {};     // of the schemes joint and anchored
   v1::RetrieveCellsRequest cells = {};  // of cells
-  // Of encrypted and two-server: JSON of what servers see. Ciphertexts are not saved, nor shares,
-  // which together are the query.
+  // The view that the server has of an encrypted search, as JSON; ciphertexts are not saved.
   std::string view = {};
 };
 

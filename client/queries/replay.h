@@ -17,8 +17,7 @@ namespace privatemail::client {
 
 inline constexpr int64_t kDefaultMatches = 8;
 
-// FAILED_PRECONDITION: the last search was under encryption or at two servers; of these neither
-// ciphertexts nor shares are saved.
+// FAILED_PRECONDITION: the last search was under encryption, of which no ciphertexts are saved.
 absl::Status CheckResendable(const LastRelease& last);
 
 // Sends a joint or anchored release again; k: by default as before. Returns the matches of the

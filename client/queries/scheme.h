@@ -7,13 +7,12 @@
 
 namespace privatemail::client {
 
-enum class Scheme { kAnchored, kCells, kEncrypted, kJoint, kTwoServer };
+enum class Scheme { kAnchored, kCells, kEncrypted, kJoint };
 
 inline const std::map<std::string, Scheme> kSchemeNames = {{"anchored", Scheme::kAnchored},
                                                            {"cells", Scheme::kCells},
                                                            {"encrypted", Scheme::kEncrypted},
-                                                           {"joint", Scheme::kJoint},
-                                                           {"two-server", Scheme::kTwoServer}};
+                                                           {"joint", Scheme::kJoint}};
 
 inline std::string NameOf(Scheme scheme) {
   for (const auto& [name, named] : kSchemeNames) {

@@ -1,6 +1,5 @@
 #include "client/transport/call.h"
 
-#include <grpc/grpc_security_constants.h>
 #include <grpcpp/impl/codegen/proto_utils.h>  // serialisation of messages
 
 #include <algorithm>
@@ -110,13 +109,6 @@ absl::Status Call::Finish() {
     return absl::DataLossError("the server ended the call without an answer");
   }
   return FromGrpc(status);
-}
-
-std::string Call::server_certificate() const {
-  const std::shared_ptr<const grpc::AuthContext> peer = context_.auth_context();
-  if (peer == nullptr) return "";
-  const auto shown = peer->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  return shown.empty() ? "" : std::string(shown.front().data(), shown.front().size());
 }
 
 std::optional<absl::Duration> Call::retry_after() const {

@@ -54,10 +54,6 @@ class Call {
   // DATA_LOSS: a message could not be parsed, or the call succeeded without one.
   absl::Status Finish();
 
-  // PEM of the certificate that the server showed; empty without TLS. Call after a message was
-  // read.
-  std::string server_certificate() const;
-
   // The wait after which a server that refused the call for the key's rate takes it again. Call
   // after Finish; nullopt if the server named none, or the client ended the call.
   std::optional<absl::Duration> retry_after() const;

@@ -24,10 +24,6 @@ constexpr char kServiceConfig[] = R"json({
     "name": [
       {"service": "privatemail.v1.RetrievalService"},
       {"service": "privatemail.v1.EncryptedService"},
-      {"service": "privatemail.v1.TwoServerService", "method": "GetImage"},
-      {"service": "privatemail.v1.TwoServerService", "method": "GetImageSection"},
-      {"service": "privatemail.v1.TwoServerService", "method": "Score"},
-      {"service": "privatemail.v1.TwoServerService", "method": "FetchLists"},
       {"service": "privatemail.v1.CollectionsService", "method": "ListCollections"},
       {"service": "privatemail.v1.CollectionsService", "method": "GetItems"},
       {"service": "privatemail.v1.CollectionsService", "method": "ScrollItems"},

@@ -72,10 +72,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 }  // namespace
 
 absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status) {
-  // UNAVAILABLE from the server itself, about its store, collection or image.
-  for (const absl::string_view begin :
-       {"the store is unavailable", "what answers for the cells", "embedding_version ",
-        "the image ", "database file ", "all "}) {
+  // UNAVAILABLE from the server itself, about its store or collection.
+  for (const absl::string_view begin : {"the store is unavailable", "what answers for the cells",
+                                        "embedding_version ", "database file ", "all "}) {
     if (absl::StartsWith(status.message(), begin)) return status;
   }
   if (status.code() == absl::StatusCode::kUnavailable) {

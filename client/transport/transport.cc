@@ -21,7 +21,6 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/rpc/pem.h"
 #include "common/rpc/status.h"
 #include "common/wire/parameters_proto.h"
 #include "common/wire/snapshot.h"
@@ -30,7 +29,6 @@
 #include "privatemail/v1/encrypted.grpc.pb.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
-#include "privatemail/v1/two_server.grpc.pb.h"
 
 namespace privatemail::client {
 namespace {
@@ -128,75 +126,14 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
   return messages;
 }
 
-// Of GetImage: a header has at most 1 MiB.
-constexpr int64_t kMaxImageDescriptionBytes = 2 << 20;
-// Of a message beside its bytes, by MessageMemory.
-constexpr int64_t kMessageMemory = 4096;
-
-ConnectionOptions WithLimit(ConnectionOptions options, int64_t max_memory) {
-  options.max_memory = std::min(options.max_memory, max_memory);
-  return options;
-}
-
-// The bytes of a stream's messages, which are `bytes` together.
-template <typename Message, typename BytesOf>
-absl::StatusOr<std::string> ReadBytes(const ConnectionOptions& options,
-                                      const std::shared_ptr<grpc::Channel>& channel,
-                                      const std::string& method,
-                                      const google::protobuf::Message& request, uint64_t bytes,
-                                      BytesOf bytes_of) {
-  if (bytes > static_cast<uint64_t>(options.max_memory - kMessageMemory)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("memory of the server's answer must be at most ", options.max_memory,
-                     " bytes (--max-memory), but is ", bytes));
-  }
-  const auto wrong = [bytes](absl::string_view actual) {
-    return absl::DataLossError(absl::StrCat("the server's answer must have ", bytes,
-                                            " bytes as the image's header says, but has ", actual));
-  };
-  const ConnectionOptions limited =
-      WithLimit(options, static_cast<int64_t>(bytes) + kMessageMemory);
-  std::string all;
-  const auto attempt = [&](absl::Time deadline) {
-    all.clear();
-    Call call(channel, method, limited, deadline);
-    call.WriteLast(request);
-    for (Message message; call.Read(&message); call.ForgetMessages()) {
-      absl::StrAppend(&all, bytes_of(message));
-      if (all.size() > bytes) call.Cancel(wrong("more"));
-    }
-    absl::Status status = FinishCall(options, &call);
-    // A message of more than all bytes was refused before it was parsed.
-    if (call.cancelled() && absl::IsResourceExhausted(status)) status = wrong("more");
-    return Attempted{status, call.retry_after()};
-  };
-  PM_RETURN_IF_ERROR(CallWithDeadline(options, OnRateLimit::kWait, attempt));
-  if (all.size() < bytes) return wrong(absl::StrCat(all.size()));
-  return all;
-}
-
-absl::StatusOr<ServerIdentity> IdentityOf(const std::string& pem) {
-  PM_ASSIGN_OR_RETURN(const std::vector<Certificate> shown,
-                      ParseCertificates("the server's certificate", pem));
-  ServerIdentity identity;
-  PM_ASSIGN_OR_RETURN(identity.certificate, FingerprintOf(*shown.front()));
-  PM_ASSIGN_OR_RETURN(identity.key, KeyFingerprintOf(*shown.front()));
-  return identity;
-}
-
 }  // namespace
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("--max-memory", options.max_memory, kMinMaxMemory,
                                          std::numeric_limits<int64_t>::max()));
-  PM_ASSIGN_OR_RETURN(std::string access_key, ReadAccessKey(options));
-  return Connect(options, std::move(access_key));
-}
-
-absl::StatusOr<Transport> Transport::Connect(const ConnectionOptions& options,
-                                             std::string access_key) {
+  PM_ASSIGN_OR_RETURN(const std::string access_key, ReadAccessKey(options));
   PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options, access_key));
-  return Transport(options, std::move(access_key), std::move(channel));
+  return Transport(options, std::move(channel));
 }
 
 absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(
@@ -256,52 +193,6 @@ absl::StatusOr<EncryptedAnswer> Transport::SearchEncrypted(
   PM_RETURN_IF_ERROR(CallWithDeadline(options_, OnRateLimit::kWait, attempt));
   PM_RETURN_IF_ERROR(answer->CheckComplete());
   return *std::move(answer);
-}
-
-absl::StatusOr<Transport> Transport::PinnedTo(const std::string& certificate) const {
-  ConnectionOptions options = options_;
-  options.ca_file.clear();
-  options.trust_fingerprint = certificate;
-  return Connect(options, access_key_);
-}
-
-absl::StatusOr<ImageAnswer> Transport::GetImage(const std::string& collection) const {
-  v1::GetImageRequest request;
-  request.set_collection(collection);
-  const ConnectionOptions limited = WithLimit(options_, kMaxImageDescriptionBytes);
-  ImageAnswer served;
-  std::string certificate;
-  const auto attempt = [&](absl::Time deadline) {
-    Call call(channel_, MethodOf<v1::TwoServerService>("GetImage"), limited, deadline);
-    call.WriteLast(request);
-    if (call.Read(&served.image)) certificate = call.server_certificate();
-    return Attempted{FinishCall(options_, &call), call.retry_after()};
-  };
-  PM_RETURN_IF_ERROR(CallWithDeadline(options_, OnRateLimit::kWait, attempt));
-  if (certificate.empty()) return served;
-  PM_ASSIGN_OR_RETURN(served.identity, IdentityOf(certificate));
-  return served;
-}
-
-absl::StatusOr<std::string> Transport::GetImageSection(const v1::GetImageSectionRequest& request,
-                                                       uint64_t bytes) const {
-  return ReadBytes<v1::ImageBytes>(
-      options_, channel_, MethodOf<v1::TwoServerService>("GetImageSection"), request, bytes,
-      [](const v1::ImageBytes& part) { return absl::string_view(part.bytes()); });
-}
-
-absl::StatusOr<std::string> Transport::Score(const v1::ScoreRequest& request,
-                                             uint64_t bytes) const {
-  return ReadBytes<v1::ScoreResponse>(
-      options_, channel_, MethodOf<v1::TwoServerService>("Score"), request, bytes,
-      [](const v1::ScoreResponse& part) { return absl::string_view(part.scores()); });
-}
-
-absl::StatusOr<std::string> Transport::FetchLists(const v1::FetchListsRequest& request,
-                                                  uint64_t bytes) const {
-  return ReadBytes<v1::FetchListsResponse>(
-      options_, channel_, MethodOf<v1::TwoServerService>("FetchLists"), request, bytes,
-      [](const v1::FetchListsResponse& part) { return absl::string_view(part.lists()); });
 }
 
 absl::StatusOr<v1::CreateCollectionResponse> Transport::CreateCollection(
@@ -415,44 +306,6 @@ absl::StatusOr<v1::RestoreCollectionResponse> Transport::RestoreCollection(
   }
   call.WritesDone();
   v1::RestoreCollectionResponse response;
-  call.Read(&response);
-  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
-  return response;
-}
-
-absl::StatusOr<v1::GetImageResponse> Transport::MakeImage(
-    const v1::MakeImageRequest& request) const {
-  Call call(channel_, MethodOf<v1::TwoServerService>("MakeImage"), options_,
-            absl::InfiniteFuture());
-  call.Write(request);
-  call.WritesDone();
-  v1::GetImageResponse response;
-  call.Read(&response);
-  PM_RETURN_IF_ERROR(FinishCall(options_, &call));
-  return response;
-}
-
-absl::StatusOr<v1::GetImageResponse> Transport::InstallImage(
-    const std::string& name, const v1::GetImageResponse& image,
-    const std::vector<std::string>& sections) const {
-  Call call(channel_, MethodOf<v1::TwoServerService>("InstallImage"), options_,
-            absl::InfiniteFuture());
-  v1::InstallImageRequest request;
-  request.set_collection(name);
-  request.set_header(image.header());
-  request.set_signature(image.signature());
-  request.set_signer(image.signer());
-  bool is_open = call.Write(request);
-  request.Clear();
-  request.set_collection(name);
-  for (const std::string& section : sections) {
-    for (size_t at = 0; is_open && at < section.size(); at += kSnapshotPieceBytes) {
-      request.set_bytes(section.substr(at, kSnapshotPieceBytes));
-      is_open = call.Write(request);  // if not, Finish returns why
-    }
-  }
-  call.WritesDone();
-  v1::GetImageResponse response;
   call.Read(&response);
   PM_RETURN_IF_ERROR(FinishCall(options_, &call));
   return response;

@@ -10,7 +10,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -92,15 +91,6 @@ absl::StatusOr<std::string> FingerprintOf(const X509& certificate) {
     return absl::InternalError(OpenSslReason("compute a certificate's fingerprint"));
   }
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
-}
-
-absl::StatusOr<std::string> KeyFingerprintOf(const X509& certificate) {
-  unsigned char* der = nullptr;
-  const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &der);
-  if (size < 0) return absl::InternalError(OpenSslReason("compute a public key's fingerprint"));
-  const std::string bytes(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
-  OPENSSL_free(der);
-  return absl::BytesToHexString(Sha256::Of(bytes));
 }
 
 absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem) {

@@ -36,9 +36,6 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view wha
 
 // SHA-256 of the DER in lower-case hex. INTERNAL: OpenSSL failed.
 absl::StatusOr<std::string> FingerprintOf(const X509& certificate);
-// The same of its public key (SubjectPublicKeyInfo), which certificates of one key share.
-absl::StatusOr<std::string> KeyFingerprintOf(const X509& certificate);
-
 // FAILED_PRECONDITION naming `what`: it holds no key, or one with a passphrase.
 absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::string& pem);
 

@@ -57,9 +57,7 @@ struct DaemonOptions {
   std::string log_format = "text";
   double drain_seconds = 10;
   double tls_reload_seconds = 60;
-  std::string operator_name;  // empty: no images for searches of two operators
-  bool allow_scores = false;  // of images; searchers can compute the vectors from them
-  std::string audit_log;      // empty: audit.jsonl in the data directory; "off": none
+  std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
   int64_t audit_max_bytes = int64_t{256} << 20;  // at most twice that on disk; 0: no limit
   std::string http;                              // empty: none
   double auto_build_share = .1;                  // of the embedded items; 0: never

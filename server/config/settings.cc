@@ -60,18 +60,6 @@ std::vector<Setting> AddressSettings() {
   };
 }
 
-std::vector<Setting> TwoServerSettings() {
-  using Options = DaemonOptions;
-  return {
-      {"operator", Of<&Options::operator_name>, kRestart,
-       "Name of whoever runs this daemon, as searchers who ask two operators see it; empty: no "
-       "part in such searches."},
-      {"allow_scores", Of<&Options::allow_scores>, kRestart,
-       "Let searchers who ask two operators have one score per item, from which they can compute "
-       "the feature vectors with about as many queries as a vector has values."},
-  };
-}
-
 std::vector<Setting> StoreSettings() {
   using Options = DaemonOptions;
   return {
@@ -172,8 +160,8 @@ std::vector<Setting> LimitSettings() {
        "data_dir. A cell index that exceeds it without them is not built.",
        65536, kMaxBytes},
       {"max_resident_memory", Limit<&Limits::max_resident_memory>, kLive,
-       "Approximate maximum memory of all collections and images in bytes. Collections, "
-       "embeddings, cells and images beyond it are refused; a start serves the others. 0: three "
+       "Approximate maximum memory of all collections in bytes. Collections, "
+       "embeddings and cells beyond it are refused; a start serves the others. 0: three "
        "quarters of the machine's or the container's memory.",
        0, kMaxBytes},
       {"max_create_seconds", Limit<&Limits::max_create_seconds>, kLive,
@@ -248,8 +236,8 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
-    for (const auto& more : {TwoServerSettings(), StoreSettings(), OperationSettings(),
-                             IndexSettings(), LimitSettings()}) {
+    for (const auto& more :
+         {StoreSettings(), OperationSettings(), IndexSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

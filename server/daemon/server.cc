@@ -112,11 +112,6 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& opti
   return AuditLog::Open(path, options.audit_max_bytes);
 }
 
-absl::StatusOr<std::optional<ImageSigner>> PrepareSigner(const DaemonOptions& options) {
-  if (options.operator_name.empty()) return std::nullopt;
-  return ImageSigner::LoadOrCreate(options.data_directory + "/image-key.pem");
-}
-
 // Null: TLS is off.
 absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& options) {
   PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
@@ -210,18 +205,9 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       dispatcher_(
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
-      images_(
-          parts_.catalog.get(),
-          [this](absl::string_view digest) -> absl::StatusOr<Images::Signature> {
-            if (parts_.signer.has_value()) return parts_.signer->Sign(digest);
-            return absl::FailedPreconditionError(
-                "images are signed only with the setting operator, which is empty");
-          },
-          LogWarning),
       retrieval_(parts_.catalog.get(), &dispatcher_),
       encrypted_(parts_.catalog.get(), &dispatcher_),
-      two_servers_({options.operator_name, options.allow_scores}, &images_, &dispatcher_),
-      collections_(parts_.catalog.get(), &images_, &dispatcher_),
+      collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
       builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()),
@@ -275,7 +261,6 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
-  PM_ASSIGN_OR_RETURN(parts.signer, PrepareSigner(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   PM_RETURN_IF_ERROR(daemon->StartHttp(options));
@@ -285,9 +270,9 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
 
 absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
   if (options.http.empty()) return absl::OkStatus();
-  PM_ASSIGN_OR_RETURN(
-      http_, HttpServer::Start(options.http, {[this] { return !health_.draining(); },
-                                              [this] { return metrics_.Text(images_.List()); }}));
+  PM_ASSIGN_OR_RETURN(http_,
+                      HttpServer::Start(options.http, {[this] { return !health_.draining(); },
+                                                       [this] { return metrics_.Text(); }}));
   return absl::OkStatus();
 }
 
@@ -302,7 +287,6 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.RegisterService(&retrieval_);
   builder.RegisterService(&encrypted_);
-  builder.RegisterService(&two_servers_);
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);

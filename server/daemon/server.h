@@ -29,11 +29,9 @@
 #include "server/services/dispatcher.h"
 #include "server/services/encrypted_service.h"
 #include "server/services/health_service.h"
-#include "server/services/image_signer.h"
 #include "server/services/keys_service.h"
 #include "server/services/metrics.h"
 #include "server/services/retrieval_service.h"
-#include "server/services/two_server_service.h"
 #include "server/store/directory_lock.h"
 
 namespace privatemail::server {
@@ -88,9 +86,8 @@ class DaemonServer {
     std::optional<DirectoryLock> lock;   // of the data directory, unless the store holds it
     std::unique_ptr<ReloadableTls> tls;  // null: TLS is off
     std::unique_ptr<Catalog> catalog;
-    std::unique_ptr<KeyRing> keys;      // null: keys are off
-    std::unique_ptr<AuditLog> audit;    // null: no audit log
-    std::optional<ImageSigner> signer;  // nullopt: no images
+    std::unique_ptr<KeyRing> keys;    // null: keys are off
+    std::unique_ptr<AuditLog> audit;  // null: no audit log
   };
   DaemonServer(const DaemonOptions& options, Parts parts);
 
@@ -108,10 +105,8 @@ class DaemonServer {
   Metrics metrics_;
   std::unique_ptr<Connections> connections_;  // null: keys are off
   Dispatcher dispatcher_;
-  Images images_;
   RetrievalService retrieval_;
   EncryptedService encrypted_;
-  TwoServerService two_servers_;
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;

@@ -102,8 +102,8 @@ absl::Status CollectionRegistry::CheckMemoryLocked(absl::string_view purpose, in
   const int64_t limit = options_.resident_memory;
   if (all <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "memory of all collections and images in bytes with ", purpose, " is at least ", all,
-      ", of it ", bytes, " for that, more than the limit of ", limit,
+      "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,
+      " for that, more than the limit of ", limit,
       " (max_resident_memory): delete collections or raise it, then try again or restart"));
 }
 

@@ -257,13 +257,9 @@ UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const By
   return dispatcher_->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
       context, "DeleteCollection", request, response,
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        const absl::StatusOr<uint64_t> items = catalog_->Delete(message.name());
-        // Another operator's image has no collection here.
-        if (!items.ok() && !absl::IsNotFound(items.status())) return items.status();
-        PM_ASSIGN_OR_RETURN(const bool had_image, images_->Remove(message.name()));
-        if (!items.ok() && !had_image) return items.status();
-        call.AddRows(items.value_or(0));
-        answer->set_deleted_items(items.value_or(0));
+        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(message.name()));
+        call.AddRows(items);
+        answer->set_deleted_items(items);
         return absl::OkStatus();
       });
 }

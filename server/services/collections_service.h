@@ -11,7 +11,6 @@
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "server/access/limits.h"
 #include "server/engine/catalog.h"
-#include "server/image/images.h"
 #include "server/services/dispatcher.h"
 
 namespace privatemail::server {
@@ -34,8 +33,8 @@ class CollectionsService final
                         v1::CollectionsService::WithRawCallbackMethod_RestoreCollection> {
  public:
   // All must outlive the service.
-  CollectionsService(Catalog* catalog, Images* images, Dispatcher* dispatcher)
-      : catalog_(catalog), images_(images), dispatcher_(dispatcher) {}
+  CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
+      : catalog_(catalog), dispatcher_(dispatcher) {}
 
   UnaryReactor* CreateCollection(RpcContext* context, const Bytes* request,
                                  Bytes* response) override;
@@ -66,7 +65,6 @@ class CollectionsService final
                        v1::RestoreCollectionResponse* response);
 
   Catalog* const catalog_;
-  Images* const images_;
   Dispatcher* const dispatcher_;
   std::mutex create_mutex_;  // guards creations_; makes quota check and reservation atomic
   // By key: preparing a collection takes a core for long, so a key prepares one at a time.

@@ -92,8 +92,6 @@ UnaryReactor* CollectionsService::DeleteItems(RpcContext* context, const Bytes* 
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
         const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
         PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
-        // Starts a new image without these items; its failure is reported by the next call.
-        images_->Find(message.collection()).IgnoreError();
         call.AddRows(result.deleted);
         answer->set_deleted(result.deleted);
         return absl::OkStatus();

@@ -91,26 +91,6 @@ void AddCollections(const std::vector<CollectionView>& views, std::vector<Metric
                                   static_cast<double>(views.size())));
 }
 
-void AddImages(const std::vector<Images::State>& images, std::vector<MetricFamily>* families) {
-  std::map<std::string, double> bytes;
-  std::map<std::string, double> versions;
-  std::map<std::string, double> current;
-  for (size_t i = 0; i < images.size(); ++i) {
-    const Images::State& image = images[i];
-    bytes[i < kMaxNamedCollections ? image.name : kOther] += static_cast<double>(image.bytes);
-    if (i >= kMaxNamedCollections) continue;
-    versions[image.name] = static_cast<double>(image.items_version);
-    current[image.name] = image.is_current ? 1 : 0;
-  }
-  families->push_back(
-      GaugeFamily("privatemail_image_bytes", "Memory of images of two operators.", bytes));
-  families->push_back(GaugeFamily("privatemail_image_items_version",
-                                  "Version of the items that an image holds.", versions));
-  families->push_back(GaugeFamily("privatemail_image_current",
-                                  "0 while an image waits for a new one and is not served.",
-                                  current));
-}
-
 }  // namespace
 
 Metrics::Metrics(const Catalog* catalog, const Admission* admission)
@@ -193,7 +173,7 @@ std::optional<double> Metrics::BuildProgress(const std::string& collection) cons
   return found == builds_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::string Metrics::Text(const std::vector<Images::State>& images) const {
+std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
   families.push_back(SingleValue("privatemail_requests_in_flight",
                                  "Running calls, and calls whose answer is not delivered yet.",
@@ -206,7 +186,6 @@ std::string Metrics::Text(const std::vector<Images::State>& images) const {
                                  "1 while writes are refused since a start on a full disk.",
                                  prometheus::MetricType::Gauge, catalog_->read_only() ? 1 : 0));
   AddCollections(catalog_->List(), &families);
-  AddImages(images, &families);
   {
     const std::lock_guard<std::mutex> guard(builds_mutex_);
     families.push_back(GaugeFamily("privatemail_build_progress",

@@ -18,7 +18,6 @@
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/engine/catalog.h"
-#include "server/image/images.h"
 
 namespace privatemail::server {
 
@@ -43,7 +42,7 @@ class Metrics {
   std::optional<double> BuildProgress(const std::string& collection) const;
 
   // In the Prometheus text format.
-  std::string Text(const std::vector<Images::State>& images) const;
+  std::string Text() const;
 
  private:
   prometheus::Registry registry_;

@@ -50,13 +50,6 @@ const std::vector<Rpc>& Rpcs() {
       {"RetrieveCells", kSearching, "collection"},
       // Sends ids, labels and norms of all items; the operator allows that by offering the scheme.
       {"SearchEncrypted", kSearching, "collection"},
-      // Halves of searches of two operators, and the image that both hold.
-      {"GetImage", kAnyScope, "collection"},
-      {"GetImageSection", kAnyScope, "collection"},
-      {"Score", kSearching, "collection"},
-      {"FetchLists", kSearching, "collection"},
-      {"MakeImage", kWriting, "collection"},
-      {"InstallImage", kWriting, "collection"},
       {"CreateCollection", kAdminScope, "name"},
       {"ListCollections", kAnyScope, ""},  // filtered by the key's collections
       {"DeleteCollection", kAdminScope, "name"},

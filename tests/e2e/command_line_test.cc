@@ -33,49 +33,25 @@ class CommandLine : public Service {
 
 TEST_F(CommandLine, MistypedWordIsSuggested) {
   ExpectUsageError({"quary"}, "there is no command \"quary\"; did you mean \"query\"?");
-  ExpectUsageError(
-      {"info"},
-      "there is no command \"info\"; did you mean \"collection info\" or \"image info\"?");
+  ExpectUsageError({"info"}, "there is no command \"info\"; did you mean \"collection info\"?");
   ExpectUsageError({"query", "things", "--vector", "v.npy", "--epsilon", "1"},
                    "there is no option --vector; did you mean \"--vectors\"?");
   ExpectUsageError({"query", "things", "--sevrer=there"}, "did you mean \"--server\"?");
   ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
 }
 
-TEST_F(CommandLine, OptionsOfOtherSchemesThanTwoServerAreRefused) {
-  const Command query = {"query", "things", "--scheme", "two-server", "--insecure"};
-  const Command both = Join(query, {"--second-server", "127.0.0.1:1"});
-  for (const Command& foreign : {Command{"--filter", "{}"},
-                                 {"--delta", ".1"},
-                                 {"--ask", "2"},
-                                 {"--items", "9"},
-                                 {"--label", "a"},
-                                 {"--own-anchors", "a.npy"},
-                                 {"--accept-misalignment"}}) {
-    ExpectUsageError(Join(both, foreign),
-                     foreign.front() + " is of no use with --scheme two-server: expected none");
+TEST_F(CommandLine, RemovedNamesAreToldWhatToUse) {
+  const char* const instead = "it was removed: scheme encrypted finds the exact nearest items";
+  for (const Command& removed : {Command{"image", "make", "things"},
+                                 {"mirror", "things", "--pin", "ab"},
+                                 {"plan", "things", "--second-server", "b:1"},
+                                 {"page", "--second-trust", "ab"},
+                                 {"query", "things", "--scheme", "two-server"},
+                                 {"query", "things", "--epsilon", "1", "--lists", "4"},
+                                 {"query", "things", "--epsilon", "1", "--mode=lists"},
+                                 {"query", "things", "--epsilon", "1", "--trust-again"}}) {
+    ExpectUsageError(removed, instead);
   }
-  for (const Command& foreign : {Command{"--lists", "4"},
-                                 {"--mode", "lists"},
-                                 {"--second-server", "b:1"},
-                                 {"--second-trust", "ab"},
-                                 {"--second-key-file", "k"},
-                                 {"--trust-again"}}) {
-    for (const char* scheme : {"joint", "cells", "anchored"}) {
-      ExpectUsageError(
-          Join({"query", "things", "--scheme", scheme, "--epsilon", "1"}, foreign),
-          foreign.front() + " is of no use with --scheme " + scheme + ": expected none");
-    }
-  }
-  ExpectUsageError(Join(both, {"--mode", "both"}),
-                   "--mode must be auto, lists or scores, but is \"both\"");
-  const std::string vectors = folder_.Write("v.csv", "1,2\n");
-  const Command row = {"--vectors", vectors, "--row", "0"};
-  ExpectUsageError(Join(query, row), "--second-server must be given: another operator");
-  ExpectUsageError(Join(Join(query, row), {"--second-server", "nowhere"}),
-                   "--second-server must be HOST:PORT");
-  ExpectUsageError(Join(Join(both, row), {"--second-trust", "ab"}),
-                   "--second-trust must be a SHA-256 fingerprint");
 }
 
 TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {

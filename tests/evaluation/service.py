@@ -39,9 +39,8 @@ class Service:
         np.save(path, array)
         return path
 
-    def options(self, second=""):
-        return [f"--{second}server", self.server, f"--{second}trust", self.trust,
-                f"--{second}key-file", self.folder + "/data/admin.key"]
+    def options(self):
+        return ["--server", self.server, "--trust", self.trust, "--key-file", self.folder + "/data/admin.key"]
 
     def call(self, *words):
         command = [self.client, *map(str, words), *self.options(), "--state", self.folder + "/state", "--json"]

@@ -13,7 +13,7 @@ import unittest
 import numpy as np
 from matplotlib.image import imsave
 
-from service import Service, TwoOperators
+from service import Service
 
 SOON = 5  # seconds; an uninterrupted call of these takes minutes
 
@@ -47,11 +47,11 @@ def wait_until(condition):
     raise AssertionError("the condition was not met")
 
 
-def connected_to(service, options=""):
-    """Code that makes the collection of the service. options: more of the client's."""
+def connected_to(service):
+    """Code that makes the collection of the service."""
     server = service.server
     return (f"things = pm.connect({server.address!r}, ca_file={server.ca_file!r}, key_file={server.key_file!r}, "
-            f"state={service.state!r}{options}).collection('things')\n")
+            f"state={service.state!r}).collection('things')\n")
 
 
 class Interrupt(unittest.TestCase):
@@ -89,19 +89,6 @@ class Interrupt(unittest.TestCase):
         self.assertLess(len(charges), 5000)
         self.assertAlmostEqual(things.budget.spent.epsilon, .1 * len(charges))
         self.assertEqual(len(things.resend(label=0)), 8)
-
-    def test_ends_a_batch_at_two_servers_of_which_the_first_is_silent(self):
-        service = TwoOperators(items=200)
-        self.addCleanup(service.close)
-        second = service.second
-        child = Child(f"second = pm.connect({second.address!r}, ca_file={second.ca_file!r}, "
-                      f"key_file={second.key_file!r})\n" + connected_to(service, ", deadline=600, second=second") +
-                      "things.search(np.ones((5000, 16)), scheme='two-server')")
-        wait_until(lambda: os.path.exists(os.path.join(service.state, "last_release.pb")))
-        daemon = service.server._end.peek()[2][1]  # pylint: disable=protected-access
-        daemon.send_signal(signal.SIGSTOP)
-        self.addCleanup(daemon.send_signal, signal.SIGCONT)
-        self.assertEqual(child.interrupt(), "interrupted\n")
 
     def test_ends_an_extraction(self):
         with tempfile.TemporaryDirectory() as folder:

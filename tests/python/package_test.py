@@ -170,6 +170,16 @@ class Errors(unittest.TestCase):
                          lambda f=field: things.search(row, scheme="cells", epsilon=1, **{f: "1"}), field)
         self.refused(pm.BudgetExhausted, "budget exhausted", lambda: things.search(row, epsilon=2000, delta=1e-6))
 
+    def test_removed_names_say_what_to_use(self):
+        removed = "removed: scheme encrypted finds the exact nearest items"
+        self.refused(pm.InvalidArgument, removed, lambda: things.search(service.rows[0], scheme="two-server"), "scheme")
+        for call in (lambda: things.search(service.rows[0], lists=4), lambda: pm.connect(second=service.server),
+                     lambda: things.search(service.rows[0], trust_again=True)):
+            with self.assertRaisesRegex(TypeError, removed):
+                call()
+        with self.assertRaisesRegex(TypeError, "^unexpected keyword argument 'magic'$"):
+            things.search(service.rows[0], magic=1)
+
     def test_errors_show_no_value_of_a_target(self):
         row = np.full(DIM, 123.456, np.float32)
         for arguments in ({"k": "8"}, {"delta": []}, {"label": 777}, {"label": [777, 777]}, {"scheme": "cells"},

@@ -18,7 +18,6 @@
 #include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
-#include "privatemail/v1/two_server.pb.h"
 
 namespace grpc {
 class Channel;
@@ -57,24 +56,13 @@ struct CollectionDetails {
   bool quality = false;  // of queries for cells; if it is published
 };
 
-// A server by its TLS certificate: SHA-256 in lower-case hex.
-struct ServerIdentity {
-  std::string certificate;  // of its DER, as --trust names it
-  std::string key;          // of its public key (SubjectPublicKeyInfo)
-};
-
-struct ImageAnswer {
-  v1::GetImageResponse image;
-  std::optional<ServerIdentity> identity;  // of the server that answered; none without TLS
-};
-
 // The client's gRPC calls over one channel. Held by the client; everything that it carries is
 // visible to the server. Thread-safe.
 //
 // Retries, within the deadline:
 //   read-only calls and searches   up to 4 attempts with the same bytes on UNAVAILABLE or CANCELLED
-//   GetCollection, GetAnchors, Retrieve, RetrieveCells, SearchEncrypted, calls of two-server
-//   searches                       also after the server's retry-after time
+//   GetCollection, GetAnchors, Retrieve, RetrieveCells, SearchEncrypted
+//                                  also after the server's retry-after time
 //                                  when the key exceeds its rate
 //   changes                        never
 // Statuses are the server's, except:
@@ -92,22 +80,6 @@ class Transport {
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   const std::string& server() const { return options_.server; }  // as given
-
-  // Whether both send one access key. Keys are read once, by Create.
-  bool SharesAccessKey(const Transport& other) const {
-    return !access_key_.empty() && access_key_ == other.access_key_;
-  }
-
-  // The same channel for calls that this ends instead of options.cancelled.
-  Transport WithCancellation(std::function<bool()> cancelled) const {
-    Transport transport = *this;
-    transport.options_.cancelled = std::move(cancelled);
-    return transport;
-  }
-
-  // Of the same server, on connections that trust this certificate alone (ServerIdentity): a name
-  // may lead to several servers. Errors of Create.
-  absl::StatusOr<Transport> PinnedTo(const std::string& certificate) const;
 
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
@@ -128,23 +100,6 @@ class Transport {
   // target, since it depends on sizes and digests alone; errors of EncryptedAnswer end the call.
   // RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
   absl::StatusOr<EncryptedAnswer> SearchEncrypted(const v1::SearchEncryptedRequest& request) const;
-
-  // Calls of a search at two operators (two_server_client.h). bytes: of the whole answer, by the
-  // image's header. No longer answer is parsed.
-  // RESOURCE_EXHAUSTED: `bytes` exceed options.max_memory. DATA_LOSS: the answer has others.
-  absl::StatusOr<ImageAnswer> GetImage(const std::string& collection) const;
-  absl::StatusOr<std::string> GetImageSection(const v1::GetImageSectionRequest& request,
-                                              uint64_t bytes) const;
-  absl::StatusOr<std::string> Score(const v1::ScoreRequest& request, uint64_t bytes) const;
-  absl::StatusOr<std::string> FetchLists(const v1::FetchListsRequest& request,
-                                         uint64_t bytes) const;
-
-  // Images, for operators. No deadline.
-  absl::StatusOr<v1::GetImageResponse> MakeImage(const v1::MakeImageRequest& request) const;
-  // sections: in the order of image.header().
-  absl::StatusOr<v1::GetImageResponse> InstallImage(const std::string& name,
-                                                    const v1::GetImageResponse& image,
-                                                    const std::vector<std::string>& sections) const;
 
   // RESOURCE_EXHAUSTED naming the field: larger than the maximum message.
   absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
@@ -187,20 +142,13 @@ class Transport {
   absl::StatusOr<bool> IsReadOnly() const;
 
  private:
-  Transport(ConnectionOptions options, std::string access_key,
-            std::shared_ptr<grpc::Channel> channel)
-      : options_(std::move(options)),
-        access_key_(std::move(access_key)),
-        channel_(std::move(channel)) {}
-
-  static absl::StatusOr<Transport> Connect(const ConnectionOptions& options,
-                                           std::string access_key);
+  Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)), channel_(std::move(channel)) {}
 
   // Whether grpc.health.v1 answers SERVING for the service.
   absl::StatusOr<bool> CheckHealth(const std::string& service) const;
 
   ConnectionOptions options_;
-  std::string access_key_;  // empty: none is sent
   std::shared_ptr<grpc::Channel> channel_;
 };
 

@@ -57,10 +57,8 @@ function show() {
   for (const id of ["collection", "file", "row", "check"]) at(id).disabled = busy;
   at("ask").disabled = busy || target === null || collection === null || !scheme();
   if (collection === null) return;
-  const plan = chosen(), cells = scheme() === "cells", two = scheme() === "two-server";
-  at("epsilon").disabled = two;
-  at("compare-with").hidden = !two;
-  at("lists").disabled = at("mode").value === "scores";
+  const plan = chosen(), cells = scheme() === "cells", encrypted = scheme() === "encrypted";
+  at("epsilon").disabled = encrypted;
   at("epsilon-value").textContent = plan.epsilon;
   at("epsilon").setAttribute("aria-valuetext", `epsilon ${plan.epsilon}`);
   drawCurve(at("curve"), cells ? collection.plans : [], plan);
@@ -70,8 +68,8 @@ function show() {
       + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
       + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
       + `about ${bytes(size.down)}.`;
-  } else if (two) {
-    at("expect").textContent = "Finds only items that it compares with. Epsilon is not used, and nothing is spent.";
+  } else if (encrypted) {
+    at("expect").textContent = `Finds the exact nearest of ${counted(collection.items, "item")}. Epsilon is not used.`;
   } else {
     const {up, down} = collection.joint_bytes;
     at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
@@ -87,8 +85,7 @@ function show() {
       + "--trust, --key-file and --state that this page was started with"
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
       + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
-      + (left === undefined ? "Searches at two operators spend none."
-         : left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
+      + (encrypted ? "Encrypted searches spend none." : left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
                        : `${left} such ${left === 1 ? "query is" : "queries are"} left.`);
 }
 
@@ -115,11 +112,13 @@ async function open(name) {
   for (const id of ["expect", "budget"]) at(id).textContent = "";
   collection = await call(`api/collection?name=${encodeURIComponent(name)}`);
   const cells = collection.plans.some((plan) => plan.cells);
-  at("no-cells").textContent = cells ? "" : `Cells are not offered: ${collection.no_cells}.`;
-  at("no-cells").hidden = cells;
-  const [first, second] = document.querySelectorAll("input[name=scheme]");
-  first.disabled = !cells;
-  (cells ? first : second).checked = true;
+  const missing = !cells && collection.cells.length > 0;
+  at("no-cells").textContent = missing ? `Cells are not offered: ${collection.no_cells}.` : "";
+  at("no-cells").hidden = !missing;
+  const offered = {encrypted: collection.schemes.includes("encrypted"), cells, joint: collection.schemes.includes("joint")};
+  const radios = [...document.querySelectorAll("input[name=scheme]")];
+  for (const radio of radios) radio.disabled = !offered[radio.value];
+  (radios.find((radio) => !radio.disabled) ?? radios[0]).checked = true;
   at("epsilon").max = collection.plans.length - 1;
   at("epsilon").value = collection.plans.findIndex((plan) => plan.epsilon >= 2);
   await readBudget();
@@ -134,8 +133,7 @@ function listCollections(list) {
 }
 
 async function start() {
-  const {collections, first, second_server} = await call("api/collections");
-  at("two-servers").hidden = !second_server;
+  const {collections, first} = await call("api/collections");
   listCollections(collections);
   at("collection").replaceChildren(...collections.map((one) => element("option", {}, one.name)));
   if (collections.length === 0) throw new Error("the server has no collection");
@@ -182,13 +180,21 @@ function showAnswer(answer) {
   // Of a joint query distances are between noisy rows.
   const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
-    (match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
+    (match.class === "" || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
     + (cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
   at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
-  if (answer.servers) {
-    showServers(answer);
+  at("bytes-title").parentElement.hidden = answer.scheme === "encrypted";
+  if (answer.scheme === "encrypted") {
+    at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}. ${bytes(answer.bytes.up)} up, `
+      + `${bytes(answer.bytes.down)} down; besides, keys ${bytes(answer.bytes.keys)} up and the table of ids `
+      + `${bytes(answer.bytes.table + answer.bytes.payloads)} down.`;
+    at("saw-text").textContent = "Ciphertexts, which look like random numbers whatever the picture is. Their number and "
+      + "sizes depend on the collection alone.";
+    at("releases").replaceChildren();
+    at("answer").hidden = at("saw").hidden = false;
+    at("answer-title").focus();
     return;
   }
   at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
@@ -206,25 +212,8 @@ function showAnswer(answer) {
   at("bytes-title").textContent = `The request: ${bytes(sent.bytes)}`;
   at("bytes").textContent = sent.hex.match(/.{1,32}/g).map((line) => line.match(/../g).join(" ")).join("\n")
     + (sent.hex.length < 2 * sent.bytes ? "\n…" : "");
-  at("bytes-title").parentElement.hidden = false;
-  showSections();
-}
-
-function showSections() {
   at("answer").hidden = at("saw").hidden = false;
   at("answer-title").focus();
-}
-
-// The calls of a search at two operators; their shares stay here, since both together are the query.
-function showServers(answer) {
-  at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}, by ${answer.mode}. Nothing was spent. `
-    + `${bytes(answer.bytes.up)} up, ${bytes(answer.bytes.down)} down, of both servers together.`;
-  at("saw-text").textContent = "Calls whose number and sizes are the same for every picture:";
-  at("releases").replaceChildren(...answer.servers.map(({server, operator, calls}) => element("div", {},
-    element("h3", {}, `${operator}, ${server}`),
-    element("ul", {}, ...calls.map((call) => element("li", {}, `${call.call}, ${bytes(call.bytes)}: ${call.share}`))))));
-  at("bytes-title").parentElement.hidden = true;
-  showSections();
 }
 
 async function compare() {
@@ -242,11 +231,10 @@ async function ask() {
   for (const id of ["answer", "saw"]) at(id).hidden = true;
   at("status").textContent = "Asking…";
   try {
-    const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, mode: at("mode").value,
-                                 lists: at("lists").valueAsNumber, payloads: at("payloads").checked});
+    const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
     const answer = await call("api/ask", {method: "POST", body});
     showAnswer(answer);
-    at("status").textContent = answer.servers ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
+    at("status").textContent = answer.scheme === "encrypted" ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
   } catch (error) {
     at("status").textContent = "";
     throw error;
@@ -280,7 +268,6 @@ at("row").addEventListener("change", () => act(pick));
 at("ask").addEventListener("click", () => act(ask));
 at("check").addEventListener("click", () => act(check));
 at("epsilon").addEventListener("input", show);
-at("mode").addEventListener("change", show);
 for (const radio of document.querySelectorAll("input[name=scheme]")) radio.addEventListener("change", show);
 for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
 at("drop").addEventListener("dragover", () => at("drop").classList.add("over"));

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privatemail._page import Page, page
     from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
     from privatemail._results import (EncryptedGuarantee, EncryptedHits, Estimate, Guarantee, Hits, Ingested, Matches,
-                                      Plan, Snapshot, Spending, TwoServerGuarantee, TwoServerHits)
+                                      Plan, Snapshot, Spending)
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -47,7 +47,7 @@ _MODULES = {
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
     "_results": [
         "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan",
-        "Snapshot", "Spending", "TwoServerGuarantee", "TwoServerHits"
+        "Snapshot", "Spending"
     ],
     "_server": ["Server"],
     "errors": [
@@ -62,7 +62,7 @@ __all__ = [
     "Collection", "DataLoss", "DeadlineExceeded", "EncryptedGuarantee", "EncryptedHits", "Estimate", "Extractor",
     "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page",
     "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity",
-    "Server", "Snapshot", "Spending", "TwoServerGuarantee", "TwoServerHits", "Unauthenticated", "Unavailable",
+    "Server", "Snapshot", "Spending", "Unauthenticated", "Unavailable",
     "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
 ]
 

@@ -13,7 +13,7 @@ from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
 from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload,
-                                  to_encrypted_hits, to_hits, to_matches, to_two_server_hits)
+                                  to_encrypted_hits, to_hits, to_matches)
 from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
                                 of_status)
 
@@ -38,15 +38,15 @@ class _NotCopied:
 
 def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
-            max_memory: int = 1 << 30, state: Path = "", second: Optional["Client"] = None) -> "Client":
+            max_memory: int = 1 << 30, state: Path = "", **unknown: NoReturn) -> "Client":
     """A client of a daemon. Connects at the first call.
 
     server: HOST:PORT. trust: SHA-256 fingerprint of its certificate; or ca_file: PEM; neither: the system's
     authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
-    by default the command line's, so that there is one budget. second: the client of another operator's daemon with the
-    same image, for searches with scheme="two-server"; its state folder is not used.
+    by default the command line's, so that there is one budget.
     """
+    _refuse_unknown(unknown)
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
@@ -54,15 +54,14 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
                                 certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
                                 deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)),
-                  flags + ["--insecure"] * insecure, second)
+                  flags + ["--insecure"] * insecure)
 
 
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
-    def __init__(self, session: _core.Session, flags: List[str], second: Optional["Client"] = None) -> None:
+    def __init__(self, session: _core.Session, flags: List[str]) -> None:
         self._session: Optional[_core.Session] = session
-        self._second = second
         self._flags = flags  # the same connection for `privatemail`
 
     @property
@@ -79,18 +78,6 @@ class Client(_NotCopied):
         if self._session is None:
             raise FailedPrecondition("client is closed")
         return self._session
-
-    def _second_flags(self) -> List[str]:
-        given = [] if self._second is None else self._second._flags
-        own = ("--server", "--ca", "--trust", "--cert", "--cert-key", "--key-file")
-        return [word for flag, value in zip(given, given[1:]) if flag in own
-                for word in (f"--second-{flag[2:]}", value)]
-
-    def _second_session(self) -> _core.Session:
-        if self._second is None:
-            raise InvalidArgument('second must be given to `connect` for scheme="two-server": the client of another '
-                                  "operator's server")
-        return self._second._open()
 
     def close(self) -> None:
         """Drops the connection; later calls raise."""
@@ -191,22 +178,29 @@ def _json(field: str, given: Any) -> str:
 _ENCRYPTED_TAKES = ("self", "queries", "k", "scheme", "label", "payloads", "filter")
 _SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
 _CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
-_TWO_SERVER_ONLY = ("mode", "lists", "trust_again")
+
+
+def _removed_note(name: Any) -> str:
+    return _core.removed_note(ascii(name).strip("'"))  # the core refuses what is no UTF-8
+
+
+def _refuse_unknown(given: Dict[str, Any]) -> None:
+    """As Python itself does, but says which arguments were removed."""
+    for name in given:
+        raise TypeError(f"unexpected keyword argument {name!r}" + _removed_note(name))
 
 
 def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
     """Refuses arguments of `search` that its scheme would ignore."""
-    if scheme not in ("encrypted", "joint", "anchored", "cells", "two-server"):
-        raise InvalidArgument('scheme must be "encrypted", "joint", "anchored", "cells" or "two-server", '
-                              f"but is {scheme!r}")
+    if scheme not in ("encrypted", "joint", "anchored", "cells"):
+        raise InvalidArgument('scheme must be "encrypted", "joint", "anchored" or "cells", '
+                              f"but is {scheme!r}{_removed_note(scheme)}")
     foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
-               "cells": (*_SLOTS_ONLY, *_TWO_SERVER_ONLY),
-               "two-server": (*_SLOTS_ONLY, *_CELLS_ONLY, "label", "accept_misalignment")}.get(
-                   scheme, ("partition", *_CELLS_ONLY, *_TWO_SERVER_ONLY))
+               "cells": _SLOTS_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
     if scheme == "anchored":
         foreign += ("private_iterations",)
     if given["plan"] is not None:
-        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_SLOTS_ONLY, *_TWO_SERVER_ONLY)
+        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_SLOTS_ONLY)
     defaults = Collection.search.__kwdefaults__
     for name in foreign:
         default, value = defaults[name], given[name]
@@ -396,18 +390,17 @@ class Collection(_NotCopied):
                filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
                dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
                items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
-               mode: Optional[str] = None, lists: Optional[int] = None, trust_again: bool = False) -> Any:
+               **unknown: NoReturn) -> Any:
         """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored", "cells" or "two-server". None: encrypted
-            where the collection offers it, else joint.
+        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored" or "cells". None: encrypted where the
+            collection offers it, else joint.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
-            epsilon, two servers need none.
+            epsilon.
         label: an integer or n of them; not sent. Encrypted: only items with it. Others: the class of each query, by
             default ranked by the anchors on this machine; cells only where cell_code is none.
-        payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none;
-            of two servers those of k items, by default none.
+        payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
         accept_misalignment: query although public data shows that little is found.
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
             evaluated on this machine, which fetches all payloads. Joint and anchored: THE SERVER READS IT IN THE CLEAR
@@ -416,19 +409,14 @@ class Collection(_NotCopied):
         mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian".
         classes: without a label, of how many to read matches, by default as many as it takes.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
-        partition: cells and two-server: of the request.
         Cells only:
-        ask, focus: of the request. items: to receive, by default by the published quality.
+        partition, ask, focus: of the request. items: to receive, by default by the published quality.
         own_anchors: the collection's anchors, in its order, by the model that made the queries (any number of
             columns); where cell_code is none; not sent.
         plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
-        Two-server only (a client with `second`; returns TwoServerHits; neither server alone learns anything):
-        mode: "scores" compares with every item, exactly; "lists" fetches the items of `lists` cells, the nearest (by
-            default 4) or, with epsilon, a noisy choice (by default 1), so that both servers together learn no more
-            than epsilon tells. None: "lists" with epsilon or `lists`, else "scores" if both operators allow them and
-            there are at most 100,000 items.
-        trust_again: use the two servers although an answer of theirs was wrong.
         """
+        _refuse_unknown(unknown)
+        del unknown
         given_arguments = dict(locals())
         if scheme is None:
             scheme = "cells" if plan is not None else self._default_scheme(epsilon, delta, mechanism)
@@ -437,24 +425,18 @@ class Collection(_NotCopied):
             if plan.collection != self.name:
                 raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
             scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
-        if epsilon is None and scheme not in ("encrypted", "two-server"):
+        if epsilon is None and scheme != "encrypted":
             raise InvalidArgument("epsilon must be given")
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
         array, one = _arrays.targets(queries)
         given = _labels_of(label, len(array))
         places, cost = _arrays.integer("k", k), 0. if epsilon is None else _arrays.number("epsilon", epsilon)
-        with_payloads = scheme not in ("encrypted", "two-server") if payloads is None else bool(payloads)
+        with_payloads = scheme != "encrypted" if payloads is None else bool(payloads)
         accept = bool(accept_misalignment)
         if scheme == "encrypted":
             answers, error, told = self._session.search_encrypted(
                 self.name, array, None if given is None else list(given), places, with_payloads,
                 _json("filter", filter))
-        elif scheme == "two-server":
-            answers, error, told = self._session.search_two_servers(
-                self._client._second_session(), self.name, array, places,
-                "auto" if mode is None else _arrays.text("mode", mode), _arrays.integer("partition", partition),
-                None if lists is None else _arrays.integer("lists", lists), None if epsilon is None else cost,
-                with_payloads, bool(trust_again))
         elif scheme == "cells":
             answers, error, told = self._session.search_cells(
                 self.name, array, given, places, cost, _arrays.integer("partition", partition),
@@ -475,7 +457,7 @@ class Collection(_NotCopied):
                 with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
         for warning in told:
             _warn(warning)
-        convert = {"encrypted": to_encrypted_hits, "two-server": to_two_server_hits}.get(scheme, to_hits)
+        convert = to_encrypted_hits if scheme == "encrypted" else to_hits
         hits = [None if answer is None else convert(answer) for answer in answers]
         if error is not None:
             failure = of_status(*error)
@@ -487,8 +469,7 @@ class Collection(_NotCopied):
         """The last release of this state folder, as it was prepared for the server, as a dict; costs nothing.
 
         Joint and anchored: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
-        Cells: the cells asked for. bytes: of the request. Two-server: servers: the calls that each was to see; the
-        shares are not saved, since both together are the query. Delivery is not recorded.
+        Cells: the cells asked for. bytes: of the request. Delivery is not recorded.
         """
         sent = self._session.explain(self.name)
         if "filter" in sent:

@@ -39,7 +39,7 @@ class Page:
 
 
 def page(collection: Collection, *, pictures: Path = "", model: Path = "", program: Optional[Path] = None) -> Page:
-    """Serves the web page of `privatemail page` on this machine, with the collection's connections and budget.
+    """Serves the web page of `privatemail page` on this machine, with the collection's connection and budget.
 
     pictures: folder class/file of the gallery's pictures. model: ONNX file of a collection of pictures. program: by
     default $PRIVATEMAIL, or privatemail on the PATH.
@@ -47,8 +47,7 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
     program = program or os.environ.get("PRIVATEMAIL") or shutil.which("privatemail")
     if not program:
         raise FailedPrecondition("program must be given: privatemail is not on the PATH")
-    command = [program, *collection._client._flags, "--json", "page", "--no-browser", "--collection", collection.name,
-               *collection._client._second_flags()]
+    command = [program, *collection._client._flags, "--json", "page", "--no-browser", "--collection", collection.name]
     for flag, value in (("--pictures", pictures), ("--model", model)):
         command += [flag, str(value)] if value else []
     # A connection is what its arguments say.

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Spending:
 class Matches:
     """Items near one query, nearest first.
 
-    squared_distances: for cells, two servers and, with the metric cosine, encrypted between unit vectors. Joint and
+    squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint and
     anchored find items of a class: theirs are of the server's embedding, compare within one answer only and tell
     nothing of nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
     none.
@@ -63,44 +63,6 @@ class Hits(Matches):
     guarantee: Guarantee
     spent: Spending
     left: Spending
-    bytes_up: int
-    bytes_down: int
-
-
-@dataclasses.dataclass(frozen=True)
-class TwoServerGuarantee:
-    """What the servers of two operators learn of a query. It holds if they do not share what they see.
-
-    server_a, server_b: each alone learns nothing: "perfect", or "computational" under `assumption`. Server A is the
-    client's, B that of `second`. both_learn: what they learn together if they do share. both_bounded: a bound on that,
-    of searches with epsilon. source: of the proofs.
-    """
-
-    server_a: str
-    server_b: str
-    assumption: str
-    both_learn: str
-    both_bounded: Optional[Guarantee]
-    source: str
-
-
-@dataclasses.dataclass(frozen=True)
-class TwoServerHits(Matches):
-    """The answer to one private query at two operators.
-
-    mode: "scores" or "lists". lists: those that were fetched. candidates: items that were compared. operators: as they
-    call themselves. image: its digest. spent, left: of the collection's budget, of searches with epsilon. bytes_up,
-    bytes_down: of the requests to, and the answers of, both servers together.
-    """
-
-    guarantee: TwoServerGuarantee
-    mode: str
-    lists: List[int]
-    candidates: int
-    operators: Tuple[str, str]
-    image: str
-    spent: Optional[Spending]
-    left: Optional[Spending]
     bytes_up: int
     bytes_down: int
 
@@ -217,17 +179,3 @@ def to_encrypted_hits(answer: Dict[str, Any]) -> EncryptedHits:
                              "similarities": np.array(answer["similarities"], np.float64),
                              "guarantee": EncryptedGuarantee(**answer["guarantee"])}
     return EncryptedHits(**given)
-
-
-def _spending(given: Optional[Tuple[float, float]]) -> Optional[Spending]:
-    return None if given is None else Spending(*given)
-
-
-def to_two_server_hits(answer: Dict[str, Any]) -> TwoServerHits:
-    told: Dict[str, Any] = dict(answer["guarantee"])
-    if told["both_bounded"] is not None:
-        told["both_bounded"] = Guarantee(**told["both_bounded"])
-    given: Dict[str, Any] = {**answer, **_columns(answer), "spent": _spending(answer["spent"]),
-                             "left": _spending(answer["left"]),
-                             "guarantee": TwoServerGuarantee(**told)}
-    return TwoServerHits(**given)

@@ -103,8 +103,7 @@ _BY_CODE = {
 
 # The core names flags and commands of the command line. Those whose names differ here:
 _ARGUMENTS = {"bandwidth": "kernel_bandwidth", "ca": "ca_file", "cert": "certificate", "cert-key": "certificate_key",
-              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path",
-              "second-server": "second"}
+              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path"}
 _CALLS = {"": "connect", "budget history": "budget.history", "budget set": "budget.grant",
           "collection create": "create_collection", "key list": "keys", "query": "search"}
 _FLAG = r"--([a-z][a-z-]*)"
@@ -113,8 +112,6 @@ _COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create
 
 
 def _argument(flag: str) -> str:
-    if flag.startswith("second-") and flag not in _ARGUMENTS:
-        return f"{_argument(flag.removeprefix('second-'))} of second"
     return _ARGUMENTS.get(flag, flag.replace("-", "_"))
 
 
@@ -122,7 +119,7 @@ def _call(command: "re.Match[str]") -> str:
     name = (command[1] or "").strip()
     if not name and not command[2]:
         return command[0]
-    arguments = [f"{_argument(flag.removeprefix('second-'))}={value or '...'}"
+    arguments = [f"{_argument(flag)}={value or '...'}"
                  for flag, value in re.findall(rf"{_FLAG}(?: ([^\s`-][^\s`]*))?", command[2])]
     return f"{_CALLS.get(name, name)}({', '.join(arguments)})"
 

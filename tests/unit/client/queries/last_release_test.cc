@@ -63,7 +63,7 @@ TEST(LastRelease, SchemeRoundTrips) {
   for (const auto& [name, scheme] : kSchemeNames) {
     LastRelease saved = ReleaseOf(1);
     saved.scheme = scheme;
-    if (scheme == Scheme::kEncrypted || scheme == Scheme::kTwoServer) saved.view = "{}";
+    if (scheme == Scheme::kEncrypted) saved.view = "{}";
     ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
     ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
     EXPECT_EQ(last.scheme, scheme) << name;

@@ -92,16 +92,6 @@ TEST_F(KeyCallsTest, ExceededRateSendsRetryAfter) {
   }
 }
 
-// The first call is counted although there is no image.
-TEST_F(KeyCallsTest, RateCountsCallsOfTwoOperators) {
-  for (const char* rpc : {"Score", "FetchLists"}) {
-    const std::string key = MakeKey(kSearchScope, {}, .001).text();
-    EXPECT_THAT(Try(rpc, "fruit", key), FailsWith(absl::StatusCode::kFailedPrecondition, ""))
-        << rpc;
-    EXPECT_THAT(Try(rpc, "fruit", key), FailsWith(kExhausted, "0.001 calls a second")) << rpc;
-  }
-}
-
 TEST_F(KeyCallsTest, MissingScopeIsNamed) {
   const std::string key = MakeKey(kSearchScope, {"fruit"}).text();
   const auto denied = absl::StatusCode::kPermissionDenied;
