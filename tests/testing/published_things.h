@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/embedding/default_settings.h"
 #include "common/embedding/public_parameters.h"
 #include "common/items/item_code.h"
 #include "common/wire/codec.h"
@@ -19,6 +20,7 @@ namespace privatemail::client {
 
 // 40 anchors of 8 features in 5 classes, each shifted along its own axis, in chunks of 15 rows.
 // With a cell code, which must not be a pq code, the anchors are cut into 10 cells in turn.
+// Without classes the anchors have no labels.
 struct PublishedThings {
   static constexpr int kClasses = 5;
   static constexpr int kAnchors = 40;
@@ -30,29 +32,34 @@ struct PublishedThings {
 
   // Another seed gives other anchors and another digest.
   explicit PublishedThings(uint64_t embedding_version = 1,
-                           std::optional<CellCode> cell_code = std::nullopt, unsigned seed = 1) {
+                           std::optional<CellCode> cell_code = std::nullopt, unsigned seed = 1,
+                           bool has_classes = true) {
     Anchors anchors{NormalRows(kAnchors, kDim, seed), {}};
     CellPartition partition{.cells = 10, .cell_of_anchor = {}};
     for (int i = 0; i < kAnchors; ++i) {
-      anchors.labels.push_back(i % kClasses);
+      if (has_classes) anchors.labels.push_back(i % kClasses);
       anchors.features(i, i % kClasses) += 3;
       partition.cell_of_anchor.push_back(i % 10);
     }
     std::vector<CellPartition> partitions;
     if (cell_code.has_value()) partitions = {partition};
-    parameters = *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors",
-                                       partitions, cell_code);
+    const EmbeddingSettings settings = has_classes ? EmbeddingSettings() : DefaultSettings({});
+    parameters =
+        *MakePublicParameters(kUuid, settings, anchors, {}, "vectors", partitions, cell_code);
     ToProto(parameters, collection.mutable_parameters());
     collection.set_fingerprint(Fingerprint(parameters));
     collection.set_name("things");
     collection.set_embedding_version(embedding_version);
-    const FloatMatrix coordinates = NormalRows(kAnchors, 2, 40 + embedding_version);
+    const FloatMatrix coordinates =
+        NormalRows(kAnchors, settings.embedding_dim, 40 + embedding_version);
     for (int from = 0; from < kAnchors; from += 15) {
       const int rows = std::min(15, kAnchors - from);
       v1::GetAnchorsResponse& chunk = chunks.emplace_back();
       ToProto(FloatMatrix(anchors.features.middleRows(from, rows)), chunk.mutable_features());
-      chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
-                                     anchors.labels.begin() + from + rows);
+      if (has_classes) {
+        chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
+                                       anchors.labels.begin() + from + rows);
+      }
       if (!parameters.SendsCoordinates()) continue;
       ToProto(FloatMatrix(coordinates.middleRows(from, rows)), chunk.mutable_coordinates());
       chunk.set_embedding_version(embedding_version);

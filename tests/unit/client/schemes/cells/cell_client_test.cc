@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "common/items/item_label.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -55,6 +56,30 @@ TEST(CellClient, RequestIsCellsAndPublicValuesOnly) {
                        client.Prepare(NormalRows(1, kDim, 8), many, *funded.ledger, bits));
   *other.request.mutable_cells() = expected.cells();
   EXPECT_EQ(other.request.SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(CellClient, CollectionWithoutClassesHasItemsWithAnyLabelOrNone) {
+  const PublishedThings unlabelled(1, CellCode::kFloat16, 1, /*has_classes=*/false);
+  ASSERT_OK_AND_ASSIGN(const CellClient client,
+                       CellClient::Create(unlabelled.collection, unlabelled.chunks));
+  const PreparedCellQuery prepared = Prepare(client);
+  v1::RetrieveCellsResponse message = CellMessage(unlabelled.parameters, 0, 4);
+  message.set_labels(0, 77);
+  for (int i = 1; i < 4; ++i) message.set_labels(i, kNoLabel);
+  ASSERT_OK_AND_ASSIGN(const CellQueryResult result, client.Finish(prepared, {message}));
+  ASSERT_EQ(result.matches.size(), 3u);
+  for (const QueryMatch& match : result.matches) {
+    EXPECT_EQ(match.label, match.id == "item 0" ? 77 : kNoLabel);
+  }
+  message = CellMessage(Published().parameters, 0, 4);
+  message.set_labels(2, kNoLabel);
+  EXPECT_THAT(MakeClient().Finish(Prepare(MakeClient()), {message}),
+              FailsWith(kDataLoss, "label must be one of the collection's 5 classes"));
+  // Labels beside anchors that have none.
+  EXPECT_THAT(CellClient::Create(unlabelled.collection, Published().chunks),
+              FailsWith(kInvalid, "anchors must be 40 rows with 0 labels"));
+  EXPECT_THAT(CellClient::Create(Published().collection, unlabelled.chunks),
+              FailsWith(kInvalid, "anchors must be 40 rows with 40 labels"));
 }
 
 TEST(CellClient, InvalidOptionsAreNotCharged) {

@@ -40,7 +40,8 @@ double SpentIn(const FundedLedger& funded) { return funded.ledger->Show(kUuid)->
 
 TEST(CellScheme, NoCellsOrForeignAnchorsReturnError) {
   EXPECT_THAT(CellScheme::Create(ParametersWith({}), SomeAnchors()),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "the collection has no cells"));
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "has no cells: it offers the schemes joint, anchored"));
   Anchors others = SomeAnchors();
   others.features(3, 2) += 1;
   EXPECT_THAT(CellScheme::Create(ParametersWith({RoundRobin(8)}), others),

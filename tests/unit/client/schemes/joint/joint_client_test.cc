@@ -2,6 +2,7 @@
 
 #include "common/embedding/smlq.h"
 #include "common/wire/codec.h"
+#include "privatemail/anchored_client.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
@@ -202,6 +203,26 @@ TEST(JointClient, UnbuiltCollectionReturnsFailedPrecondition) {
   published.collection.set_embedding_version(0);
   EXPECT_THAT(JointClient::Create(published.collection, published.chunks),
               FailsWith(absl::StatusCode::kFailedPrecondition, "things is not built yet"));
+}
+
+TEST(JointClient, CollectionWithoutClassesReturnsFailedPrecondition) {
+  const PublishedThings unlabelled(1, CellCode::kFloat16, 1, /*has_classes=*/false);
+  EXPECT_THAT(JointClient::Create(unlabelled.collection, unlabelled.chunks),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "it offers the scheme cells"));
+  EXPECT_THAT(AnchoredClient::Create(unlabelled.collection, unlabelled.chunks),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "its anchors have no labels"));
+  v1::GetCollectionResponse without;
+  const PublicParameters parameters =
+      *MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kCosine);
+  ToProto(parameters, without.mutable_parameters());
+  without.set_fingerprint(Fingerprint(parameters));
+  without.set_name("things");
+  for (const uint64_t version : {0, 1}) {  // of a hostile server, too
+    without.set_embedding_version(version);
+    EXPECT_THAT(JointClient::Create(without, {}),
+                FailsWith(absl::StatusCode::kFailedPrecondition,
+                          "collection things has no anchors: it offers the scheme encrypted"));
+  }
 }
 
 TEST(JointClient, KOutOfRangeIsNotCharged) {
