@@ -40,6 +40,8 @@ TEST(TableBlock, RowsAreReadBack) {
   EXPECT_EQ(block->label(0), kNoLabel);
   EXPECT_EQ(block->label(1), 0);
   EXPECT_EQ(block->label(2), 2147483647);
+  sent.mutable_labels()->Set(0, -2147483647);
+  EXPECT_EQ((*TableBlock::Parse(sent.SerializeAsString(), kMaxMemory))->label(0), -2147483647);
   sent.clear_labels();
   EXPECT_EQ((*TableBlock::Parse(sent.SerializeAsString(), kMaxMemory))->label(2), kNoLabel);
 }
@@ -61,7 +63,7 @@ TEST(TableBlock, MalformedBlocksReturnDataLoss) {
     EXPECT_THAT(ParseChanged([&](Block* block) { block->set_norms(2, norm); }),
                 FailsWith(kDataLoss, "row 2: norm must be finite and not negative"));
   }
-  for (const int64_t label : {-1L, 2147483649L}) {
+  for (const int64_t label : {-2147483648L, 2147483649L}) {
     EXPECT_THAT(ParseChanged([&](Block* block) { block->mutable_labels()->Resize(3, label); }),
                 FailsWith(kDataLoss, "row 0: label must be"));
   }
