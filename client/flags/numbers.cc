@@ -27,7 +27,8 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {{"FLOAT", "a number", &Parses<double>},
-                           {"INT", "a whole number", &Parses<int64_t>}};
+                           {"INT", "a whole number", &Parses<int64_t>},
+                           {"UINT", "a whole number from 0 to 4294967295", &Parses<uint32_t>}};
 
 // The error of a text that is not a number of this kind; empty if it is one.
 std::string NumberError(const Kind& kind, const std::string& text) {

@@ -95,7 +95,7 @@ std::vector<std::string> NumberOptions(const std::string& help) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
     if (words.size() < 2 || !absl::StartsWith(words[0], "-")) continue;
     const bool number = absl::StartsWith(words[1], "FLOAT") || absl::StartsWith(words[1], "INT") ||
-                        absl::StartsWith(words[1], "NUMBER");
+                        absl::StartsWith(words[1], "UINT") || absl::StartsWith(words[1], "NUMBER");
     if (number) options.push_back(words[0].substr(0, words[0].find(',')));
   }
   return options;
@@ -142,6 +142,8 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
   ExpectUsageError({"items", "list", "n", "--cursor", "caf\xe9"},
                    "--cursor: must be UTF-8, but is");
+  ExpectUsageError({"collection", "create", "n", "--seed", "-1"},
+                   "--seed: must be a whole number from 0 to 4294967295, but is \"-1\"");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},
                    "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");

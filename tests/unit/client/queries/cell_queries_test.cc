@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/testing/matchers.h"
+#include "tests/testing/published_things.h"
 
 namespace privatemail::client {
 namespace {
@@ -37,7 +38,10 @@ TEST(CellsStatus, LaterDaemonsUnknownStatusIsNotReady) {
 
 // A server's nonsense is its error, not the caller's.
 TEST(CellQuality, MoreItemsThanEmbeddedAreDamage) {
-  v1::GetCollectionResponse collection = WithStatus(v1::CELLS_STATUS_READY, true);
+  v1::GetCollectionResponse collection =
+      PublishedThings(/*embedding_version=*/1, CellCode::kScalar8).collection;
+  collection.set_cells_status(v1::CELLS_STATUS_READY);
+  collection.set_cells_ready(true);
   collection.mutable_parameters()->set_publish_quality(true);
   collection.set_embedding_version(1);
   collection.set_embedded_items(1000);
