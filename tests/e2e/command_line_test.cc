@@ -142,7 +142,7 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
   ExpectUsageError({"items", "list", "n", "--cursor", "caf\xe9"},
                    "--cursor: must be UTF-8, but is");
-  ExpectUsageError({"collection", "create", "n", "--seed", "-1"},
+  ExpectUsageError({"sensitivity", "--seed", "-1"},
                    "--seed: must be a whole number from 0 to 4294967295, but is \"-1\"");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},

@@ -29,6 +29,7 @@ const Requirement& RequirementOf(const std::string& rpc) {
       {"GetAnchors", {kSearchScope | kAdminScope}},
       {"Retrieve", {kSearchScope | kAdminScope}},
       {"RetrieveCells", {kSearchScope | kAdminScope}},
+      {"SearchEncrypted", {kSearchScope | kAdminScope}},
       {"UpsertItems", {kWriteScope | kAdminScope}},
       {"DeleteItems", {kWriteScope | kAdminScope}},
       {"GetItems", {kWriteScope | kAdminScope}},
@@ -113,9 +114,9 @@ TEST_F(AccessControlTest, OtherCollectionReturnsPermissionDenied) {
     return rpc.name == std::string("ListCollections") ? kOk : kPermissionDenied;
   });
   // Nor does the status tell whether a collection exists.
-  for (const char* rpc :
-       {"GetCollection", "Retrieve", "RetrieveCells", "UpsertItems", "DeleteItems", "GetItems",
-        "ScrollItems", "CountItems", "DeleteCollection", "SnapshotCollection"}) {
+  for (const char* rpc : {"GetCollection", "Retrieve", "RetrieveCells", "SearchEncrypted",
+                          "UpsertItems", "DeleteItems", "GetItems", "ScrollItems", "CountItems",
+                          "DeleteCollection", "SnapshotCollection"}) {
     const absl::Status there = Try(rpc, "fruit", key.text());
     const absl::Status absent = Try(rpc, "never", key.text());
     EXPECT_EQ(there.code(), absent.code());
