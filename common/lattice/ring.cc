@@ -72,7 +72,7 @@ void TransformUnreduced(int64_t* values) {
 
 void Transform(int64_t* values) {
   TransformUnreduced(values);
-  for (int i = 0; i < kDegree; ++i) values[i] = Centre(values[i]);
+  for (int i = 0; i < kDegree; ++i) values[i] = CentreInline(values[i]);
 }
 
 // Gentleman and Sande's butterflies, two levels at a time before the last. Sums are folded once in
@@ -100,13 +100,13 @@ void InverseTransform(int64_t* values) {
   for (int i = 0; i < kDegree / 2; ++i) {
     const int64_t sum = values[i] + values[i + kDegree / 2];
     const int64_t difference = values[i] - values[i + kDegree / 2];
-    values[i] = Centre(MultiplyBy(sum, roots.scale, q));
-    values[i + kDegree / 2] = Centre(MultiplyBy(difference, roots.scaled_root, q));
+    values[i] = CentreInline(MultiplyBy(sum, roots.scale, q));
+    values[i + kDegree / 2] = CentreInline(MultiplyBy(difference, roots.scaled_root, q));
   }
 }
 
 void MultiplyPointwise(const int64_t* x, const int64_t* y, int64_t* product) {
-  for (int i = 0; i < kDegree; ++i) product[i] = Centre(Multiply(x[i], y[i]));
+  for (int i = 0; i < kDegree; ++i) product[i] = CentreInline(Multiply(x[i], y[i]));
 }
 
 }  // namespace privatemail::lattice
