@@ -6,11 +6,15 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/search/search_client.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 
@@ -36,7 +40,9 @@ void AtWork::End() {
 
 void AtWork::Prepare() {
   Start();
-  CreateCollection();
+  v1::CreateCollectionRequest things = NewThings();
+  things.set_with_encrypted(true);
+  ASSERT_THAT(Connect().CreateCollection(things), IsOk());
   for (int i = 0; i < 3; ++i) writers_.emplace_back(std::string(1, 'a' + i), "things", i + 1);
   for (Writer& writer : writers_) ASSERT_THAT(writer.Write(Connect(), 20), IsOk());
   BuildOnce();
@@ -103,6 +109,39 @@ std::vector<std::string> AtWork::SearchFaults(const Transport& transport,
   return faults;
 }
 
+// An encrypted search for all items, once the daemon has loaded their rows.
+std::vector<std::string> AtWork::EncryptedFaults(const Stored& stored) const {
+  std::filesystem::create_directories(user_.state);
+  std::filesystem::permissions(user_.state, std::filesystem::perms::owner_all);
+  const auto client = SearchClient::Create(Connect(), {.state_folder = user_.state, .limits = {}});
+  if (!client.ok()) return {client.status().ToString()};
+  absl::StatusOr<SearchAnswer> answer;
+  const bool answered = WaitUntil([&] {
+    answer = (*client)->Search("things", {{.features = Eigen::RowVectorXf::Ones(kFeatures)}},
+                               {.k = kMaxNeighbors, .with_payloads = true},
+                               [](const std::string& /*warning*/) {});
+    return !absl::IsUnavailable(answer.status());
+  });
+  if (!answered || !answer.ok()) {
+    return {absl::StrCat("an encrypted search fails: ", answer.status().ToString())};
+  }
+  std::vector<std::string> faults;
+  std::set<std::string> found;
+  for (const QueryMatch& match : answer->matches[0]) {
+    const auto item = stored.find(match.id);
+    if (!found.insert(match.id).second) faults.push_back(absl::StrCat(match.id, " is found twice"));
+    if (item == stored.end()) {
+      faults.push_back(absl::StrCat(match.id, " was deleted and is found under encryption"));
+    } else if (match.label != item->second.label() || match.payload != item->second.payload()) {
+      faults.push_back(absl::StrCat(match.id, " is found as it was before"));
+    }
+  }
+  if (found.size() < stored.size()) {
+    faults.push_back(absl::StrCat("found ", found.size(), " of ", stored.size(), " encrypted"));
+  }
+  return faults;
+}
+
 std::vector<std::string> AtWork::Faults() {
   const Transport transport = Connect();
   const absl::StatusOr<Stored> stored = StoredItems(transport, "things");
@@ -125,6 +164,7 @@ std::vector<std::string> AtWork::Faults() {
   }
   acknowledged_version_ = version;
   add(SearchFaults(transport, *things, *stored));
+  add(EncryptedFaults(*stored));
   return faults;
 }
 

@@ -23,13 +23,15 @@ class AtWork : public Service {
   void Start();
   // Sends SIGKILL and waits for the end.
   void End();
-  // Starts, creates the collection "things", writes with each writer, and builds.
+  // Starts, creates the collection "things" with every scheme but cells, writes with each writer,
+  // and builds.
   void Prepare();
 
   // Runs all callers and calls `strike`, which ends their server, after a random time.
   void WorkUntil(const std::function<void()>& strike, unsigned max_microseconds = 400'000);
 
-  // Compares items, builds, copies and a search for all embedded items with what was acknowledged.
+  // Compares items, builds, copies, a search for all embedded items and an encrypted search for all
+  // items with what was acknowledged.
   // A call in flight must have been applied as a whole or not at all; it is settled then. Returns
   // a line for each difference.
   std::vector<std::string> Faults();
@@ -49,6 +51,7 @@ class AtWork : public Service {
   std::vector<std::string> SearchFaults(const Transport& transport,
                                         const v1::GetCollectionResponse& things,
                                         const Stored& stored) const;
+  std::vector<std::string> EncryptedFaults(const Stored& stored) const;
 
   Snapshotter snapshotter_{"things"};
   uint64_t acknowledged_version_ = 0;

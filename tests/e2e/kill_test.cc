@@ -3,7 +3,7 @@
 // SIGKILL ends the daemon under concurrent writes, builds and snapshots; every fourth time also
 // while it recovers, and on PostgreSQL every third time ends the database server. After each
 // restart the data is compared with what was acknowledged. PRIVATEMAIL_KILLS is the number of kills
-// per store: 8 by default, 100 in kill_daemon.sh.
+// per store: 10 by default, 100 in kill_daemon.sh.
 //
 // Unsynced writes survive these kills; store_power_loss_test.cc and postgres_power_loss_test.cc
 // drop them.
@@ -24,7 +24,7 @@ using std::chrono::microseconds;
 
 int Kills() {
   const char* const text = std::getenv("PRIVATEMAIL_KILLS");
-  return text == nullptr ? 8 : std::atoi(text);
+  return text == nullptr ? 10 : std::atoi(text);
 }
 
 // PostgreSQL may still execute statements of the killed daemon.
