@@ -36,6 +36,8 @@ class IdleCallsTest : public ServiceTest {
 
 TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
   const v1::GetCollectionResponse fruit = MakeFruit(6, true);
+  // The build's ticket may be released after its answer.
+  ASSERT_TRUE(WaitUntil([&] { return Metric("privatemail_requests_in_flight") == 0; }));
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 5; ++i) uploads.push_back(Begin());  // more than max_concurrent
   ASSERT_TRUE(uploads[1]->writer->Write(Message("fruit", MakeItems(1, 70))));
