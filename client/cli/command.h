@@ -55,7 +55,7 @@ void AddKeyCommand(CLI::App& app, Context& context);
 void AddPageCommand(CLI::App& app, Context& context);
 void AddPlanCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
-void AddReplayCommands(CLI::App& app, Context& context);  // explain, resend and rank
+void AddReplayCommands(CLI::App& app, Context& context);  // explain and resend
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSnapshotCommands(CLI::App& app, Context& context);  // snapshot and restore
 

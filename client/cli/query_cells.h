@@ -58,7 +58,7 @@ std::string PlaceText(const CellTarget& target, bool guessed, const PublicParame
 nlohmann::json OutcomeJson(const CellsOutcome& outcome, const CellClient& client,
                            const std::vector<std::string>& warnings);
 
-// Matches as `query`, `resend` and `rank` print them.
+// Matches as `query` and `resend` print them.
 std::string MatchesText(const std::vector<QueryMatch>& matches, const PublicParameters& parameters);
 
 }  // namespace privatemail::client::cli

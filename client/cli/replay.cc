@@ -16,7 +16,6 @@
 #include "client/cli/query_targets.h"
 #include "client/queries/cell_queries.h"
 #include "client/queries/filter_json.h"
-#include "client/queries/item_cache.h"
 #include "client/queries/last_release.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -27,7 +26,7 @@
 #include "privatemail/cell_client.h"
 #include "privatemail/joint_client.h"
 
-// `privatemail explain`, `resend` and `rank`: commands on saved releases and items. None spends.
+// `privatemail explain` and `resend`: commands on the last release. Neither spends.
 
 namespace privatemail::client::cli {
 namespace {
@@ -36,12 +35,6 @@ struct ResendOptions {
   std::string label;
   TargetOptions target;
   std::optional<int64_t> k;
-};
-
-struct RankOptions {
-  std::string name;
-  TargetOptions targets;
-  int64_t k = kDefaultMatches;
 };
 
 constexpr char kPrepared[] =
@@ -224,7 +217,7 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const RankedItems ranked,
                       client::ResendCells(transport, SettingsOf(context), last, given,
-                                          options.k.value_or(kDefaultMatches), own_anchors, Warn));
+                                          options.k.value_or(kDefaultMatches), own_anchors));
   const auto& [target, result] = ranked;
   nlohmann::json answer = {
       {"collection", request.collection()},
@@ -257,37 +250,6 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& optio
       NameOf(last.scheme), " scheme; give --label"));
 }
 
-absl::Status Rank(const Context& context, const RankOptions& options) {
-  PM_ASSIGN_OR_RETURN(const CachedItems cached,
-                      LoadCachedItems(context.state_folder, options.name));
-  PM_RETURN_IF_ERROR(CheckLabelsUsable(options.targets, cached.parameters, "`privatemail rank`"));
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets));
-  PM_ASSIGN_OR_RETURN(const std::vector<NamedTarget> targets,
-                      ReadLabelled(options.targets, cached.parameters, std::move(rows)));
-  PM_ASSIGN_OR_RETURN(const auto own_anchors, ReadOwnAnchors(options.targets));
-  PM_ASSIGN_OR_RETURN(const std::vector<RankedItems> ranked,
-                      RankReceived(SettingsOf(context), cached, targets, options.k, own_anchors));
-  for (size_t i = 0; i < targets.size(); ++i) {
-    const NamedTarget& target = targets[i];
-    const auto& [place, result] = ranked[i];
-    nlohmann::json answer = {{"query", target.name},
-                             {"matches", ToJson(result.matches)},
-                             {"candidates", result.candidates},
-                             {"spent", ToJson(Budget{})},
-                             {"items_version", result.items_version}};
-    AddPlaceJson(place, target.guessed, &answer);
-    Print({.json = answer,
-           .text = absl::StrCat("query ", Printable(target.name), "\n",
-                                MatchesText(result.matches, cached.parameters),
-                                PlaceText(place, target.guessed, cached.parameters),
-                                "  the nearest of ", Counted(result.candidates, "item"),
-                                " received so far, in their state at that time; nothing was sent "
-                                "or spent\n")},
-          context.json);
-  }
-  return absl::OkStatus();
-}
-
 void AddResend(CLI::App& app, Context& context) {
   auto options = std::make_shared<ResendOptions>();
   CLI::App* resend = AddCommand(app, "resend",
@@ -305,24 +267,6 @@ void AddResend(CLI::App& app, Context& context) {
   SetRun(resend, context, options, &Resend);
 }
 
-void AddRank(CLI::App& app, Context& context) {
-  auto options = std::make_shared<RankOptions>();
-  CLI::App* rank = AddCommand(
-      app, "rank", "Rank all items received for cells so far, without a network and at no cost");
-  rank->add_option("NAME", options->name, "The collection, by its name at that time")->required();
-  AddTargetOptions(rank, &options->targets);
-  AddOwnAnchorsOption(rank, &options->targets);
-  rank->add_option("-k", options->k, "Number of matches")->capture_default_str();
-  rank->footer(
-      "The server sees whether a query follows: a decision that depends on this result reveals "
-      "something about the target, such as a query that is sent only because this result does not "
-      "satisfy. `privatemail query --scheme cells` stores received items in the "
-      "folder of --state, at most 64 MiB per collection; with --cell-code none only those of the "
-      "last build, with the anchors. Items may have changed or been deleted since. Labels are for "
-      "collections with --cell-code none only.");
-  SetRun(rank, context, options, &Rank);
-}
-
 }  // namespace
 
 void AddReplayCommands(CLI::App& app, Context& context) {
@@ -331,7 +275,6 @@ void AddReplayCommands(CLI::App& app, Context& context) {
                     "cell"),
          context, std::make_shared<std::string>(), &Explain);
   AddResend(app, context);
-  AddRank(app, context);
 }
 
 }  // namespace privatemail::client::cli

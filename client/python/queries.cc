@@ -252,14 +252,13 @@ py::dict Explain(const Session& session, const std::string& collection) {
   return dict;
 }
 
-py::tuple Resend(const Session& session, const std::string& collection,
-                 const std::optional<Targets>& features,
-                 const std::optional<std::vector<int32_t>>& labels, std::optional<int64_t> k,
-                 const std::optional<Targets>& own_anchors) {
+py::dict Resend(const Session& session, const std::string& collection,
+                const std::optional<Targets>& features,
+                const std::optional<std::vector<int32_t>>& labels, std::optional<int64_t> k,
+                const std::optional<Targets>& own_anchors) {
   const LastRelease last = LastOf(session, collection);
   Check(CheckResendable(last));
   const QuerySettings& settings = session.settings();
-  std::vector<std::string> warnings;
   std::vector<QueryMatch> matches;
   if (last.scheme == Scheme::kCells) {
     if (!features.has_value()) {
@@ -267,10 +266,9 @@ py::tuple Resend(const Session& session, const std::string& collection,
           "query must be given again: the last release was for cells, and no file names it"));
     }
     const std::vector<NamedTarget> targets = ToTargets(*features, labels);
-    const auto warn = [&](const std::string& text) { warnings.push_back(text); };
     matches = Interruptible([&] {
                 return Check(ResendCells(session.transport(), settings, last, targets.front(),
-                                         k.value_or(kDefaultMatches), ToMatrix(own_anchors), warn));
+                                         k.value_or(kDefaultMatches), ToMatrix(own_anchors)));
               }).result.matches;
   } else {
     if (features.has_value() || own_anchors.has_value() || !labels.has_value()) {
@@ -284,24 +282,7 @@ py::tuple Resend(const Session& session, const std::string& collection,
   }
   py::dict dict;
   AddMatches(matches, &dict);
-  return py::make_tuple(dict, warnings);
-}
-
-py::list Rank(const Session& session, const std::string& collection, const Targets& features,
-              const std::optional<std::vector<int32_t>>& labels, int64_t k,
-              const std::optional<Targets>& own_anchors) {
-  const std::vector<NamedTarget> targets = ToTargets(features, labels);
-  const std::vector<RankedItems> all = Interruptible([&] {
-    const CachedItems cached = Check(LoadCachedItems(session.settings().state_folder, collection));
-    return Check(RankReceived(session.settings(), cached, targets, k, ToMatrix(own_anchors)));
-  });
-  py::list list;
-  for (const RankedItems& ranked : all) {
-    py::dict dict;
-    AddMatches(ranked.result.matches, &dict);
-    list.append(dict);
-  }
-  return list;
+  return dict;
 }
 
 }  // namespace
@@ -324,8 +305,7 @@ void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
       .def("search_encrypted", &SearchEncrypted)
       .def("search_cells", &SearchCells)
       .def("explain", &Explain)
-      .def("resend", &Resend)
-      .def("rank", &Rank);
+      .def("resend", &Resend);
 }
 
 }  // namespace privatemail::client::python

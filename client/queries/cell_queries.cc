@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/planning/query_plan.h"
-#include "client/queries/item_cache.h"
 #include "client/queries/last_release.h"
 #include "client/queries/memory_limit.h"
 #include "common/base/status_macros.h"
@@ -216,7 +215,6 @@ absl::StatusOr<std::vector<CellsOutcome>> CellQueries::Run(const std::vector<Nam
                                      {options.cost.epsilon, /*delta=*/0}));
   for (const std::string& warning : Warnings(options)) warn(warning);
 
-  AnswerCache cache(settings_.state_folder, collection_, anchors_, warn);
   MemoryLimit answers(kBatchMemory, settings_.limits.max_memory);
   std::vector<CellsOutcome> outcomes = SendAll<CellsOutcome>(
       targets, *ledger,
@@ -229,10 +227,8 @@ absl::StatusOr<std::vector<CellsOutcome>> CellQueries::Run(const std::vector<Nam
       },
       [&](CellsOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(outcome));
-        cache.Add(outcome->response);
         return answers.Reserve(outcome->memory());
       });
-  WarnIfNotCached(cache.Finish(), warn);
   for (CellsOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client_->Finish(outcome.prepared, outcome.response); });
     outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));

@@ -53,8 +53,7 @@ absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QueryS
 
 absl::StatusOr<RankedItems> ResendCells(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, const NamedTarget& target,
-                                        int64_t k, const std::optional<FloatMatrix>& own_anchors,
-                                        const WarnFunction& warn) {
+                                        int64_t k, const std::optional<FloatMatrix>& own_anchors) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   std::vector<v1::GetAnchorsResponse> anchors;  // codes need none
@@ -69,30 +68,9 @@ absl::StatusOr<RankedItems> ResendCells(const Transport& transport, const QueryS
   PM_ASSIGN_OR_RETURN(const auto response, RetrieveCells(transport, last.collection, last.cells));
   PM_ASSIGN_OR_RETURN(ranked.result,
                       ReadCellAnswer(parameters, last.cells, ranked.target, response));
-  WarnIfNotCached(CacheItems(settings.state_folder, last.collection, anchors, response, warn),
-                  warn);
   MemoryLimit limit = PayloadLimit(settings);
   PM_RETURN_IF_ERROR(ReservePayloads(ranked.result.matches, &limit));
   return ranked;
-}
-
-absl::StatusOr<std::vector<RankedItems>> RankReceived(
-    const QuerySettings& settings, const CachedItems& cached,
-    const std::vector<NamedTarget>& targets, int64_t k,
-    const std::optional<FloatMatrix>& own_anchors) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
-  PM_ASSIGN_OR_RETURN(
-      const CellTargetFactory places,
-      CellTargetFactory::Create(cached.parameters, cached.anchors, own_anchors, settings.limits));
-  MemoryLimit limit = PayloadLimit(settings);
-  std::vector<RankedItems> all;
-  for (const NamedTarget& target : targets) {
-    RankedItems& ranked = all.emplace_back();
-    PM_ASSIGN_OR_RETURN(ranked.target, places.Make(target.target.features, k, LabelOf(target)));
-    PM_ASSIGN_OR_RETURN(ranked.result, cached.items.FindNearest(ranked.target));
-    PM_RETURN_IF_ERROR(ReservePayloads(ranked.result.matches, &limit));
-  }
-  return all;
 }
 
 }  // namespace privatemail::client

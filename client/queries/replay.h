@@ -1,4 +1,4 @@
-// Answers at no cost: the last release sent again, and items that were received before.
+// Sends the last release again, at no cost.
 #ifndef PRIVATEMAIL_CLIENT_QUERIES_REPLAY_H_
 #define PRIVATEMAIL_CLIENT_QUERIES_REPLAY_H_
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/queries/item_cache.h"
 #include "client/queries/last_release.h"
 #include "client/queries/query_batch.h"
 #include "privatemail/cell_client.h"
@@ -35,15 +34,7 @@ struct RankedItems {
 // own_anchors: see CellClient. Errors of CellTargetFactory and RetrieveCells.
 absl::StatusOr<RankedItems> ResendCells(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, const NamedTarget& target,
-                                        int64_t k, const std::optional<FloatMatrix>& own_anchors,
-                                        const WarnFunction& warn);
-
-// The k nearest of the items received so far, for each target; no network. Errors of
-// CellTargetFactory; RESOURCE_EXHAUSTED: payloads beyond the limit on memory.
-absl::StatusOr<std::vector<RankedItems>> RankReceived(
-    const QuerySettings& settings, const CachedItems& cached,
-    const std::vector<NamedTarget>& targets, int64_t k,
-    const std::optional<FloatMatrix>& own_anchors);
+                                        int64_t k, const std::optional<FloatMatrix>& own_anchors);
 
 }  // namespace privatemail::client
 

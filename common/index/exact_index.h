@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/matrix.h"
@@ -23,8 +24,11 @@ class ExactIndex {
 
   Eigen::Index size() const { return points_.rows(); }
   const Matrix& points() const { return points_; }
-  // Whether searches visit only a few rows, wherever the points and queries are.
-  bool has_r_tree() const { return r_tree_.has_value(); }
+  // True with an R-tree: a search visits a few rows and takes microseconds, wherever the points and
+  // queries are, while few rows are hidden.
+  bool IsFast() const { return r_tree_.has_value(); }
+  // "exact, R-tree" or "exact, k-d tree".
+  std::string description() const { return IsFast() ? "exact, R-tree" : "exact, k-d tree"; }
 
   // The min(count, n) rows nearest to each query (m x k, finite), nearest first; ties by the
   // smaller row, i.e. id. hidden: n flags of rows to leave out, or null. About O(m count log n)

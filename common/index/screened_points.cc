@@ -70,10 +70,6 @@ ScreenedPoints::ScreenedPoints(const Matrix& points, const BoundingBox& box)
       scale_(screened_ ? RadiusOf(box) : 1),
       rounding_(std::ldexp(static_cast<double>(points.cols() + 8), -50)) {}
 
-FloatMatrix ScreenedPoints::Scaled() const {
-  return ((points_.rowwise() - centre_) / scale_).cast<float>();
-}
-
 BoundingBox ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
   Matrix scaled(std::ssize(rows), points_.cols());
   for (Eigen::Index i = 0; i < scaled.rows(); ++i) {

@@ -38,7 +38,6 @@ class ScreenedPoints {
 
   // Centred and scaled so that the box is at most 2 wide; unchanged if it cannot be screened.
   RowVector Scaled(const RowVector& point) const { return (point - centre_) / scale_; }
-  FloatMatrix Scaled() const;  // of all n points
 
   // Copies `rows` (ascending) as the next group. Returns the box around their Scaled points.
   BoundingBox AddGroup(std::vector<int64_t> rows);

@@ -62,8 +62,6 @@ struct DaemonOptions {
   std::string http;                              // empty: none
   double auto_build_share = .1;                  // of the embedded items; 0: never
   double auto_build_quiet_seconds = 5;           // without a change
-  std::string index = "exact";                   // or "ivf"
-  double index_recall = .99;                     // minimum for "ivf", .5 to 1
   Limits limits;
 };
 

@@ -105,20 +105,6 @@ std::vector<Setting> OperationSettings() {
   };
 }
 
-std::vector<Setting> IndexSettings() {
-  using Options = DaemonOptions;
-  return {
-      Choice({"index", Of<&Options::index>, kLive,
-              "Index of embeddings of more than 4 columns and at least 10000 items: exact k-d "
-              "tree, or inverted file (IVF). Applies to embeddings built or loaded from then on."},
-             {"exact", "ivf"}),
-      {"index_recall", Of<&Options::index_recall>, kLive,
-       "Minimum recall@8 of index ivf, measured when the index is built; below it, the exact index "
-       "is used.",
-       .5, 1},
-  };
-}
-
 std::vector<Setting> LimitSettings() {
   return {
       {"max_message_bytes", Limit<&Limits::max_message_bytes>, kRestart,
@@ -237,7 +223,7 @@ const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
     for (const auto& more :
-         {StoreSettings(), OperationSettings(), IndexSettings(), LimitSettings()}) {
+         {StoreSettings(), OperationSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

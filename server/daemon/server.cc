@@ -189,8 +189,7 @@ RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
   const int64_t resident = options.limits.max_resident_memory;
-  return {{options.index == "ivf", options.index_recall},
-          options.limits.max_build_memory,
+  return {options.limits.max_build_memory,
           resident > 0 ? resident : AvailableMemory() / 4 * 3};
 }
 

@@ -40,10 +40,9 @@ class Catalog {
   // Called from another thread: why changes of other daemons cannot be read, or OK after recovery.
   using RefreshReport = std::function<void(const absl::Status&)>;
 
-  // Loads all collections with their embeddings. Exact indexes answer until approximate ones and
-  // cell indexes are ready, in ascending order of items. A collection with a damaged embedding, or
-  // one beyond max_resident_memory, is not built; those of few items come first. directory: for
-  // scratch files of builds and snapshots.
+  // Loads all collections with their embeddings; cell indexes follow in the background. Both in
+  // ascending order of items. A collection with a damaged embedding, or one beyond
+  // max_resident_memory, is not built. directory: for scratch files of builds and snapshots.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,

@@ -59,12 +59,7 @@ std::vector<std::string> HiddenIds(const CollectionView& view) {
 }  // namespace
 
 void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
-  const CollectionView view = registry_->ViewOf(*entry);
-  queue_.Add([weak = std::weak_ptr(view.retriever)](const std::atomic<bool>& stopped) {
-    if (const auto retriever = weak.lock()) retriever->MakeApproximateIndex(&stopped);
-  });
-  if (!view.has_cells()) return;
-  QueueCells(entry, std::nullopt);
+  if (registry_->ViewOf(*entry).has_cells()) QueueCells(entry, std::nullopt);
 }
 
 void CellsPreparer::QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until) {

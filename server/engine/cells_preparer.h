@@ -1,4 +1,4 @@
-// Background preparation of approximate indexes and cell indexes.
+// Background preparation of cell indexes.
 #ifndef PRIVATEMAIL_SERVER_ENGINE_CELLS_PREPARER_H_
 #define PRIVATEMAIL_SERVER_ENGINE_CELLS_PREPARER_H_
 
@@ -24,9 +24,8 @@
 
 namespace privatemail::server {
 
-// Completes an installed embedding in the background: an approximate index, until which the exact
-// one answers, and a cell index of its items, whose quality is measured afterwards if the
-// collection publishes it. Both are read from the store, or made and stored there: the index once
+// Completes an installed embedding in the background: a cell index of its items, whose quality is
+// measured afterwards if the collection publishes it. Both are read from the store, or made and stored there: the index once
 // for each embedding, by one of the daemons on the store; the quality, with an index of its own, by
 // each daemon that does not find it stored. Thread-safe.
 class CellsPreparer {
@@ -43,7 +42,7 @@ class CellsPreparer {
         directory_(std::move(directory)),
         warn_(std::move(warn)) {}
 
-  // Queues these jobs for the current retriever.
+  // Queues this job for the current retriever.
   void Schedule(const CollectionRegistry::EntryPtr& entry);
 
  private:

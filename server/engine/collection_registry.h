@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/index/search_index.h"
 #include "server/engine/collection_view.h"
 #include "server/store/types.h"
 
@@ -26,7 +25,6 @@ namespace privatemail::server {
 
 // Reloadable. Applies to embeddings that are built or loaded later.
 struct CatalogOptions {
-  IndexOptions index = {};
   // Approximate maximum of bytes that building a cell index takes.
   int64_t cells_memory = std::numeric_limits<int64_t>::max();
   // Approximate maximum of CollectionView::resident_memory of all collections and of all

@@ -26,7 +26,7 @@ constexpr Eigen::Index kSlotsPerPass = 16;
 }  // namespace
 
 Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
-                     Embedding embedding, const IndexOptions& index)
+                     Embedding embedding)
     : settings_(parameters.settings),
       slots_(static_cast<Eigen::Index>(parameters.slot_labels.size())),
       release_label_graph_(ReleaseLabels(parameters, anchor_labels), settings_.label_graph,
@@ -40,13 +40,13 @@ Retriever::Retriever(const PublicParameters& parameters, const std::vector<int32
       labels_(std::move(embedding.labels)),
       payloads_(std::move(embedding.payloads), memory_ / 2),
       anchors_(std::move(embedding.anchor_coordinates)),
-      index_(std::move(embedding.coordinates), index) {
+      index_(std::move(embedding.coordinates)) {
   UseHugePages(ids_);
   UseHugePages(labels_);
 }
 
-// Rows in the order of ids, in that of the index's leaves and, half as precise, of an inverted
-// file; and cached columns of filters, which are as much again.
+// Rows in the order of ids and in that of the index's leaves, and cached columns of filters, which
+// are as much again.
 int64_t Retriever::MemoryFor(int64_t items, int64_t embedding_dim) {
   constexpr int64_t kTexts = 2 * sizeof(std::string);
   const int64_t of_item = kTexts + static_cast<int64_t>(sizeof(int32_t)) +
@@ -115,7 +115,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
                         payloads_.MatchingRows(
                             *query.filter, query.hidden.get(),
                             {query.cancelled, query.filter_memory, query.reserve, query.searcher}));
-    part.emplace(index_.exact(), rows);
+    part.emplace(index_, rows);
   }
   const std::vector<bool>* hidden = query.hidden == nullptr ? nullptr : &query.hidden->hidden;
   const int64_t hidden_rows = query.hidden == nullptr ? 0 : query.hidden->count;

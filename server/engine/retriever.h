@@ -17,7 +17,7 @@
 #include "common/embedding/alignment.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/public_parameters.h"
-#include "common/index/search_index.h"
+#include "common/index/exact_index.h"
 #include "common/items/payload_filter.h"
 #include "common/numerics/neighbors.h"
 #include "server/engine/hidden_rows.h"
@@ -41,21 +41,20 @@ struct RetrievalQuery {
 };
 
 struct RetrievalAnswer {
-  // One list a slot: rows of the min(k, n) nearest of n eligible items, nearest first, as exact as
-  // the index.
+  // One list a slot: rows of the min(k, n) nearest of n eligible items, nearest first.
   std::vector<std::vector<Neighbor>> slots;
   Similarity alignment;          // from release to server coordinates
   double relative_residual = 0;  // of the anchors under it
   bool truncated = false;        // fewer than k items are eligible
 };
 
-// A searchable embedding. Thread-safe. Its answers change at most once, when an approximate index
-// is ready. Server side; holds nothing private of a searcher.
+// A searchable embedding. Immutable and thread-safe. Server side; holds nothing private of a
+// searcher.
 class Retriever {
  public:
   // anchor_labels: in the published order of anchors.
   Retriever(const PublicParameters& parameters, const std::vector<int32_t>& anchor_labels,
-            Embedding embedding, const IndexOptions& index = {});
+            Embedding embedding);
 
   // Approximate bytes of a retriever: at least, for so many items; and for this embedding.
   static int64_t MemoryFor(int64_t items, int64_t embedding_dim);
@@ -70,8 +69,8 @@ class Retriever {
   //   RESOURCE_EXHAUSTED   k above kMaxNeighbors; memory of the filter
   //   FAILED_PRECONDITION  anchors that cannot be aligned; a release that vanishes or overflows
   //   CANCELLED
-  // Cost: SearchIndex for each slot, O((slots + anchors)^2) for each post-processing step, and
-  // PayloadColumns with a filter, which makes the search exact.
+  // Cost: ExactIndex for each slot, O((slots + anchors)^2) for each post-processing step, and
+  // PayloadColumns with a filter.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
@@ -81,16 +80,12 @@ class Retriever {
   std::optional<int64_t> RowOf(const std::string& id) const;
 
   const Matrix& anchor_coordinates() const { return anchors_.points(); }
-  const Matrix& coordinates() const { return index_.exact().points(); }  // of the items
+  const Matrix& coordinates() const { return index_.points(); }  // of the items
   Eigen::Index items() const { return index_.size(); }
   // True if a search without a filter takes microseconds a slot, while few rows are hidden.
   bool IsFast() const { return index_.IsFast(); }
-  // SearchIndex::description.
+  // ExactIndex::description.
   std::string index_description() const { return index_.description(); }
-  // As SearchIndex::BuildApproximateIndex.
-  void MakeApproximateIndex(const std::atomic<bool>* stopped = nullptr) const {
-    index_.BuildApproximateIndex(stopped);
-  }
   uint64_t version() const { return version_; }
   uint64_t items_version() const { return items_version_; }
   double objective() const { return objective_; }
@@ -117,7 +112,7 @@ class Retriever {
   std::vector<int32_t> labels_;
   PayloadColumns payloads_;
   AlignmentTarget anchors_;  // their coordinates
-  SearchIndex index_;
+  ExactIndex index_;
 };
 
 }  // namespace privatemail::server

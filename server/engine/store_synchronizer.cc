@@ -15,9 +15,9 @@ namespace privatemail::server {
 namespace {
 
 std::shared_ptr<const Retriever> CreateRetriever(const PublishedCollection& published,
-                                                 Embedding embedding, const IndexOptions& index) {
+                                                 Embedding embedding) {
   return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
-                                           std::move(embedding), index);
+                                           std::move(embedding));
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
     const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
     registry_->InstallRetriever(
         entry.get(),
-        CreateRetriever(*view.published, **std::move(embedding), registry_->options().index),
+        CreateRetriever(*view.published, **std::move(embedding)),
         deleted);
     built.push_back(entry);
   }
@@ -96,7 +96,7 @@ bool StoreSynchronizer::Install(const CollectionRegistry::EntryPtr& entry, Embed
                                 absl::Span<const DeletedItem> deleted) {
   const CollectionView view = registry_->ViewOf(*entry);
   auto retriever =
-      CreateRetriever(*view.published, std::move(embedding), registry_->options().index);
+      CreateRetriever(*view.published, std::move(embedding));
   if (!registry_->InstallRetriever(entry.get(), std::move(retriever), deleted)) return false;
   preparer_->Schedule(entry);
   return true;

@@ -16,7 +16,6 @@
 #include "common/embedding/low_dimensional_affinity.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/tiled_affinity.h"
-#include "common/index/approximate_index.h"
 #include "common/index/exact_index.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -95,15 +94,6 @@ void Classes() {
   Measured([&] { index.Search(queries, 8); });
 }
 
-void InvertedFile() {
-  const Matrix points = Normal(4000, 8);
-  const InvertedLists lists(points);
-  const Matrix queries = Normal(100, 8);
-  Measured([&] {
-    for (Eigen::Index q = 0; q < queries.rows(); ++q) lists.Search(queries.row(q), 8, nullptr, 12);
-  });
-}
-
 void ClassSums() {
   std::vector<int32_t> labels;
   for (int32_t row = 0; row < 20000; ++row) labels.push_back(row % 100);
@@ -120,8 +110,7 @@ const std::map<std::string, void (*)()> kWork = {{"tiled", Tiled},
                                                  {"class_sums", ClassSums},
                                                  {"search", Search},
                                                  {"kd_tree_noise", Noise},
-                                                 {"kd_tree_classes", Classes},
-                                                 {"ivf", InvertedFile}};
+                                                 {"kd_tree_classes", Classes}};
 
 }  // namespace
 }  // namespace privatemail::client

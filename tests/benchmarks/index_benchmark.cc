@@ -3,7 +3,7 @@
 // usage: index_benchmark ITEMS DIM
 //
 // Data: 100 classes, each a cloud. Beyond four columns also an embedding made by EmbedRows, uniform
-// noise, slots that noise moved between the classes, and the approximate index. Exits with 1 if the
+// noise, and slots that noise moved between the classes. Exits with 1 if the
 // exact index differs from a scan in double. Times are medians of processor seconds of the calling
 // thread, in turn with the baseline; set OPENBLAS_NUM_THREADS=1.
 #include <faiss/IndexFlat.h>
@@ -22,7 +22,6 @@
 
 #include "common/embedding/default_settings.h"
 #include "common/embedding/embed_rows.h"
-#include "common/index/approximate_index.h"
 #include "common/index/exact_index.h"
 
 namespace privatemail {
@@ -114,18 +113,6 @@ bool Identical(const Results& a, const Results& b) {
   return true;
 }
 
-// The share of the nearest that was found.
-double Recall(const Results& found, const Results& nearest) {
-  int hits = 0;
-  for (size_t q = 0; q < nearest.size(); ++q) {
-    for (const Neighbor& neighbor : found[q]) {
-      hits += std::any_of(nearest[q].begin(), nearest[q].end(),
-                          [&](const Neighbor& one) { return one.row == neighbor.row; });
-    }
-  }
-  return hits / static_cast<double>(kSlots * kCount);
-}
-
 // An index of items beside FAISS's flat one.
 class Comparison {
  public:
@@ -153,15 +140,6 @@ class Comparison {
     return identical;
   }
 
-  void Approximate(const char* what, const Matrix& queries) {
-    if (approximate_ == nullptr && !MakeApproximate()) return;
-    Results found;
-    const auto [ours, flat] = SecondsOf([&] { found = approximate_->Search(queries, kCount); },
-                                        [&] { SearchFlat(queries.cast<float>()); });
-    std::printf("  %s, %s: IVF %.3f ms: %.1f times IndexFlatL2; recall@%d %.4f\n", items_, what,
-                1e3 * ours, flat / ours, kCount, Recall(found, index_.Search(queries, kCount)));
-  }
-
  private:
   void SearchFlat(const FloatMatrix& queries) const {
     std::vector<float> distances(kSlots * kCount);
@@ -169,26 +147,10 @@ class Comparison {
     flat_.search(kSlots, queries.data(), kCount, distances.data(), rows.data());
   }
 
-  bool MakeApproximate() {
-    const auto start = std::chrono::steady_clock::now();
-    approximate_ = ApproximateIndex::Make(index_, .99);
-    if (approximate_ == nullptr) {
-      std::printf("  %s: IVF would not reach recall@%d .99\n", items_, kCount);
-      return false;
-    }
-    const ApproximateIndex::Quality& quality = approximate_->quality();
-    std::printf(
-        "  %s: IVF of %d lists, %d probed, recall@%d %.4f of its own %d queries, made in %.1f s\n",
-        items_, static_cast<int>(quality.lists), static_cast<int>(quality.probed), kCount,
-        quality.recall, ApproximateIndex::kRecallQueries, SecondsSince(start));
-    return true;
-  }
-
   const char* items_;
   std::chrono::steady_clock::time_point start_;
   ExactIndex index_;
   faiss::IndexFlatL2 flat_{index_.points().cols()};
-  std::unique_ptr<const ApproximateIndex> approximate_;
 };
 
 // Slots a quarter of the way from an item to one of another class.
@@ -230,20 +192,16 @@ int Main(int argc, char** argv) {
   const Matrix slots = cloud.Draw(kSlots);
   Comparison clouds("clouds", points);
   bool exact = clouds.Exact("slots", slots);
-  if (clouds.index().has_r_tree()) return exact ? 0 : 1;
-  clouds.Approximate("slots", slots);
+  if (clouds.index().IsFast()) return exact ? 0 : 1;
   const Matrix moved = Moved(points, slots);
   exact &= clouds.Exact("moved slots", moved);
-  clouds.Approximate("moved slots", moved);
 
   const Matrix embedded = Embedded(items, dim);
   Comparison embedding("embedding", embedded.topRows(items));
   const Matrix embedded_slots = embedded.bottomRows(kSlots);
   exact &= embedding.Exact("slots", embedded_slots);
-  embedding.Approximate("slots", embedded_slots);
   const Matrix embedded_moved = Moved(embedded, embedded_slots);
   exact &= embedding.Exact("moved slots", embedded_moved);
-  embedding.Approximate("moved slots", embedded_moved);
 
   const Matrix noise = Matrix::Random(items + kSlots, dim);
   exact &= Comparison("noise", noise.topRows(items)).Exact("slots", noise.bottomRows(kSlots));

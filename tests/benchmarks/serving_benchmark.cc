@@ -112,7 +112,7 @@ double IndexSeconds(const std::string& data, const std::vector<v1::RetrieveReque
   const auto store = *server::SqliteStore::Open(data);
   const server::StoredCollection stored = store->LoadCollections()->front();
   server::Embedding embedding = **store->LoadEmbedding(stored.parameters);
-  const SearchIndex index(embedding.coordinates, {});
+  const ExactIndex index(embedding.coordinates);
   const server::Retriever retriever(stored.parameters, stored.anchors.labels, std::move(embedding));
   std::vector<Matrix> targets;
   for (const v1::RetrieveRequest& request : requests) {

@@ -1,5 +1,4 @@
 // The cells scheme through both programs.
-#include <csignal>
 #include <filesystem>
 #include <set>
 
@@ -95,11 +94,6 @@ TEST_F(Cells, QueryResendAndRankFindTheTarget) {
   EXPECT_EQ(again["matches"], answer["matches"]);
   EXPECT_EQ(again["cells"], answer["cells"]);
 
-  daemon_->program().Signal(SIGSTOP);  // `rank` needs no server
-  const json ranked = Answer(OfRow({"rank", "things", "-k", "5"}, "17"));
-  daemon_->program().Signal(SIGCONT);
-  EXPECT_EQ(ranked["matches"], answer["matches"]);
-  EXPECT_EQ(ranked["candidates"], 80);
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
 }
 
@@ -141,7 +135,6 @@ TEST_F(Cells, ProductCodesAreDecodedByPublishedCodebook) {
   EXPECT_GT(answer["matches"][0]["distance"].get<double>(), 0) << "a code is not the item";
   EXPECT_LT(answer["matches"][0]["distance"].get<double>(), 10 * error);
   EXPECT_LT(answer["bytes"]["down"].get<int>(), 80 * (32 + 10));
-  EXPECT_EQ(Answer(OfRow({"rank", "short"}, "17"))["matches"], answer["matches"]);
 }
 
 TEST_F(Cells, ForeignFlagOrValueOutOfRangeIsRefused) {
@@ -171,25 +164,6 @@ TEST_F(Cells, ForeignFlagOrValueOutOfRangeIsRefused) {
   }
   ExpectRefused(Query("0", {"--epsilon", "1"}), "INVALID_ARGUMENT", {"--items"});
   ExpectRefused(Query("0", {"--epsilon", "nan", "--items", "9"}), "INVALID_ARGUMENT", {"epsilon"});
-}
-
-TEST_F(Cells, RankMergesAnswersAndRefusesDamagedFile) {
-  const Command rank = OfRow({"rank", "things"}, "1");
-  ExpectRefused(rank, "NOT_FOUND");
-  for (const char* row : {"0", "1"}) {
-    Answer(Query(row, {"--epsilon", kLargeEpsilon, "--items", "60"}));
-  }
-  const json ranked = Answer(rank);
-  EXPECT_GT(ranked["candidates"], 60) << "rows 0 and 1 are in different cells";
-  EXPECT_EQ(ranked["matches"][0]["id"], "1");
-  EXPECT_EQ(ranked["spent"]["epsilon"], 0);
-
-  for (const auto& file : std::filesystem::directory_iterator(user_.state)) {
-    if (file.path().string().find("received-") == std::string::npos) continue;
-    EXPECT_EQ(file.status().permissions(), std::filesystem::perms(0600));
-    std::filesystem::resize_file(file.path(), file.file_size() - 1);
-  }
-  ExpectRefused(rank, "DATA_LOSS", {"received-"});
 }
 
 TEST_F(Cells, UnsavedReleaseIsNotCharged) {

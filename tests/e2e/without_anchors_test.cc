@@ -137,9 +137,6 @@ TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
   EXPECT_EQ(match["id"], "7");
   EXPECT_EQ(match["label"], nullptr);
   EXPECT_THAT(Run(query).out, HasSubstr("no label"));
-  EXPECT_EQ(Answer({"rank", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "-k",
-                    "1"})["matches"][0]["label"],
-            nullptr);
   ExpectRefused({"query", "shapes", "--vectors", Vectors("gallery"), "--row", "7", "--scheme",
                  "joint", "--epsilon", "1", "--delta", "1e-6"},
                 "FAILED_PRECONDITION",

@@ -103,7 +103,6 @@ class Options(unittest.TestCase):
         hits = points.search(query, label=6, k=5, **options)
         self.assertEqual(hits.labels.tolist(), [6] * 5)
         self.assertEqual(points.resend(query, label=6, k=5, own_anchors=own).ids, hits.ids)
-        self.assertEqual(points.rank(query, 5, label=6, own_anchors=own).ids, hits.ids)
         with self.assertRaisesRegex(pm.InvalidArgument, "100 anchors|anchors.* 100"):
             points.search(query, **dict(options, own_anchors=own[:50]))
 
@@ -147,19 +146,14 @@ class Replays(unittest.TestCase):
         with self.assertRaisesRegex(pm.InvalidArgument, "label"):
             things.resend(label=99)
 
-    def test_cells_are_sent_again_and_ranked_without_network(self):
+    def test_cells_are_sent_again_at_no_cost(self):
         hits = things.search(service.rows[3], scheme="cells", epsilon=50, items=400, k=3)
         before = things.budget.spent
         self.assertEqual(things.resend(service.rows[3], k=3).ids, hits.ids)
         self.assertEqual(things.explain()["items"], 400)
         with self.assertRaisesRegex(pm.InvalidArgument, "query must be given again"):
             things.resend(label=3)
-        offline = pm.connect("127.0.0.1:1", insecure=True, state=service.state).collection("things")
-        self.assertEqual(offline.rank(service.rows[3], 3).ids, hits.ids)
-        self.assertEqual([len(one) for one in offline.rank(service.rows[:2], k=5)], [5, 5])
         self.assertEqual(things.budget.spent, before)
-        with self.assertRaises(pm.NotFound):
-            service.server.collection("absent").rank(service.rows[3])
 
     def test_last_release_of_another_collection_is_not_sent(self):
         things.search(service.rows[5], label=5, **COST)

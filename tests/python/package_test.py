@@ -301,7 +301,7 @@ class Memory(unittest.TestCase):
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
         row = service.rows[0]
-        good = [things.info, things.explain, lambda: things.resend(label=0), lambda: things.rank(row)]
+        good = [things.info, things.explain, lambda: things.resend(label=0)]
         bad = [lambda: things.search(row[:3], **COST), lambda: things.search(row, label=99, **COST),
                lambda: things.search(row, epsilon=1e9, delta=1e-6), lambda: things.search(row, filter={"a": 1}, **COST)]
         service.wait_until_ready(things)

@@ -486,20 +486,6 @@ class Collection(_NotCopied):
         since no file names it; own_anchors as in `search`. k: by default as before, for cells 8.
         """
         array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)
-        found, told = self._session.resend(self.name, array, _labels_of(label, 1),
-                                           None if k is None else _arrays.integer("k", k), _anchors_of(own_anchors))
-        for warning in told:
-            _warn(warning)
-        return to_matches(found)
-
-    def rank(self, queries: ArrayLike, k: int = 8, *, label: Optional[ArrayLike] = None,
-             own_anchors: Optional[ArrayLike] = None) -> Any:
-        """The k nearest of all items that searches for cells received so far: Matches; a list for several queries.
-
-        No network, no cost. The server sees whether a search follows: one that depends on this result tells it
-        something about the query. queries, label, own_anchors: as in `search`.
-        """
-        array, one = _arrays.targets(queries)
-        found = [to_matches(answer) for answer in self._session.rank(
-            self.name, array, _labels_of(label, len(array)), _arrays.integer("k", k), _anchors_of(own_anchors))]
-        return found[0] if one else found
+        return to_matches(self._session.resend(self.name, array, _labels_of(label, 1),
+                                               None if k is None else _arrays.integer("k", k),
+                                               _anchors_of(own_anchors)))

@@ -107,7 +107,7 @@ _ARGUMENTS = {"bandwidth": "kernel_bandwidth", "ca": "ca_file", "cert": "certifi
 _CALLS = {"": "connect", "budget history": "budget.history", "budget set": "budget.grant",
           "collection create": "create_collection", "key list": "keys", "query": "search"}
 _FLAG = r"--([a-z][a-z-]*)"
-_COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create|key list|build|ingest|plan|query|rank|"
+_COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create|key list|build|ingest|plan|query|"
                       rf"resend))?(?: (?:NAME|\.\.\.|(?!--)[^\s`]+(?=`| --)))?((?: {_FLAG}(?: [^\s`-][^\s`]*)?)*)")
 
 

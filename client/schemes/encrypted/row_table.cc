@@ -18,7 +18,7 @@
 namespace privatemail::client {
 namespace {
 
-constexpr int kMaxRows = lattice::kDegree;
+constexpr int kBlockRows = lattice::kDegree;
 
 template <typename Message>
 absl::StatusOr<Message> ParseWithin(absl::string_view content, int64_t max_memory) {
@@ -46,9 +46,9 @@ absl::Status CheckCount(const char* name, int count, int rows, bool optional) {
 }
 
 absl::Status CheckRows(int rows, int least) {
-  if (rows >= least && rows <= kMaxRows) return absl::OkStatus();
+  if (rows >= least && rows <= kBlockRows) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("rows must be between ", least, " and ", kMaxRows, ", but are ", rows));
+      absl::StrCat("rows must be between ", least, " and ", kBlockRows, ", but are ", rows));
 }
 
 absl::Status InRow(int row, absl::string_view message) {
@@ -108,8 +108,8 @@ absl::StatusOr<RowTable> RowTable::Create(TableBlocks blocks, PayloadBlocks payl
   if (blocks.empty()) return absl::DataLossError("the row table must have a block, but has none");
   for (size_t i = 0; i < blocks.size(); ++i) {
     const size_t rows = blocks[i]->rows();
-    if (i + 1 < blocks.size() && rows != kMaxRows) {
-      return absl::DataLossError(absl::StrCat("block ", i, " of the row table must have ", kMaxRows,
+    if (i + 1 < blocks.size() && rows != kBlockRows) {
+      return absl::DataLossError(absl::StrCat("block ", i, " of the row table must have ", kBlockRows,
                                               " rows, but has ", rows));
     }
     if (payloads.empty() || payloads[i]->rows() == 0 || payloads[i]->rows() == rows) continue;

@@ -221,7 +221,7 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   // The gallery counts too.
   const int64_t beside = CellIndex::MemoryToCreate(created.published->parameters, 5);
   for (const int64_t memory : {int64_t{1000}, beside}) {
-    catalog_->SetOptions({.index = {}, .cells_memory = memory});
+    catalog_->SetOptions({.cells_memory = memory});
     Build();
     const std::string limit =
         absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
@@ -231,7 +231,7 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
              absl::EndsWith(problem.message(), limit);
     })) << catalog_->Find("fruit")->cells_problem;
   }
-  catalog_->SetOptions({.index = {}, .cells_memory = beside + 10'000});
+  catalog_->SetOptions({.cells_memory = beside + 10'000});
   Build();
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
 }
@@ -244,7 +244,7 @@ TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
     Ready(200);
     DeleteItems({"item-003", "item-150"});
     const auto build = [&](int64_t memory) {
-      catalog_->SetOptions({.index = {}, .cells_memory = memory});
+      catalog_->SetOptions({.cells_memory = memory});
       Build();
       const CollectionView view = CoordinatesReady();
       EXPECT_EQ(view.cells->items(), 198);
@@ -447,7 +447,7 @@ TEST_F(StoredCellIndexes, MemoryOfReadingIsLimited) {
   Ready(5);
   catalog_.reset();
   auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
-                               {.index = {}, .cells_memory = 500});
+                               {.cells_memory = 500});
   ASSERT_THAT(catalog, IsOk());
   catalog_ = *std::move(catalog);
   EXPECT_TRUE(WaitUntil([&] {

@@ -1,6 +1,5 @@
 #include "server/engine/collection_registry.h"
 
-#include "common/index/search_index.h"
 #include "server/cells/cell_index.h"
 #include "server/engine/retriever.h"
 #include "tests/unit/server/fixtures.h"
@@ -24,7 +23,7 @@ TEST(CollectionRegistry, ItemReinsertedBeforeGalleryIsReadIsFound) {
     embedding.version = version;
     embedding.items_version = items_version;
     return std::make_shared<const Retriever>(collection.parameters, collection.anchors.labels,
-                                             embedding, IndexOptions{});
+                                             embedding);
   };
   CollectionRegistry registry;
   const auto entry = registry.Add(collection);
@@ -65,7 +64,7 @@ TEST(CollectionRegistry, LaterEmbeddingHidesItsMissingItemsInCells) {
       ASSERT_TRUE(registry.InstallRetriever(
           entry.get(),
           std::make_shared<const Retriever>(collection.parameters, collection.anchors.labels,
-                                            embedding, IndexOptions{}),
+                                            embedding),
           {}));
     };
     install(6, 1);

@@ -30,8 +30,8 @@ using std::chrono::minutes;
 using std::chrono::steady_clock;
 
 constexpr int kBaseItems = 300;
-constexpr int kCrows = SearchIndex::kMinApproximateRows;
-constexpr Eigen::Index kCrowColumns = 5;  // too many for a tree
+constexpr int kCrows = 10'000;
+constexpr Eigen::Index kCrowColumns = 5;  // too many for an R-tree
 constexpr int kSearchers = 16;
 constexpr int kLimitedSearchers = 2;
 constexpr int kWriters = 2;
@@ -57,7 +57,6 @@ class CoreLoad : public ::testing::Test {
     ASSERT_THAT(core_.catalog().Upsert(*fruit, MakeItems(kBaseItems, 1)), IsOk());
     ASSERT_THAT(core_.catalog().Build("fruit", nullptr), IsOk());
 
-    core_.catalog().SetOptions({.index = {.approximate = true, .recall = .9}});
     EmbeddingSettings settings = SmallSettings();
     settings.embedding_dim = kCrowColumns;
     settings.kernel_bandwidth = 6;  // wide enough for a polynomial: builds are quick
@@ -73,7 +72,7 @@ class CoreLoad : public ::testing::Test {
     return !HasFailure() && (now < end_ || (!EverythingHappened() && now < end_ + minutes(1)));
   }
   bool EverythingHappened() const {
-    return busy_ > 0 && builds_ > 0 && approximate_indexes_ > 0 && copies_ > 0 && revoked_ > 0;
+    return busy_ > 0 && builds_ > 0 && copies_ > 0 && revoked_ > 0;
   }
 
   // Retries a call that was refused as busy.
@@ -95,7 +94,7 @@ class CoreLoad : public ::testing::Test {
   void Write(int number);
   void Read();
   void Build();
-  void BuildApproximate();
+  void BuildCrows();
   void SnapshotAndRestore();
   void ChangeKeys();
   void Reload();
@@ -109,7 +108,6 @@ class CoreLoad : public ::testing::Test {
   steady_clock::time_point end_;  // of the load, once it has begun
   std::atomic<int64_t> busy_ = 0;
   std::atomic<int64_t> builds_ = 0;
-  std::atomic<int64_t> approximate_indexes_ = 0;
   std::atomic<int64_t> copies_ = 0;
   std::atomic<int64_t> revoked_ = 0;
 };
@@ -131,7 +129,6 @@ absl::Status CoreLoad::SearchFruit(int number, uint64_t* seen_version) {
   return absl::OkStatus();
 }
 
-// Under any state of the index.
 absl::Status CoreLoad::SearchCrows() {
   const auto view = core_.catalog().Find("crows");
   if (!view.ok()) return view.status();
@@ -211,19 +208,10 @@ void CoreLoad::Build() {
   }
 }
 
-// Every other embedding is replaced before its approximate index is ready.
-void CoreLoad::BuildApproximate() {
+void CoreLoad::BuildCrows() {
   const std::string key = core_.MakeKey(kWriteScope).text;
-  Catalog& catalog = core_.catalog();
   while (GoesOn()) {
-    const auto is_ready = [&] {
-      return absl::StartsWith(catalog.Find("crows")->retriever->index_description(), "IVF of ");
-    };
-    while (GoesOn() && !is_ready()) std::this_thread::sleep_for(milliseconds(2));
-    approximate_indexes_ += is_ready() ? 1 : 0;
-    for (int build = 0; build < 2; ++build) {
-      Expect(key, [&] { return catalog.Build("crows", nullptr).status(); });
-    }
+    Expect(key, [&] { return core_.catalog().Build("crows", nullptr).status(); });
   }
 }
 
@@ -278,16 +266,16 @@ TEST_F(CoreLoad, CallsReturnDocumentedStatuses) {
   for (int i = 0; i < kWriters; ++i) threads.emplace_back([this, i] { Write(i); });
   threads.emplace_back([this] { Read(); });
   threads.emplace_back([this] { Build(); });
-  threads.emplace_back([this] { BuildApproximate(); });
+  threads.emplace_back([this] { BuildCrows(); });
   threads.emplace_back([this] { SnapshotAndRestore(); });
   threads.emplace_back([this] { ChangeKeys(); });
   threads.emplace_back([this] { Reload(); });
   for (std::thread& thread : threads) thread.join();
   std::puts(
-      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, %d approximate "
-                      "indexes, %d copies, %d keys revoked",
+      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, "
+                      "%d copies, %d keys revoked",
                       Duration().count(), core_.calls(), busy_.load(), builds_.load(),
-                      approximate_indexes_.load(), copies_.load(), revoked_.load())
+                      copies_.load(), revoked_.load())
           .c_str());
   EXPECT_EQ(core_.audit_lines(), core_.calls());
   EXPECT_TRUE(EverythingHappened());

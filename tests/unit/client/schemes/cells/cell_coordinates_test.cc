@@ -5,7 +5,6 @@
 #include "client/schemes/published_collection.h"
 #include "common/wire/codec.h"
 #include "privatemail/cell_client.h"
-#include "privatemail/cell_item_cache.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -220,47 +219,6 @@ TEST(CellCoordinates, RebuildDuringQueryReturnsAborted) {
   EXPECT_EQ(result.matches.size(), 3u);
   ASSERT_OK_AND_ASSIGN(const CellQueryResult none, client.Finish(query, {MessageOf(0, 0)}));
   EXPECT_THAT(none.matches, IsEmpty());
-}
-
-std::vector<std::string> IdsOf(const CellQueryResult& result) {
-  std::vector<std::string> ids;
-  for (const QueryMatch& match : result.matches) ids.push_back(match.id);
-  std::sort(ids.begin(), ids.end());
-  return ids;
-}
-
-TEST(CellItemCache, CoordinatesAreOfOneEmbedding) {
-  ASSERT_OK_AND_ASSIGN(const CellClient client, Published(3).Client());
-  ASSERT_OK_AND_ASSIGN(const CellTarget of_3, client.targets().Make(Query(), 9));
-  CellTarget of_4 = of_3;
-  of_4.embedding_version = 4;
-  CellItemCache items(client.parameters());
-  EXPECT_EQ(items.embedding_version(), 0u);
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult none, items.FindNearest(of_3));
-  EXPECT_THAT(none.matches, IsEmpty());
-  ASSERT_THAT(items.Add(MessageOf(0, 2, 3)), IsOk());
-  ASSERT_THAT(items.Add(MessageOf(2, 1, 3)), IsOk());
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult three, items.FindNearest(of_3));
-  EXPECT_THAT(IdsOf(three), ElementsAre("item 0", "item 1", "item 2"));
-  EXPECT_THAT(items.FindNearest(of_4), FailsWith(kAborted, "embedding_version"));
-
-  ASSERT_THAT(items.Add(MessageOf(2, 2, 4)), IsOk());
-  EXPECT_EQ(items.embedding_version(), 4u);
-  EXPECT_THAT(items.FindNearest(of_3), FailsWith(kAborted, "embedding_version"));
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult two, items.FindNearest(of_4));
-  EXPECT_THAT(IdsOf(two), ElementsAre("item 2", "item 3"));
-  ASSERT_THAT(items.Add(MessageOf(0, 1, 3)), IsOk()) << "from before";
-  EXPECT_EQ(items.items(), 2);
-  v1::RetrieveCellsResponse nameless = MessageOf(5, 1);
-  nameless.clear_embedding_version();
-  EXPECT_THAT(items.Add(nameless), FailsWith(kDataLoss, "embedding_version must be given"));
-
-  CellItemCache again(client.parameters());
-  for (const v1::RetrieveCellsResponse& message : items.ToMessages()) {
-    ASSERT_THAT(again.Add(message), IsOk());
-  }
-  ASSERT_OK_AND_ASSIGN(const CellQueryResult read, again.FindNearest(of_4));
-  EXPECT_THAT(IdsOf(read), ElementsAre("item 2", "item 3"));
 }
 
 }  // namespace
