@@ -236,10 +236,10 @@ TEST_F(EncryptedCollectionTest, RowsThatOutgrowTheLimitAreReleasedNotServedStale
 
 TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
   ASSERT_THAT(catalog_->Create(Notes()), IsOk());
-  ASSERT_THAT(Upsert({Row("a", std::vector<float>(16384, 1))}), IsOk());
+  ASSERT_THAT(Upsert({Row("a", std::vector<float>(kDim, 1))}), IsOk());
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotOf(*catalog_, Now())));
   contents.collection.name = "copy";
-  SetLimit(Now().resident_memory() + 1'000'000);
+  SetLimit(Now().resident_memory() + 10'000);  // less than a block of rows
   EXPECT_THAT(Restore(catalog_.get(), contents),
               FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
   EXPECT_THAT(catalog_->Find("copy"), FailsWith(kNotFound));
