@@ -40,8 +40,8 @@ absl::Status DeletedDuringBuild(absl::string_view name) {
 Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn)
     : store_(std::move(store)),
       directory_(std::move(directory)),
-      preparer_(store_.get(), &registry_, directory_, std::move(warn)),
-      synchronizer_(store_.get(), &registry_, &preparer_) {}
+      preparer_(store_.get(), &registry_, directory_, warn),
+      synchronizer_(store_.get(), &registry_, &preparer_, warn) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
@@ -71,13 +71,21 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
                                                 Store::GallerySource items) {
   PM_RETURN_IF_ERROR(CheckCollectionName(collection.name));
   PM_RETURN_IF_ERROR(CheckSnapshotParameters(collection));
-  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(collection.parameters)));
+  int64_t memory = MemoryOf(collection.parameters);
+  if (collection.parameters.with_encrypted) {
+    memory += MinEncryptedMemory(static_cast<int64_t>(collection.items),
+                                 collection.parameters.feature_dim);
+  }
+  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", memory));
   PM_RETURN_IF_ERROR(ImportCollection(*store_, &collection, items));
   // Without a lock, because it can take minutes. The result is adopted like another daemon's.
   const absl::Status refreshed = synchronizer_.Refresh();
   const absl::StatusOr<CollectionView> view = Find(collection.name);
   const std::string& uuid = collection.parameters.collection_uuid;
-  if (view.ok() && view->published->parameters.collection_uuid == uuid) return view;
+  if (view.ok() && view->published->parameters.collection_uuid == uuid) {
+    synchronizer_.LoadRows(*view);  // the caller may search at once
+    return view;
+  }
   PM_RETURN_IF_ERROR(refreshed);
   return absl::AbortedError(
       absl::StrCat("collection ", collection.name, " was deleted as soon as it was restored"));
@@ -93,23 +101,14 @@ absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
                                              absl::Span<const Item> items) {
   PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, items));
   if (collection.encrypted != nullptr) {
-    PM_RETURN_IF_ERROR(collection.encrypted->CheckMemoryFor(items));
+    PM_RETURN_IF_ERROR(collection.encrypted->CheckMemoryFor(
+        items, static_cast<int64_t>(collection.items)));
   }
   auto result = NameInNotFound(store_->Upsert(published->parameters, items), collection);
   if (!result.ok()) return result;
   registry_.RecordItems(*published, result->items, result->latest_version);
-  PM_RETURN_IF_ERROR(CatchUp(collection, *published));
+  PM_RETURN_IF_ERROR(synchronizer_.CatchUpRows(*published));
   return result;
-}
-
-absl::Status Catalog::CatchUp(const CollectionView& collection,
-                              const PublishedCollection& published) {
-  if (collection.encrypted == nullptr || published.parameters.feature_dim == 0) {
-    return absl::OkStatus();
-  }
-  const absl::Status status = collection.encrypted->CatchUp(*store_, published.parameters);
-  // Deleted since the change, which is acknowledged all the same.
-  return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
 absl::StatusOr<std::shared_ptr<const PublishedCollection>> Catalog::FixDimension(
@@ -132,7 +131,7 @@ absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collecti
   auto result = NameInNotFound(store_->DeleteItems(published.parameters, ids), collection);
   if (!result.ok()) return result;
   registry_.RecordDeletion(published, result->items, result->latest_version, ids);
-  PM_RETURN_IF_ERROR(CatchUp(collection, published));
+  PM_RETURN_IF_ERROR(synchronizer_.CatchUpRows(published));
   return result;
 }
 

@@ -119,8 +119,6 @@ class Catalog {
 
  private:
   Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn);
-  // Before a change is acknowledged, encrypted searches find it. Errors of EncryptedCollection.
-  absl::Status CatchUp(const CollectionView& collection, const PublishedCollection& published);
   // The collection with a dimension, unless it has none and no item is valid. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<const PublishedCollection>> FixDimension(
       const CollectionView& collection, absl::Span<const Item> items);

@@ -1,5 +1,6 @@
 #include "server/engine/encrypted_collection.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -8,6 +9,14 @@
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
+namespace {
+
+absl::Status NoMemory(const std::exception& error) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for the rows of the collection: ", error.what()));
+}
+
+}  // namespace
 
 EncryptedCollection::EncryptedCollection(MemoryCheck check)
     : check_(std::move(check)), pass_([this] {
@@ -20,65 +29,182 @@ EncryptedCollection::EncryptedCollection(MemoryCheck check)
         return scored;
       }) {}
 
-absl::Status EncryptedCollection::CatchUp(Store& store, const PublicParameters& parameters) {
+void EncryptedCollection::AwaitLoad() {
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
+  awaits_load_ = true;
+}
+
+absl::Status EncryptedCollection::Load(Store& store, const PublicParameters& parameters,
+                                       const std::atomic<bool>& stopped) {
+  const std::lock_guard<std::mutex> load_guard(load_mutex_);
+  if (rows() != nullptr) return absl::OkStatus();
+  const auto admit = [&](int64_t bytes, int64_t more) -> absl::Status {
+    if (stopped) return absl::CancelledError("the rows are no longer needed");
+    PM_RETURN_IF_ERROR(check_(bytes + more - memory()));
+    const std::lock_guard<std::mutex> guard(mutex_);
+    loading_memory_ = std::max(loading_memory_, bytes + more);
+    return absl::OkStatus();
+  };
   absl::Status status;
-  std::shared_ptr<const EncryptedRows> next;
   try {
-    if (writer_ == nullptr) writer_ = std::make_unique<EncryptedRowsWriter>();
-    status = Read(store, parameters);
-    if (status.ok()) next = writer_->Publish(version_);
-  } catch (const std::exception& error) {  // no memory: the writer is of no further use
-    writer_ = nullptr;
-    version_ = 0;
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("no memory for the rows of the collection: ", error.what()));
+    status = LoadFirst(store, parameters, admit);
+  } catch (const std::exception& error) {
+    status = NoMemory(error);
   }
   const std::lock_guard<std::mutex> guard(mutex_);
+  loading_memory_ = 0;
   problem_ = status;
-  if (status.ok()) std::swap(rows_, next);  // the former one is destroyed after the lock
   return status;
 }
 
-absl::Status EncryptedCollection::Read(Store& store, const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(ItemChanges changes, Apply(store, parameters, version_));
-  if (static_cast<int64_t>(changes.items) != writer_->items()) {
-    // Tombstones had been pruned, so that deleted items are still here.
-    writer_->BeginReload();
-    PM_ASSIGN_OR_RETURN(changes, Apply(store, parameters, 0));
-    writer_->EndReload();
+absl::Status EncryptedCollection::LoadFirst(Store& store, const PublicParameters& parameters,
+                                            Admit admit) {
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, ReadAll(store, parameters, admit));
+  // Much may have been written meanwhile: writers wait only for the second, short reading.
+  PM_ASSIGN_OR_RETURN(bool same, ReadMore(store, parameters, admit, reading.get()));
+  const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
+  if (same) {
+    PM_ASSIGN_OR_RETURN(same, ReadMore(store, parameters, admit, reading.get()));
   }
-  if (static_cast<int64_t>(changes.items) != writer_->items()) {
-    return absl::DataLossError(absl::StrCat("the store must have the ", changes.items,
-                                            " items of its count, but has ", writer_->items()));
-  }
-  version_ = changes.latest_version;
+  if (!same) return absl::AbortedError("the collection was replaced while its rows were loaded");
+  Publish(std::move(reading));
   return absl::OkStatus();
 }
 
-absl::StatusOr<ItemChanges> EncryptedCollection::Apply(Store& store,
-                                                       const PublicParameters& parameters,
-                                                       uint64_t after) {
-  ItemChanges all;
-  bool is_first = true;
-  PM_RETURN_IF_ERROR(store.ReadChanges(
+absl::Status EncryptedCollection::CatchUp(Store& store, const PublicParameters& parameters) {
+  const uint64_t begun = begun_;
+  {
+    const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
+    if (reading_ != nullptr) {
+      if (succeeded_ > begun) return absl::OkStatus();
+      absl::Status status;
+      try {
+        status = CatchUpLocked(store, parameters);
+      } catch (const std::exception& error) {
+        Release();
+        status = NoMemory(error);
+      }
+      const std::lock_guard<std::mutex> guard(mutex_);
+      problem_ = status;
+      return status;
+    }
+    if (awaits_load_) return absl::OkStatus();
+  }
+  const std::atomic<bool> stopped = false;
+  return Load(store, parameters, stopped);
+}
+
+absl::Status EncryptedCollection::CatchUpLocked(Store& store, const PublicParameters& parameters) {
+  const uint64_t number = ++begun_;
+  const auto admit = [&](int64_t bytes, int64_t more) {
+    return more > 0 ? check_(bytes + more - memory()) : absl::OkStatus();
+  };
+  const uint64_t former = reading_->version;
+  const absl::StatusOr<bool> same = ReadMore(store, parameters, admit, reading_.get());
+  if (absl::IsResourceExhausted(same.status())) Release();
+  PM_RETURN_IF_ERROR(same.status());
+  if (!*same) {
+    // The rows of the collection that was replaced must not be found any more.
+    Release();
+    PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, ReadAll(store, parameters, admit));
+    Publish(std::move(reading));
+  } else if (reading_->version != former) {
+    Publish(std::move(reading_));
+  }
+  succeeded_ = number;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<EncryptedCollection::Reading>> EncryptedCollection::ReadAll(
+    Store& store, const PublicParameters& parameters, Admit admit) const {
+  auto reading = std::make_unique<Reading>();
+  PM_ASSIGN_OR_RETURN(const bool same, ReadMore(store, parameters, admit, reading.get()));
+  return same ? absl::StatusOr<std::unique_ptr<Reading>>(std::move(reading))
+              : absl::InternalError("a new reading is of no other collection");
+}
+
+absl::StatusOr<bool> EncryptedCollection::ReadMore(Store& store, const PublicParameters& parameters,
+                                                   Admit admit, Reading* reading) const {
+  PM_ASSIGN_OR_RETURN(std::optional<ItemChanges> changes,
+                      Apply(store, parameters, reading->version, admit, reading));
+  if (changes.has_value() && static_cast<int64_t>(changes->items) != reading->writer.items()) {
+    // Tombstones had been pruned, so that deleted items are still here.
+    reading->writer.BeginReload();
+    PM_ASSIGN_OR_RETURN(changes, Apply(store, parameters, 0, admit, reading));
+    reading->writer.EndReload();
+  }
+  if (!changes.has_value()) return false;
+  if (static_cast<int64_t>(changes->items) != reading->writer.items()) {
+    return absl::DataLossError(absl::StrCat("the store must have the ", changes->items,
+                                            " items of its count, but has ",
+                                            reading->writer.items()));
+  }
+  reading->version = changes->latest_version;
+  return true;
+}
+
+absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Apply(
+    Store& store, const PublicParameters& parameters, uint64_t after, Admit admit,
+    Reading* reading) const {
+  std::optional<ItemChanges> all;
+  bool is_first = true, is_other = reading->collection != 0 &&
+                                   reading->dimensions != parameters.feature_dim;
+  if (is_other) return all;
+  EncryptedRowsWriter& writer = reading->writer;
+  const absl::Status read = store.ReadChanges(
       parameters, after, [&](const ItemChanges& changes, std::vector<Item> part) -> absl::Status {
         if (std::exchange(is_first, false)) {
+          is_other = reading->collection != 0 && reading->collection != changes.collection;
+          if (is_other) return absl::CancelledError("another collection");
+          reading->collection = changes.collection;
+          reading->dimensions = parameters.feature_dim;
+          // So that what cannot fit is refused before it is read.
+          const int64_t added = static_cast<int64_t>(changes.items) - writer.items();
+          if (after == 0 && added > 0) {
+            PM_RETURN_IF_ERROR(
+                admit(writer.memory(), MinEncryptedMemory(added, parameters.feature_dim)));
+          }
+          for (const std::string& id : changes.deleted) writer.Erase(id);
           all = changes;
-          for (const std::string& id : changes.deleted) writer_->Erase(id);
         }
-        PM_RETURN_IF_ERROR(check_(writer_->memory() - memory() + writer_->MemoryToPut(part)));
-        for (const Item& item : part) writer_->Put(item);
+        PM_RETURN_IF_ERROR(admit(writer.memory(), writer.MemoryToPut(part)));
+        for (const Item& item : part) {
+          if (std::ssize(item.features) != parameters.feature_dim) {
+            return absl::DataLossError(absl::StrCat(
+                "item ", item.id, " has ", item.features.size(),
+                " features, but the collection has ", parameters.feature_dim));
+          }
+          writer.Put(item);
+        }
         return absl::OkStatus();
-      }));
+      });
+  if (is_other) return std::optional<ItemChanges>();
+  PM_RETURN_IF_ERROR(read);
   return all;
 }
 
-absl::Status EncryptedCollection::CheckMemoryFor(absl::Span<const Item> items) const {
+void EncryptedCollection::Publish(std::unique_ptr<Reading> reading) {
+  auto next = reading->writer.Publish(reading->collection, reading->version);
+  reading_ = std::move(reading);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::swap(rows_, next);  // the former one is destroyed after the lock
+}
+
+void EncryptedCollection::Release() {
+  reading_ = nullptr;
+  std::shared_ptr<const EncryptedRows> former;  // destroyed after the lock
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::swap(rows_, former);
+}
+
+absl::Status EncryptedCollection::CheckMemoryFor(absl::Span<const Item> items,
+                                                 int64_t stored) const {
   const std::lock_guard<std::mutex> guard(writer_mutex_);
-  const EncryptedRowsWriter empty;
-  const EncryptedRowsWriter& writer = writer_ == nullptr ? empty : *writer_;
-  return check_(writer.MemoryToPut(items));
+  if (reading_ != nullptr) return check_(reading_->writer.MemoryToPut(items));
+  if (items.empty()) return absl::OkStatus();
+  const int64_t dimensions = std::ssize(items.front().features);
+  return check_(EncryptedRowsWriter().MemoryToPut(items) + MinEncryptedMemory(stored, dimensions) -
+                memory());
 }
 
 std::shared_ptr<const EncryptedRows> EncryptedCollection::rows() const {
@@ -92,8 +218,8 @@ absl::Status EncryptedCollection::problem() const {
 }
 
 int64_t EncryptedCollection::memory() const {
-  const std::shared_ptr<const EncryptedRows> rows = this->rows();
-  return rows == nullptr ? 0 : rows->memory;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return rows_ == nullptr ? loading_memory_ : rows_->memory;
 }
 
 }  // namespace privatemail::server

@@ -80,6 +80,7 @@ class EncryptedBlock {
 // versions share the blocks that did not change.
 struct EncryptedRows {
   int64_t dimensions = 0;      // 0: no item ever came
+  int64_t collection = 0;      // its key in the store
   uint64_t items_version = 0;  // of the collection
   int64_t items = 0;
   int64_t rows = 0;  // of all blocks, empty ones included; each block but the last one is full

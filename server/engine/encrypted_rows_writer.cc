@@ -237,7 +237,8 @@ void EncryptedRowsWriter::Compact() {
   empty_ = {};
 }
 
-std::shared_ptr<const EncryptedRows> EncryptedRowsWriter::Publish(uint64_t items_version) {
+std::shared_ptr<const EncryptedRows> EncryptedRowsWriter::Publish(int64_t collection,
+                                                                  uint64_t items_version) {
   Compact();
   DropEmptyEnd();
   auto rows = std::make_shared<EncryptedRows>();
@@ -246,6 +247,7 @@ std::shared_ptr<const EncryptedRows> EncryptedRowsWriter::Publish(uint64_t items
     rows->blocks.push_back(slots_[block].block);
   }
   rows->dimensions = dimensions_;
+  rows->collection = collection;
   rows->items_version = items_version;
   rows->items = items();
   rows->rows = rows_;

@@ -32,7 +32,7 @@ class EncryptedRowsWriter {
   ~EncryptedRowsWriter();
 
   // Inserts or replaces by id. An item that does not change copies nothing. The first item sets the
-  // dimension of all. item: as CheckItem accepts it.
+  // dimension of all, which the caller ensures. item: as CheckItem accepts it.
   void Put(const Item& item);
   // False: there is no such item.
   bool Erase(absl::string_view id);
@@ -41,8 +41,8 @@ class EncryptedRowsWriter {
   void BeginReload();
   void EndReload();
 
-  // items_version: of the collection, whose changes up to it have been applied.
-  std::shared_ptr<const EncryptedRows> Publish(uint64_t items_version);
+  // collection: its key. items_version: changes up to it have been applied.
+  std::shared_ptr<const EncryptedRows> Publish(int64_t collection, uint64_t items_version);
 
   int64_t items() const { return static_cast<int64_t>(index_.size()); }
   // Bytes of the version that Publish would return, with the id index; those of blocks that changed

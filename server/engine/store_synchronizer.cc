@@ -58,11 +58,7 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
   }
   for (const auto& entry : built) preparer_->Schedule(entry);
   for (const CollectionView& view : registry_->List()) {
-    if (view.encrypted == nullptr || view.published->parameters.feature_dim == 0) continue;
-    // Its failure is reported to searchers, and the next change tries again.
-    loads_.Add([this, view](const std::atomic<bool>& stopped) {
-      if (!stopped) view.encrypted->CatchUp(*store_, view.published->parameters).IgnoreError();
-    });
+    if (view.encrypted != nullptr && view.published->parameters.feature_dim > 0) loader_.Add(view);
   }
   return problems;
 }
@@ -130,7 +126,12 @@ absl::Status StoreSynchronizer::AdoptCollections(const std::vector<CollectionSta
 
 absl::Status StoreSynchronizer::AdoptState(const CollectionState& state) {
   PM_RETURN_IF_ERROR(AdoptDimension(state));
-  PM_RETURN_IF_ERROR(AdoptRows(state));
+  absl::Status outcome = AdoptEmbeddingState(state);
+  outcome.Update(AdoptRows(state));
+  return outcome;
+}
+
+absl::Status StoreSynchronizer::AdoptEmbeddingState(const CollectionState& state) {
   const std::optional<CollectionRegistry::PendingChange> change = registry_->Compare(state);
   if (!change.has_value()) return absl::OkStatus();
   if (!change->new_embedding) return AdoptDeletions(*change, state.latest_version);
@@ -146,9 +147,42 @@ absl::Status StoreSynchronizer::AdoptRows(const CollectionState& state) {
     return absl::OkStatus();
   }
   const std::shared_ptr<const EncryptedRows> rows = view->encrypted->rows();
-  if (rows != nullptr && rows->items_version >= state.latest_version) return absl::OkStatus();
-  const absl::Status status = view->encrypted->CatchUp(*store_, parameters);
-  return absl::IsNotFound(status) ? absl::OkStatus() : status;  // the next Refresh sees it
+  if (rows == nullptr) {
+    loader_.Add(*view);  // without delaying what else is adopted
+    return absl::OkStatus();
+  }
+  const bool is_present =
+      rows->collection == state.key && rows->items_version >= state.latest_version;
+  return is_present ? absl::OkStatus() : CatchUpRows(*view);
+}
+
+absl::Status StoreSynchronizer::CatchUpRows(const CollectionView& view) {
+  const PublicParameters& parameters = view.published->parameters;
+  if (view.encrypted == nullptr || parameters.feature_dim == 0) return absl::OkStatus();
+  const absl::Status status = view.encrypted->CatchUp(*store_, parameters);
+  // Deleted since, which the next Refresh sees.
+  if (absl::IsNotFound(status)) return absl::OkStatus();
+  if (status.ok() || view.encrypted->rows() != nullptr) return status;
+  // Searches are refused, so that none finds what was deleted. The loader says why.
+  loader_.Add(view);
+  return absl::OkStatus();
+}
+
+absl::Status StoreSynchronizer::CatchUpRows(const PublishedCollection& of) {
+  const absl::StatusOr<CollectionView> view = registry_->Find(of.name);
+  // Deleted since the write, which is acknowledged all the same.
+  if (!view.ok() ||
+      view->published->parameters.collection_uuid != of.parameters.collection_uuid) {
+    return absl::OkStatus();
+  }
+  return CatchUpRows(*view);
+}
+
+void StoreSynchronizer::LoadRows(const CollectionView& view) {
+  const PublicParameters& parameters = view.published->parameters;
+  if (view.encrypted == nullptr || parameters.feature_dim == 0) return;
+  const std::atomic<bool> stopped = false;
+  if (!view.encrypted->Load(*store_, parameters, stopped).ok()) loader_.Add(view);
 }
 
 absl::Status StoreSynchronizer::AdoptDimension(const CollectionState& state) {

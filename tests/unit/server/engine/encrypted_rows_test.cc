@@ -139,7 +139,7 @@ class EncryptedRowsTest : public ::testing::Test {
   }
   void Erase(const std::string& id) { EXPECT_EQ(writer_.Erase(id), model_.erase(id) == 1); }
   Rows Publish() {
-    Rows rows = writer_.Publish(++version_);
+    Rows rows = writer_.Publish(1, ++version_);
     EXPECT_EQ(rows->items_version, version_);
     EXPECT_EQ(rows->memory, writer_.memory());
     places_ = CheckRows(*rows, model_);
@@ -287,7 +287,7 @@ TEST_F(EncryptedRowsTest, LargestFeaturesHaveAFiniteNorm) {
   item.features = {3e38f, 3e38f, 3e38f};
   writer_.Put(item);
   v1::RowTableBlock table;
-  ASSERT_TRUE(table.ParseFromString(writer_.Publish(1)->blocks[0]->Table()));
+  ASSERT_TRUE(table.ParseFromString(writer_.Publish(1, 1)->blocks[0]->Table()));
   EXPECT_EQ(table.norms(0), std::numeric_limits<float>::max());
 }
 
@@ -326,7 +326,7 @@ TEST_F(EncryptedRowsTest, MemoryIsAtMostThirteenTenthsOfTheRows) {
     writer.Put(item);
   }
   const int64_t rows = int64_t{kItems} * kDim * 2;
-  const int64_t memory = writer.Publish(1)->memory;
+  const int64_t memory = writer.Publish(1, 1)->memory;
   EXPECT_GT(memory, rows);
   EXPECT_LE(static_cast<double>(memory), 1.3 * static_cast<double>(rows));
 }

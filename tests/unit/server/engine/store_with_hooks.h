@@ -23,6 +23,9 @@ struct StoreHooks {
   std::function<absl::Status(const PublicParameters&)> read_embedding =
       [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding
   std::function<absl::Status(uint64_t)> read_changes = [](uint64_t) { return absl::OkStatus(); };
+  // Before each part of ReadChanges, which it may change.
+  std::function<absl::Status(ItemChanges*, std::vector<Item>*)> changes_part =
+      [](ItemChanges*, std::vector<Item>*) { return absl::OkStatus(); };
   std::function<absl::Status()> save_cells = [] { return absl::OkStatus(); };
   // After.
   std::function<absl::Status()> deleted_since = [] { return absl::OkStatus(); };
@@ -83,7 +86,12 @@ class StoreWithHooks final : public Store {
   absl::Status ReadChanges(const PublicParameters& p, uint64_t after,
                            ChangesVisitor visit) override {
     if (absl::Status read = hooks_->read_changes(after); !read.ok()) return read;
-    return store_->ReadChanges(p, after, visit);
+    return store_->ReadChanges(
+        p, after, [&](const ItemChanges& changes, std::vector<Item> part) -> absl::Status {
+          ItemChanges shown = changes;
+          PM_RETURN_IF_ERROR(hooks_->changes_part(&shown, &part));
+          return visit(shown, std::move(part));
+        });
   }
   absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& p,
                                          const Embedding& embedding) override {
