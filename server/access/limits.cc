@@ -16,6 +16,11 @@ constexpr size_t kManyBuckets = 1000;
 
 }  // namespace
 
+int64_t MaxSentMessageBytes(const Limits& limits) {
+  constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
+  return std::max(limits.max_message_bytes, kMaxStreamedMessageBytes);
+}
+
 int64_t PlacesPerKey(const Limits& limits) {
   if (limits.max_concurrent_per_key > 0) return limits.max_concurrent_per_key;
   return std::max<int64_t>(1, limits.max_concurrent / 2);

@@ -43,6 +43,10 @@ struct Limits {
   double stream_idle_seconds = 60;                // maximum wait for a client to send or to read
 };
 
+// The most bytes of one message that is sent: max_message_bytes, but at least those of streamed
+// messages of a fixed size (blocks of cell items, chunks of anchors).
+int64_t MaxSentMessageBytes(const Limits& limits);
+
 // max_concurrent_per_key; 0: half of max_concurrent.
 int64_t PlacesPerKey(const Limits& limits);
 

@@ -29,8 +29,6 @@ namespace {
 
 constexpr int kMaxStreamsPerConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
-// Above the size of any streamed message (blocks of cell items, chunks of anchors).
-constexpr int64_t kMaxStreamedMessageBytes = 4 << 20;
 constexpr int kWindowBytes = 512 << 10;
 constexpr int kReadBytes = 256 << 10;
 constexpr int kKeepaliveMilliseconds = 60'000;
@@ -79,9 +77,7 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   quota.Resize(static_cast<size_t>(limits.max_transport_memory));
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
-  // Streamed messages have a fixed size, which max_message_bytes does not change.
-  builder->SetMaxSendMessageSize(
-      static_cast<int>(std::max(limits.max_message_bytes, kMaxStreamedMessageBytes)));
+  builder->SetMaxSendMessageSize(static_cast<int>(MaxSentMessageBytes(limits)));
 }
 
 absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {
@@ -205,7 +201,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
           options.limits),
       retrieval_(parts_.catalog.get(), &dispatcher_),
-      encrypted_(parts_.catalog.get(), &dispatcher_),
+      encrypted_(parts_.catalog.get(), &dispatcher_, &metrics_),
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),

@@ -34,6 +34,11 @@ void EvaluationKeyCache::Add(const std::string& digest, Handle keys,
   }
 }
 
+size_t EvaluationKeyCache::size() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entries_.size();
+}
+
 int64_t EvaluationKeyCache::bytes() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return bytes_;

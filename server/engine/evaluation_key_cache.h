@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_EVALUATION_KEY_CACHE_H_
 #define PRIVATEMAIL_SERVER_ENGINE_EVALUATION_KEY_CACHE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -30,6 +31,7 @@ class EvaluationKeyCache {
   // charge: what counts their memory elsewhere; it ends when they are evicted. May be null.
   void Add(const std::string& digest, Handle keys, std::shared_ptr<const void> charge = nullptr);
 
+  size_t size() const;    // sets of keys
   int64_t bytes() const;  // of all keys; may exceed the capacity by one set
 
  private:

@@ -17,10 +17,8 @@ namespace privatemail::server {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{50};
-// Blocks between two looks at cancellation: some tens of milliseconds for one query.
+// Blocks that slices of queries take in turn: some tens of milliseconds for one query.
 constexpr size_t kBlocksAtOnce = 64;
-// Queries of one pass: their work and answers stay in the processor's caches together.
-constexpr size_t kMaxQueries = 32;
 
 }  // namespace
 
@@ -39,7 +37,8 @@ int64_t ScorePass::MemoryFor(int64_t queries, int64_t blocks, int64_t dimensions
   const auto cores = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const auto work = static_cast<int64_t>(lattice::Evaluator::ScoreMemory(1, delta));
   const auto query = static_cast<int64_t>(lattice::Query::Memory(dimensions, delta));
-  return queries * (blocks * static_cast<int64_t>(lattice::kAnswerBytes) + query + cores * work);
+  return queries * (blocks * static_cast<int64_t>(lattice::kAnswerBytes) + query) +
+         std::min(queries, kQueriesAtOnce) * cores * work;
 }
 
 absl::StatusOr<ScorePass::Answer> ScorePass::Score(Request request,
@@ -85,7 +84,7 @@ void ScorePass::RunPasses() {
       size_t queries = 0;
       for (auto call = waiting_.begin(); call != waiting_.end();) {
         const auto next = std::next(call);
-        const bool fits = taken.empty() || queries + (*call)->queries() <= kMaxQueries;
+        const bool fits = taken.empty() || queries + (*call)->queries() <= kQueriesAtOnce;
         if ((*call)->delta() == delta && fits) {
           queries += (*call)->queries();
           taken.splice(taken.end(), waiting_, call);
@@ -104,9 +103,9 @@ void ScorePass::RunPasses() {
   }
 }
 
-void ScorePass::Pass(const std::vector<std::shared_ptr<Call>>& calls) const {
+void ScorePass::Pass(const std::vector<std::shared_ptr<Call>>& calls) {
   const ScoredRows rows = current_();
-  std::vector<lattice::Target> targets;
+  std::vector<CallTarget> targets;
   for (const auto& call : calls) {
     const int64_t dimensions = call->request.queries.front()->dimensions;
     if (dimensions != rows.dimensions) {
@@ -120,25 +119,45 @@ void ScorePass::Pass(const std::vector<std::shared_ptr<Call>>& calls) const {
     for (size_t i = 0; i < call->queries(); ++i) {
       std::string& scores = call->answer.scores[i];
       scores.resize(rows.blocks.size() * lattice::kAnswerBytes);
-      targets.push_back({call->request.keys.get(), call->request.queries[i].get(), scores.data()});
+      targets.push_back(
+          {call.get(), {call->request.keys.get(), call->request.queries[i].get(), scores.data()}});
     }
   }
   if (targets.empty()) return;
-  const auto everyone_has_left = [&] {
-    return std::all_of(calls.begin(), calls.end(),
-                       [](const auto& call) { return call->cancelled.load(); });
-  };
-  const auto run = [](int count, const std::function<void(int)>& task) {
-    ParallelFor(count, task);
-  };
+  ++passes_;
+  queries_ += std::ssize(targets);
   for (size_t first = 0; first < rows.blocks.size(); first += kBlocksAtOnce) {
-    if (everyone_has_left()) return;
     const auto begin = rows.blocks.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = std::min(kBlocksAtOnce, rows.blocks.size() - first);
     const std::vector<const int16_t*> blocks(begin, begin + static_cast<std::ptrdiff_t>(count));
-    lattice::Evaluator::Best().Score(blocks, rows.dimensions, targets, run);
-    for (lattice::Target& target : targets) target.answers += count * lattice::kAnswerBytes;
+    for (size_t query = 0; query < targets.size(); query += kQueriesAtOnce) {
+      ScoreSlice(blocks, rows.dimensions, first,
+                 absl::MakeConstSpan(targets).subspan(query, kQueriesAtOnce));
+    }
   }
+}
+
+void ScorePass::ScoreSlice(const std::vector<const int16_t*>& blocks, int64_t dimensions,
+                           size_t first, absl::Span<const CallTarget> slice) {
+  std::vector<lattice::Target> targets;
+  std::vector<const Call*> callers;
+  for (const CallTarget& of_call : slice) {
+    if (of_call.call->cancelled) continue;
+    targets.push_back(of_call.target);
+    targets.back().answers += first * lattice::kAnswerBytes;
+    if (callers.empty() || callers.back() != of_call.call) callers.push_back(of_call.call);
+  }
+  if (targets.empty()) return;
+  const auto everyone_has_left = [&] {
+    return std::all_of(callers.begin(), callers.end(),
+                       [](const Call* call) { return call->cancelled.load(); });
+  };
+  const auto run = [&](int count, const std::function<void(int)>& task) {
+    ParallelFor(count, [&](int i) {
+      if (!everyone_has_left()) task(i);
+    });
+  };
+  lattice::Evaluator::Best().Score(blocks, dimensions, targets, run);
 }
 
 }  // namespace privatemail::server

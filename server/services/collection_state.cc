@@ -1,6 +1,9 @@
 #include "server/services/collection_state.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
 
@@ -16,8 +19,11 @@ absl::Status CellsProblem(const CollectionView& view) {
 }  // namespace
 
 absl::Status CheckHasItems(const CollectionView& view) {
-  if (view.items > 0) return absl::OkStatus();
-  const std::string& name = view.published->name;
+  return CheckHasItems(view.published->name, static_cast<int64_t>(view.items));
+}
+
+absl::Status CheckHasItems(const std::string& name, int64_t items) {
+  if (items > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "collection ", name, " has no items: run `privatemail ingest ", name, "` first"));
 }
@@ -43,11 +49,14 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
 absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view) {
   std::shared_ptr<const EncryptedRows> rows = view.encrypted->rows();
   if (rows != nullptr) return rows;
+  const std::string subject = absl::StrCat("the rows of collection ", view.published->name);
   const absl::Status problem = view.encrypted->problem();
-  return absl::UnavailableError(
-      absl::StrCat("the rows of collection ", view.published->name,
-                   problem.ok() ? " are being loaded: try again"
-                                : absl::StrCat(" cannot be loaded: ", problem.message())));
+  if (problem.ok()) {
+    return absl::UnavailableError(absl::StrCat(subject, " are being loaded: try again"));
+  }
+  absl::Status unavailable =
+      absl::UnavailableError(absl::StrCat(subject, " cannot be loaded: ", problem.message()));
+  return IsOperatorOnlyError(problem) ? OperatorOnlyError(std::move(unavailable)) : unavailable;
 }
 
 std::string DescribeCells(const CollectionView& view) {

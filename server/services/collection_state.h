@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,7 @@ namespace privatemail::server {
 
 // FAILED_PRECONDITION: the collection has no items.
 absl::Status CheckHasItems(const CollectionView& view);
+absl::Status CheckHasItems(const std::string& name, int64_t items);
 
 // FAILED_PRECONDITION: the collection is not built.
 absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view);
@@ -21,7 +23,8 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
 // being built, or the build failed.
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);
 
-// UNAVAILABLE: the rows of encrypted searches are being loaded, or cannot be.
+// UNAVAILABLE: the rows of encrypted searches are being loaded, or cannot be. An error
+// of the store keeps its mark as operator-only.
 absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view);
 
 // "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/base/sha256.h"
 #include "common/base/shake128.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -17,6 +14,7 @@
 #include "common/lattice/evaluator.h"
 #include "server/engine/score_pass.h"
 #include "server/services/collection_state.h"
+#include "server/services/encrypted_request.h"
 #include "server/services/rpc_table.h"
 
 namespace privatemail::server {
@@ -24,59 +22,80 @@ namespace {
 
 using Writer = MessageWriter<v1::SearchEncryptedResponse>;
 
-constexpr int64_t kDigestBytes = 32;
 constexpr int64_t kEvaluationKeysBytes = int64_t{256} << 20;  // of some hundred sessions
 // Answers of a message: a little less than a megabyte.
 constexpr size_t kBlocksPerMessage = 100;
+constexpr int64_t kBlockMessageOverhead = 32;  // tags, lengths and the block's number
 
-absl::Status CheckBytes(absl::string_view field, absl::string_view value, int64_t expected) {
-  if (std::ssize(value) == expected) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must have ", expected, " bytes, but has ", value.size()));
+// The bytes of the largest message with a block that the searcher may lack.
+size_t LargestBlock(const EncryptedRows& rows, bool with_payloads) {
+  size_t largest = 0;
+  for (const auto& block : rows.blocks) {
+    largest = std::max(largest, block->table_bytes());
+    if (with_payloads) largest = std::max(largest, block->payload_bytes());
+  }
+  return largest;
 }
 
-absl::Status CheckRequest(const v1::SearchEncryptedRequest& request,
-                          const PublicParameters& parameters) {
-  if (!lattice::IsDelta(request.delta())) {
-    return absl::InvalidArgumentError(absl::StrCat("delta must be one of ",
-                                                   absl::StrJoin(lattice::kDeltas, ", "),
-                                                   ", but is ", request.delta()));
+// A block is one message, and gRPC ends a call that sends a longer message than the limit.
+absl::Status CheckBlockSizes(const EncryptedRows& rows, bool with_payloads, const Limits& limits) {
+  const int64_t max_bytes = MaxSentMessageBytes(limits);
+  for (size_t i = 0; i < rows.blocks.size(); ++i) {
+    const EncryptedBlock& block = *rows.blocks[i];
+    const auto check = [&](absl::string_view what, size_t bytes,
+                           absl::string_view remedy) -> absl::Status {
+      if (static_cast<int64_t>(bytes) + kBlockMessageOverhead <= max_bytes) return absl::OkStatus();
+      return absl::ResourceExhaustedError(absl::StrCat(
+          what, " block ", i, " of the collection has ", bytes,
+          " bytes, but a message has at most ", max_bytes, " (max_message_bytes): ", remedy));
+    };
+    PM_RETURN_IF_ERROR(check("table", block.table_bytes(), "the operator can raise it"));
+    if (!with_payloads) continue;
+    PM_RETURN_IF_ERROR(check("payload", block.payload_bytes(),
+                             "search without payloads; the operator can raise it"));
   }
-  const auto delta = static_cast<int>(request.delta());
-  PM_RETURN_IF_ERROR(CheckBytes("keys_digest", request.keys_digest(), kDigestBytes));
-  if (!request.keys().empty()) {
-    PM_RETURN_IF_ERROR(
-        CheckBytes("keys", request.keys(), static_cast<int64_t>(lattice::KeysBytes(delta))));
-    if (Sha256::Of(request.keys()) != request.keys_digest()) {
-      return absl::InvalidArgumentError("keys_digest must be the SHA-256 of keys, but is not");
-    }
-  }
-  if (request.queries().empty()) {
-    return absl::InvalidArgumentError("queries must hold at least one, but hold none");
-  }
-  const auto chunk_bytes =
-      static_cast<int64_t>(lattice::QueryChunkBytes(parameters.feature_dim, delta));
-  for (int i = 0; i < request.queries_size(); ++i) {
-    const v1::EncryptedQuery& query = request.queries(i);
-    const std::string field = absl::StrCat("queries[", i, "]");
-    PM_RETURN_IF_ERROR(CheckBytes(absl::StrCat(field, ".seed"), query.seed(),
-                                  static_cast<int64_t>(lattice::kSeedBytes)));
-    PM_RETURN_IF_ERROR(CheckBytes(absl::StrCat(field, ".chunks"), query.chunks(), chunk_bytes));
-  }
-  if (request.with_payloads() || request.known_payload_blocks().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "known_payload_blocks must not be given unless with_payloads is set");
+  return absl::OkStatus();
 }
 
-// Before any work: the memory of the answers and of what computes them.
-absl::Status ReserveMemory(const v1::SearchEncryptedRequest& request, int64_t blocks,
-                           int64_t dimensions, Call& call) {
-  const int64_t bytes = ScorePass::MemoryFor(request.queries_size(), blocks, dimensions,
-                                             static_cast<int>(request.delta()));
+// Before any work: the memory of the answers, of what computes them, and of the largest message.
+// keys_bytes: of evaluation keys that the cache does not count.
+absl::Status ReserveMemory(const v1::SearchEncryptedRequest& request, const EncryptedRows& rows,
+                           int64_t dimensions, int64_t keys_bytes, Call& call) {
+  const int64_t scores = ScorePass::MemoryFor(request.queries_size(), std::ssize(rows.blocks),
+                                              dimensions, static_cast<int>(request.delta()));
+  // A block exists as its parts, as their serialised form and as the message.
+  const auto block = 3 * static_cast<int64_t>(LargestBlock(rows, request.with_payloads()));
+  const int64_t known =
+      int64_t{8} * std::max(request.known_blocks_size(), request.known_payload_blocks_size());
+  const int64_t bytes = scores + block + known + keys_bytes;
   PM_RETURN_IF_ERROR(CheckLimit("memory of this search in bytes", bytes,
                                 call.limits().max_request_memory, "max_request_memory"));
   return call.ReserveSearchMemory(bytes);
 }
+
+// The digests of blocks that a searcher holds.
+class KnownBlocks {
+ public:
+  explicit KnownBlocks(const google::protobuf::RepeatedField<uint64_t>& prefixes)
+      : prefixes_(prefixes.begin(), prefixes.end()) {
+    std::sort(prefixes_.begin(), prefixes_.end());
+  }
+  bool Has(absl::string_view digest) const {
+    return std::binary_search(prefixes_.begin(), prefixes_.end(), PrefixOf(digest));
+  }
+
+ private:
+  // The first 8 bytes of a digest, as searchers name blocks that they hold.
+  static uint64_t PrefixOf(absl::string_view digest) {
+    uint64_t prefix = 0;
+    for (int byte = 7; byte >= 0; --byte) {
+      prefix = prefix << 8 | static_cast<uint8_t>(digest[static_cast<size_t>(byte)]);
+    }
+    return prefix;
+  }
+
+  std::vector<uint64_t> prefixes_;
+};
 
 absl::StatusOr<std::vector<std::shared_ptr<const lattice::Query>>> ParseQueries(
     const v1::SearchEncryptedRequest& request, int64_t dimensions) {
@@ -114,15 +133,6 @@ absl::Status SendScores(const ScorePass::Answer& answer, Call& call, Writer& wri
   return absl::OkStatus();
 }
 
-// The first 8 bytes of a digest, as searchers name blocks that they hold.
-uint64_t PrefixOf(absl::string_view digest) {
-  uint64_t prefix = 0;
-  for (int byte = 7; byte >= 0; --byte) {
-    prefix = prefix << 8 | static_cast<uint8_t>(digest[static_cast<size_t>(byte)]);
-  }
-  return prefix;
-}
-
 v1::SearchEncryptedResponse MakeHeader(const EncryptedRows& rows, bool with_payloads) {
   v1::SearchEncryptedResponse response;
   v1::EncryptedSearchHeader& header = *response.mutable_header();
@@ -138,9 +148,9 @@ v1::SearchEncryptedResponse MakeHeader(const EncryptedRows& rows, bool with_payl
 // The blocks whose digests are not among the known ones.
 absl::Status SendTable(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
                        Call& call, Writer& writer) {
-  const std::set<uint64_t> known(request.known_blocks().begin(), request.known_blocks().end());
+  const KnownBlocks known(request.known_blocks());
   for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    if (known.count(PrefixOf(rows.blocks[i]->table_digest())) > 0) continue;
+    if (known.Has(rows.blocks[i]->table_digest())) continue;
     v1::SearchEncryptedResponse response;
     response.mutable_table_block()->set_block(static_cast<uint32_t>(i));
     response.mutable_table_block()->set_content(rows.blocks[i]->Table());
@@ -152,10 +162,9 @@ absl::Status SendTable(const EncryptedRows& rows, const v1::SearchEncryptedReque
 absl::Status SendPayloads(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
                           Call& call, Writer& writer) {
   if (!request.with_payloads()) return absl::OkStatus();
-  const std::set<uint64_t> known(request.known_payload_blocks().begin(),
-                                 request.known_payload_blocks().end());
+  const KnownBlocks known(request.known_payload_blocks());
   for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    if (known.count(PrefixOf(rows.blocks[i]->payload_digest())) > 0) continue;
+    if (known.Has(rows.blocks[i]->payload_digest())) continue;
     v1::SearchEncryptedResponse response;
     response.mutable_payload_block()->set_block(static_cast<uint32_t>(i));
     response.mutable_payload_block()->set_content(rows.blocks[i]->Payloads());
@@ -166,28 +175,34 @@ absl::Status SendPayloads(const EncryptedRows& rows, const v1::SearchEncryptedRe
 
 }  // namespace
 
-EncryptedService::EncryptedService(const Catalog* catalog, Dispatcher* dispatcher)
-    : catalog_(catalog), dispatcher_(dispatcher), keys_(kEvaluationKeysBytes) {}
+EncryptedService::EncryptedService(const Catalog* catalog, Dispatcher* dispatcher, Metrics* metrics)
+    : catalog_(catalog), dispatcher_(dispatcher), metrics_(metrics), keys_(kEvaluationKeysBytes) {}
 
-absl::StatusOr<EvaluationKeyCache::Handle> EncryptedService::FindKeys(
+absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
     const v1::SearchEncryptedRequest& request) {
-  EvaluationKeyCache::Handle keys = keys_.Find(request.keys_digest());
-  if (keys == nullptr && !request.keys().empty()) {
-    keys = lattice::Evaluator::Best().ParseKeys(request.keys(), static_cast<int>(request.delta()),
-                                                Shake128);
-    if (keys == nullptr) {
+  Keys found = {.keys = keys_.Find(request.keys_digest())};
+  metrics_->CountEvaluationKeys(found.keys != nullptr);
+  if (found.keys == nullptr && !request.keys().empty()) {
+    const auto delta = static_cast<int>(request.delta());
+    const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
+    found.keys = lattice::Evaluator::Best().ParseKeys(request.keys(), delta, Shake128);
+    if (found.keys == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("keys must hold numbers less than ", lattice::kModulus, ", but do not"));
     }
-    const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys->delta));
-    PM_ASSIGN_OR_RETURN(MemoryReservation memory,
-                        catalog_->ReserveMemory("the evaluation keys of a session", bytes));
-    keys_.Add(request.keys_digest(), keys,
-              std::make_shared<const MemoryReservation>(std::move(memory)));
+    absl::StatusOr<MemoryReservation> memory =
+        catalog_->ReserveMemory("the evaluation keys of a session", bytes);
+    if (memory.ok()) {
+      keys_.Add(request.keys_digest(), found.keys,
+                std::make_shared<const MemoryReservation>(*std::move(memory)));
+      metrics_->SetEvaluationKeys(keys_.size(), keys_.bytes());
+    } else {
+      found.uncached_bytes = bytes;  // they serve this search only
+    }
   }
-  if (keys == nullptr || keys->delta == static_cast<int>(request.delta())) return keys;
-  return absl::InvalidArgumentError(
-      absl::StrCat("delta must be that of the keys, ", keys->delta, ", but is ", request.delta()));
+  if (found.keys == nullptr || found.keys->delta == static_cast<int>(request.delta())) return found;
+  return absl::InvalidArgumentError(absl::StrCat("delta must be that of the keys, ",
+                                                 found.keys->delta, ", but is ", request.delta()));
 }
 
 absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request, Call& call,
@@ -197,21 +212,25 @@ absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request,
   const PublicParameters& parameters = view.published->parameters;
   PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
   PM_RETURN_IF_ERROR(CheckHasItems(view));
-  PM_RETURN_IF_ERROR(CheckRequest(request, parameters));
+  PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncryptedRows> rows, RequireRows(view));
-  PM_ASSIGN_OR_RETURN(const EvaluationKeyCache::Handle keys, FindKeys(request));
-  if (keys == nullptr) {
+  PM_RETURN_IF_ERROR(CheckBlockSizes(*rows, request.with_payloads(), call.limits()));
+  PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(request));
+  if (keys.keys == nullptr) {
     v1::SearchEncryptedResponse response;
     response.mutable_header()->set_keys_missing(true);
     return Send(response, call, writer);
   }
   PM_RETURN_IF_ERROR(
-      ReserveMemory(request, std::ssize(rows->blocks), parameters.feature_dim, call));
+      ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
-                      view.encrypted->pass().Score({keys, std::move(queries)},
+                      view.encrypted->pass().Score({keys.keys, std::move(queries)},
                                                    [&call] { return call.Cancelled(); }));
   const auto& scored = *static_cast<const EncryptedRows*>(answer.rows.owner.get());
+  // The pass takes the rows of its start, which may be other ones.
+  PM_RETURN_IF_ERROR(CheckHasItems(view.published->name, scored.items));
+  PM_RETURN_IF_ERROR(CheckBlockSizes(scored, request.with_payloads(), call.limits()));
   call.AddRows(static_cast<uint64_t>(scored.rows) * static_cast<uint64_t>(request.queries_size()));
   PM_RETURN_IF_ERROR(Send(MakeHeader(scored, request.with_payloads()), call, writer));
   PM_RETURN_IF_ERROR(SendTable(scored, request, call, writer));

@@ -2,10 +2,13 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_ENCRYPTED_SERVICE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_ENCRYPTED_SERVICE_H_
 
+#include <cstdint>
+
 #include "privatemail/v1/encrypted.grpc.pb.h"
 #include "server/engine/catalog.h"
 #include "server/engine/evaluation_key_cache.h"
 #include "server/services/dispatcher.h"
+#include "server/services/metrics.h"
 
 namespace privatemail::server {
 
@@ -16,20 +19,24 @@ class EncryptedService final
     : public RawService<v1::EncryptedService::Service,
                         v1::EncryptedService::WithRawCallbackMethod_SearchEncrypted> {
  public:
-  // Both must outlive the service.
-  EncryptedService(const Catalog* catalog, Dispatcher* dispatcher);
+  // All must outlive the service.
+  EncryptedService(const Catalog* catalog, Dispatcher* dispatcher, Metrics* metrics);
 
   WriteReactor* SearchEncrypted(RpcContext* context, const Bytes* request) override;
 
  private:
   absl::Status Search(const v1::SearchEncryptedRequest& request, Call& call,
                       MessageWriter<v1::SearchEncryptedResponse>& writer);
-  // Null: the request has no keys, and none are cached under its digest. INVALID_ARGUMENT;
-  // RESOURCE_EXHAUSTED: max_resident_memory.
-  absl::StatusOr<EvaluationKeyCache::Handle> FindKeys(const v1::SearchEncryptedRequest& request);
+  struct Keys {
+    EvaluationKeyCache::Handle keys;  // null: the request has none, and none are cached
+    int64_t uncached_bytes = 0;       // of keys that max_resident_memory has no room to cache
+  };
+  // INVALID_ARGUMENT: coefficients that are too large, or keys of another delta.
+  absl::StatusOr<Keys> FindKeys(const v1::SearchEncryptedRequest& request);
 
   const Catalog* const catalog_;
   Dispatcher* const dispatcher_;
+  Metrics* const metrics_;
   EvaluationKeyCache keys_;
 };
 

@@ -70,6 +70,38 @@ void AddProcess(std::vector<MetricFamily>* families) {
                                   prometheus::MetricType::Counter, CpuSeconds()));
 }
 
+MetricFamily CounterFamily(const std::string& name, const std::string& help,
+                           const std::map<std::string, double>& by_collection) {
+  MetricFamily family = GaugeFamily(name, help, by_collection);
+  family.type = prometheus::MetricType::Counter;
+  for (ClientMetric& metric : family.metric) metric.counter.value = metric.gauge.value;
+  return family;
+}
+
+// The collections that offer encrypted searches.
+void AddEncrypted(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
+  std::map<std::string, double> rows, bytes, passes, queries;
+  for (size_t i = 0; i < views.size(); ++i) {
+    EncryptedCollection* const encrypted = views[i].encrypted.get();
+    if (encrypted == nullptr) continue;
+    const std::string name = i < kMaxNamedCollections ? views[i].published->name : kOther;
+    const std::shared_ptr<const EncryptedRows> loaded = encrypted->rows();
+    const ScorePass::Counts counts = encrypted->pass().counts();
+    rows[name] += loaded == nullptr ? 0 : static_cast<double>(loaded->rows);
+    bytes[name] += static_cast<double>(encrypted->memory());
+    passes[name] += static_cast<double>(counts.passes);
+    queries[name] += static_cast<double>(counts.queries);
+  }
+  families->push_back(GaugeFamily("privatemail_encrypted_rows",
+                                  "Rows of encrypted searches, empty ones included.", rows));
+  families->push_back(GaugeFamily("privatemail_encrypted_rows_bytes",
+                                  "Memory of the rows of encrypted searches.", bytes));
+  families->push_back(CounterFamily("privatemail_encrypted_passes_total",
+                                    "Passes over the rows of encrypted searches.", passes));
+  families->push_back(CounterFamily("privatemail_encrypted_queries_total",
+                                    "Queries that these passes took up.", queries));
+}
+
 void AddCollections(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
   std::map<std::string, double> items;
   std::map<std::string, double> embedded;
@@ -86,6 +118,7 @@ void AddCollections(const std::vector<CollectionView>& views, std::vector<Metric
   families->push_back(GaugeFamily("privatemail_collection_changes_since_embedding",
                                   "Insertions, updates and deletions since the last build.",
                                   changes));
+  AddEncrypted(views, families);
   families->push_back(SingleValue("privatemail_collections", "Collections.",
                                   prometheus::MetricType::Gauge,
                                   static_cast<double>(views.size())));
@@ -132,6 +165,27 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
                              .Help("When the certificate that is served expires; 0 without TLS.")
                              .Register(registry_)
                              .Add({});
+  auto& lookups = prometheus::BuildCounter()
+                      .Name("privatemail_evaluation_key_lookups_total")
+                      .Help("Encrypted searches, by whether the cache had their evaluation keys.")
+                      .Register(registry_);
+  key_hits_ = &lookups.Add({{"result", "hit"}});
+  key_misses_ = &lookups.Add({{"result", "miss"}});
+  key_sets_ = &prometheus::BuildGauge()
+                   .Name("privatemail_evaluation_keys")
+                   .Help("Sessions whose evaluation keys are in the cache.")
+                   .Register(registry_)
+                   .Add({});
+  key_bytes_ = &prometheus::BuildGauge()
+                    .Name("privatemail_evaluation_keys_bytes")
+                    .Help("Memory of the cached evaluation keys.")
+                    .Register(registry_)
+                    .Add({});
+}
+
+void Metrics::SetEvaluationKeys(size_t sets, int64_t bytes) {
+  key_sets_->Set(static_cast<double>(sets));
+  key_bytes_->Set(static_cast<double>(bytes));
 }
 
 void Metrics::CountCall(const std::string& rpc, const absl::Status& status, double seconds) {

@@ -35,6 +35,10 @@ class Metrics {
   void CountAuditFailure() { audit_failures_->Increment(); }
   void SetCertificateExpiry(absl::Time time);
 
+  // hit: a search found its evaluation keys in the cache.
+  void CountEvaluationKeys(bool hit) { (hit ? key_hits_ : key_misses_)->Increment(); }
+  void SetEvaluationKeys(size_t sets, int64_t bytes);
+
   // fraction: 0 to 1, removed by EndBuild.
   void SetBuildProgress(const std::string& collection, double fraction);
   void EndBuild(const std::string& collection);
@@ -55,6 +59,10 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* store_errors_;
   prometheus::Counter* audit_failures_;
   prometheus::Gauge* certificate_expiry_;
+  prometheus::Counter* key_hits_;
+  prometheus::Counter* key_misses_;
+  prometheus::Gauge* key_sets_;
+  prometheus::Gauge* key_bytes_;
   mutable std::mutex builds_mutex_;
   std::map<std::string, double> builds_;  // by collection
 };

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <random>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/engine/evaluation_key_cache.h"
@@ -154,6 +158,86 @@ TEST(ScorePass, CancelledCallEndsAndOthersAreAnswered) {
   EXPECT_TRUE(other.get().ok());
 }
 
+// More queries than a pass works on at once, and more blocks than take turns.
+TEST(ScorePass, ManyQueriesAndBlocksGetTheScoresOfEach) {
+  for (const auto& [queries, blocks] : {std::pair<size_t, size_t>(70, 1), {2, 66}}) {
+    const ScoredRows rows = MakeRows(blocks, 1);
+    ScorePass pass([&] { return rows; });
+    ScorePass::Request request = {MakeKeys('a'), {}};
+    for (size_t i = 0; i < queries; ++i) {
+      request.queries.push_back(MakeQuery(static_cast<char>('!' + i)));
+    }
+    const auto answer = pass.Score(request, nullptr);
+    ASSERT_TRUE(answer.ok());
+    ASSERT_EQ(answer->scores.size(), queries);
+    for (size_t i = 0; i < queries; ++i) {
+      EXPECT_TRUE(answer->scores[i] == ScoreAlone(rows, request, i)) << i;
+    }
+    EXPECT_EQ(pass.counts().passes, 1);
+    EXPECT_EQ(pass.counts().queries, static_cast<int64_t>(queries));
+  }
+}
+
+// The whole pass of the cancelled call would take a hundred times as long as one of 32 queries.
+TEST(ScorePass, PassEndsSoonAfterItsOnlyCallerHasLeft) {
+  const ScoredRows rows = MakeRows(1, 1);
+  std::atomic<int> passes = 0;
+  ScorePass pass([&] {
+    ++passes;
+    return rows;
+  });
+  using Clock = std::chrono::steady_clock;
+  const auto keys = MakeKeys('a');
+  const std::vector few(32, MakeQuery('a'));
+  Clock::time_point begin = Clock::now();
+  ASSERT_TRUE(pass.Score({keys, few}, nullptr).ok());
+  const Clock::duration slice = Clock::now() - begin;
+  const std::vector many(3200, MakeQuery('a'));
+  const auto left = pass.Score({keys, many}, [&] { return passes == 2; });
+  EXPECT_EQ(left.status().code(), absl::StatusCode::kCancelled);
+  begin = Clock::now();
+  EXPECT_TRUE(pass.Score({keys, few}, nullptr).ok());
+  EXPECT_LT((Clock::now() - begin) / slice, 20);
+}
+
+TEST(ScorePass, CallerWhoLeavesASharedPassDoesNotSpoilTheOther) {
+  const ScoredRows rows = MakeRows(130, 1);  // three turns of blocks
+  std::promise<void> first_begins, first_may_go_on;
+  std::atomic<int> passes = 0;
+  ScorePass pass([&] {
+    if (passes++ == 0) {
+      first_begins.set_value();
+      first_may_go_on.get_future().wait();
+    }
+    return rows;
+  });
+  const ScorePass::Request first = {MakeKeys('a'), {MakeQuery('a')}};
+  const ScorePass::Request stays = {MakeKeys('b'), {MakeQuery('b'), MakeQuery('c')}};
+  auto opening = std::async(std::launch::async, [&] { return pass.Score(first, nullptr); });
+  first_begins.get_future().wait();
+  std::atomic<int> waiting = 0;
+  const auto share = [&](const std::function<bool()>& leaves) {
+    return std::async(std::launch::async, [&, leaves] {
+      bool counted = false;
+      return pass.Score(stays, [&, leaves] {
+        if (!std::exchange(counted, true)) ++waiting;
+        return leaves();
+      });
+    });
+  };
+  auto leaver = share([&] { return passes == 2; });
+  auto other = share([] { return false; });
+  while (waiting < 2) std::this_thread::yield();
+  first_may_go_on.set_value();
+  EXPECT_TRUE(opening.get().ok());
+  EXPECT_EQ(leaver.get().status().code(), absl::StatusCode::kCancelled);
+  const auto answer = other.get();
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(passes, 2);
+  EXPECT_TRUE(answer->scores[0] == ScoreAlone(rows, stays, 0));
+  EXPECT_TRUE(answer->scores[1] == ScoreAlone(rows, stays, 1));
+}
+
 TEST(ScorePass, QueriesOfOtherDimensionsAreRefusedAlone) {
   const ScoredRows rows = MakeRows(1, 1);
   ScorePass pass([&] { return rows; });
@@ -180,6 +264,7 @@ TEST(EvaluationKeyCache, EvictsTheLeastRecentlyUsed) {
   cache.Add("first", MakeKeys('c'));  // there already
   EXPECT_EQ(cache.Find("first"), first);
   EXPECT_EQ(cache.bytes(), 2 * keys_bytes);
+  EXPECT_EQ(cache.size(), 2u);
   cache.Add("third", MakeKeys('d'));
   EXPECT_EQ(cache.bytes(), 2 * keys_bytes);
   EXPECT_EQ(cache.Find("second"), nullptr);

@@ -2,6 +2,12 @@
 
 #include <memory>
 
+#include "absl/strings/match.h"
+#include "common/base/operator_only_error.h"
+#include "server/engine/encrypted_collection.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/testing/temporary_folder.h"
+#include "tests/unit/server/engine/store_with_hooks.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -72,6 +78,29 @@ TEST_F(CollectionState, EarlierCellsNameTheProblemOfLaterOnes) {
   EXPECT_EQ(DescribeCells(view),
             "ready: 0 items of an earlier build; UNAVAILABLE: could not be built: no memory; "
             "`privatemail build` tries again");
+}
+
+// Errors of the store may name its file or host.
+TEST_F(CollectionState, RowsThatTheStoreCannotReadHideItsDetailsFromSearchers) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> sqlite, SqliteStore::Open(folder.path()));
+  StoreHooks hooks;
+  StoreWithHooks store(std::move(sqlite), &hooks);
+  CollectionView view = View();
+  view.encrypted = std::make_shared<EncryptedCollection>([](int64_t) { return absl::OkStatus(); });
+  EXPECT_THAT(RequireRows(view),
+              FailsWith(kUnavailable, "the rows of collection fruit are being loaded: try again"));
+  for (const bool marked : {false, true}) {
+    hooks.read_changes = [marked](uint64_t) {
+      const absl::Status failure = absl::UnavailableError("host db7.internal is away");
+      return marked ? OperatorOnlyError(failure) : failure;
+    };
+    EXPECT_FALSE(view.encrypted->CatchUp(store, parameters_).ok());
+    const absl::Status status = RequireRows(view).status();
+    EXPECT_THAT(status, FailsWith(kUnavailable, "cannot be loaded: host db7.internal is away"));
+    EXPECT_EQ(IsOperatorOnlyError(status), marked);
+    EXPECT_EQ(absl::StrContains(HideOperatorDetails(status).message(), "db7"), !marked);
+  }
 }
 
 }  // namespace

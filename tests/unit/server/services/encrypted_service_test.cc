@@ -1,0 +1,442 @@
+// Encrypted searches over the network: requests that break the contract, limits and logs.
+#include <chrono>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/lattice/evaluator.h"
+#include "common/rpc/status.h"
+#include "common/wire/parameters_proto.h"
+#include "privatemail/v1/encrypted.grpc.pb.h"
+#include "tests/testing/wait_until.h"
+#include "tests/unit/server/services/access_fixture.h"
+#include "tests/unit/server/services/service_fixture.h"
+
+namespace privatemail::testing {
+namespace {
+
+constexpr int kDimensions = 40;
+constexpr uint32_t kDelta = 32;  // two chunks
+constexpr size_t kChunkBytes = 10'496;
+
+// Polynomials of uniform coefficients below the modulus.
+std::string Polynomials(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<int64_t> values(lattice::kDegree);
+    for (int64_t& value : values) value = static_cast<int64_t>(random() >> 25);
+    lattice::AppendPolynomial(values.data(), &bytes);
+  }
+  return bytes;
+}
+
+std::string Keys(uint64_t seed, int delta = kDelta) {
+  const auto count = static_cast<size_t>(lattice::CountLevels(delta) * lattice::kDigits);
+  return std::string(lattice::kSeedBytes, static_cast<char>(seed)) + Polynomials(count, seed);
+}
+
+void AddQuery(v1::SearchEncryptedRequest* request) {
+  v1::EncryptedQuery* query = request->add_queries();
+  query->set_seed(std::string(lattice::kSeedBytes, 'q'));
+  query->set_chunks(Polynomials(2, 9));
+}
+
+v1::SearchEncryptedRequest Request(const std::string& fingerprint) {
+  static const std::string keys = Keys(1);
+  v1::SearchEncryptedRequest request;
+  request.set_collection("notes");
+  request.set_fingerprint(fingerprint);
+  request.set_delta(kDelta);
+  request.set_keys(keys);
+  request.set_keys_digest(Sha256::Of(keys));
+  AddQuery(&request);
+  return request;
+}
+
+struct SearchResult {
+  absl::Status status;
+  std::vector<v1::SearchEncryptedResponse> messages;
+};
+
+SearchResult SearchAt(const std::shared_ptr<grpc::Channel>& channel,
+                      const v1::SearchEncryptedRequest& request,
+                      absl::Duration deadline = absl::InfiniteDuration()) {
+  grpc::ClientContext context;
+  if (deadline < absl::InfiniteDuration()) {
+    context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(deadline));
+  }
+  const auto reader = v1::EncryptedService::NewStub(channel)->SearchEncrypted(&context, request);
+  SearchResult result;
+  v1::SearchEncryptedResponse message;
+  while (reader->Read(&message)) result.messages.push_back(message);
+  result.status = FromGrpc(reader->Finish());
+  return result;
+}
+
+class EncryptedSearch : public ServiceTest {
+ protected:
+  explicit EncryptedSearch(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
+
+  static v1::CreateCollectionRequest Notes() {
+    v1::CreateCollectionRequest request;
+    request.set_name("notes");
+    request.set_extractor("vectors");
+    return request;
+  }
+
+  void Put(int first, int count, const std::string& payload = "") {
+    v1::UpsertItemsRequest message;
+    message.set_collection("notes");
+    for (int i = first; i < first + count; ++i) {
+      v1::Item& item = *message.add_items();
+      item.set_id(absl::StrCat("item ", i));
+      item.set_unlabelled(true);
+      item.set_payload(payload);
+      for (int c = 0; c < kDimensions; ++c) item.add_features(static_cast<float>(i + c + 1));
+    }
+    v1::UpsertItemsResponse totals;
+    ASSERT_THAT(Upsert({message}, &totals), IsOk());
+    ASSERT_EQ(totals.inserted(), static_cast<uint64_t>(count));
+  }
+
+  void MakeNotes(int items) {
+    ASSERT_THAT(Create(Notes()), IsOk());
+    Put(0, items);
+  }
+
+  v1::GetCollectionResponse Get() const {
+    grpc::ClientContext context;
+    v1::GetCollectionRequest request;
+    request.set_collection("notes");
+    request.set_parameters_level(kParametersLevel);
+    v1::GetCollectionResponse response;
+    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+    return response;
+  }
+
+  v1::SearchEncryptedRequest Good() const { return Request(Get().fingerprint()); }
+
+  SearchResult Search(const v1::SearchEncryptedRequest& request,
+                      absl::Duration deadline = absl::InfiniteDuration()) const {
+    return SearchAt(Connect(daemon_->address(), grpc::InsecureChannelCredentials()), request,
+                    deadline);
+  }
+};
+
+TEST_F(EncryptedSearch, AnswersHeaderTableAndScoresInOrder) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  AddQuery(&request);
+  const SearchResult result = Search(request);
+  ASSERT_THAT(result.status, IsOk());
+  ASSERT_EQ(result.messages.size(), 4u);
+  const v1::EncryptedSearchHeader& header = result.messages[0].header();
+  EXPECT_FALSE(header.keys_missing());
+  EXPECT_EQ(header.items(), 3u);
+  EXPECT_EQ(Sha256::Of(result.messages[1].table_block().content()), header.table_digests());
+  EXPECT_EQ(header.payload_digests(), "");
+  for (uint32_t query = 0; query < 2; ++query) {
+    EXPECT_EQ(result.messages[2 + query].scores().query(), query);
+    EXPECT_EQ(result.messages[2 + query].scores().answers().size(), lattice::kAnswerBytes);
+  }
+}
+
+TEST_F(EncryptedSearch, KeysAreAskedForOnceAndThenKept) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  request.clear_keys();
+  SearchResult result = Search(request);
+  ASSERT_THAT(result.status, IsOk());
+  ASSERT_EQ(result.messages.size(), 1u);
+  EXPECT_TRUE(result.messages[0].header().keys_missing());
+  EXPECT_THAT(Search(Good()).status, IsOk());
+  result = Search(request);
+  ASSERT_THAT(result.status, IsOk());
+  EXPECT_EQ(result.messages.size(), 3u);
+}
+
+TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
+  MakeNotes(3);
+  const v1::SearchEncryptedRequest good = Good();
+  ASSERT_THAT(Search(good).status, IsOk());  // its keys are cached
+  const auto set_keys = [](v1::SearchEncryptedRequest* r, const std::string& keys) {
+    r->set_keys(keys);
+    r->set_keys_digest(Sha256::Of(keys));
+  };
+  const std::string other_level = Keys(3, 64);
+  struct Case {
+    std::string message;
+    std::function<void(v1::SearchEncryptedRequest*)> spoil;
+  };
+  for (const Case& bad : {
+           Case{"delta must be one of 32, 64, 128, 256, but is 0",
+                [](auto* r) { r->set_delta(0); }},
+           Case{"delta must be one of 32, 64, 128, 256, but is 48",
+                [](auto* r) { r->set_delta(48); }},
+           Case{"but is 4294967295",
+                [](auto* r) { r->set_delta(std::numeric_limits<uint32_t>::max()); }},
+           Case{"keys_digest must have 32 bytes, but has 31",
+                [](auto* r) { r->mutable_keys_digest()->pop_back(); }},
+           Case{"keys_digest must be the SHA-256 of keys, but is not",
+                [](auto* r) { r->set_keys_digest(std::string(32, 'x')); }},
+           Case{"keys_digest must be the SHA-256 of keys, but is not",
+                [](auto* r) { r->set_keys(Keys(2)); }},  // the digest of keys that are cached
+           Case{absl::StrCat("keys must have ", lattice::KeysBytes(32), " bytes, but has ",
+                             other_level.size()),
+                [&](auto* r) { set_keys(r, other_level); }},
+           Case{"keys must have",
+                [&](auto* r) { set_keys(r, r->keys().substr(0, r->keys().size() - 1)); }},
+           Case{"keys must have", [&](auto* r) { set_keys(r, r->keys() + '\0'); }},
+           Case{"keys must hold numbers less than 1099511",
+                [&](auto* r) {
+                  set_keys(r, Keys(2).substr(0, 32 + kChunkBytes) +
+                                  std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
+                }},
+           Case{"queries must hold at least one", [](auto* r) { r->clear_queries(); }},
+           Case{"queries[0].seed must have 32 bytes, but has 0",
+                [](auto* r) { r->mutable_queries(0)->clear_seed(); }},
+           Case{"queries[0].chunks must have 20992 bytes, but has 20991",
+                [](auto* r) { r->mutable_queries(0)->mutable_chunks()->pop_back(); }},
+           Case{"queries[0].chunks must have 20992 bytes, but has 20993",
+                [](auto* r) { r->mutable_queries(0)->mutable_chunks()->push_back('x'); }},
+           Case{"queries[0].chunks must have 20992 bytes, but has 10496",
+                [](auto* r) { r->mutable_queries(0)->mutable_chunks()->resize(kChunkBytes); }},
+           Case{
+               "queries[0].chunks must have 20992 bytes, but has 41984",
+               [](auto* r) { *r->mutable_queries(0)->mutable_chunks() += r->queries(0).chunks(); }},
+           Case{"queries[1].chunks must have 20992 bytes, but has 0",
+                [](auto* r) {
+                  AddQuery(r);
+                  r->mutable_queries(1)->clear_chunks();
+                }},
+           Case{"queries[1].chunks must hold numbers less than",
+                [](auto* r) {
+                  AddQuery(r);
+                  for (int i = 0; i < 6; ++i) {
+                    (*r->mutable_queries(1)->mutable_chunks())[2 * kChunkBytes - 6 + i] = '\xff';
+                  }
+                }},
+           Case{"queries must hold at most 4096, but hold 4097",
+                [](auto* r) {
+                  for (int i = 0; i < 4096; ++i) r->add_queries();
+                }},
+           Case{"known_blocks must hold at most 1048576, but hold 1048577",
+                [](auto* r) { r->mutable_known_blocks()->Resize((1 << 20) + 1, 7); }},
+           Case{"known_payload_blocks must hold at most 1048576, but hold 1048577",
+                [](auto* r) {
+                  r->set_with_payloads(true);
+                  r->mutable_known_payload_blocks()->Resize((1 << 20) + 1, 7);
+                }},
+           Case{"known_payload_blocks must not be given unless with_payloads is set",
+                [](auto* r) { r->add_known_payload_blocks(7); }},
+       }) {
+    v1::SearchEncryptedRequest request = good;
+    bad.spoil(&request);
+    const SearchResult result = Search(request);
+    EXPECT_THAT(result.status, FailsWith(kInvalid, bad.message));
+    EXPECT_TRUE(result.messages.empty()) << bad.message;
+  }
+  // Cached keys of one delta with a query of another one.
+  v1::SearchEncryptedRequest request = good;
+  request.clear_keys();
+  request.set_delta(64);
+  request.mutable_queries(0)->set_chunks(Polynomials(1, 9));
+  EXPECT_THAT(Search(request).status,
+              FailsWith(kInvalid, "delta must be that of the keys, 32, but is 64"));
+  request = good;
+  request.set_fingerprint(std::string(32, 'x'));
+  EXPECT_EQ(Search(request).status.code(), kFailedPrecondition);
+  EXPECT_THAT(Search(good).status, IsOk());
+}
+
+TEST_F(EncryptedSearch, UnknownDigestsOfBlocksAreIgnored) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  const std::string digest = Search(request).messages[0].header().table_digests();
+  request.mutable_known_blocks()->Resize(1 << 20, 7);
+  EXPECT_EQ(Search(request).messages.size(), 3u);
+  uint64_t prefix = 0;
+  std::memcpy(&prefix, digest.data(), sizeof(prefix));
+  request.mutable_known_blocks()->Set(1, prefix);
+  EXPECT_EQ(Search(request).messages.size(), 2u) << "a block that the searcher holds was sent";
+}
+
+TEST_F(EncryptedSearch, CollectionWithoutItemsIsAFailedPrecondition) {
+  constexpr char kMessage[] = "collection notes has no items: run `privatemail ingest notes` first";
+  ASSERT_THAT(Create(Notes()), IsOk());
+  EXPECT_THAT(Search(Good()).status, FailsWith(kFailedPrecondition, kMessage));
+  Put(0, 3);
+  ASSERT_THAT(Search(Good()).status, IsOk());
+  grpc::ClientContext context;
+  v1::DeleteItemsRequest request;
+  request.set_collection("notes");
+  for (int i = 0; i < 3; ++i) request.add_ids(absl::StrCat("item ", i));
+  v1::DeleteItemsResponse response;
+  ASSERT_THAT(FromGrpc(collections_->DeleteItems(&context, request, &response)), IsOk());
+  const SearchResult result = Search(Good());
+  EXPECT_THAT(result.status, FailsWith(kFailedPrecondition, kMessage));
+  EXPECT_TRUE(result.messages.empty());
+}
+
+TEST_F(EncryptedSearch, AuditLogCountsRowsTimesQueries) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  for (int i = 0; i < 4; ++i) AddQuery(&request);
+  ASSERT_THAT(Search(request).status, IsOk());
+  ASSERT_TRUE(WaitUntil([&] { return Audited("SearchEncrypted").size() == 1; }));
+  const nlohmann::json call = Audited("SearchEncrypted")[0];
+  EXPECT_EQ(call["rows"], 3 * 5);
+  EXPECT_EQ(call["collection"], "notes");
+}
+
+TEST_F(EncryptedSearch, DeadlineInTheMiddleEndsTheCall) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  const v1::EncryptedQuery query = request.queries(0);
+  while (request.queries_size() < 2000) *request.add_queries() = query;
+  EXPECT_EQ(Search(request, absl::Milliseconds(500)).status.code(),
+            absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(WaitUntil([&] { return Audited("SearchEncrypted").size() == 1; }));
+  EXPECT_NE(Audited("SearchEncrypted")[0]["code"], "OK");
+  EXPECT_THAT(Search(Good()).status, IsOk());
+}
+
+DaemonOptions NoMemoryForKeys() {
+  DaemonOptions options;
+  options.limits.max_resident_memory = 300'000;  // of one session's keys: 329 KB
+  return options;
+}
+
+class FullMemory : public EncryptedSearch {
+ protected:
+  FullMemory() : EncryptedSearch(NoMemoryForKeys()) {}
+};
+
+TEST_F(FullMemory, KeysAnswerTheirSearchWithoutTheCache) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  EXPECT_EQ(Search(request).messages.size(), 3u);
+  request.clear_keys();
+  const SearchResult result = Search(request);
+  ASSERT_EQ(result.messages.size(), 1u);
+  EXPECT_TRUE(result.messages[0].header().keys_missing());
+}
+
+DaemonOptions LittleSearchMemory() {
+  DaemonOptions options = NoMemoryForKeys();
+  options.limits.max_search_memory = 600'000;
+  options.limits.max_request_memory = 1 << 20;
+  return options;
+}
+
+class LittleMemory : public EncryptedSearch {
+ protected:
+  LittleMemory() : EncryptedSearch(LittleSearchMemory()) {}
+};
+
+// Half of max_search_memory is for one key, and less than the keys.
+TEST_F(LittleMemory, UncachedKeysCountForTheSearch) {
+  MakeNotes(3);
+  EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
+}
+
+DaemonOptions SmallMessages() {
+  DaemonOptions options;
+  options.limits.max_message_bytes = 2 << 20;
+  options.limits.max_request_memory = 16 << 20;
+  return options;
+}
+
+class LongPayloads : public EncryptedSearch {
+ protected:
+  LongPayloads() : EncryptedSearch(SmallMessages()) {}
+};
+
+TEST_F(LongPayloads, BlockBeyondAMessageNamesTheLimit) {
+  ASSERT_THAT(Create(Notes()), IsOk());
+  const std::string payload = absl::StrCat("\"", std::string(50'000, 'x'), "\"");
+  Put(0, 30, payload);
+  v1::SearchEncryptedRequest request = Good();
+  request.set_with_payloads(true);
+  const SearchResult fits = Search(request);
+  ASSERT_THAT(fits.status, IsOk());
+  EXPECT_GT(fits.messages[2].payload_block().content().size(), 1'500'000u);
+  Put(30, 30, payload);
+  Put(60, 30, payload);
+  const SearchResult result = Search(request);
+  EXPECT_THAT(result.status, FailsWith(kExhausted, "payload block 0 of the collection has 450"));
+  EXPECT_THAT(
+      result.status,
+      FailsWith(kExhausted, "bytes, but a message has at most 4194304 (max_message_bytes)"));
+  EXPECT_TRUE(result.messages.empty());
+  EXPECT_THAT(Search(Good()).status, IsOk());
+}
+
+DaemonOptions SmallMessagesAndMemory() {
+  DaemonOptions options = SmallMessages();
+  options.limits.max_request_memory = 10 << 20;
+  return options;
+}
+
+class LongPayloadsLittleMemory : public EncryptedSearch {
+ protected:
+  LongPayloadsLittleMemory() : EncryptedSearch(SmallMessagesAndMemory()) {}
+};
+
+// A block of 3.9 MB is in memory three times while it is sent.
+TEST_F(LongPayloadsLittleMemory, BlocksCountForTheMemoryOfTheSearch) {
+  ASSERT_THAT(Create(Notes()), IsOk());
+  const std::string payload = absl::StrCat("\"", std::string(50'000, 'x'), "\"");
+  for (int i = 0; i < 3; ++i) Put(26 * i, 26, payload);
+  v1::SearchEncryptedRequest request = Good();
+  request.set_with_payloads(true);
+  EXPECT_THAT(Search(request).status, FailsWith(kExhausted, "(max_request_memory)"));
+  EXPECT_THAT(Search(Good()).status, IsOk());
+}
+
+DaemonOptions WithMetrics() {
+  DaemonOptions options;
+  options.http = "127.0.0.1:0";
+  return options;
+}
+
+class EncryptedMetrics : public EncryptedSearch {
+ protected:
+  EncryptedMetrics() : EncryptedSearch(WithMetrics()) {}
+};
+
+TEST_F(EncryptedMetrics, CountRowsKeysAndQueries) {
+  MakeNotes(3);
+  v1::SearchEncryptedRequest request = Good();
+  AddQuery(&request);
+  ASSERT_THAT(Search(request).status, IsOk());
+  request.clear_keys();
+  ASSERT_THAT(Search(request).status, IsOk());
+  EXPECT_EQ(Metric("privatemail_encrypted_rows{collection=\"notes\"}"), 3);
+  EXPECT_GE(Metric("privatemail_encrypted_rows_bytes{collection=\"notes\"}"),
+            2 * 2048 * kDimensions);
+  EXPECT_EQ(Metric("privatemail_encrypted_passes_total{collection=\"notes\"}"), 2);
+  EXPECT_EQ(Metric("privatemail_encrypted_queries_total{collection=\"notes\"}"), 4);
+  EXPECT_EQ(Metric("privatemail_evaluation_key_lookups_total{result=\"miss\"}"), 1);
+  EXPECT_EQ(Metric("privatemail_evaluation_key_lookups_total{result=\"hit\"}"), 1);
+  EXPECT_EQ(Metric("privatemail_evaluation_keys"), 1);
+  EXPECT_EQ(Metric("privatemail_evaluation_keys_bytes"),
+            static_cast<double>(lattice::EvaluationKeys::Memory(32)));
+}
+
+// A call counts once for its key's rate, whatever it holds.
+TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
+  const std::string key = MakeKey(kSearchScope, {"fruit"}, 0.001).text();
+  v1::SearchEncryptedRequest request = Request("");
+  request.set_collection("fruit");
+  for (int i = 0; i < 5; ++i) AddQuery(&request);
+  EXPECT_EQ(SearchAt(ChannelWith(key), request).status.code(), kFailedPrecondition);
+  const absl::Status second = SearchAt(ChannelWith(key), request).status;
+  EXPECT_THAT(second, FailsWith(kExhausted, "rate"));
+}
+
+}  // namespace
+}  // namespace privatemail::testing
