@@ -1,11 +1,8 @@
-// Encrypted searches over stores that daemons share, or that outlive a daemon that is killed.
+// Encrypted searches of restored collections, and of daemons that share a store. kill_test.cc kills
+// a daemon.
 #include <sys/stat.h>
 
-#include <chrono>
-#include <csignal>
-#include <random>
 #include <set>
-#include <thread>
 
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
@@ -39,39 +36,6 @@ class EncryptedStore : public Service {
     return ids;
   }
 };
-
-// Fails if a search misses an acknowledged item, or returns a deleted one, after a kill.
-TEST_F(EncryptedStore, KillsLoseNothingAndBringNothingBack) {
-  constexpr int kKills = 10;
-  StartDaemon();
-  Answer({"collection", "create", "things"});
-  std::vector<Writer> writers;
-  for (unsigned i = 0; i < 2; ++i) writers.emplace_back("w" + std::to_string(i), "things", i);
-  for (Writer& writer : writers) ASSERT_THAT(writer.Write(Connect(), 2), IsOk());
-  std::mt19937 bits(1);
-  for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
-    SCOPED_TRACE(kill);
-    std::vector<std::thread> threads;
-    for (Writer& writer : writers) {
-      threads.emplace_back([&] { EXPECT_FALSE(writer.WriteUntilFailure(Connect()).ok()); });
-    }
-    // The random time of the kill is what is tested.
-    std::this_thread::sleep_for(std::chrono::milliseconds(bits() % 150));
-    daemon_->program().Signal(SIGKILL);
-    daemon_->program().Wait();
-    for (std::thread& thread : threads) thread.join();
-    ASSERT_NO_FATAL_FAILURE(StartDaemon());
-    const auto stored = StoredItems(Connect(), "things");
-    ASSERT_THAT(stored, IsOk());
-    for (Writer& writer : writers) EXPECT_THAT(writer.Check(*stored), ::testing::IsEmpty());
-    Ids expected;
-    for (const auto& [id, item] : *stored) expected.insert(id);
-    Ids found;
-    ASSERT_TRUE(WaitUntil([&] { return !(found = Found()).empty(); }));
-    EXPECT_EQ(found, expected);
-  }
-  EXPECT_GT(writers[0].acknowledged_messages() + writers[1].acknowledged_messages(), kKills);
-}
 
 TEST_F(EncryptedStore, SnapshotRestoresWhatSearchesFind) {
   StartDaemon();

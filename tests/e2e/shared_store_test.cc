@@ -110,28 +110,6 @@ TEST_F(SharedStore, OtherDaemonAdoptsChanges) {
   EXPECT_EQ(Info()["version"], 2);
 }
 
-// The nearest item of each row of the gallery is itself.
-TEST_F(SharedStore, EncryptedSearchesFollowTheOtherDaemon) {
-  Write("gallery", SeparatedClasses(kItems, 2));
-  const auto nearest = [&](const Daemon& daemon) {
-    Use(daemon);
-    const json answer =
-        Run({"query", "notes", "--vectors", Vectors("gallery"), "--row", "3", "-k", "1", "--json"})
-            .json();
-    return answer.value("matches", json::array({{{"id", ""}}}))[0]["id"].get<std::string>();
-  };
-  Answer({"collection", "create", "notes"});
-  Answer({"ingest", "notes", "--vectors", Vectors("gallery")});
-  EXPECT_EQ(nearest(*daemon_), "3") << "searchable once it is acknowledged";
-  EXPECT_TRUE(WaitUntil([&] { return nearest(*other_) == "3"; }));
-
-  Use(*other_);
-  Answer({"items", "delete", "notes", "3"});
-  const std::string next = nearest(*other_);
-  EXPECT_NE(next, "3");
-  EXPECT_TRUE(WaitUntil([&] { return nearest(*daemon_) == next; }));
-}
-
 TEST_F(SharedStore, KillWhileCellsAreStoredLeavesNone) {
   other_.reset();
   CreateCellCollection();
