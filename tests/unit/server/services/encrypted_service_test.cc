@@ -427,7 +427,7 @@ TEST_F(EncryptedMetrics, CountRowsKeysAndQueries) {
             static_cast<double>(lattice::EvaluationKeys::Memory(32)));
 }
 
-// A call counts once for its key's rate, whatever it holds.
+// A call counts once for its key's rate, however many queries it holds.
 TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
   const std::string key = MakeKey(kSearchScope, {"fruit"}, 0.001).text();
   v1::SearchEncryptedRequest request = Request("");
