@@ -190,7 +190,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
            Case{"keys must have",
                 [&](auto* r) { set_keys(r, r->keys().substr(0, r->keys().size() - 1)); }},
            Case{"keys must have", [&](auto* r) { set_keys(r, r->keys() + '\0'); }},
-           Case{"keys must hold numbers less than 1099511",
+           Case{"keys must hold numbers less than 2199023251457",
                 [&](auto* r) {
                   set_keys(r, Keys(2).substr(0, 32 + kChunkBytes) +
                                   std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
