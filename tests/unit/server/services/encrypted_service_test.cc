@@ -33,7 +33,7 @@ std::string Polynomials(size_t count, uint64_t seed) {
   return bytes;
 }
 
-std::string Keys(uint64_t seed, int delta = kDelta) {
+std::string SessionKeys(uint64_t seed, int delta = kDelta) {
   const auto count = static_cast<size_t>(lattice::CountLevels(delta) * lattice::kDigits);
   return std::string(lattice::kSeedBytes, static_cast<char>(seed)) + Polynomials(count, seed);
 }
@@ -44,8 +44,8 @@ void AddQuery(v1::SearchEncryptedRequest* request) {
   query->set_chunks(Polynomials(2, 9));
 }
 
-v1::SearchEncryptedRequest Request(const std::string& fingerprint) {
-  static const std::string keys = Keys(1);
+v1::SearchEncryptedRequest SearchRequest(const std::string& fingerprint) {
+  static const std::string keys = SessionKeys(1);
   v1::SearchEncryptedRequest request;
   request.set_collection("notes");
   request.set_fingerprint(fingerprint);
@@ -117,7 +117,7 @@ class EncryptedSearch : public ServiceTest {
     return response;
   }
 
-  v1::SearchEncryptedRequest Good() const { return Request(Get().fingerprint()); }
+  v1::SearchEncryptedRequest Good() const { return SearchRequest(Get().fingerprint()); }
 
   SearchResult Search(const v1::SearchEncryptedRequest& request,
                       absl::Duration deadline = absl::InfiniteDuration()) const {
@@ -166,7 +166,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
     r->set_keys(keys);
     r->set_keys_digest(Sha256::Of(keys));
   };
-  const std::string other_level = Keys(3, 64);
+  const std::string other_level = SessionKeys(3, 64);
   struct Case {
     std::string message;
     std::function<void(v1::SearchEncryptedRequest*)> spoil;
@@ -182,8 +182,9 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
                 [](auto* r) { r->mutable_keys_digest()->pop_back(); }},
            Case{"keys_digest must be the SHA-256 of keys, but is not",
                 [](auto* r) { r->set_keys_digest(std::string(32, 'x')); }},
-           Case{"keys_digest must be the SHA-256 of keys, but is not",
-                [](auto* r) { r->set_keys(Keys(2)); }},  // the digest of keys that are cached
+           Case{
+               "keys_digest must be the SHA-256 of keys, but is not",
+               [](auto* r) { r->set_keys(SessionKeys(2)); }},  // the digest of keys that are cached
            Case{absl::StrCat("keys must have ", lattice::KeysBytes(32), " bytes, but has ",
                              other_level.size()),
                 [&](auto* r) { set_keys(r, other_level); }},
@@ -192,7 +193,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
            Case{"keys must have", [&](auto* r) { set_keys(r, r->keys() + '\0'); }},
            Case{"keys must hold numbers less than 2199023251457",
                 [&](auto* r) {
-                  set_keys(r, Keys(2).substr(0, 32 + kChunkBytes) +
+                  set_keys(r, SessionKeys(2).substr(0, 32 + kChunkBytes) +
                                   std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
                 }},
            Case{"queries must hold at least one", [](auto* r) { r->clear_queries(); }},
@@ -332,13 +333,13 @@ DaemonOptions LittleSearchMemory() {
   return options;
 }
 
-class LittleMemory : public EncryptedSearch {
+class LittleSearchMemoryTest : public EncryptedSearch {
  protected:
-  LittleMemory() : EncryptedSearch(LittleSearchMemory()) {}
+  LittleSearchMemoryTest() : EncryptedSearch(LittleSearchMemory()) {}
 };
 
 // Half of max_search_memory is for one key, and less than the keys.
-TEST_F(LittleMemory, UncachedKeysCountForTheSearch) {
+TEST_F(LittleSearchMemoryTest, UncachedKeysCountForTheSearch) {
   MakeNotes(3);
   EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
 }
@@ -430,7 +431,7 @@ TEST_F(EncryptedMetrics, CountRowsKeysAndQueries) {
 // A call counts once for its key's rate, however many queries it holds.
 TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
   const std::string key = MakeKey(kSearchScope, {"fruit"}, 0.001).text();
-  v1::SearchEncryptedRequest request = Request("");
+  v1::SearchEncryptedRequest request = SearchRequest("");
   request.set_collection("fruit");
   for (int i = 0; i < 5; ++i) AddQuery(&request);
   EXPECT_EQ(SearchAt(ChannelWith(key), request).status.code(), kFailedPrecondition);
