@@ -1,7 +1,8 @@
 // Encrypted searches over the network: requests that break the contract, limits and logs.
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <limits>
-#include <map>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "common/rpc/status.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/encrypted.grpc.pb.h"
+#include "server/engine/score_pass.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/services/access_fixture.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -216,7 +218,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
            Case{"queries[1].chunks must hold numbers less than",
                 [](auto* r) {
                   AddQuery(r);
-                  for (int i = 0; i < 6; ++i) {
+                  for (size_t i = 0; i < 6; ++i) {
                     (*r->mutable_queries(1)->mutable_chunks())[2 * kChunkBytes - 6 + i] = '\xff';
                   }
                 }},
@@ -326,20 +328,28 @@ TEST_F(FullMemory, KeysAnswerTheirSearchWithoutTheCache) {
   EXPECT_TRUE(result.messages[0].header().keys_missing());
 }
 
-DaemonOptions LittleSearchMemory() {
-  DaemonOptions options = NoMemoryForKeys();
-  options.limits.max_search_memory = 600'000;
-  options.limits.max_request_memory = 1 << 20;
+// Enough for a search of one query, but not for the keys of a session, too.
+DaemonOptions LittleSearchMemory(DaemonOptions options) {
+  options.limits.max_search_memory = ScorePass::MemoryFor(1, 1, kDimensions, kDelta) + 100'000;
   return options;
 }
 
-class LittleSearchMemoryTest : public EncryptedSearch {
+class CachedKeysMemory : public EncryptedSearch {
  protected:
-  LittleSearchMemoryTest() : EncryptedSearch(LittleSearchMemory()) {}
+  CachedKeysMemory() : EncryptedSearch(LittleSearchMemory({})) {}
 };
 
-// Half of max_search_memory is for one key, and less than the keys.
-TEST_F(LittleSearchMemoryTest, UncachedKeysCountForTheSearch) {
+TEST_F(CachedKeysMemory, CachedKeysDoNotCountForTheSearch) {
+  MakeNotes(3);
+  EXPECT_THAT(Search(Good()).status, IsOk());
+}
+
+class UncachedKeysMemory : public EncryptedSearch {
+ protected:
+  UncachedKeysMemory() : EncryptedSearch(LittleSearchMemory(NoMemoryForKeys())) {}
+};
+
+TEST_F(UncachedKeysMemory, UncachedKeysCountForTheSearch) {
   MakeNotes(3);
   EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
 }
