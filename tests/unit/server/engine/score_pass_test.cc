@@ -160,7 +160,8 @@ TEST(ScorePass, CancelledCallEndsAndOthersAreAnswered) {
 
 // More queries than a pass works on at once, and more blocks than take turns.
 TEST(ScorePass, ManyQueriesAndBlocksGetTheScoresOfEach) {
-  for (const auto& [queries, blocks] : {std::pair<size_t, size_t>(70, 1), {2, 66}}) {
+  using Sizes = std::pair<size_t, size_t>;
+  for (const auto& [queries, blocks] : {Sizes(70, 1), Sizes(2, 66)}) {
     const ScoredRows rows = MakeRows(blocks, 1);
     ScorePass pass([&] { return rows; });
     ScorePass::Request request = {MakeKeys('a'), {}};

@@ -1,7 +1,8 @@
 // Encrypted searches over the network: requests that break the contract, limits and logs.
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <limits>
-#include <map>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "common/rpc/status.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/v1/encrypted.grpc.pb.h"
+#include "server/engine/score_pass.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/services/access_fixture.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -33,7 +35,7 @@ std::string Polynomials(size_t count, uint64_t seed) {
   return bytes;
 }
 
-std::string Keys(uint64_t seed, int delta = kDelta) {
+std::string SessionKeys(uint64_t seed, int delta = kDelta) {
   const auto count = static_cast<size_t>(lattice::CountLevels(delta) * lattice::kDigits);
   return std::string(lattice::kSeedBytes, static_cast<char>(seed)) + Polynomials(count, seed);
 }
@@ -44,8 +46,8 @@ void AddQuery(v1::SearchEncryptedRequest* request) {
   query->set_chunks(Polynomials(2, 9));
 }
 
-v1::SearchEncryptedRequest Request(const std::string& fingerprint) {
-  static const std::string keys = Keys(1);
+v1::SearchEncryptedRequest SearchRequest(const std::string& fingerprint) {
+  static const std::string keys = SessionKeys(1);
   v1::SearchEncryptedRequest request;
   request.set_collection("notes");
   request.set_fingerprint(fingerprint);
@@ -117,7 +119,7 @@ class EncryptedSearch : public ServiceTest {
     return response;
   }
 
-  v1::SearchEncryptedRequest Good() const { return Request(Get().fingerprint()); }
+  v1::SearchEncryptedRequest Good() const { return SearchRequest(Get().fingerprint()); }
 
   SearchResult Search(const v1::SearchEncryptedRequest& request,
                       absl::Duration deadline = absl::InfiniteDuration()) const {
@@ -166,7 +168,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
     r->set_keys(keys);
     r->set_keys_digest(Sha256::Of(keys));
   };
-  const std::string other_level = Keys(3, 64);
+  const std::string other_level = SessionKeys(3, 64);
   struct Case {
     std::string message;
     std::function<void(v1::SearchEncryptedRequest*)> spoil;
@@ -182,17 +184,18 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
                 [](auto* r) { r->mutable_keys_digest()->pop_back(); }},
            Case{"keys_digest must be the SHA-256 of keys, but is not",
                 [](auto* r) { r->set_keys_digest(std::string(32, 'x')); }},
-           Case{"keys_digest must be the SHA-256 of keys, but is not",
-                [](auto* r) { r->set_keys(Keys(2)); }},  // the digest of keys that are cached
+           Case{
+               "keys_digest must be the SHA-256 of keys, but is not",
+               [](auto* r) { r->set_keys(SessionKeys(2)); }},  // the digest of keys that are cached
            Case{absl::StrCat("keys must have ", lattice::KeysBytes(32), " bytes, but has ",
                              other_level.size()),
                 [&](auto* r) { set_keys(r, other_level); }},
            Case{"keys must have",
                 [&](auto* r) { set_keys(r, r->keys().substr(0, r->keys().size() - 1)); }},
            Case{"keys must have", [&](auto* r) { set_keys(r, r->keys() + '\0'); }},
-           Case{"keys must hold numbers less than 1099511",
+           Case{"keys must hold numbers less than 2199023251457",
                 [&](auto* r) {
-                  set_keys(r, Keys(2).substr(0, 32 + kChunkBytes) +
+                  set_keys(r, SessionKeys(2).substr(0, 32 + kChunkBytes) +
                                   std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
                 }},
            Case{"queries must hold at least one", [](auto* r) { r->clear_queries(); }},
@@ -215,7 +218,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
            Case{"queries[1].chunks must hold numbers less than",
                 [](auto* r) {
                   AddQuery(r);
-                  for (int i = 0; i < 6; ++i) {
+                  for (size_t i = 0; i < 6; ++i) {
                     (*r->mutable_queries(1)->mutable_chunks())[2 * kChunkBytes - 6 + i] = '\xff';
                   }
                 }},
@@ -325,20 +328,28 @@ TEST_F(FullMemory, KeysAnswerTheirSearchWithoutTheCache) {
   EXPECT_TRUE(result.messages[0].header().keys_missing());
 }
 
-DaemonOptions LittleSearchMemory() {
-  DaemonOptions options = NoMemoryForKeys();
-  options.limits.max_search_memory = 600'000;
-  options.limits.max_request_memory = 1 << 20;
+// Enough for a search of one query, but not for the keys of a session, too.
+DaemonOptions LittleSearchMemory(DaemonOptions options) {
+  options.limits.max_search_memory = ScorePass::MemoryFor(1, 1, kDimensions, kDelta) + 100'000;
   return options;
 }
 
-class LittleMemory : public EncryptedSearch {
+class CachedKeysMemory : public EncryptedSearch {
  protected:
-  LittleMemory() : EncryptedSearch(LittleSearchMemory()) {}
+  CachedKeysMemory() : EncryptedSearch(LittleSearchMemory({})) {}
 };
 
-// Half of max_search_memory is for one key, and less than the keys.
-TEST_F(LittleMemory, UncachedKeysCountForTheSearch) {
+TEST_F(CachedKeysMemory, CachedKeysDoNotCountForTheSearch) {
+  MakeNotes(3);
+  EXPECT_THAT(Search(Good()).status, IsOk());
+}
+
+class UncachedKeysMemory : public EncryptedSearch {
+ protected:
+  UncachedKeysMemory() : EncryptedSearch(LittleSearchMemory(NoMemoryForKeys())) {}
+};
+
+TEST_F(UncachedKeysMemory, UncachedKeysCountForTheSearch) {
   MakeNotes(3);
   EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
 }
@@ -427,10 +438,10 @@ TEST_F(EncryptedMetrics, CountRowsKeysAndQueries) {
             static_cast<double>(lattice::EvaluationKeys::Memory(32)));
 }
 
-// A call counts once for its key's rate, whatever it holds.
+// A call counts once for its key's rate, however many queries it holds.
 TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
   const std::string key = MakeKey(kSearchScope, {"fruit"}, 0.001).text();
-  v1::SearchEncryptedRequest request = Request("");
+  v1::SearchEncryptedRequest request = SearchRequest("");
   request.set_collection("fruit");
   for (int i = 0; i < 5; ++i) AddQuery(&request);
   EXPECT_EQ(SearchAt(ChannelWith(key), request).status.code(), kFailedPrecondition);
