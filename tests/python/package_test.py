@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.image import imsave
 
 import privatemail as pm
-from service import DIM, Service
+from service import DIM, Service, gallery
 
 COST = {"epsilon": .1, "delta": 1e-6}
 CALLS = int(os.environ.get("CALLS", "1000"))  # of the test for leaks
@@ -55,6 +55,40 @@ class Search(unittest.TestCase):
         self.assertEqual(hits.ids[0], "3")
         self.assertEqual(hits.guarantee.delta, 0)
         self.assertLess(hits.squared_distances[0], 1e-3)
+
+    def test_encrypted_finds_the_exact_nearest_at_no_cost(self):
+        rows, queries = service.rows, gallery(6, seed=3)[0]
+        plain = service.server.create_collection("plain")
+        plain.ingest(rows, labels=service.labels, payloads=[{"row": row} for row in range(len(rows))])
+        cosines = queries @ rows.T / np.linalg.norm(rows, axis=1) / np.linalg.norm(queries, axis=1)[:, None]
+        found = plain.search(queries, k=5)
+
+        def check(hits, of_query, allowed):
+            """Items nearer to each other than the error of a score may change places."""
+            ids = [int(one) for one in hits.ids]
+            self.assertEqual((len(set(ids)), set(ids) - set(allowed)), (5, set()))
+            np.testing.assert_allclose(of_query[ids], np.sort(of_query[allowed])[:-6:-1], atol=1e-3)
+            np.testing.assert_allclose(hits.similarities, of_query[ids], atol=1e-3)
+
+        every = np.arange(len(rows))
+        for hits, of_query in zip(found, cosines):
+            check(hits, of_query, every)
+        self.assertEqual((found[0].guarantee.kind, found[0].guarantee.bits), ("computational", 128))
+        self.assertEqual(found[0].items, len(rows))
+        bytes_without_label = plain.search(queries[1]).query_bytes
+        labelled = plain.search(queries[0], k=5, label=4)
+        check(labelled, cosines[0], every[service.labels == 4])
+        filtered = plain.search(queries[0], k=5, filter={"path": "row", "gte": 1000})
+        check(filtered, cosines[0], every[1000:])
+        # A label is not sent; of a filter the server sees only that payloads are wanted.
+        self.assertEqual(labelled.query_bytes, bytes_without_label)
+        again = plain.search(queries[0], k=5, filter={"path": "row", "gte": 1500})
+        self.assertEqual(again.query_bytes, plain.search(queries[1], payloads=True).query_bytes)
+        with self.assertRaisesRegex(pm.InvalidArgument, "searched by encrypted, which takes none"):
+            plain.search(queries[0], epsilon=.1)
+        with self.assertRaisesRegex(pm.InvalidArgument, "epsilon"):
+            plain.search(queries[0], scheme="encrypted", epsilon=.1)
+        self.assertEqual(plain.budget.spent.epsilon, 0)
 
     def test_each_query_of_a_batch_is_charged(self):
         before = things.budget.spent

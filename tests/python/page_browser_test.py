@@ -122,7 +122,7 @@ class PageTest(BrowserTest):
 
     def test_picture_by_mouse(self):
         self.open_page("colours")
-        self.assertEqual(self.count("input[name=scheme]:disabled"), 1)  # it has no cells
+        self.assertEqual(self.count("input[name=scheme]:disabled"), 2)  # it offers neither cells nor encrypted
         (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
         self.browser.drop("#drop", self.folder / "red.png")
         self.browser.wait_for("!document.getElementById('ask').disabled")
@@ -148,6 +148,32 @@ class PageTest(BrowserTest):
             self.browser.value_of("window.status_ = null; " + status.format(json.dumps(name)) + "; 0")
             self.browser.wait_for("window.status_ !== null")
             self.assertEqual(self.browser.value_of("window.status_"), wanted, name)
+
+    def test_encrypted_finds_the_exact_nearest_and_spends_nothing(self):
+        self.open_page("plain")
+        schemes = {one: self.browser.value_of(f"document.querySelector('input[value={one}]').disabled")
+                   for one in ("encrypted", "cells", "joint")}
+        self.assertEqual(schemes, {"encrypted": False, "cells": True, "joint": True})
+        self.assertTrue(self.browser.value_of("document.querySelector('input[value=encrypted]').checked"))
+        self.assertTrue(self.browser.value_of("document.getElementById('epsilon').disabled"))
+        items, queries = vectors(1200, 1)[0], vectors(5, 3)[0]
+        np.save(self.folder / "queries.npy", queries)
+        self.pick(self.folder / "queries.npy")
+        self.browser.click("#ask")
+        self.browser.wait_for("!document.getElementById('answer').hidden")
+        cosines = items @ queries[0] / np.linalg.norm(items, axis=1) / np.linalg.norm(queries[0])
+        shown = self.browser.value_of("[...document.querySelectorAll('#matches li')].map(one => one.innerText.trim())")
+        found = [int(one.split()[0]) for one in shown]
+        self.assertEqual(len(set(found)), 8)
+        # Items nearer to each other than the error of a score may change places.
+        np.testing.assert_allclose(cosines[found], np.sort(cosines)[:-9:-1], atol=1e-3)
+        for row, said in zip(found, shown):
+            self.assertAlmostEqual(float(said.split()[-1]), cosines[row], delta=2e-3)
+        self.assertIn("Encrypted searches spend none.", self.text("#budget"))
+        self.assertIn("ring-LWE", self.text("#sentence"))
+        self.assertIn("The nearest of 1200 items", self.text("#facts"))
+        self.assertEqual(self.service.charges("plain"), [])
+        self.check_quiet()
 
     def test_nothing_else_can_be_picked_while_a_query_runs(self):
         self.open_page("colours")

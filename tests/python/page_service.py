@@ -40,7 +40,7 @@ def vectors(rows, seed):
 
 
 class Service:
-    """A daemon with a collection of pictures, "colours", and one of vectors with cells, "things"."""
+    """A daemon with a collection of pictures, "colours", one of vectors with cells, "things", and "plain" without anchors."""
 
     def __init__(self, folder):
         self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
@@ -67,6 +67,8 @@ class Service:
         for name in ("colours", "things"):
             self.run("build", name)
             self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
+        self.run("collection", "create", "plain")
+        self.run("ingest", "plain", "--vectors", folder / "gallery.npy")
         until = time.monotonic() + 60
         while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
             assert time.monotonic() < until, "the quality of the cells is not measured"

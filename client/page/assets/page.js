@@ -80,7 +80,8 @@ function show() {
   const granted = budget.granted?.epsilon ?? 0;
   at("gauge").max = granted || 1;
   at("gauge").value = Math.min(granted, budget.spent.epsilon);
-  at("budget").textContent = budget.granted === null
+  at("budget").textContent = encrypted && budget.granted === null ? "Encrypted searches spend none."
+    : budget.granted === null
     ? `No budget is set: run privatemail budget set ${collection.name} --epsilon E --delta D, with the --server, `
       + "--trust, --key-file and --state that this page was started with"
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
@@ -181,16 +182,17 @@ function showAnswer(answer) {
   const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
     (match.class === "" || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
-    + (cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
+    + (answer.scheme === "encrypted" ? ` · similarity ${number(match.similarity, 4)}`
+      : cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;
   const residual = answer.alignment?.relative_residual;
   at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
   at("bytes-title").parentElement.hidden = answer.scheme === "encrypted";
   if (answer.scheme === "encrypted") {
     at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}. ${bytes(answer.bytes.up)} up, `
-      + `${bytes(answer.bytes.down)} down; besides, keys ${bytes(answer.bytes.keys)} up and the table of ids `
+      + `${bytes(answer.bytes.down)} down. Once: keys ${bytes(answer.bytes.keys)} up, and the table of ids `
       + `${bytes(answer.bytes.table + answer.bytes.payloads)} down.`;
-    at("saw-text").textContent = "Ciphertexts, which look like random numbers whatever the picture is. Their number and "
+    at("saw-text").textContent = "Ciphertexts, which look like random numbers for every picture. Their number and "
       + "sizes depend on the collection alone.";
     at("releases").replaceChildren();
     at("answer").hidden = at("saw").hidden = false;
