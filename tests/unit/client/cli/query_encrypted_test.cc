@@ -115,7 +115,7 @@ TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
     words.insert(words.end(), {"--scheme", "encrypted"});
     EXPECT_THAT(Run(words), FailsWith(kInvalid, "is of no use with --scheme encrypted"));
   }
-  for (const char* flag : {"--ask", "--lists", "--classes", "--radius"}) {
+  for (const char* flag : {"--ask", "--items", "--classes", "--radius"}) {
     std::vector<std::string> words = query;
     words.insert(words.end(), {flag, "1"});
     EXPECT_THAT(Run(words),
