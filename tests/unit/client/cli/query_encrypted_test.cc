@@ -147,6 +147,7 @@ TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
   EXPECT_EQ(output_.find(nearest), std::string::npos);
   ASSERT_THAT(Run({"explain"}, /*json=*/false), IsOk());
   EXPECT_NE(output_.find("3 in 1 message of "), std::string::npos) << output_;
+  EXPECT_NE(output_.find("; known before: 1 block\n"), std::string::npos) << output_;
   EXPECT_NE(output_.find(table), std::string::npos);
   EXPECT_THAT(Run({"resend", "--label", "1"}), FailsWith(kFailedPrecondition, "search again"));
 }
