@@ -145,6 +145,8 @@ TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
   EXPECT_EQ(Lines()[0]["table"], table);
   EXPECT_EQ(Lines()[0]["queries"], 3);
   EXPECT_EQ(output_.find(nearest), std::string::npos);
+  // The second search knows the block of the first one.
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
   ASSERT_THAT(Run({"explain"}, /*json=*/false), IsOk());
   EXPECT_NE(output_.find("3 in 1 message of "), std::string::npos) << output_;
   EXPECT_NE(output_.find("; known before: 1 block\n"), std::string::npos) << output_;
