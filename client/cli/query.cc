@@ -203,8 +203,9 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
 }
 
 void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
-  std::map<std::string, std::optional<Scheme>> names;
-  for (const auto& [name, named] : kSchemeNames) names[name] = named;
+  // The option refers to it.
+  static const std::map<std::string, std::optional<Scheme>> names(kSchemeNames.begin(),
+                                                                  kSchemeNames.end());
   AddChoice(
       query, "--scheme", scheme, names,
       "How the target is hidden; by default encrypted wherever the collection offers it, else "

@@ -123,11 +123,11 @@ Result ExplainEncrypted(nlohmann::json view) {
       " bytes: ring-LWE ciphertexts, which tell nothing of the targets\n  delta        ",
       number("delta"), "\n  keys         ", view["keys_digest"].get<std::string>(), ", ",
       number("keys_bytes"), " bytes, sent once a session\n  row table    ",
-      table.is_null() ? "no answer yet" : table.get<std::string>(), "; ",
-      Counted(number("known_blocks"), "block"), " were known\n  payloads     ",
+      table.is_null() ? "no answer yet" : table.get<std::string>(),
+      "; known before: ", Counted(number("known_blocks"), "block"), "\n  payloads     ",
       view["with_payloads"].get<bool>()
-          ? absl::StrCat("for every item; ", Counted(number("known_payload_blocks"), "block"),
-                         " were known")
+          ? absl::StrCat("for every item; known before: ",
+                         Counted(number("known_payload_blocks"), "block"))
           : "for none",
       "\n");
   view["not_saved"] = kNoCiphertextsSaved;

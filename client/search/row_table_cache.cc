@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -63,6 +64,17 @@ std::set<std::string> DigestsIn(const std::string& digests) {
   return all;
 }
 
+// Collections may have been deleted, and nobody tells this client.
+void RemoveUnused(const std::string& root) {
+  const auto oldest = fs::file_time_type::clock::now() - kUnusedTableAge;
+  for (const fs::path& folder : FilesOf(root, "")) {
+    std::error_code error;
+    if (!fs::is_directory(fs::symlink_status(folder, error))) continue;
+    const fs::file_time_type used = fs::last_write_time(folder, error);
+    if (!error && used < oldest) fs::remove_all(folder, error);
+  }
+}
+
 struct Index {
   std::string latest, former;  // digests, one after another
 };
@@ -94,6 +106,8 @@ RowTableCache::RowTableCache(const std::string& state_folder, const std::string&
 
 RowTableCache::Blocks RowTableCache::Load(Kind kind) const {
   Blocks blocks;
+  std::error_code absent;
+  fs::last_write_time(folder_, fs::file_time_type::clock::now(), absent);  // it is in use
   const std::string prefix = PrefixOf(kind);
   for (const fs::path& path : FilesOf(folder_, prefix)) {
     absl::StatusOr<std::string> content = ReadFile(kWhat, path.string(), SIZE_MAX);
@@ -112,6 +126,7 @@ RowTableCache::Blocks RowTableCache::Load(Kind kind) const {
 absl::Status RowTableCache::Save(Kind kind, const std::string& digests,
                                  const Blocks& received) const {
   PM_RETURN_IF_ERROR(CreateFolder(root_));
+  RemoveUnused(root_);
   PM_RETURN_IF_ERROR(CreateFolder(folder_));
   FolderLock lock(kWhat, folder_);
   PM_RETURN_IF_ERROR(lock.Take());

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
 #define PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
 
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -9,12 +10,16 @@
 
 namespace privatemail::client {
 
+inline constexpr std::chrono::hours kUnusedTableAge{30 * 24};
+
 // The cached blocks of one collection at one server. Held by the client; public data, but which
 // blocks there are tells when this user last searched: files have mode 0600, folders 0700.
 // - Blocks of one server are never shown to another one, whose collections may have the same UUID.
 // - Concurrent processes lose nothing; a damaged file counts as absent.
 // - At most the blocks of two tables are kept: two daemons behind one name may lay rows out
 //   differently.
+// - A table that no process has loaded or changed for kUnusedTableAge is removed when another one
+//   is saved: its collection may be gone.
 class RowTableCache {
  public:
   enum class Kind { kTable, kPayloads };
@@ -24,11 +29,12 @@ class RowTableCache {
   RowTableCache(const std::string& state_folder, const std::string& server,
                 const std::string& collection_uuid);
 
-  // All blocks whose content has its digest. Removes files that are damaged.
+  // All blocks whose content has its digest. Removes files that are damaged; counts as a use.
   Blocks Load(Kind kind) const;
 
   // Adds the received blocks and removes those that are neither of this table nor of the last one
-  // that was different. digests: of all blocks of the table, one after another.
+  // that was different, and tables of other collections that are unused.
+  // digests: of all blocks of the table, one after another.
   // UNAVAILABLE: the folder cannot be created, locked or written.
   absl::Status Save(Kind kind, const std::string& digests, const Blocks& received) const;
 

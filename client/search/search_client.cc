@@ -1,5 +1,7 @@
 #include "client/search/search_client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -50,6 +52,16 @@ absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Create(Transport tra
                                                                    QuerySettings settings) {
   PM_RETURN_IF_ERROR(CreateStateFolder(settings.state_folder));
   return std::unique_ptr<SearchClient>(new SearchClient(std::move(transport), std::move(settings)));
+}
+
+SearchClient::SearchClient(Transport transport, QuerySettings settings)
+    : process_(::getpid()), transport_(std::move(transport)), settings_(std::move(settings)) {}
+
+absl::Status SearchClient::CheckProcess() const {
+  if (::getpid() == process_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this client belongs to the process that made it, and this one was forked from it: create a "
+      "new client here");
 }
 
 // How long it took to decrypt, rank and show the last answer depends on the last target.
@@ -167,6 +179,7 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
                                                   const std::vector<SearchTarget>& targets,
                                                   const EncryptedRanking& ranking,
                                                   const WarnFunction& warn) {
+  PM_RETURN_IF_ERROR(CheckProcess());
   if (targets.empty()) return absl::InvalidArgumentError("targets must be given, but are none");
   WaitForDeparture();
 

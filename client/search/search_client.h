@@ -3,6 +3,8 @@
 #ifndef PRIVATEMAIL_CLIENT_SEARCH_SEARCH_CLIENT_H_
 #define PRIVATEMAIL_CLIENT_SEARCH_SEARCH_CLIENT_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -101,9 +103,10 @@ class SearchClient {
     std::vector<EncryptedState> states;  // of all targets
   };
 
-  SearchClient(Transport transport, QuerySettings settings)
-      : transport_(std::move(transport)), settings_(std::move(settings)) {}
+  SearchClient(Transport transport, QuerySettings settings);
 
+  // A fork has no secret, and would wait forever for gRPC's threads.
+  absl::Status CheckProcess() const;
   void WaitForDeparture();
   absl::StatusOr<std::shared_ptr<const EncryptedSession>> SessionOf(int delta);
   std::shared_ptr<RowTables> TablesOf(const std::string& collection_uuid);
@@ -114,6 +117,7 @@ class SearchClient {
                               const std::string& root_digest) const;
   absl::StatusOr<EncryptedAnswer> Send(v1::SearchEncryptedRequest* request, SearchBytes* bytes);
 
+  const pid_t process_;
   const Transport transport_;
   const QuerySettings settings_;
   std::mutex mutex_;                                           // guards the following

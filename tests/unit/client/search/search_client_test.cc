@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "client/queries/last_release.h"
@@ -88,6 +90,46 @@ TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
   EXPECT_LT(answer.bytes.scores, 2 * lattice::kAnswerBytes + 500);
   EXPECT_GT(answer.bytes.queries, lattice::kPolynomialBytes);
   EXPECT_LT(answer.bytes.queries, lattice::kPolynomialBytes + 500);
+}
+
+// Against the ranking of the items in doubles, whose lengths differ by a factor of six.
+TEST(SearchClient, FindsTheFirstEightOfTheExactRankingByEachMetric) {
+  constexpr int kItems = 4000, kFeatures = 64, kTargets = 100, kFirst = 8;
+  FloatMatrix features = NormalRows(kItems, kFeatures, 1);
+  for (int row = 0; row < kItems; ++row) {
+    features.row(row) *= .5F + .4F * static_cast<float>(row % 7);
+  }
+  const Eigen::MatrixXd items = features.cast<double>();
+  for (const v1::Metric metric : {v1::METRIC_COSINE, v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
+    EncryptedThings things(features, /*delta=*/64, metric);
+    EncryptedServer server(&things);
+    TemporaryFolder folder;
+    fs::permissions(folder.path(), fs::perms::owner_all);
+    const auto client = *SearchClient::Create(*Transport::Create(server.options),
+                                              {.state_folder = folder.path(), .limits = {}});
+    std::vector<SearchTarget> targets;
+    for (int i = 0; i < kTargets; ++i) targets.push_back({3 * NormalRows(1, kFeatures, 500 + i)});
+    ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, client->Search("things", targets, {.k = kFirst},
+                                                                   [](const std::string&) {}));
+    int found = 0;
+    for (int i = 0; i < kTargets; ++i) {
+      const Eigen::VectorXd target = targets[i].features.cast<double>().transpose();
+      Eigen::VectorXd order = -(items * target);  // the least first
+      if (metric == v1::METRIC_COSINE) order = order.cwiseQuotient(items.rowwise().norm());
+      if (metric == v1::METRIC_EUCLIDEAN) order = 2 * order + items.rowwise().squaredNorm();
+      std::vector<int> rows(kItems);
+      std::iota(rows.begin(), rows.end(), 0);
+      std::partial_sort(rows.begin(), rows.begin() + kFirst, rows.end(),
+                        [&order](int one, int other) { return order[one] < order[other]; });
+      std::set<std::string> nearest;
+      for (int place = 0; place < kFirst; ++place) {
+        nearest.insert(EncryptedThings::IdOf(rows[place]));
+      }
+      ASSERT_EQ(answer.matches[i].size(), size_t{kFirst});
+      for (const QueryMatch& match : answer.matches[i]) found += nearest.contains(match.id) ? 1 : 0;
+    }
+    EXPECT_GE(found, .99 * kTargets * kFirst) << v1::Metric_Name(metric);
+  }
 }
 
 TEST_F(SearchClientTest, KeysAndTableTravelOnceASession) {
@@ -256,6 +298,32 @@ TEST_F(SearchClientTest, CacheOfOneServerIsNotShownToAnother) {
   EXPECT_EQ(other.TakeRequests()[0].known_blocks_size(), 0);
 }
 
+// Nobody tells the client that a collection was deleted.
+TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
+  ASSERT_THAT(Search(*NewClient()), IsOk());
+  const fs::path folder = CachedFiles("/index-table").front().parent_path();
+  const auto age_by_days = [&folder](int days) {
+    fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
+  };
+  const auto save_table_of = [this](EncryptedServer& other) {
+    const auto client = *SearchClient::Create(*Transport::Create(other.options),
+                                              {.state_folder = folder_.path(), .limits = {}});
+    ASSERT_THAT(Search(*client), IsOk());
+  };
+  EncryptedServer first(&things_), second(&things_), third(&things_);  // of other addresses
+  age_by_days(29);
+  save_table_of(first);
+  EXPECT_TRUE(fs::exists(folder));
+  age_by_days(31);
+  ASSERT_THAT(Search(*NewClient()), IsOk());  // of the same table, which is loaded but not saved
+  save_table_of(second);
+  EXPECT_TRUE(fs::exists(folder));
+  age_by_days(31);
+  save_table_of(third);
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(CachedFiles("/index-table").size(), 3U) << "the tables of the other servers";
+}
+
 TEST_F(SearchClientTest, CacheThatCannotBeWrittenIsAWarning) {
   folder_.Write("rows", "a file instead of the folder");
   const auto client = NewClient();
@@ -337,22 +405,19 @@ TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   EXPECT_EQ(contents(), before);
 }
 
-// Rule 8.
+// Rule 8, without a call, which would wait forever for gRPC's threads.
 TEST_F(SearchClientTest, ForkedProcessIsRefused) {
   const auto client = NewClient();
   ASSERT_THAT(Search(*client), IsOk());
-  v1::GetCollectionResponse collection = things_.Collection();
-  const EncryptedClient scheme = *EncryptedClient::Create(collection);
-  SecureBits bits;
-  const auto session = *EncryptedSession::Create(32, bits);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto prepared = scheme.Prepare(TargetOf(1), session, bits);
-    ::_exit(absl::IsFailedPrecondition(prepared.status()) ? 0 : 1);
+    ::alarm(20);  // ends a child that waits
+    ::_exit(absl::IsFailedPrecondition(Search(*client).status()) ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+  EXPECT_THAT(Search(*client, 2), IsOk());
 }
 
 TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {

@@ -1,0 +1,158 @@
+// `query`, `explain` and `resend` of encrypted searches, against a server in the test's process.
+#include "client/cli/query_encrypted.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "client/cli/command.h"
+#include "common/base/files.h"
+#include "tests/unit/client/search/encrypted_server.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+constexpr int kDim = 8;
+
+class QueryEncryptedTest : public ::testing::Test {
+ protected:
+  QueryEncryptedTest() {
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::owner_all);
+    const FloatMatrix targets = NormalRows(3, kDim, 2);
+    std::ostringstream csv;
+    for (int row = 0; row < 3; ++row) {
+      for (int i = 0; i < kDim; ++i) csv << (i == 0 ? "" : ",") << targets(row, i);
+      csv << "\n";
+    }
+    vectors_ = folder_.Write("targets.csv", csv.str());
+  }
+
+  // Runs the command; what it prints is in output_.
+  absl::Status Run(const std::vector<std::string>& words, bool json = true) {
+    Context context;
+    context.connection = server_.options;
+    context.state_folder = folder_.path() + "/state";
+    context.json = json;
+    CLI::App app;
+    AddQueryCommand(app, context);
+    AddReplayCommands(app, context);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    ::testing::internal::CaptureStdout();
+    const absl::Status status = context.run();
+    output_ = ::testing::internal::GetCapturedStdout();
+    return status;
+  }
+
+  std::vector<nlohmann::json> Lines() const {
+    std::vector<nlohmann::json> lines;
+    std::istringstream stream(output_);
+    for (std::string line; std::getline(stream, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+    }
+    return lines;
+  }
+
+  EncryptedThings things_{NormalRows(300, kDim, 1)};
+  EncryptedServer server_{&things_};
+  TemporaryFolder folder_;
+  std::string vectors_;
+  std::string output_;
+};
+
+TEST_F(QueryEncryptedTest, IsTheDefaultAndSearchesForAllRows) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "-k", "2"}), IsOk());
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(server_.TakeRequests().size(), 1U);
+  const nlohmann::json& second = lines[1];
+  EXPECT_EQ(second["scheme"], "encrypted");
+  EXPECT_EQ(second["metric"], "cosine");
+  EXPECT_EQ(second["row"], 1);
+  EXPECT_EQ(second["targets"], 3);
+  EXPECT_EQ(second["candidates"], 300);
+  EXPECT_EQ(second["table"], ToHex(Sha256::Of(Sha256::Of(things_.TableBlock(0)))));
+  EXPECT_EQ(second["guarantee"]["kind"], "computational");
+  EXPECT_EQ(second["guarantee"]["bits"], 128);
+  EXPECT_FALSE(second.contains("ledger"));
+  EXPECT_EQ(second["bytes"]["keys"], lattice::KeysBytes(32));
+  ASSERT_EQ(second["matches"].size(), 2U);
+  // Four decimals: what is printed tells no more of a score.
+  const double similarity = second["matches"][0]["similarity"];
+  EXPECT_DOUBLE_EQ(similarity, std::round(similarity * 1e4) / 1e4);
+}
+
+TEST_F(QueryEncryptedTest, TextNamesTheGuaranteeAndWhatStaysHere) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
+                   "--filter", R"({"path":"i","lt":50})"},
+                  /*json=*/false),
+              IsOk());
+  EXPECT_NE(output_.find("class 2, similarity "), std::string::npos) << output_;
+  EXPECT_NE(output_.find("the server learns nothing of the target (computational, 128 bits"),
+            std::string::npos);
+  EXPECT_NE(output_.find("limited by --label or --filter on this machine: the server does not see "
+                         "them"),
+            std::string::npos);
+  EXPECT_NE(output_.find("nothing was spent"), std::string::npos);
+  EXPECT_EQ(output_.find("class 1,"), std::string::npos);
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}, /*json=*/false), IsOk());
+  EXPECT_EQ(output_.find("--label"), std::string::npos);
+}
+
+TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
+  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
+  for (const auto& [flag, value, schemes] :
+       {std::tuple{"--epsilon", "1", "schemes that do: joint, anchored"},
+        {"--delta", "1e-5", "schemes that do: joint, anchored"},
+        {"--mechanism", "gaussian", "schemes that do: joint, anchored"}}) {
+    std::vector<std::string> words = query;
+    words.insert(words.end(), {flag, value});
+    EXPECT_THAT(Run(words),
+                FailsWith(kInvalid, std::string(flag) + " cannot be given without --scheme"));
+    EXPECT_THAT(Run(words), FailsWith(kInvalid, schemes));
+    words.insert(words.end(), {"--scheme", "encrypted"});
+    EXPECT_THAT(Run(words), FailsWith(kInvalid, "is of no use with --scheme encrypted"));
+  }
+  for (const char* flag : {"--ask", "--items", "--classes", "--radius"}) {
+    std::vector<std::string> words = query;
+    words.insert(words.end(), {flag, "1"});
+    EXPECT_THAT(Run(words),
+                FailsWith(kInvalid, std::string(flag) + " is of no use with --scheme encrypted"));
+  }
+  std::vector<std::string> words = query;
+  words.insert(words.end(), {"--scheme", "encrypted", "--labels", "labels.npy"});
+  EXPECT_THAT(Run(words), FailsWith(kInvalid, "--labels is of no use with --scheme encrypted"));
+  EXPECT_TRUE(server_.TakeRequests().empty());
+}
+
+TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    *collection = PublishedThings().collection;
+  };
+  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0"}),
+              FailsWith(kInvalid, "--epsilon is required with scheme joint"));
+  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--scheme", "encrypted"}),
+              FailsWith(kFailedPrecondition, "has no encrypted rows"));
+}
+
+TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
+  const std::string table = Lines()[0]["table"];
+  const std::string nearest = Lines()[0]["matches"][0]["id"];
+  ASSERT_THAT(Run({"explain"}), IsOk());
+  EXPECT_EQ(Lines()[0]["table"], table);
+  EXPECT_EQ(Lines()[0]["queries"], 3);
+  EXPECT_EQ(output_.find(nearest), std::string::npos);
+  // The second search knows the block of the first one.
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
+  ASSERT_THAT(Run({"explain"}, /*json=*/false), IsOk());
+  EXPECT_NE(output_.find("3 in 1 message of "), std::string::npos) << output_;
+  EXPECT_NE(output_.find("; known before: 1 block\n"), std::string::npos) << output_;
+  EXPECT_NE(output_.find(table), std::string::npos);
+  EXPECT_THAT(Run({"resend", "--label", "1"}), FailsWith(kFailedPrecondition, "search again"));
+}
+
+}  // namespace
+}  // namespace privatemail::client::cli
