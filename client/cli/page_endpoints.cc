@@ -82,8 +82,8 @@ std::string Sentence(const Guarantee& guarantee) {
 
 std::string Sentence(const EncryptedGuarantee& guarantee) {
   return absl::StrFormat(
-      "Hidden: everything about your target. The server computes on ciphertexts; telling two "
-      "targets apart would take it about 2^%d steps (%s; %s). Nothing was spent.",
+      "Hidden: everything about your target. The server computes on ciphertexts; the best known "
+      "attacks on them take about 2^%d calls of a lattice sieve or more (%s; %s). Nothing was spent.",
       guarantee.bits, guarantee.assumption, guarantee.source);
 }
 
@@ -181,6 +181,7 @@ void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches)
 }
 
 Page::Answer Page::Collections() const {
+  searches_->WaitForDeparture();
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport_.ListCollections());
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
@@ -191,6 +192,7 @@ Page::Answer Page::Collections() const {
 
 Page::Answer Page::Open(const std::string& name) {
   auto opened = std::make_shared<Opened>();
+  searches_->WaitForDeparture();
   PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
   PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);

@@ -11,7 +11,6 @@
 #include "client/cli/query_cells.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
-#include "client/queries/memory_limit.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
@@ -124,10 +123,6 @@ absl::Status QueryEncrypted(const Context& context, EncryptedQuery query) {
   std::vector<std::string> warnings;
   PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
                       client->Search(query.collection, wanted, ranking, RecordAndWarn(&warnings)));
-  MemoryLimit payloads(kBatchMemory, context.connection.max_memory);
-  for (const std::vector<QueryMatch>& matches : answer.matches) {
-    PM_RETURN_IF_ERROR(ReservePayloads(matches, &payloads));
-  }
   const bool is_limited = !given.labels.empty() || ranking.filter.has_value();
   for (size_t i = 0; i < targets.size(); ++i) {
     Print({.json = AnswerJson(answer, query.collection, targets, i, warnings),

@@ -25,12 +25,22 @@ Session::~Session() {
   (void)searches_.release();
 }
 
+void Session::CheckProcess() const {
+  if (::getpid() == process_) return;
+  throw StatusError(absl::FailedPreconditionError(
+      "this client belongs to the process that made it, and this one was forked from it: connect "
+      "again here"));
+}
+
 const Transport& Session::transport() const {
-  if (::getpid() != process_) {
-    throw StatusError(absl::FailedPreconditionError(
-        "this client belongs to the process that made it, and this one was forked from it: connect "
-        "again here"));
+  CheckProcess();
+  SearchClient* searches = nullptr;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    searches = searches_.get();
   }
+  // What a program asks next may follow from what it found, but when it asks must not.
+  if (searches != nullptr) searches->WaitForDeparture();
   return *transport_;
 }
 
@@ -53,9 +63,9 @@ std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection,
 }
 
 SearchClient& Session::searches() {
-  const Transport& network = transport();
+  CheckProcess();
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (searches_ == nullptr) searches_ = Check(SearchClient::Create(network, settings_));
+  if (searches_ == nullptr) searches_ = Check(SearchClient::Create(*transport_, settings_));
   return *searches_;
 }
 

@@ -33,6 +33,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // For one call. Waits for the departure after an encrypted search (SearchClient).
   // FAILED_PRECONDITION: another process made it.
   const Transport& transport() const;
   const QuerySettings& settings() const { return settings_; }
@@ -46,10 +47,12 @@ class Session {
   SearchClient& searches();
 
  private:
+  void CheckProcess() const;
+
   const pid_t process_;
   QuerySettings settings_;
   std::unique_ptr<Transport> transport_;
-  std::mutex mutex_;  // guards the following
+  mutable std::mutex mutex_;  // guards the following
   std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
   std::unique_ptr<SearchClient> searches_;
 };

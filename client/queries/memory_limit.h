@@ -34,13 +34,14 @@ class MemoryLimit {
   int64_t reserved_ = 0;
 };
 
-// Of matches' payloads, which are shown as parsed JSON. A payload of "[{},{},...]" takes 27 bytes
-// for each of its own, and its copies in the printed rows as many again.
+// Payloads of matches are shown as parsed JSON. One of "[{},{},...]" takes 27 bytes for each of its
+// own, and its copies in the printed rows as many again.
+inline constexpr int64_t kBytesPerPayloadCharacter = 64;
+
 inline absl::Status ReservePayloads(const std::vector<QueryMatch>& matches, MemoryLimit* limit) {
-  constexpr int64_t kBytesPerCharacter = 64;
   int64_t characters = 0;
   for (const QueryMatch& match : matches) characters += std::ssize(match.payload);
-  return limit->Reserve(kBytesPerCharacter * characters);
+  return limit->Reserve(kBytesPerPayloadCharacter * characters);
 }
 
 }  // namespace privatemail::client

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/queries/last_release.h"
+#include "client/queries/memory_limit.h"
 #include "client/queries/scheme.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/scores.h"
@@ -33,10 +34,18 @@ absl::Status CheckMemory(int64_t targets, const v1::EncryptedStatus& status, boo
                    Counted(static_cast<uint64_t>(targets), "target"), ", but is ", max_memory));
 }
 
+// Whether the payloads of the matches fit is decided before it is known which rows match.
+absl::Status CheckPayloads(int64_t bytes, int64_t max_memory) {
+  if (bytes <= max_memory / kBytesPerPayloadCharacter) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "max_memory must be at least ", kBytesPerPayloadCharacter, " times the ", bytes,
+      " bytes that the payloads of all matches can have, but is ", max_memory));
+}
+
 }  // namespace
 
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks) {
-  return std::chrono::milliseconds(10 + queries * blocks / 2);
+std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes) {
+  return std::chrono::milliseconds(10 + queries * blocks / 2 + payload_bytes / 1'000'000);
 }
 
 int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
@@ -64,7 +73,6 @@ absl::Status SearchClient::CheckProcess() const {
       "new client here");
 }
 
-// How long it took to decrypt, rank and show the last answer depends on the last target.
 void SearchClient::WaitForDeparture() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!arrived_.has_value()) return;
@@ -212,9 +220,18 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
     exchanged.push_back({std::move(answer), std::move(table)});
   }
   const v1::EncryptedSearchHeader& header = exchanged.back().answer.header();
+  // The most that matches can have, whichever rows they are.
+  int64_t payload_bytes = 0;
+  if (ranking.with_payloads) {
+    payload_bytes = std::ssize(targets) * ranking.k * exchanged.back().table.longest_payload();
+  }
+  PM_RETURN_IF_ERROR(CheckPayloads(payload_bytes, settings_.limits.max_memory));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    interval_ = SearchInterval(std::ssize(targets), std::ssize(exchanged.back().table.blocks()));
+    // Another search may still be ranking a larger collection.
+    interval_ = std::max(
+        interval_, SearchInterval(std::ssize(targets),
+                                  std::ssize(exchanged.back().table.blocks()), payload_bytes));
   }
   found.items = header.items();
   found.items_version = header.items_version();
@@ -222,8 +239,7 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
   found.answer_ms = MillisecondsSince(sent);
   PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, found.root_digest));
 
-  // Decrypt and rank. Nothing is sent from here on, and no failure is possible that depends on what
-  // is decrypted.
+  // Decrypt and rank. Nothing is sent from here on, and no check depends on what is decrypted.
   const Clock::time_point received = Clock::now();
   size_t target = 0;
   for (const Exchanged& one : exchanged) {

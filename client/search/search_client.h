@@ -54,10 +54,10 @@ struct SearchAnswer {
   double finish_ms = 0;
 };
 
-// Searches depart at multiples of this time after the last answer: 10 ms, and half a millisecond
-// for each query and block of 2,048 rows that was decrypted and ranked, several times what it
-// takes.
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks);
+// Searches depart at multiples of this time after the last answer: 10 ms, half a millisecond for
+// each query and block of 2,048 rows that was decrypted and ranked, and a millisecond for each
+// megabyte of payloads that the matches could have at most. That is several times what it takes.
+std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes);
 
 // A session of encrypted searches at one server. Held by the client; sees targets and scores only
 // while Search runs. Thread-safe; of the process that made it.
@@ -78,12 +78,18 @@ class SearchClient {
   // INVALID_ARGUMENT: ranking; features of another dimension, zero or not finite; no target.
   // FAILED_PRECONDITION: the collection does not offer this, or has no items; or this process was
   //   forked from the one that made the client.
-  // RESOURCE_EXHAUSTED: the answers take more than settings.limits.max_memory.
+  // RESOURCE_EXHAUSTED: the answers, or the payloads of as many matches of any rows, take more than
+  //   settings.limits.max_memory.
   // UNAVAILABLE: no random bits; the server keeps asking for the keys.
   // DATA_LOSS and others: as Transport::SearchEncrypted, and RowTables::Take.
   absl::StatusOr<SearchAnswer> Search(const std::string& collection,
                                       const std::vector<SearchTarget>& targets,
                                       const EncryptedRanking& ranking, const WarnFunction& warn);
+
+  // Sleeps until the next departure after a search of this client. Call it before any other message
+  // to the server that can follow a search: how long it took to decrypt, rank and show the answer
+  // depends on the target.
+  void WaitForDeparture();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -107,7 +113,6 @@ class SearchClient {
 
   // A fork has no secret, and would wait forever for gRPC's threads.
   absl::Status CheckProcess() const;
-  void WaitForDeparture();
   absl::StatusOr<std::shared_ptr<const EncryptedSession>> SessionOf(int delta);
   std::shared_ptr<RowTables> TablesOf(const std::string& collection_uuid);
   absl::StatusOr<Prepared> Prepare(const v1::GetCollectionResponse& collection,
@@ -124,7 +129,7 @@ class SearchClient {
   std::map<int, Session> sessions_;                            // by delta
   std::map<std::string, std::shared_ptr<RowTables>> tables_;   // by collection UUID
   std::optional<Clock::time_point> arrived_;                   // of the last message of a search
-  std::chrono::milliseconds interval_ = SearchInterval(1, 1);  // of the next departures
+  std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);  // of the next departures
 };
 
 // How many queries share a message, by public sizes: at most 16 MiB of queries, 64 MiB of scores.

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_TEXT_H_
 #define PRIVATEMAIL_COMMON_ITEMS_ITEM_TEXT_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,6 +12,8 @@ namespace privatemail {
 // Maximum nesting of arrays and objects in a payload: recursive JSON parsers would exhaust their
 // stacks on deeper ones.
 inline constexpr int kMaxPayloadDepth = 64;
+
+inline constexpr size_t kMaxItemIdBytes = 512;
 
 bool IsUtf8(const std::string& text);
 

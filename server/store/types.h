@@ -14,6 +14,7 @@
 #include "common/base/matrix.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
+#include "common/items/item_text.h"
 
 namespace privatemail::server {
 
@@ -26,7 +27,6 @@ struct Item {
   uint64_t version = 0;         // of its last change; set by the store, ignored in writes
 };
 
-inline constexpr size_t kMaxItemIdBytes = 512;
 inline constexpr size_t kMaxCollectionNameBytes = 64;
 
 // NOT_FOUND: "collection fruit does not exist". collection: its name or UUID.

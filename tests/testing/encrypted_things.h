@@ -40,6 +40,7 @@ class EncryptedThings {
   // Appended to the id of each row, so that a table has another version.
   std::string id_suffix;
   bool forgets_keys = false;  // before each request
+  int64_t long_payload_row = -1;  // this row's payload has a text of 100,000 bytes
 
   v1::GetCollectionResponse Collection() const {
     v1::GetCollectionResponse collection = PublishedThings().collection;
@@ -68,7 +69,9 @@ class EncryptedThings {
   std::string PayloadBlock(int64_t block) const {
     v1::RowPayloadBlock payloads;
     ForRows(block, [&](int64_t row, bool empty) {
+      const std::string text(row == long_payload_row ? 100'000 : 0, 'x');
       payloads.add_payloads(empty ? "" : absl::StrCat("{\"i\":", row, "}"));
+      if (!text.empty()) *payloads.mutable_payloads()->rbegin() = absl::StrCat("\"", text, "\"");
     });
     return payloads.SerializeAsString();
   }

@@ -38,7 +38,7 @@ struct EncryptedGuarantee {
   int bits = 128;  // of work to tell two targets apart, by Core-SVP
   std::string assumption =
       "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
-      "and circular security for the automorphism keys";
+      "circular security for the automorphism keys, and SHAKE128 as a random oracle";
   std::string source = "PRIVACY.md section 9";
 };
 
@@ -116,7 +116,7 @@ class EncryptedClient {
   // INVALID_ARGUMENT: k or the filter.
   absl::Status CheckRanking(const EncryptedRanking& ranking) const;
 
-  // Encrypts a target. Takes a time that depends on sizes and rejected random bits only.
+  // Encrypts a target. No branch and no address depends on it, if it is usable.
   // INVALID_ARGUMENT: features of another dimension, zero or not finite; a session of another
   // delta. FAILED_PRECONDITION: the session is of another process. UNAVAILABLE: no random bits.
   absl::StatusOr<PreparedEncryptedQuery> Prepare(const Eigen::RowVectorXf& features,

@@ -38,7 +38,7 @@ class TableBlock {
   // content: a serialised v1.RowTableBlock of an untrusted server. max_memory: bytes that it may
   // take when it is parsed.
   // DATA_LOSS naming the field: it is malformed; no row or too many; another number of norms or
-  //   labels than of ids; an id that is not UTF-8; a norm that is negative or not finite; a label
+  //   labels than of ids; an id that is not UTF-8 or too long; a norm that is negative or not finite; a label
   //   out of range.
   // RESOURCE_EXHAUSTED: max_memory.
   static absl::StatusOr<std::shared_ptr<const TableBlock>> Parse(absl::string_view content,
@@ -68,9 +68,11 @@ class PayloadBlock {
   absl::string_view payload(size_t row) const {
     return payloads_.size() == 0 ? absl::string_view() : payloads_[row];
   }
+  int64_t longest_payload() const { return longest_; }  // bytes
 
  private:
   PackedTexts payloads_;
+  int64_t longest_ = 0;
 };
 
 // All blocks of one version of a collection. Public. Immutable, cheap to copy.
@@ -89,6 +91,7 @@ class RowTable {
   absl::string_view payload(size_t block, size_t row) const {
     return payloads_.empty() ? absl::string_view() : payloads_[block]->payload(row);
   }
+  int64_t longest_payload() const;  // bytes
 
  private:
   RowTable(TableBlocks blocks, PayloadBlocks payloads)

@@ -258,6 +258,7 @@ class Collection(_NotCopied):
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, _arrays.text("name", name)
+        self._schemes: List[str] = []  # that the server offered, once encrypted was one of them
 
     @property
     def _session(self) -> _core.Session:
@@ -371,9 +372,10 @@ class Collection(_NotCopied):
 
     def _default_scheme(self, epsilon: Any, delta: Any, mechanism: Any) -> str:
         """Encrypted where the collection offers it; arguments of others are no silent choice of one of them."""
-        offered = self.info()["schemes"]
+        offered = self._schemes or self.info()["schemes"]
         if "encrypted" not in offered:
             return "joint"
+        self._schemes = offered
         for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
             if value is None:
                 continue

@@ -17,8 +17,8 @@ namespace {
 
 using Response = std::vector<v1::RetrieveCellsResponse>;
 
-// An id (at most 512 bytes), a label and their protobuf framing.
-constexpr int64_t kItemBytes = 512 + 64;
+// An id, a label and their protobuf framing.
+constexpr int64_t kItemBytes = kMaxItemIdBytes + 64;
 constexpr int64_t kPayloadBytes = int64_t{1} << 30;  // in all; one payload has no limit
 
 absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,

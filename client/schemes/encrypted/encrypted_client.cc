@@ -155,7 +155,7 @@ absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
   // Coordinate i of a chunk is the coefficient of X^-i, which is -X^(N - i) for i > 0.
   for (int64_t i = 0; i < features.size(); ++i) {
     const int64_t place = i % delta_;
-    // One instruction, unlike other functions that round: its time tells nothing.
+    // Without a branch, unlike other functions that round.
     const int64_t value = std::llrint(features[i] * scale);
     messages[static_cast<size_t>(i / delta_ * kDegree + (kDegree - place) % kDegree)] =
         place == 0 ? value : -value;

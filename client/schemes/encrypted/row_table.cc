@@ -72,6 +72,11 @@ absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string
   auto block = std::make_shared<TableBlock>();
   for (int row = 0; row < rows; ++row) {
     if (!IsUtf8(message.ids(row))) return InRow(row, "id is not UTF-8");
+    // Ranking copies and compares ids, so their lengths bound its time.
+    if (message.ids(row).size() > kMaxItemIdBytes) {
+      return InRow(row, absl::StrCat("id must have at most ", kMaxItemIdBytes, " bytes, but has ",
+                                     message.ids(row).size()));
+    }
     const float norm = message.norms(row);
     if (!(norm >= 0) || !std::isfinite(norm)) {
       return InRow(row, absl::StrCat("norm must be finite and not negative, but is ", norm));
@@ -100,6 +105,7 @@ absl::StatusOr<std::shared_ptr<const PayloadBlock>> PayloadBlock::Parse(absl::st
     const absl::Status valid = CheckPayload(message.payloads(row));
     if (!valid.ok()) return InRow(row, valid.message());
     block->payloads_.Add(message.payloads(row));
+    block->longest_ = std::max(block->longest_, std::ssize(message.payloads(row)));
   }
   return std::shared_ptr<const PayloadBlock>(std::move(block));
 }
@@ -117,6 +123,12 @@ absl::StatusOr<RowTable> RowTable::Create(TableBlocks blocks, PayloadBlocks payl
                                             " rows, but has ", payloads[i]->rows()));
   }
   return RowTable(std::move(blocks), std::move(payloads));
+}
+
+int64_t RowTable::longest_payload() const {
+  int64_t longest = 0;
+  for (const auto& block : payloads_) longest = std::max(longest, block->longest_payload());
+  return longest;
 }
 
 }  // namespace privatemail::client

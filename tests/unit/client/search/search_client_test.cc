@@ -439,6 +439,17 @@ TEST_F(SearchClientTest, MoreMemoryThanAllowedIsRefusedBeforeTheQuery) {
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
+// Refusing only when the row of the long payload matches would tell a server that the rerun sees.
+TEST_F(SearchClientTest, PayloadsTooLongForMemoryAreRefusedWhicheverRowsMatch) {
+  things_.long_payload_row = 7;
+  const auto client = NewClient(6'000'000);
+  for (const unsigned seed : {1, 2, 3}) {
+    EXPECT_THAT(Search(*client, seed, {.k = 1, .with_payloads = true}),
+                FailsWith(kExhausted, "that the payloads of all matches can have"));
+  }
+  EXPECT_THAT(Search(*client, 1, {.k = 1}), IsOk());
+}
+
 TEST_F(SearchClientTest, CancelledCallEnds) {
   ConnectionOptions options = server_.options;
   std::atomic<bool> cancelled = false;
@@ -455,9 +466,10 @@ TEST_F(SearchClientTest, CancelledCallEnds) {
 
 TEST(SearchInterval, GrowsWithWhatIsDecrypted) {
   using std::chrono::milliseconds;
-  EXPECT_EQ(SearchInterval(1, 1), milliseconds(10));
-  EXPECT_EQ(SearchInterval(1, 489), milliseconds(254));
-  EXPECT_EQ(SearchInterval(10, 4), milliseconds(30));
+  EXPECT_EQ(SearchInterval(1, 1, 0), milliseconds(10));
+  EXPECT_EQ(SearchInterval(1, 489, 0), milliseconds(254));
+  EXPECT_EQ(SearchInterval(10, 4, 0), milliseconds(30));
+  EXPECT_EQ(SearchInterval(1, 1, 60'000'000), milliseconds(70));
 }
 
 TEST(QueriesPerMessage, IsBoundedByBothDirections) {

@@ -59,6 +59,9 @@ TEST(TableBlock, MalformedBlocksReturnDataLoss) {
               FailsWith(kDataLoss, "labels must have no entry or 3"));
   EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, "\xff"); }),
               FailsWith(kDataLoss, "row 1: id is not UTF-8"));
+  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, std::string(512, 'a')); }), IsOk());
+  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, std::string(513, 'a')); }),
+              FailsWith(kDataLoss, "row 1: id must have at most 512 bytes, but has 513"));
   for (const float norm : {-1.F, std::nanf(""), INFINITY}) {
     EXPECT_THAT(ParseChanged([&](Block* block) { block->set_norms(2, norm); }),
                 FailsWith(kDataLoss, "row 2: norm must be finite and not negative"));
