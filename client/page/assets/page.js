@@ -190,7 +190,7 @@ function showAnswer(answer) {
     at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}. ${bytes(answer.bytes.up)} up, `
       + `${bytes(answer.bytes.down)} down; besides, keys ${bytes(answer.bytes.keys)} up and the table of ids `
       + `${bytes(answer.bytes.table + answer.bytes.payloads)} down.`;
-    at("saw-text").textContent = "Ciphertexts, which look like random numbers whatever the picture is. Their number and "
+    at("saw-text").textContent = "Ciphertexts, which look like random numbers for every picture. Their number and "
       + "sizes depend on the collection alone.";
     at("releases").replaceChildren();
     at("answer").hidden = at("saw").hidden = false;
