@@ -113,7 +113,7 @@ class Client(_NotCopied):
                                                                                   len(array)).tolist()
         check_settings("create_collection", settings)
         if settings and not given:
-            raise InvalidArgument(f"{next(iter(settings))} is of no use without anchor_labels: expected none")
+            raise InvalidArgument(f"{next(iter(settings))} is not accepted without anchor_labels: expected none")
         self._open().create_collection(name, array, given, list(class_names), extractor, settings, list(cells),
                                        cell_code, publish_quality, metric, bool(with_encrypted))
         return Collection(self, name)
