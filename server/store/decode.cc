@@ -85,7 +85,7 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
   PM_ASSIGN_OR_RETURN(collection.parameters, DecodeParameters(name, parameters));
   const int64_t count = collection.parameters.anchor_count;
   const int64_t labels = collection.parameters.HasClasses() ? count : 0;
-  // Without anchors there are no bytes, whatever the dimension.
+  // Without anchors there are no bytes for any dimension.
   const int64_t dim = std::max<int64_t>(1, collection.parameters.feature_dim);
   PM_RETURN_IF_ERROR(CheckSize<float>(absl::StrCat(what, " anchors"), anchor_features, count, dim));
   PM_RETURN_IF_ERROR(
