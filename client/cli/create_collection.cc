@@ -101,12 +101,11 @@ absl::Status CheckOptions(const CreateOptions& options) {
     return absl::InvalidArgumentError("--anchor-labels needs --anchors, which is missing");
   }
   if (!options.HasAnchors() && !options.given_cells.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.given_cells, " is of no use without --anchors: expected none"));
+    return absl::InvalidArgumentError(absl::StrCat(options.given_cells, " needs --anchors"));
   }
   if (!options.HasLabels() && !options.given_setting.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.given_setting, " is of no use without --anchor-labels: expected none"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.given_setting, " needs --anchor-labels"));
   }
   return absl::OkStatus();
 }
@@ -125,8 +124,7 @@ absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest
   if (options.cells.empty()) {
     if (!options.cell_code && !options.publish_quality) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat(options.cell_code ? "--cell-code" : "--publish-quality",
-                     " is of no use without --cells: expected none"));
+        absl::StrCat(options.cell_code ? "--cell-code" : "--publish-quality", " needs --cells"));
   }
   for (const int64_t count : options.cells) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", count, 2, kMaxCells));

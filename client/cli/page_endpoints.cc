@@ -83,7 +83,8 @@ std::string Sentence(const Guarantee& guarantee) {
 std::string Sentence(const EncryptedGuarantee& guarantee) {
   return absl::StrFormat(
       "Hidden: everything about your target. The server computes on ciphertexts; the best known "
-      "attacks on them take about 2^%d calls of a lattice sieve or more (%s; %s). Nothing was spent.",
+      "attacks on them take about 2^%d calls of a lattice sieve or more (%s; %s). Nothing was "
+      "spent.",
       guarantee.bits, guarantee.assumption, guarantee.source);
 }
 

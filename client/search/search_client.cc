@@ -37,9 +37,9 @@ absl::Status CheckMemory(int64_t targets, const v1::EncryptedStatus& status, boo
 // Whether the payloads of the matches fit is decided before it is known which rows match.
 absl::Status CheckPayloads(int64_t bytes, int64_t max_memory) {
   if (bytes <= max_memory / kBytesPerPayloadCharacter) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "max_memory must be at least ", kBytesPerPayloadCharacter, " times the ", bytes,
-      " bytes that the payloads of all matches can have, but is ", max_memory));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("max_memory must be at least ", kBytesPerPayloadCharacter, " times the ", bytes,
+                   " bytes that the payloads of all matches can have, but is ", max_memory));
 }
 
 }  // namespace
@@ -230,8 +230,8 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
     const std::lock_guard<std::mutex> lock(mutex_);
     // Another search may still be ranking a larger collection.
     interval_ = std::max(
-        interval_, SearchInterval(std::ssize(targets),
-                                  std::ssize(exchanged.back().table.blocks()), payload_bytes));
+        interval_, SearchInterval(std::ssize(targets), std::ssize(exchanged.back().table.blocks()),
+                                  payload_bytes));
   }
   found.items = header.items();
   found.items_version = header.items_version();

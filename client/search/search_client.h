@@ -125,10 +125,10 @@ class SearchClient {
   const pid_t process_;
   const Transport transport_;
   const QuerySettings settings_;
-  std::mutex mutex_;                                           // guards the following
-  std::map<int, Session> sessions_;                            // by delta
-  std::map<std::string, std::shared_ptr<RowTables>> tables_;   // by collection UUID
-  std::optional<Clock::time_point> arrived_;                   // of the last message of a search
+  std::mutex mutex_;                                              // guards the following
+  std::map<int, Session> sessions_;                               // by delta
+  std::map<std::string, std::shared_ptr<RowTables>> tables_;      // by collection UUID
+  std::optional<Clock::time_point> arrived_;                      // of the last message of a search
   std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);  // of the next departures
 };
 

@@ -222,8 +222,7 @@ SettingValue Setting::ValueIn(const DaemonOptions& options) const {
 const std::vector<Setting>& Settings() {
   static const std::vector<Setting> all = [] {
     std::vector<Setting> settings = AddressSettings();
-    for (const auto& more :
-         {StoreSettings(), OperationSettings(), LimitSettings()}) {
+    for (const auto& more : {StoreSettings(), OperationSettings(), LimitSettings()}) {
       settings.insert(settings.end(), more.begin(), more.end());
     }
     return settings;

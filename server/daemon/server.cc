@@ -185,8 +185,7 @@ RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
   const int64_t resident = options.limits.max_resident_memory;
-  return {options.limits.max_build_memory,
-          resident > 0 ? resident : AvailableMemory() / 4 * 3};
+  return {options.limits.max_build_memory, resident > 0 ? resident : AvailableMemory() / 4 * 3};
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)

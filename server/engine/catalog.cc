@@ -101,8 +101,8 @@ absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
                                              absl::Span<const Item> items) {
   PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, items));
   if (collection.encrypted != nullptr) {
-    PM_RETURN_IF_ERROR(collection.encrypted->CheckMemoryFor(
-        items, static_cast<int64_t>(collection.items)));
+    PM_RETURN_IF_ERROR(
+        collection.encrypted->CheckMemoryFor(items, static_cast<int64_t>(collection.items)));
   }
   auto result = NameInNotFound(store_->Upsert(published->parameters, items), collection);
   if (!result.ok()) return result;

@@ -25,9 +25,9 @@
 namespace privatemail::server {
 
 // Completes an installed embedding in the background: a cell index of its items, whose quality is
-// measured afterwards if the collection publishes it. Both are read from the store, or made and stored there: the index once
-// for each embedding, by one of the daemons on the store; the quality, with an index of its own, by
-// each daemon that does not find it stored. Thread-safe.
+// measured afterwards if the collection publishes it. Both are read from the store, or made and
+// stored there: the index once for each embedding, by one of the daemons on the store; the quality,
+// with an index of its own, by each daemon that does not find it stored. Thread-safe.
 class CellsPreparer {
  public:
   using Warn = std::function<void(const std::string& message)>;

@@ -147,8 +147,8 @@ absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Apply(
     Store& store, const PublicParameters& parameters, uint64_t after, Admit admit,
     Reading* reading) const {
   std::optional<ItemChanges> all;
-  bool is_first = true, is_other = reading->collection != 0 &&
-                                   reading->dimensions != parameters.feature_dim;
+  bool is_first = true,
+       is_other = reading->collection != 0 && reading->dimensions != parameters.feature_dim;
   if (is_other) return all;
   EncryptedRowsWriter& writer = reading->writer;
   const absl::Status read = store.ReadChanges(
@@ -170,9 +170,9 @@ absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Apply(
         PM_RETURN_IF_ERROR(admit(writer.memory(), writer.MemoryToPut(part)));
         for (const Item& item : part) {
           if (std::ssize(item.features) != parameters.feature_dim) {
-            return absl::DataLossError(absl::StrCat(
-                "item ", item.id, " has ", item.features.size(),
-                " features, but the collection has ", parameters.feature_dim));
+            return absl::DataLossError(absl::StrCat("item ", item.id, " has ", item.features.size(),
+                                                    " features, but the collection has ",
+                                                    parameters.feature_dim));
           }
           writer.Put(item);
         }

@@ -44,8 +44,9 @@ class EncryptedCollection {
 
   // Publishes rows of the store's present version, or of a later one. Concurrent calls share a
   // reading of the store that began after all of them. Without a version this is Load, or nothing
-  // if one is awaited, which will find what is stored now. Errors of Load. After an error the former
-  // version stays, and the next call continues from it; but after RESOURCE_EXHAUSTED rows() is null.
+  // if one is awaited, which will find what is stored now. Errors of Load. After an error the
+  // former version stays, and the next call continues from it; but after RESOURCE_EXHAUSTED rows()
+  // is null.
   absl::Status CatchUp(Store& store, const PublicParameters& parameters);
 
   // RESOURCE_EXHAUSTED: these items would exceed the limit. stored: items of the collection, which
@@ -89,12 +90,12 @@ class EncryptedCollection {
   void Release();
 
   const MemoryCheck check_;
-  std::mutex load_mutex_;              // serializes Load; locked before writer_mutex_
-  std::atomic<uint64_t> begun_ = 0;    // readings of CatchUp so far; changed under writer_mutex_
-  mutable std::mutex writer_mutex_;    // guards the following
-  std::unique_ptr<Reading> reading_;   // null exactly if rows_ is
+  std::mutex load_mutex_;             // serializes Load; locked before writer_mutex_
+  std::atomic<uint64_t> begun_ = 0;   // readings of CatchUp so far; changed under writer_mutex_
+  mutable std::mutex writer_mutex_;   // guards the following
+  std::unique_ptr<Reading> reading_;  // null exactly if rows_ is
   bool awaits_load_ = false;
-  uint64_t succeeded_ = 0;             // the last reading of CatchUp, by number, that succeeded
+  uint64_t succeeded_ = 0;  // the last reading of CatchUp, by number, that succeeded
 
   mutable std::mutex mutex_;  // guards the following, for moments; locked last
   std::shared_ptr<const EncryptedRows> rows_;

@@ -52,8 +52,8 @@ std::unique_ptr<RowsLoader::Job> RowsLoader::Take() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
     const Clock::time_point now = Clock::now();
-    const auto next = std::min_element(
-        waiting_.begin(), waiting_.end(), [&](const auto& a, const auto& b) {
+    const auto next =
+        std::min_element(waiting_.begin(), waiting_.end(), [&](const auto& a, const auto& b) {
           const Clock::time_point a_due = std::max(a->due, now), b_due = std::max(b->due, now);
           return std::pair(a_due, a->items) < std::pair(b_due, b->items);
         });

@@ -38,7 +38,7 @@ class RowsLoader {
  private:
   using Clock = std::chrono::steady_clock;
   struct Job {
-    std::weak_ptr<EncryptedCollection> rows;  // expires when the collection is removed
+    std::weak_ptr<EncryptedCollection> rows;       // expires when the collection is removed
     std::shared_ptr<EncryptedCollection> running;  // the same, while they are loaded
     std::string name;
     PublicParameters parameters;

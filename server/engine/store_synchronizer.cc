@@ -50,10 +50,8 @@ absl::StatusOr<std::vector<std::string>> StoreSynchronizer::Load() {
     if (!fits.ok()) problems.emplace_back(fits.message());
     if (!fits.ok()) continue;
     const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
-    registry_->InstallRetriever(
-        entry.get(),
-        CreateRetriever(*view.published, **std::move(embedding)),
-        deleted);
+    registry_->InstallRetriever(entry.get(),
+                                CreateRetriever(*view.published, **std::move(embedding)), deleted);
     built.push_back(entry);
   }
   for (const auto& entry : built) preparer_->Schedule(entry);
@@ -91,8 +89,7 @@ absl::StatusOr<uint64_t> StoreSynchronizer::Delete(absl::string_view name) {
 bool StoreSynchronizer::Install(const CollectionRegistry::EntryPtr& entry, Embedding embedding,
                                 absl::Span<const DeletedItem> deleted) {
   const CollectionView view = registry_->ViewOf(*entry);
-  auto retriever =
-      CreateRetriever(*view.published, std::move(embedding));
+  auto retriever = CreateRetriever(*view.published, std::move(embedding));
   if (!registry_->InstallRetriever(entry.get(), std::move(retriever), deleted)) return false;
   preparer_->Schedule(entry);
   return true;
@@ -171,8 +168,7 @@ absl::Status StoreSynchronizer::CatchUpRows(const CollectionView& view) {
 absl::Status StoreSynchronizer::CatchUpRows(const PublishedCollection& of) {
   const absl::StatusOr<CollectionView> view = registry_->Find(of.name);
   // Deleted since the write, which is acknowledged all the same.
-  if (!view.ok() ||
-      view->published->parameters.collection_uuid != of.parameters.collection_uuid) {
+  if (!view.ok() || view->published->parameters.collection_uuid != of.parameters.collection_uuid) {
     return absl::OkStatus();
   }
   return CatchUpRows(*view);

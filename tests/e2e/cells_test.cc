@@ -185,9 +185,9 @@ TEST_F(Cells, ResendRequiresTargetOfLastScheme) {
 
 TEST_F(Cells, InvalidCellsOfNewCollectionAreRefused) {
   ExpectRefused(Create("other", "anchors", {"--cell-code", "pq16"}), "INVALID_ARGUMENT",
-                {"--cell-code is of no use without --cells"});
+                {"--cell-code needs --cells"});
   ExpectRefused(Create("other", "anchors", {"--publish-quality"}), "INVALID_ARGUMENT",
-                {"--publish-quality is of no use without --cells"});
+                {"--publish-quality needs --cells"});
   ExpectRefused(Create("other", "anchors", {"--cells", "4", "--cell-code", "pq12"}),
                 "INVALID_ARGUMENT", {"--cell-code"});
   ExpectRefused(Create("other", "anchors", {"--cells", "1", "--cell-code", "scalar8"}),

@@ -74,11 +74,11 @@ TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
   const auto refused = [&](const Command& more, const std::string& message) {
     ExpectRefused(Join({"collection", "create", "x"}, more), "INVALID_ARGUMENT", {message});
   };
-  refused({"--cells", "4"}, "--cells is of no use without --anchors: expected none");
-  refused({"--alpha", "2"}, "--alpha is of no use without --anchor-labels: expected none");
+  refused({"--cells", "4"}, "--cells needs --anchors");
+  refused({"--alpha", "2"}, "--alpha needs --anchor-labels");
   refused({"--anchor-labels", Labels("gallery")}, "--anchor-labels needs --anchors");
   refused({"--anchors", Vectors("gallery"), "--dim", "2", "--cells", "4"},
-          "--dim is of no use without --anchor-labels");
+          "--dim needs --anchor-labels");
   refused({"--anchors", Vectors("gallery"), "--cells", "4", "--cell-code", "none"},
           "--cell-code must not be none where anchors have no labels");
   refused(

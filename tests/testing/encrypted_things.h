@@ -39,7 +39,7 @@ class EncryptedThings {
   std::set<int64_t> empty_rows;
   // Appended to the id of each row, so that a table has another version.
   std::string id_suffix;
-  bool forgets_keys = false;  // before each request
+  bool forgets_keys = false;      // before each request
   int64_t long_payload_row = -1;  // this row's payload has a text of 100,000 bytes
 
   v1::GetCollectionResponse Collection() const {

@@ -38,8 +38,8 @@ class TableBlock {
   // content: a serialised v1.RowTableBlock of an untrusted server. max_memory: bytes that it may
   // take when it is parsed.
   // DATA_LOSS naming the field: it is malformed; no row or too many; another number of norms or
-  //   labels than of ids; an id that is not UTF-8 or too long; a norm that is negative or not finite; a label
-  //   out of range.
+  //   labels than of ids; an id that is not UTF-8 or too long; a norm that is negative or not
+  //   finite; a label out of range.
   // RESOURCE_EXHAUSTED: max_memory.
   static absl::StatusOr<std::shared_ptr<const TableBlock>> Parse(absl::string_view content,
                                                                  int64_t max_memory);

@@ -88,8 +88,8 @@ absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string
     const int64_t sent = message.labels(row);  // of labels from 0 on plus one, so that 0 means none
     const int64_t label = sent > 0 ? sent - 1 : sent;
     if (label <= kNoLabel || label > std::numeric_limits<int32_t>::max()) {
-      return InRow(row, absl::StrCat("label must be -2147483647 to 2147483647 or absent, but is ",
-                                     label));
+      return InRow(
+          row, absl::StrCat("label must be -2147483647 to 2147483647 or absent, but is ", label));
     }
     block->labels_.push_back(sent == 0 ? kNoLabel : static_cast<int32_t>(label));
   }
@@ -115,8 +115,8 @@ absl::StatusOr<RowTable> RowTable::Create(TableBlocks blocks, PayloadBlocks payl
   for (size_t i = 0; i < blocks.size(); ++i) {
     const size_t rows = blocks[i]->rows();
     if (i + 1 < blocks.size() && rows != kBlockRows) {
-      return absl::DataLossError(absl::StrCat("block ", i, " of the row table must have ", kBlockRows,
-                                              " rows, but has ", rows));
+      return absl::DataLossError(absl::StrCat("block ", i, " of the row table must have ",
+                                              kBlockRows, " rows, but has ", rows));
     }
     if (payloads.empty() || payloads[i]->rows() == 0 || payloads[i]->rows() == rows) continue;
     return absl::DataLossError(absl::StrCat("block ", i, " of the payloads must have ", rows,

@@ -120,7 +120,8 @@ TEST(Trace, NumberOrderSizesAndGapsOfMessagesDoNotDependOnTargetsOrAnswers) {
     runs[kind] = std::async(std::launch::async, TracesOf, kind);
   }
   std::map<std::string, int> of_honest;
-  const double interval = static_cast<double>(SearchInterval(/*queries=*/1, /*blocks=*/1, 0).count());
+  const double interval =
+      static_cast<double>(SearchInterval(/*queries=*/1, /*blocks=*/1, 0).count());
   for (auto& [kind, run] : runs) {
     const Traces traces = run.get();
     EXPECT_EQ(traces.distinct.size(), 1U) << traces.distinct.begin()->first;

@@ -271,12 +271,11 @@ TEST_F(CoreLoad, CallsReturnDocumentedStatuses) {
   threads.emplace_back([this] { ChangeKeys(); });
   threads.emplace_back([this] { Reload(); });
   for (std::thread& thread : threads) thread.join();
-  std::puts(
-      absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, "
-                      "%d copies, %d keys revoked",
-                      Duration().count(), core_.calls(), busy_.load(), builds_.load(),
-                      copies_.load(), revoked_.load())
-          .c_str());
+  std::puts(absl::StrFormat("core load for %d s: %d calls, %d refused as busy, %d builds, "
+                            "%d copies, %d keys revoked",
+                            Duration().count(), core_.calls(), busy_.load(), builds_.load(),
+                            copies_.load(), revoked_.load())
+                .c_str());
   EXPECT_EQ(core_.audit_lines(), core_.calls());
   EXPECT_TRUE(EverythingHappened());
 }

@@ -117,8 +117,8 @@ TEST_F(EncryptedCollectionTest, ReplacedCollectionOfAnotherDimensionIsLoadedAnew
     for (Item& item : *part) item.features.assign(3, 1);
     return absl::OkStatus();
   };
-  const auto store = std::make_unique<StoreWithHooks>(*SqliteStore::Open(other_directory_.path()),
-                                                      &hooks_);
+  const auto store =
+      std::make_unique<StoreWithHooks>(*SqliteStore::Open(other_directory_.path()), &hooks_);
   StoredCollection stored{.name = "notes", .parameters = wider, .anchors = {}};
   ASSERT_THAT(store->Create(stored), IsOk());
   ASSERT_THAT(store->Upsert(wider, {{Row("c", {1, 2, 3})}}), IsOk());
@@ -204,8 +204,8 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   EXPECT_EQ(Now().items, 100u) << "nothing was stored";
   EXPECT_THAT(Delete({"7"}), IsOk());
   EXPECT_EQ(Now().items, 99u);
-  ASSERT_TRUE(WaitUntil(
-      [&] { return Rows().problem().code() == absl::StatusCode::kResourceExhausted; }));
+  ASSERT_TRUE(
+      WaitUntil([&] { return Rows().problem().code() == absl::StatusCode::kResourceExhausted; }));
   EXPECT_THAT(Rows().problem().message(), HasSubstr("max_resident_memory"));
   EXPECT_EQ(Rows().rows(), nullptr);
   EXPECT_TRUE(WaitUntil([&] { return Rows().memory() == 0; }));

@@ -28,8 +28,8 @@ class CollectionState : public ::testing::Test {
   }
   CollectionView Built() const {
     CollectionView view = View();
-    view.retriever = std::make_shared<const Retriever>(parameters_, anchors_.labels,
-                                                       SomeEmbedding(4));
+    view.retriever =
+        std::make_shared<const Retriever>(parameters_, anchors_.labels, SomeEmbedding(4));
     return view;
   }
 

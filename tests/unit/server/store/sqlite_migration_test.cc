@@ -76,8 +76,8 @@ class SqliteMigration : public ::testing::Test {
         "INSERT INTO collections VALUES (", key, ", '", collection.parameters.collection_uuid,
         "', '", collection.name, "', ", hex(parameters.SerializeAsString()), ", ",
         hex(server::BytesOf(anchors.features.data(), anchors.features.size())), ", ",
-        hex(server::BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size()))), ", ",
-        items, ");");
+        hex(server::BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size()))),
+        ", ", items, ");");
   }
   static std::string InsertItem(int key, const std::string& id, int label,
                                 const std::string& payload) {
@@ -91,7 +91,8 @@ class SqliteMigration : public ::testing::Test {
   static std::string InsertEmbedding(int key) {
     const Matrix anchors = Matrix::Ones(12, 2);
     return absl::StrCat("INSERT INTO embeddings VALUES (", key, ", 7, -2.5, x'",
-                        absl::BytesToHexString(server::BytesOf(anchors.data(), anchors.size())), "');");
+                        absl::BytesToHexString(server::BytesOf(anchors.data(), anchors.size())),
+                        "');");
   }
 
   const TemporaryFolder directory_;
