@@ -182,7 +182,7 @@ void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches)
 }
 
 Page::Answer Page::Collections() const {
-  searches_->WaitForDeparture();
+  PM_RETURN_IF_ERROR(searches_->WaitForDeparture());
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport_.ListCollections());
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
@@ -193,7 +193,7 @@ Page::Answer Page::Collections() const {
 
 Page::Answer Page::Open(const std::string& name) {
   auto opened = std::make_shared<Opened>();
-  searches_->WaitForDeparture();
+  PM_RETURN_IF_ERROR(searches_->WaitForDeparture());
   PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
   PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);

@@ -55,7 +55,7 @@ std::string ToText(const SearchAnswer& answer, const NamedTarget& target, size_t
                  : "",
       "\n  the server learns nothing of the target (", guarantee.kind, ", ", guarantee.bits,
       " bits: ", guarantee.assumption, "; ", guarantee.source, "); nothing was spent\n",
-      "  row table ", ToHex(answer.root_digest), ", the same for every searcher\n",
+      "  row table ", ToHex(answer.root_digest), ": compare it with other searchers\n",
       absl::StrFormat(
           "  %d bytes up, %d bytes down%s\n"
           "  besides: keys %d bytes up, row table %d and payloads %d bytes down\n"

@@ -135,7 +135,7 @@ Result ExplainEncrypted(nlohmann::json view) {
 }
 
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
-  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
+  PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastSearch(context.state_folder));
   if (last.scheme == Scheme::kEncrypted) return ExplainEncrypted(nlohmann::json::parse(last.view));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   if (last.scheme == Scheme::kCells) return ExplainCells(last.cells, parameters);
@@ -239,7 +239,6 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
 
 absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
-  PM_RETURN_IF_ERROR(CheckResendable(last));
   if (last.scheme == Scheme::kCells) return ResendCells(context, last, options);
   if (!HasTarget(options.target)) {
     if (!options.label.empty()) return ResendSlots(context, last, options);

@@ -212,9 +212,8 @@ py::tuple SearchEncrypted(Session& session, const std::string& collection, const
   return py::make_tuple(answers, py::none(), warnings);
 }
 
-// The last release, if it was for this collection.
-LastRelease LastOf(const Session& session, const std::string& collection) {
-  LastRelease last = Check(LoadLastRelease(session.settings().state_folder));
+// The last release or search, if it was for this collection.
+LastRelease OfCollection(LastRelease last, const std::string& collection) {
   if (last.collection.name() == collection) return last;
   throw StatusError(absl::FailedPreconditionError(
       absl::StrCat("the last release was for the collection ", Printable(last.collection.name()),
@@ -222,7 +221,8 @@ LastRelease LastOf(const Session& session, const std::string& collection) {
 }
 
 py::dict Explain(const Session& session, const std::string& collection) {
-  const LastRelease last = LastOf(session, collection);
+  const LastRelease last =
+      OfCollection(Check(LoadLastSearch(session.settings().state_folder)), collection);
   py::dict dict;
   dict["collection"] = last.collection.name();
   dict["fingerprint"] = ToHex(last.collection.fingerprint());
@@ -256,8 +256,8 @@ py::dict Resend(const Session& session, const std::string& collection,
                 const std::optional<Targets>& features,
                 const std::optional<std::vector<int32_t>>& labels, std::optional<int64_t> k,
                 const std::optional<Targets>& own_anchors) {
-  const LastRelease last = LastOf(session, collection);
-  Check(CheckResendable(last));
+  const LastRelease last =
+      OfCollection(Check(LoadLastRelease(session.settings().state_folder)), collection);
   const QuerySettings& settings = session.settings();
   std::vector<QueryMatch> matches;
   if (last.scheme == Scheme::kCells) {

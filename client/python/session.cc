@@ -40,7 +40,7 @@ const Transport& Session::transport() const {
     searches = searches_.get();
   }
   // What a program asks next may follow from what it found, but when it asks must not.
-  if (searches != nullptr) searches->WaitForDeparture();
+  if (searches != nullptr) Check(searches->WaitForDeparture());
   return *transport_;
 }
 

@@ -4,7 +4,9 @@
 #include <google/protobuf/util/delimited_message_util.h>
 #include <google/protobuf/wrappers.pb.h>
 
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +17,14 @@
 namespace privatemail::client {
 namespace {
 
+namespace fs = std::filesystem;
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
 using google::protobuf::util::SerializeDelimitedToOstream;
 
-std::string PathIn(const std::string& state_folder) { return state_folder + "/last_release.pb"; }
+// Searches under encryption cost nothing and must not replace a release that was paid for.
+std::string PathIn(const std::string& state_folder, bool is_encrypted) {
+  return state_folder + (is_encrypted ? "/last_encrypted.pb" : "/last_release.pb");
+}
 
 // The scheme's name, '\n', then length-delimited messages. Of joint, anchored and cells three.
 bool Parse(absl::string_view content, LastRelease* last) {
@@ -41,6 +47,18 @@ bool Parse(absl::string_view content, LastRelease* last) {
   return true;
 }
 
+absl::StatusOr<LastRelease> Load(const std::string& path) {
+  const absl::StatusOr<std::string> content = LoadChecked(path);
+  if (absl::IsNotFound(content.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(content.status().message(), ": nothing was released yet"));
+  }
+  PM_RETURN_IF_ERROR(content.status());
+  LastRelease last;
+  if (!Parse(*content, &last)) return DamagedFile(path);
+  return last;
+}
+
 }  // namespace
 
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last) {
@@ -56,24 +74,28 @@ absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease&
     view.set_value(last.view);
     SerializeDelimitedToOstream(view, &content);
   }
-  return SaveChecked("last release", PathIn(state_folder), content.str());
+  return SaveChecked("last release", PathIn(state_folder, last.scheme == Scheme::kEncrypted),
+                     content.str());
 }
 
 absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder) {
-  return PrivateFile::Create("last release", PathIn(state_folder)).status();
+  return PrivateFile::Create("last release", PathIn(state_folder, false)).status();
 }
 
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder) {
-  const std::string path = PathIn(state_folder);
-  const absl::StatusOr<std::string> content = LoadChecked(path);
-  if (absl::IsNotFound(content.status())) {
-    return absl::NotFoundError(
-        absl::StrCat(content.status().message(), ": nothing was released yet"));
-  }
-  PM_RETURN_IF_ERROR(content.status());
-  LastRelease last;
-  if (!Parse(*content, &last)) return DamagedFile(path);
-  return last;
+  absl::StatusOr<LastRelease> last = Load(PathIn(state_folder, false));
+  if (!absl::IsNotFound(last.status()) || !fs::exists(PathIn(state_folder, true))) return last;
+  return absl::FailedPreconditionError(
+      "the last search was under encryption, which costs nothing, and its ciphertexts are not "
+      "saved: search again");
+}
+
+absl::StatusOr<LastRelease> LoadLastSearch(const std::string& state_folder) {
+  const std::string release = PathIn(state_folder, false), search = PathIn(state_folder, true);
+  std::error_code no_release, no_search;
+  const auto released = fs::last_write_time(release, no_release);
+  const auto searched = fs::last_write_time(search, no_search);
+  return Load(no_search || (!no_release && released > searched) ? release : search);
 }
 
 }  // namespace privatemail::client

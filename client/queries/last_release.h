@@ -1,4 +1,4 @@
-// The last release prepared for the server, saved for `explain` and `resend`.
+// The last release and the last encrypted search, saved for `explain` and `resend`.
 #ifndef PRIVATEMAIL_CLIENT_QUERIES_LAST_RELEASE_H_
 #define PRIVATEMAIL_CLIENT_QUERIES_LAST_RELEASE_H_
 
@@ -21,13 +21,17 @@ struct LastRelease {
   std::string view = {};
 };
 
-// One file of mode 0600; the last of concurrent writers wins whole. UNAVAILABLE: it cannot be
-// written.
+// One file of mode 0600 for encrypted searches and one for all other schemes; the last of
+// concurrent writers wins whole. UNAVAILABLE: it cannot be written.
 absl::Status SaveLastRelease(const std::string& state_folder, const LastRelease& last);
 // Called before anything is spent. INVALID_ARGUMENT: the file cannot be written.
 absl::Status CheckLastReleaseCanBeSaved(const std::string& state_folder);
-// NOT_FOUND: nothing was released yet. DATA_LOSS: the file is damaged.
+// The last one that can be sent again. NOT_FOUND: nothing was released yet. FAILED_PRECONDITION:
+// all searches were under encryption, of which no ciphertexts are saved. DATA_LOSS: the file is
+// damaged.
 absl::StatusOr<LastRelease> LoadLastRelease(const std::string& state_folder);
+// The last one of any scheme. NOT_FOUND and DATA_LOSS as above.
+absl::StatusOr<LastRelease> LoadLastSearch(const std::string& state_folder);
 
 }  // namespace privatemail::client
 

@@ -17,15 +17,6 @@ MemoryLimit PayloadLimit(const QuerySettings& settings) {
 
 }  // namespace
 
-absl::Status CheckResendable(const LastRelease& last) {
-  if (last.scheme == Scheme::kEncrypted) {
-    return absl::FailedPreconditionError(
-        "the last search was under encryption, which costs nothing, and its ciphertexts are not "
-        "saved: search again");
-  }
-  return absl::OkStatus();
-}
-
 // The slot stays on this machine; the answer is checked for every slot alike.
 absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, int32_t label,

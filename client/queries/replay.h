@@ -16,9 +16,6 @@ namespace privatemail::client {
 
 inline constexpr int64_t kDefaultMatches = 8;
 
-// FAILED_PRECONDITION: the last search was under encryption, of which no ciphertexts are saved.
-absl::Status CheckResendable(const LastRelease& last);
-
 // Sends a joint or anchored release again; k: by default as before. Returns the matches of the
 // class. INVALID_ARGUMENT: k, or no class of the collection. Otherwise as Transport::Retrieve.
 absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "client/queries/last_release.h"
 #include "client/queries/memory_limit.h"
@@ -73,12 +74,17 @@ absl::Status SearchClient::CheckProcess() const {
       "new client here");
 }
 
-void SearchClient::WaitForDeparture() {
+absl::Status SearchClient::WaitForDeparture() {
+  constexpr std::chrono::milliseconds kPollInterval(50);
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!arrived_.has_value()) return;
+  if (!arrived_.has_value()) return absl::OkStatus();
   const Clock::time_point departure = NextDeparture(*arrived_, Clock::now(), interval_);
   lock.unlock();
-  std::this_thread::sleep_until(departure);
+  for (Clock::time_point now = Clock::now(); now < departure; now = Clock::now()) {
+    if (transport_.is_cancelled()) return absl::CancelledError("the caller has gone");
+    std::this_thread::sleep_until(std::min(departure, now + kPollInterval));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const EncryptedSession>> SearchClient::SessionOf(int delta) {
@@ -189,7 +195,13 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
                                                   const WarnFunction& warn) {
   PM_RETURN_IF_ERROR(CheckProcess());
   if (targets.empty()) return absl::InvalidArgumentError("targets must be given, but are none");
-  WaitForDeparture();
+  PM_RETURN_IF_ERROR(WaitForDeparture());
+  const auto count = [this](int more) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    searching_ += more;
+  };
+  count(1);
+  const absl::Cleanup end = [&] { count(-1); };
 
   // Fetch and check. Nothing here depends on a target.
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, transport_.GetCollection(name));
@@ -228,10 +240,9 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
   PM_RETURN_IF_ERROR(CheckPayloads(payload_bytes, settings_.limits.max_memory));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    // Another search may still be ranking a larger collection.
-    interval_ = std::max(
-        interval_, SearchInterval(std::ssize(targets), std::ssize(exchanged.back().table.blocks()),
-                                  payload_bytes));
+    const auto own = SearchInterval(std::ssize(targets),
+                                    std::ssize(exchanged.back().table.blocks()), payload_bytes);
+    interval_ = searching_ > 1 ? std::max(interval_, own) : own;
   }
   found.items = header.items();
   found.items_version = header.items_version();

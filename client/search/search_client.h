@@ -88,8 +88,8 @@ class SearchClient {
 
   // Sleeps until the next departure after a search of this client. Call it before any other message
   // to the server that can follow a search: how long it took to decrypt, rank and show the answer
-  // depends on the target.
-  void WaitForDeparture();
+  // depends on the target. CANCELLED.
+  absl::Status WaitForDeparture();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -125,11 +125,13 @@ class SearchClient {
   const pid_t process_;
   const Transport transport_;
   const QuerySettings settings_;
-  std::mutex mutex_;                                              // guards the following
-  std::map<int, Session> sessions_;                               // by delta
-  std::map<std::string, std::shared_ptr<RowTables>> tables_;      // by collection UUID
-  std::optional<Clock::time_point> arrived_;                      // of the last message of a search
-  std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);  // of the next departures
+  std::mutex mutex_;                                          // guards the following
+  std::map<int, Session> sessions_;                           // by delta
+  std::map<std::string, std::shared_ptr<RowTables>> tables_;  // by collection UUID
+  std::optional<Clock::time_point> arrived_;                  // of the last message of a search
+  // Of the next departures. While searches overlap, the longest of theirs.
+  std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);
+  int searching_ = 0;  // calls of Search
 };
 
 // How many queries share a message, by public sizes: at most 16 MiB of queries, 64 MiB of scores.

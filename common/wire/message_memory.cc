@@ -18,9 +18,8 @@ constexpr int64_t kField = 24;   // a field of a message
 
 int64_t EmptyMessage(const Descriptor& type) { return kObject + kField * type.field_count(); }
 
-// Memory of a packed list per wire byte: a varint of one byte takes four or eight bytes. Lists grow
-// by doubling, also those of numbers of a fixed size: they may come in several parts, and protobuf
-// reads even one part as its stream hands it over.
+// Memory of a packed list per wire byte: a varint of one byte takes four or eight bytes, and the
+// list grows by doubling.
 int64_t PerByte(const FieldDescriptor& field) {
   switch (field.type()) {
     case FieldDescriptor::TYPE_DOUBLE:
@@ -29,7 +28,7 @@ int64_t PerByte(const FieldDescriptor& field) {
     case FieldDescriptor::TYPE_FIXED64:
     case FieldDescriptor::TYPE_SFIXED32:
     case FieldDescriptor::TYPE_SFIXED64:
-      return 2;
+      return 1;
     case FieldDescriptor::TYPE_INT64:
     case FieldDescriptor::TYPE_UINT64:
     case FieldDescriptor::TYPE_SINT64:

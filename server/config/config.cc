@@ -29,7 +29,11 @@ absl::StatusOr<const Setting*> FindSetting(absl::string_view key) {
       std::find_if(all.begin(), all.end(), [&](const Setting& one) { return key == one.key; });
   if (found != all.end()) return &*found;
   return absl::InvalidArgumentError(
-      absl::StrCat("'", key, "' is no setting; privatemaild --check-config prints all there are"));
+      absl::StrCat("'", key, "' is no setting",
+                   key == "operator" || key == "allow_scores"
+                       ? ", because the search at two operators was removed: the scheme encrypted "
+                         "finds the exact nearest items at one server"
+                       : "; privatemaild --check-config prints all there are"));
 }
 
 absl::Status AssignNode(const Setting& setting, const toml::node& node, DaemonOptions* options) {

@@ -80,6 +80,7 @@ class Transport {
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   const std::string& server() const { return options_.server; }  // as given
+  bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
   // DATA_LOSS: the response is of another collection.
   absl::StatusOr<v1::GetCollectionResponse> GetCollection(const std::string& name,
@@ -96,9 +97,9 @@ class Transport {
       const v1::RetrieveCellsRequest& request,
       const std::function<AcceptCells()>& make_accept) const;
 
-  // The whole answer to an encrypted search, or that evaluation keys are missing. The same for every
-  // target, since it depends on sizes and digests alone; errors of EncryptedAnswer end the call.
-  // RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
+  // The whole answer to an encrypted search, or that evaluation keys are missing. The same for
+  // every target, since it depends on sizes and digests alone; errors of EncryptedAnswer end the
+  // call. RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
   absl::StatusOr<EncryptedAnswer> SearchEncrypted(const v1::SearchEncryptedRequest& request) const;
 
   // RESOURCE_EXHAUSTED naming the field: larger than the maximum message.

@@ -375,13 +375,23 @@ TEST_F(SearchClientTest, BlocksThatAreNeitherSentNorKnownReturnDataLossAndAreFor
   EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 0);
 }
 
+TEST_F(SearchClientTest, PaidReleaseCanBeSentAgainAfterAFreeSearch) {
+  const auto client = NewClient();
+  ASSERT_THAT(SaveLastRelease(folder_.path(), {.scheme = Scheme::kCells, .collection = {}}), IsOk());
+  ASSERT_THAT(Search(*client), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LastRelease paid, LoadLastRelease(folder_.path()));
+  EXPECT_EQ(paid.scheme, Scheme::kCells);
+  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastSearch(folder_.path()));
+  EXPECT_EQ(last.scheme, Scheme::kEncrypted);
+}
+
 // Rule 6. Of what was decrypted nothing is stored, not even which item was nearest.
 TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   const auto client = NewClient();
   ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
-  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder_.path()));
+  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastSearch(folder_.path()));
   EXPECT_EQ(last.scheme, Scheme::kEncrypted);
-  EXPECT_THAT(CheckResendable(last), FailsWith(kFailedPrecondition, "search again"));
+  EXPECT_THAT(LoadLastRelease(folder_.path()), FailsWith(kFailedPrecondition, "search again"));
   const nlohmann::json view = nlohmann::json::parse(last.view);
   EXPECT_EQ(view["table"], ToHex(answer.root_digest));
   EXPECT_EQ(view["queries"], 1);

@@ -446,7 +446,7 @@ TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
   for (int i = 0; i < 5; ++i) AddQuery(&request);
   EXPECT_EQ(SearchAt(ChannelWith(key), request).status.code(), kFailedPrecondition);
   const absl::Status second = SearchAt(ChannelWith(key), request).status;
-  EXPECT_THAT(second, FailsWith(kExhausted, "rate"));
+  EXPECT_THAT(second, FailsWith(kExhausted, "may make 0.001 calls a second"));
 }
 
 }  // namespace
