@@ -111,8 +111,9 @@ double LeastMedian(std::vector<double> values) {
   return least;
 }
 
-// A search leaves one interval of 10 ms after the last answer, never before: ranking, which depends
-// on what was decrypted, takes less.
+// A search leaves one interval of 10 ms after the last answer: never before, and rarely an interval
+// later, since ranking, which depends on what was decrypted, takes less. On a busy machine messages
+// arrive some milliseconds after they left.
 TEST(Trace, NumberOrderSizesAndGapsOfMessagesDoNotDependOnTargetsOrAnswers) {
   std::map<Kind, std::future<Traces>> runs;
   for (const Kind kind : {Kind::kHonest, Kind::kRandom, Kind::kZero, Kind::kTruncated}) {
@@ -130,7 +131,7 @@ TEST(Trace, NumberOrderSizesAndGapsOfMessagesDoNotDependOnTargetsOrAnswers) {
     EXPECT_GE(*std::min_element(traces.gap_ms.begin(), traces.gap_ms.end()), interval);
     std::vector<double> lateness;
     for (const double gap : traces.gap_ms) lateness.push_back(gap - interval);
-    EXPECT_LT(LeastMedian(lateness), 4) << static_cast<int>(kind);
+    EXPECT_LT(LeastMedian(lateness), interval) << static_cast<int>(kind);
   }
 }
 
