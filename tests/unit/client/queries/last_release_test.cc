@@ -59,13 +59,13 @@ TEST(LastRelease, CellsRoundTrip) {
 }
 
 TEST(LastRelease, SchemeRoundTrips) {
-  const TemporaryFolder folder;
   for (const auto& [name, scheme] : kSchemeNames) {
+    const TemporaryFolder folder;
     LastRelease saved = ReleaseOf(1);
     saved.scheme = scheme;
     if (scheme == Scheme::kEncrypted) saved.view = "{}";
     ASSERT_THAT(SaveLastRelease(folder.path(), saved), IsOk());
-    ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastRelease(folder.path()));
+    ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastSearch(folder.path()));
     EXPECT_EQ(last.scheme, scheme) << name;
     EXPECT_EQ(last.view, saved.view) << name;
     EXPECT_EQ(BytesOf(last), BytesOf(saved));
