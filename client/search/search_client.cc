@@ -45,8 +45,10 @@ absl::Status CheckPayloads(int64_t bytes, int64_t max_memory) {
 
 }  // namespace
 
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes) {
-  return std::chrono::milliseconds(10 + queries * blocks / 2 + payload_bytes / 1'000'000);
+std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes,
+                                         int64_t filtered_bytes) {
+  return std::chrono::milliseconds(10 + queries * blocks / 2 + payload_bytes / 1'000'000 +
+                                   filtered_bytes / 20'000);
 }
 
 int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
@@ -66,6 +68,10 @@ absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Create(Transport tra
 
 SearchClient::SearchClient(Transport transport, QuerySettings settings)
     : process_(::getpid()), transport_(std::move(transport)), settings_(std::move(settings)) {}
+
+SearchClient::~SearchClient() {
+  if (::getpid() == process_) WaitForDeparture().IgnoreError();
+}
 
 absl::Status SearchClient::CheckProcess() const {
   if (::getpid() == process_) return absl::OkStatus();
@@ -240,8 +246,11 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
   PM_RETURN_IF_ERROR(CheckPayloads(payload_bytes, settings_.limits.max_memory));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto own = SearchInterval(std::ssize(targets),
-                                    std::ssize(exchanged.back().table.blocks()), payload_bytes);
+    const RowTable& table = exchanged.back().table;
+    const int64_t filtered =
+        ranking.filter.has_value() ? std::ssize(targets) * table.payload_bytes() : 0;
+    const auto own =
+        SearchInterval(std::ssize(targets), std::ssize(table.blocks()), payload_bytes, filtered);
     interval_ = searching_ > 1 ? std::max(interval_, own) : own;
   }
   found.items = header.items();

@@ -55,9 +55,11 @@ struct SearchAnswer {
 };
 
 // Searches depart at multiples of this time after the last answer: 10 ms, half a millisecond for
-// each query and block of 2,048 rows that was decrypted and ranked, and a millisecond for each
-// megabyte of payloads that the matches could have at most. That is several times what it takes.
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes);
+// each query and block of 2,048 rows that was decrypted and ranked, a millisecond for each megabyte
+// of payloads that the matches could have at most, and 50 for each megabyte that a filter reads.
+// That is several times what it takes.
+std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes,
+                                         int64_t filtered_bytes = 0);
 
 // A session of encrypted searches at one server. Held by the client; sees targets and scores only
 // while Search runs. Thread-safe; of the process that made it.
@@ -90,6 +92,9 @@ class SearchClient {
   // to the server that can follow a search: how long it took to decrypt, rank and show the answer
   // depends on the target. CANCELLED.
   absl::Status WaitForDeparture();
+
+  // Waits for the next departure: the end of a connection is seen by the server, too.
+  ~SearchClient();
 
  private:
   using Clock = std::chrono::steady_clock;

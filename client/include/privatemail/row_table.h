@@ -69,10 +69,11 @@ class PayloadBlock {
     return payloads_.size() == 0 ? absl::string_view() : payloads_[row];
   }
   int64_t longest_payload() const { return longest_; }  // bytes
+  int64_t bytes() const { return bytes_; }              // of all rows
 
  private:
   PackedTexts payloads_;
-  int64_t longest_ = 0;
+  int64_t longest_ = 0, bytes_ = 0;
 };
 
 // All blocks of one version of a collection. Public. Immutable, cheap to copy.
@@ -92,6 +93,7 @@ class RowTable {
     return payloads_.empty() ? absl::string_view() : payloads_[block]->payload(row);
   }
   int64_t longest_payload() const;  // bytes
+  int64_t payload_bytes() const;    // of all rows
 
  private:
   RowTable(TableBlocks blocks, PayloadBlocks payloads)

@@ -75,9 +75,11 @@ absl::StatusOr<std::vector<uint32_t>> EligibleRows(const RowTable& table,
     const TableBlock& block = *table.blocks()[i];
     for (size_t row = 0; row < block.rows(); ++row) {
       if (block.id(row).empty()) continue;
+      // On every row, because it takes long and the label is private.
+      const bool matches =
+          !filter.has_value() || filter->Matches(std::string(table.payload(i, row)));
       if (ranking.label.has_value() && block.label(row) != *ranking.label) continue;
-      if (filter.has_value() && !filter->Matches(std::string(table.payload(i, row)))) continue;
-      eligible.push_back(static_cast<uint32_t>(i * kDegree + row));
+      if (matches) eligible.push_back(static_cast<uint32_t>(i * kDegree + row));
     }
   }
   return eligible;

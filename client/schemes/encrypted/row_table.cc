@@ -106,6 +106,7 @@ absl::StatusOr<std::shared_ptr<const PayloadBlock>> PayloadBlock::Parse(absl::st
     if (!valid.ok()) return InRow(row, valid.message());
     block->payloads_.Add(message.payloads(row));
     block->longest_ = std::max(block->longest_, std::ssize(message.payloads(row)));
+    block->bytes_ += std::ssize(message.payloads(row));
   }
   return std::shared_ptr<const PayloadBlock>(std::move(block));
 }
@@ -123,6 +124,12 @@ absl::StatusOr<RowTable> RowTable::Create(TableBlocks blocks, PayloadBlocks payl
                                             " rows, but has ", payloads[i]->rows()));
   }
   return RowTable(std::move(blocks), std::move(payloads));
+}
+
+int64_t RowTable::payload_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& block : payloads_) bytes += block->bytes();
+  return bytes;
 }
 
 int64_t RowTable::longest_payload() const {

@@ -480,6 +480,7 @@ TEST(SearchInterval, GrowsWithWhatIsDecrypted) {
   EXPECT_EQ(SearchInterval(1, 489, 0), milliseconds(254));
   EXPECT_EQ(SearchInterval(10, 4, 0), milliseconds(30));
   EXPECT_EQ(SearchInterval(1, 1, 60'000'000), milliseconds(70));
+  EXPECT_EQ(SearchInterval(1, 1, 0, 1'000'000), milliseconds(60));
 }
 
 TEST(QueriesPerMessage, IsBoundedByBothDirections) {
