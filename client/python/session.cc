@@ -39,7 +39,8 @@ const Transport& Session::transport() const {
     const std::lock_guard<std::mutex> guard(mutex_);
     searches = searches_.get();
   }
-  // What a program asks next may follow from what it found, but when it asks must not.
+  // A program may choose its next call by what it found, but the time of the call must not show how
+  // long ranking took.
   if (searches != nullptr) Check(searches->WaitForDeparture());
   return *transport_;
 }

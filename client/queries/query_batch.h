@@ -25,7 +25,7 @@ namespace privatemail::client {
 
 // The settings of queries beside their connection.
 struct QuerySettings {
-  std::string state_folder;  // ledger, last release, received items
+  std::string state_folder;  // ledger, last release, row tables
   ClientLimits limits;
 };
 

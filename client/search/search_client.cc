@@ -87,7 +87,7 @@ absl::Status SearchClient::WaitForDeparture() {
   const Clock::time_point departure = NextDeparture(*arrived_, Clock::now(), interval_);
   lock.unlock();
   for (Clock::time_point now = Clock::now(); now < departure; now = Clock::now()) {
-    if (transport_.is_cancelled()) return absl::CancelledError("the caller has gone");
+    if (transport_.is_cancelled()) return absl::CancelledError("the search was cancelled");
     std::this_thread::sleep_until(std::min(departure, now + kPollInterval));
   }
   return absl::OkStatus();

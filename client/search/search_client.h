@@ -57,7 +57,7 @@ struct SearchAnswer {
 // Searches depart at multiples of this time after the last answer: 10 ms, half a millisecond for
 // each query and block of 2,048 rows that was decrypted and ranked, a millisecond for each megabyte
 // of payloads that the matches could have at most, and 50 for each megabyte that a filter reads.
-// That is several times what it takes.
+// Decryption, ranking and filters usually take a fraction of it.
 std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes,
                                          int64_t filtered_bytes = 0);
 
@@ -93,7 +93,7 @@ class SearchClient {
   // depends on the target. CANCELLED.
   absl::Status WaitForDeparture();
 
-  // Waits for the next departure: the end of a connection is seen by the server, too.
+  // Waits for the next departure, because the server also sees when a connection ends.
   ~SearchClient();
 
  private:
@@ -134,7 +134,8 @@ class SearchClient {
   std::map<int, Session> sessions_;                           // by delta
   std::map<std::string, std::shared_ptr<RowTables>> tables_;  // by collection UUID
   std::optional<Clock::time_point> arrived_;                  // of the last message of a search
-  // Of the next departures. While searches overlap, the longest of theirs.
+  // The interval of the next departures: that of the last search, or the longest while searches
+  // overlap.
   std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);
   int searching_ = 0;  // calls of Search
 };

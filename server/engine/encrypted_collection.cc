@@ -60,7 +60,7 @@ absl::Status EncryptedCollection::Load(Store& store, const PublicParameters& par
 absl::Status EncryptedCollection::LoadFirst(Store& store, const PublicParameters& parameters,
                                             Admit admit) {
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, ReadAll(store, parameters, admit));
-  // Much may have been written meanwhile: writers wait only for the second, short reading.
+  // Much may have been written during the first reading. Writers wait only for the last, short one.
   PM_ASSIGN_OR_RETURN(bool same, ReadMore(store, parameters, admit, reading.get()));
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
   if (same) {

@@ -1,5 +1,5 @@
 // The client's state folder, which the command line and SDK programs share: privacy ledger, last
-// release, received items.
+// release, row tables of encrypted searches.
 #ifndef PRIVATEMAIL_STATE_FOLDER_H_
 #define PRIVATEMAIL_STATE_FOLDER_H_
 

@@ -66,7 +66,7 @@ class Client(_NotCopied):
 
     @property
     def state(self) -> str:
-        """The folder with ledger, last release and received items."""
+        """The folder with ledger, last release and row tables."""
         return self._open().state_folder
 
     @property

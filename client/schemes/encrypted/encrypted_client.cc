@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<uint32_t>> EligibleRows(const RowTable& table,
     const TableBlock& block = *table.blocks()[i];
     for (size_t row = 0; row < block.rows(); ++row) {
       if (block.id(row).empty()) continue;
-      // On every row, because it takes long and the label is private.
+      // The filter reads every row, because it takes long and the label is private.
       const bool matches =
           !filter.has_value() || filter->Matches(std::string(table.payload(i, row)));
       if (ranking.label.has_value() && block.label(row) != *ranking.label) continue;
@@ -157,7 +157,7 @@ absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
   // Coordinate i of a chunk is the coefficient of X^-i, which is -X^(N - i) for i > 0.
   for (int64_t i = 0; i < features.size(); ++i) {
     const int64_t place = i % delta_;
-    // Without a branch, unlike other functions that round.
+    // llrint rounds without a branch, unlike other functions.
     const int64_t value = std::llrint(features[i] * scale);
     messages[static_cast<size_t>(i / delta_ * kDegree + (kDegree - place) % kDegree)] =
         place == 0 ? value : -value;
