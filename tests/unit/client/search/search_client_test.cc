@@ -377,7 +377,8 @@ TEST_F(SearchClientTest, BlocksThatAreNeitherSentNorKnownReturnDataLossAndAreFor
 
 TEST_F(SearchClientTest, PaidReleaseCanBeSentAgainAfterAFreeSearch) {
   const auto client = NewClient();
-  ASSERT_THAT(SaveLastRelease(folder_.path(), {.scheme = Scheme::kCells, .collection = {}}), IsOk());
+  ASSERT_THAT(SaveLastRelease(folder_.path(), {.scheme = Scheme::kCells, .collection = {}}),
+              IsOk());
   ASSERT_THAT(Search(*client), IsOk());
   ASSERT_OK_AND_ASSIGN(const LastRelease paid, LoadLastRelease(folder_.path()));
   EXPECT_EQ(paid.scheme, Scheme::kCells);
@@ -458,6 +459,15 @@ TEST_F(SearchClientTest, PayloadsTooLongForMemoryAreRefusedWhicheverRowsMatch) {
                 FailsWith(kExhausted, "that the payloads of all matches can have"));
   }
   EXPECT_THAT(Search(*client, 1, {.k = 1}), IsOk());
+}
+
+// Rule 3. The server sees when a connection ends, and ranking comes before it.
+TEST_F(SearchClientTest, ClientEndsAtADeparture) {
+  auto client = NewClient();
+  ASSERT_THAT(Search(*client), IsOk());
+  client = nullptr;
+  const auto ended = std::chrono::steady_clock::now();
+  EXPECT_GE(ended - server_.TakeSeen().back().answered, SearchInterval(1, things_.blocks(), 0));
 }
 
 TEST_F(SearchClientTest, CancelledCallEnds) {
