@@ -53,7 +53,7 @@ queries=()
 for photo in $(find "$photos/held-back" -name '*.jpg' | sort | awk 'NR==24 || NR==72 || NR==120'); do
   queries+=(--image "$photo")
 done
-privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 | tee "$out/encrypted.txt"
+privatemail query fruit "${queries[@]}" "${model[@]}" -k 8 | tee "$out/encrypted.txt"
 privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --scheme joint --epsilon .1 --delta 1e-5 \
   --compare-images "$photos/gallery" --report "$out/report.html" | tee "$out/joint.txt"
 for _ in $(seq 600); do
