@@ -80,7 +80,7 @@ awk '
     if (scheme == "joint") found["clear", kind] += index($2, kind "/") == 1
     found[scheme, kind] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
   }
-  / bytes up, / { # of all photographs together where they share a message
+  / bytes up, / && $1 != "besides:" { # of all photographs together where they share a message
     queries = / for all / ? $(NF - 1) : 1
     bytes[scheme] = int($1 / queries) " up, " int($4 / queries) " down"
   }
