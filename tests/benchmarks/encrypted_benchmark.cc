@@ -60,8 +60,8 @@ bool FillAtRandom(std::string_view input, uint8_t* output, size_t size) {
   return true;
 }
 
-std::string RandomPolynomials(size_t count) {
-  std::mt19937_64 random(count);
+std::string RandomPolynomials(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
   std::uniform_int_distribution<int64_t> value(-(kModulus - 1) / 2, (kModulus - 1) / 2);
   std::string bytes;
   for (size_t i = 0; i < count; ++i) {
@@ -72,25 +72,26 @@ std::string RandomPolynomials(size_t count) {
   return bytes;
 }
 
+// Callers of one query each, with keys of their own.
 class Pass {
  public:
   Pass(const Evaluator& evaluator, const Collection& collection, const std::vector<int16_t>& rows,
-       size_t targets)
+       size_t callers)
       : evaluator_(evaluator), dimensions_(collection.dimensions) {
-    const std::string seed(kSeedBytes, 's');
-    const auto levels = static_cast<size_t>(CountLevels(collection.delta));
-    keys_ = evaluator.ParseKeys(seed + RandomPolynomials(levels * kDigits), collection.delta,
-                                FillAtRandom);
+    const auto polynomials = static_cast<size_t>(CountLevels(collection.delta)) * kDigits;
     const auto chunks = static_cast<size_t>(CountChunks(dimensions_, collection.delta));
-    query_ = evaluator.ParseQuery(seed, RandomPolynomials(chunks), dimensions_, collection.delta,
-                                  FillAtRandom);
     const auto blocks = static_cast<size_t>(CountBlocks(collection.items));
     for (size_t block = 0; block < blocks; ++block) {
       blocks_.push_back(&rows[block * kDegree * static_cast<size_t>(dimensions_)]);
     }
-    answers_.resize(targets, std::string(blocks * kAnswerBytes, '\0'));
-    for (std::string& answers : answers_) {
-      targets_.push_back({keys_.get(), query_.get(), answers.data()});
+    answers_.resize(callers, std::string(blocks * kAnswerBytes, '\0'));
+    for (size_t caller = 0; caller < callers; ++caller) {
+      const std::string seed(kSeedBytes, static_cast<char>('a' + caller));
+      keys_.push_back(evaluator.ParseKeys(seed + RandomPolynomials(polynomials, caller),
+                                          collection.delta, FillAtRandom));
+      queries_.push_back(evaluator.ParseQuery(seed, RandomPolynomials(chunks, ~caller), dimensions_,
+                                              collection.delta, FillAtRandom));
+      targets_.push_back({keys_.back().get(), queries_.back().get(), answers_[caller].data()});
     }
   }
 
@@ -99,8 +100,8 @@ class Pass {
  private:
   const Evaluator& evaluator_;
   const int64_t dimensions_;
-  std::shared_ptr<const EvaluationKeys> keys_;
-  std::shared_ptr<const Query> query_;
+  std::vector<std::shared_ptr<const EvaluationKeys>> keys_;
+  std::vector<std::shared_ptr<const Query>> queries_;
   std::vector<const int16_t*> blocks_;
   std::vector<std::string> answers_;
   std::vector<Target> targets_;
