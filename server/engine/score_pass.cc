@@ -6,6 +6,7 @@
 #include <exception>
 #include <future>
 #include <iterator>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -17,20 +18,19 @@ namespace privatemail::server {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{50};
-// Blocks that slices of queries take in turn: some tens of milliseconds for one query.
-constexpr size_t kBlocksAtOnce = 64;
 
 }  // namespace
 
 struct ScorePass::Call {
   Request request;
   Answer answer;
+  size_t taken = 0;  // how many queries passes took up; if any, answer.rows stay
   absl::Status status;
   std::atomic<bool> cancelled = false;
   std::promise<void> done;
 
   int delta() const { return request.keys->delta; }
-  size_t queries() const { return request.queries.size(); }
+  bool ended() const { return !status.ok() || taken == request.queries.size(); }
 };
 
 int64_t ScorePass::MemoryFor(int64_t queries, int64_t blocks, int64_t dimensions, int delta) {
@@ -38,7 +38,7 @@ int64_t ScorePass::MemoryFor(int64_t queries, int64_t blocks, int64_t dimensions
   const auto work = static_cast<int64_t>(lattice::Evaluator::ScoreMemory(1, delta));
   const auto query = static_cast<int64_t>(lattice::Query::Memory(dimensions, delta));
   return queries * (blocks * static_cast<int64_t>(lattice::kAnswerBytes) + query) +
-         std::min(queries, kQueriesAtOnce) * cores * work;
+         std::min(queries, kQueriesPerPass) * cores * work;
 }
 
 absl::StatusOr<ScorePass::Answer> ScorePass::Score(Request request,
@@ -73,91 +73,94 @@ absl::StatusOr<ScorePass::Answer> ScorePass::Score(Request request,
 
 void ScorePass::RunPasses() {
   while (true) {
-    std::list<std::shared_ptr<Call>> taken;  // without memory, of which there may be none
+    Calls calls;  // spliced, without memory, of which there may be none
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       if (waiting_.empty()) {
         running_ = false;
         return;
       }
-      const int delta = waiting_.front()->delta();
-      size_t queries = 0;
-      for (auto call = waiting_.begin(); call != waiting_.end();) {
-        const auto next = std::next(call);
-        const bool fits = taken.empty() || queries + (*call)->queries() <= kQueriesAtOnce;
-        if ((*call)->delta() == delta && fits) {
-          queries += (*call)->queries();
-          taken.splice(taken.end(), waiting_, call);
-        }
-        call = next;
-      }
+      calls.swap(waiting_);
     }
+    calls.remove_if([](const auto& call) { return call->cancelled.load(); });
     try {
-      Pass({taken.begin(), taken.end()});
+      const std::vector<Part> parts = Choose(&calls);
+      if (!parts.empty()) {
+        ++passes_;
+        queries_ += std::ssize(parts);
+        Run(parts);
+      }
     } catch (const std::exception&) {
-      for (const auto& call : taken) {
+      for (const auto& call : calls) {
         call->status = absl::ResourceExhaustedError("no memory for the scores: try again");
       }
     }
-    for (const auto& call : taken) call->done.set_value();
-  }
-}
-
-void ScorePass::Pass(const std::vector<std::shared_ptr<Call>>& calls) {
-  const ScoredRows rows = current_();
-  std::vector<CallTarget> targets;
-  for (const auto& call : calls) {
-    const int64_t dimensions = call->request.queries.front()->dimensions;
-    if (dimensions != rows.dimensions) {
-      call->status = absl::FailedPreconditionError(
-          absl::StrCat("queries must have the ", rows.dimensions,
-                       " dimensions of the collection, but have ", dimensions));
-      continue;
-    }
-    call->answer.rows = rows;
-    call->answer.scores.resize(call->queries());
-    for (size_t i = 0; i < call->queries(); ++i) {
-      std::string& scores = call->answer.scores[i];
-      scores.resize(rows.blocks.size() * lattice::kAnswerBytes);
-      targets.push_back(
-          {call.get(), {call->request.keys.get(), call->request.queries[i].get(), scores.data()}});
-    }
-  }
-  if (targets.empty()) return;
-  ++passes_;
-  queries_ += std::ssize(targets);
-  for (size_t first = 0; first < rows.blocks.size(); first += kBlocksAtOnce) {
-    const auto begin = rows.blocks.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto count = std::min(kBlocksAtOnce, rows.blocks.size() - first);
-    const std::vector<const int16_t*> blocks(begin, begin + static_cast<std::ptrdiff_t>(count));
-    for (size_t query = 0; query < targets.size(); query += kQueriesAtOnce) {
-      ScoreSlice(blocks, rows.dimensions, first,
-                 absl::MakeConstSpan(targets).subspan(query, kQueriesAtOnce));
-    }
-  }
-}
-
-void ScorePass::ScoreSlice(const std::vector<const int16_t*>& blocks, int64_t dimensions,
-                           size_t first, absl::Span<const CallTarget> slice) {
-  std::vector<lattice::Target> targets;
-  std::vector<const Call*> callers;
-  for (const CallTarget& of_call : slice) {
-    if (of_call.call->cancelled) continue;
-    targets.push_back(of_call.target);
-    targets.back().answers += first * lattice::kAnswerBytes;
-    if (callers.empty() || callers.back() != of_call.call) callers.push_back(of_call.call);
-  }
-  if (targets.empty()) return;
-  const auto everyone_has_left = [&] {
-    return std::all_of(callers.begin(), callers.end(),
-                       [](const Call* call) { return call->cancelled.load(); });
-  };
-  const auto run = [&](int count, const std::function<void(int)>& task) {
-    ParallelFor(count, [&](int i) {
-      if (!everyone_has_left()) task(i);
+    calls.remove_if([](const auto& call) {
+      if (!call->ended()) return false;
+      call->done.set_value();
+      return true;
     });
+    const std::lock_guard<std::mutex> guard(mutex_);
+    waiting_.splice(waiting_.begin(), calls);
+  }
+}
+
+std::vector<ScorePass::Part> ScorePass::Choose(Calls* calls) const {
+  const ScoredRows now = current_();
+  for (const auto& call : *calls) {
+    if (call->taken > 0) continue;
+    const int64_t dimensions = call->request.queries.front()->dimensions;
+    if (dimensions == now.dimensions) {
+      call->answer.rows = now;
+    } else {
+      call->status = absl::FailedPreconditionError(
+          absl::StrCat("queries must have the ", now.dimensions,
+                       " dimensions of the collection, but have ", dimensions));
+    }
+  }
+  std::vector<Part> parts;
+  std::map<std::string, int> taken;  // by caller
+  const auto can_join = [&](const Call& call) {
+    if (call.ended() || parts.empty()) return !call.ended();
+    const Call& first = *parts.front().call;
+    return call.delta() == first.delta() && call.answer.rows.owner == first.answer.rows.owner;
   };
-  lattice::Evaluator::Best().Score(blocks, dimensions, targets, run);
+  while (std::ssize(parts) < kQueriesPerPass) {
+    auto next = calls->end();
+    for (auto call = calls->begin(); call != calls->end(); ++call) {
+      if (!can_join(**call)) continue;
+      if (next == calls->end() || taken[(*call)->request.caller] < taken[(*next)->request.caller]) {
+        next = call;
+      }
+    }
+    if (next == calls->end()) break;
+    ++taken[(*next)->request.caller];
+    parts.push_back({*next, (*next)->taken++});
+    calls->splice(calls->end(), *calls, next);
+  }
+  return parts;
+}
+
+void ScorePass::Run(const std::vector<Part>& parts) {
+  const ScoredRows& rows = parts.front().call->answer.rows;
+  std::vector<lattice::Target> targets;
+  for (const auto& [call, query] : parts) {
+    call->answer.scores.resize(call->request.queries.size());
+    std::string& scores = call->answer.scores[query];
+    scores.resize(rows.blocks.size() * lattice::kAnswerBytes);
+    targets.push_back(
+        {call->request.keys.get(), call->request.queries[query].get(), scores.data()});
+  }
+  const auto everyone_has_left = [&] {
+    return std::all_of(parts.begin(), parts.end(),
+                       [](const Part& part) { return part.call->cancelled.load(); });
+  };
+  lattice::Evaluator::Best().Score(rows.blocks, rows.dimensions, targets,
+                                   [&](int count, const std::function<void(int)>& task) {
+                                     ParallelFor(count, [&](int i) {
+                                       if (!everyone_has_left()) task(i);
+                                     });
+                                   });
 }
 
 }  // namespace privatemail::server

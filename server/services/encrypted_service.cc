@@ -225,7 +225,7 @@ absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request,
       ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
-                      view.encrypted->pass().Score({keys.keys, std::move(queries)},
+                      view.encrypted->pass().Score({call.key_id(), keys.keys, std::move(queries)},
                                                    [&call] { return call.Cancelled(); }));
   const auto& scored = *static_cast<const EncryptedRows*>(answer.rows.owner.get());
   // The pass takes the rows of its start, which may be other ones.

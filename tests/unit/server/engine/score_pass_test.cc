@@ -1,11 +1,13 @@
 #include "server/engine/score_pass.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <future>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -69,6 +71,56 @@ ScoredRows MakeRows(size_t blocks, uint64_t seed) {
   return rows;
 }
 
+ScorePass::Request MakeRequest(char name, size_t queries = 1, const std::string& caller = "") {
+  ScorePass::Request request = {caller, MakeKeys(name), {}};
+  for (size_t i = 0; i < queries; ++i) {
+    request.queries.push_back(MakeQuery(static_cast<char>(name + i % 64)));
+  }
+  return request;
+}
+
+using Answer = absl::StatusOr<ScorePass::Answer>;
+
+// Calls `pass` on another thread, and returns once the call waits there.
+std::future<Answer> Enter(
+    ScorePass& pass, const ScorePass::Request& request,
+    const std::function<bool()>& cancelled = [] { return false; }) {
+  auto entered = std::make_shared<std::promise<void>>();
+  std::future<void> polled = entered->get_future();
+  std::future<Answer> answer =
+      std::async(std::launch::async, [&pass, request, cancelled, entered, first = true]() mutable {
+        return pass.Score(request, [&] {  // polled once the call waits
+          if (std::exchange(first, false)) entered->set_value();
+          return cancelled();
+        });
+      });
+  polled.wait();
+  return answer;
+}
+
+// Rows whose first pass waits until Open, so that calls gather.
+class Gate {
+ public:
+  void Pass() {
+    if (passes_++ > 0) return;
+    begins_.set_value();
+    may_go_on_.get_future().wait();
+  }
+  void AwaitFirstPass() { begins_.get_future().wait(); }
+  void Open() { may_go_on_.set_value(); }
+  int passes() const { return passes_; }
+
+ private:
+  std::promise<void> begins_, may_go_on_;
+  std::atomic<int> passes_ = 0;
+};
+
+double ProcessorSeconds() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 std::string ScoreAlone(const ScoredRows& rows, const ScorePass::Request& request, size_t query) {
   std::string scores(rows.blocks.size() * kAnswerBytes, '\0');
   Evaluator::Best().Score(rows.blocks, rows.dimensions,
@@ -85,14 +137,13 @@ TEST(ScorePass, ConcurrentCallsGetTheScoresOfTheirQueries) {
   std::vector<ScorePass::Request> requests;
   for (char name = 'a'; name < 'i'; ++name) {
     const int delta = name < 'e' ? 32 : 64;
-    requests.push_back({MakeKeys(name, delta), {MakeQuery(name, delta), MakeQuery('z', delta)}});
+    requests.push_back(
+        {{name}, MakeKeys(name, delta), {MakeQuery(name, delta), MakeQuery('z', delta)}});
   }
-  std::vector<std::future<absl::StatusOr<ScorePass::Answer>>> calls;
-  for (const ScorePass::Request& request : requests) {
-    calls.push_back(std::async(std::launch::async, [&] { return pass.Score(request, nullptr); }));
-  }
+  std::vector<std::future<Answer>> calls;
+  for (const ScorePass::Request& request : requests) calls.push_back(Enter(pass, request));
   for (size_t i = 0; i < calls.size(); ++i) {
-    const absl::StatusOr<ScorePass::Answer> answer = calls[i].get();
+    const Answer answer = calls[i].get();
     ASSERT_TRUE(answer.ok()) << answer.status();
     EXPECT_EQ(answer->rows.owner, rows.owner);
     ASSERT_EQ(answer->scores.size(), 2u);
@@ -103,138 +154,197 @@ TEST(ScorePass, ConcurrentCallsGetTheScoresOfTheirQueries) {
 
 TEST(ScorePass, CallsThatWaitShareOnePass) {
   const ScoredRows rows = MakeRows(1, 1);
-  std::promise<void> first_pass_begins, first_pass_may_go_on;
-  std::atomic<int> passes = 0;
+  Gate gate;
   ScorePass pass([&] {
-    if (passes++ == 0) {
-      first_pass_begins.set_value();
-      first_pass_may_go_on.get_future().wait();
-    }
+    gate.Pass();
     return rows;
   });
-  const ScorePass::Request request = {MakeKeys('a'), {MakeQuery('a')}};
-  std::vector<std::future<absl::StatusOr<ScorePass::Answer>>> calls;
-  const auto call = [&] {
-    calls.push_back(std::async(std::launch::async, [&] { return pass.Score(request, nullptr); }));
-  };
-  call();
-  first_pass_begins.get_future().wait();
-  std::atomic<int> polled = 0;
-  for (int i = 0; i < 5; ++i) {
-    calls.push_back(std::async(std::launch::async, [&] {
-      bool counted = false;
-      return pass.Score(request, [&] {  // polled once the call waits
-        if (!std::exchange(counted, true)) ++polled;
-        return false;
-      });
-    }));
-  }
-  while (polled < 5) std::this_thread::yield();
-  first_pass_may_go_on.set_value();
-  for (auto& running : calls) EXPECT_TRUE(running.get().ok());
-  EXPECT_EQ(passes, 2);
+  std::vector<std::future<Answer>> calls;
+  calls.push_back(Enter(pass, MakeRequest('a')));
+  gate.AwaitFirstPass();
+  for (int i = 0; i < 5; ++i) calls.push_back(Enter(pass, MakeRequest('a')));
+  gate.Open();
+  for (auto& call : calls) EXPECT_TRUE(call.get().ok());
+  EXPECT_EQ(gate.passes(), 2);
 }
 
 TEST(ScorePass, CancelledCallEndsAndOthersAreAnswered) {
   const ScoredRows rows = MakeRows(1, 1);
-  std::promise<void> begins, may_go_on;
-  std::atomic<int> passes = 0;
+  Gate gate;
   ScorePass pass([&] {
-    if (passes++ == 0) {
-      begins.set_value();
-      may_go_on.get_future().wait();
-    }
+    gate.Pass();
     return rows;
   });
-  const ScorePass::Request request = {MakeKeys('a'), {MakeQuery('a')}};
   std::atomic<bool> cancel = false;
-  auto cancelled = std::async(std::launch::async,
-                              [&] { return pass.Score(request, [&] { return cancel.load(); }); });
-  begins.get_future().wait();
-  auto other = std::async(std::launch::async, [&] { return pass.Score(request, nullptr); });
+  auto cancelled = Enter(pass, MakeRequest('a'), [&] { return cancel.load(); });
+  gate.AwaitFirstPass();
+  auto other = Enter(pass, MakeRequest('a'));
   cancel = true;
   EXPECT_EQ(cancelled.get().status().code(), absl::StatusCode::kCancelled);
-  may_go_on.set_value();
+  gate.Open();
   EXPECT_TRUE(other.get().ok());
 }
 
-// More queries than a pass works on at once, and more blocks than take turns.
 TEST(ScorePass, ManyQueriesAndBlocksGetTheScoresOfEach) {
   using Sizes = std::pair<size_t, size_t>;
-  for (const auto& [queries, blocks] : {Sizes(70, 1), Sizes(2, 66)}) {
+  for (const auto& [queries, blocks] : {Sizes(20, 1), Sizes(2, 66)}) {
     const ScoredRows rows = MakeRows(blocks, 1);
     ScorePass pass([&] { return rows; });
-    ScorePass::Request request = {MakeKeys('a'), {}};
-    for (size_t i = 0; i < queries; ++i) {
-      request.queries.push_back(MakeQuery(static_cast<char>('!' + i)));
-    }
-    const auto answer = pass.Score(request, nullptr);
+    const ScorePass::Request request = MakeRequest('!', queries);
+    const Answer answer = pass.Score(request, nullptr);
     ASSERT_TRUE(answer.ok());
     ASSERT_EQ(answer->scores.size(), queries);
     for (size_t i = 0; i < queries; ++i) {
       EXPECT_TRUE(answer->scores[i] == ScoreAlone(rows, request, i)) << i;
     }
-    EXPECT_EQ(pass.counts().passes, 1);
+    EXPECT_EQ(pass.counts().passes, queries == 20 ? 3 : 1);
     EXPECT_EQ(pass.counts().queries, static_cast<int64_t>(queries));
   }
 }
 
-// The whole pass of the cancelled call would take a hundred times as long as one of 32 queries.
-TEST(ScorePass, PassEndsSoonAfterItsOnlyCallerHasLeft) {
+// The first pass has the first caller's queries; the second one must have some of each caller.
+TEST(ScorePass, LateCallsOfOtherCallersOvertakeLongOnes) {
   const ScoredRows rows = MakeRows(1, 1);
-  std::atomic<int> passes = 0;
+  Gate gate;
+  std::promise<void> late_ones_end;
+  std::shared_future<void> end = late_ones_end.get_future();
+  std::atomic<bool> overtaken = true;
   ScorePass pass([&] {
-    ++passes;
-    return rows;
-  });
-  using Clock = std::chrono::steady_clock;
-  const auto keys = MakeKeys('a');
-  const std::vector few(32, MakeQuery('a'));
-  Clock::time_point begin = Clock::now();
-  ASSERT_TRUE(pass.Score({keys, few}, nullptr).ok());
-  const Clock::duration slice = Clock::now() - begin;
-  const std::vector many(3200, MakeQuery('a'));
-  const auto left = pass.Score({keys, many}, [&] { return passes == 2; });
-  EXPECT_EQ(left.status().code(), absl::StatusCode::kCancelled);
-  begin = Clock::now();
-  EXPECT_TRUE(pass.Score({keys, few}, nullptr).ok());
-  EXPECT_LT((Clock::now() - begin) / slice, 20);
-}
-
-TEST(ScorePass, CallerWhoLeavesASharedPassDoesNotSpoilTheOther) {
-  const ScoredRows rows = MakeRows(130, 1);  // three turns of blocks
-  std::promise<void> first_begins, first_may_go_on;
-  std::atomic<int> passes = 0;
-  ScorePass pass([&] {
-    if (passes++ == 0) {
-      first_begins.set_value();
-      first_may_go_on.get_future().wait();
+    gate.Pass();
+    // Answers of the second pass arrive while the third one waits here.
+    if (gate.passes() == 3) {
+      overtaken = end.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
     }
     return rows;
   });
-  const ScorePass::Request first = {MakeKeys('a'), {MakeQuery('a')}};
-  const ScorePass::Request stays = {MakeKeys('b'), {MakeQuery('b'), MakeQuery('c')}};
-  auto opening = std::async(std::launch::async, [&] { return pass.Score(first, nullptr); });
-  first_begins.get_future().wait();
-  std::atomic<int> waiting = 0;
-  const auto share = [&](const std::function<bool()>& leaves) {
-    return std::async(std::launch::async, [&, leaves] {
-      bool counted = false;
-      return pass.Score(stays, [&, leaves] {
-        if (!std::exchange(counted, true)) ++waiting;
-        return leaves();
+  std::vector<std::future<Answer>> long_ones;
+  for (int i = 0; i < 12; ++i) long_ones.push_back(Enter(pass, MakeRequest('a', 5, "many")));
+  gate.AwaitFirstPass();
+  auto late = Enter(pass, MakeRequest('b', 1, "few"));
+  auto latest = Enter(pass, MakeRequest('c', 2, "a few"));
+  gate.Open();
+  EXPECT_TRUE(late.get().ok());
+  EXPECT_TRUE(latest.get().ok());
+  late_ones_end.set_value();
+  for (auto& call : long_ones) EXPECT_TRUE(call.get().ok());
+  EXPECT_TRUE(overtaken);
+}
+
+// Also calls of one caller take turns.
+TEST(ScorePass, LateCallOfTheSameCallerOvertakesALongOne) {
+  const ScoredRows rows = MakeRows(1, 1);
+  Gate gate;
+  std::promise<void> late_one_ends;
+  std::shared_future<void> end = late_one_ends.get_future();
+  std::atomic<bool> overtaken = true;
+  ScorePass pass([&] {
+    gate.Pass();
+    if (gate.passes() == 3) {
+      overtaken = end.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+    }
+    return rows;
+  });
+  auto long_one = Enter(pass, MakeRequest('a', 100));
+  gate.AwaitFirstPass();
+  auto late = Enter(pass, MakeRequest('b'));
+  gate.Open();
+  EXPECT_TRUE(late.get().ok());
+  late_one_ends.set_value();
+  EXPECT_TRUE(long_one.get().ok());
+  EXPECT_TRUE(overtaken);
+}
+
+// The rows change before every pass.
+TEST(ScorePass, AllQueriesOfACallSeeTheSameRows) {
+  std::vector<ScoredRows> versions;
+  for (uint64_t version = 0; version < 8; ++version) versions.push_back(MakeRows(1, version));
+  Gate gate;
+  ScorePass pass([&] {
+    gate.Pass();
+    return versions[static_cast<size_t>(gate.passes() - 1)];
+  });
+  const ScorePass::Request first = MakeRequest('a', 20), second = MakeRequest('b', 10);
+  auto first_call = Enter(pass, first);
+  gate.AwaitFirstPass();
+  auto second_call = Enter(pass, second);
+  gate.Open();
+  const Answer of_first = first_call.get(), of_second = second_call.get();
+  ASSERT_TRUE(of_first.ok() && of_second.ok());
+  EXPECT_EQ(of_first->rows.owner, versions[0].owner);
+  EXPECT_NE(of_second->rows.owner, versions[0].owner);
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_TRUE(of_first->scores[i] == ScoreAlone(versions[0], first, i)) << i;
+  }
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_TRUE(of_second->scores[i] == ScoreAlone(of_second->rows, second, i)) << i;
+  }
+}
+
+TEST(ScorePass, CancelledCallIsInNoFurtherPass) {
+  const ScoredRows rows = MakeRows(1, 1);
+  Gate gate;
+  ScorePass pass([&] {
+    gate.Pass();
+    return rows;
+  });
+  std::atomic<bool> cancel = false;
+  auto left = Enter(pass, MakeRequest('a', 3200), [&] { return cancel.load(); });
+  gate.AwaitFirstPass();
+  cancel = true;
+  EXPECT_EQ(left.get().status().code(), absl::StatusCode::kCancelled);
+  gate.Open();
+  EXPECT_TRUE(pass.Score(MakeRequest('a'), nullptr).ok());
+  EXPECT_EQ(pass.counts().queries, ScorePass::kQueriesPerPass + 1);
+}
+
+// Compared in processor time, which other processes do not change.
+TEST(ScorePass, PassEndsSoonAfterItsOnlyCallerHasLeft) {
+  ScoredRows rows = MakeRows(1, 1);
+  rows.blocks.resize(600, rows.blocks.front());
+  std::atomic<int> passes = 0;
+  const ScorePass::Request request = MakeRequest('a', 8);
+  const auto work = [&](const std::function<bool()>& cancelled) {
+    const double begin = ProcessorSeconds();
+    {
+      ScorePass pass([&] {
+        ++passes;
+        return rows;
       });
-    });
+      (void)pass.Score(request, cancelled);
+    }
+    return ProcessorSeconds() - begin;
   };
-  auto leaver = share([&] { return passes == 2; });
-  auto other = share([] { return false; });
-  while (waiting < 2) std::this_thread::yield();
-  first_may_go_on.set_value();
+  const double whole = work([] { return false; });
+  ASSERT_EQ(passes, 1);
+  EXPECT_LT(work([&] { return passes == 2; }), whole / 2);
+}
+
+// It leaves after the pass has begun and before its first block.
+TEST(ScorePass, CallerWhoLeavesASharedPassDoesNotSpoilTheOther) {
+  const ScoredRows rows = MakeRows(3, 1);
+  Gate gate;
+  std::atomic<bool> leaves = false;
+  std::promise<void> has_left;
+  ScorePass pass([&] {
+    gate.Pass();
+    if (gate.passes() == 2) {
+      leaves = true;
+      has_left.get_future().wait();
+    }
+    return rows;
+  });
+  const ScorePass::Request stays = MakeRequest('b', 2);
+  auto opening = Enter(pass, MakeRequest('a'));
+  gate.AwaitFirstPass();
+  auto leaver = Enter(pass, stays, [&] { return leaves.load(); });
+  auto other = Enter(pass, stays);
+  gate.Open();
   EXPECT_TRUE(opening.get().ok());
   EXPECT_EQ(leaver.get().status().code(), absl::StatusCode::kCancelled);
-  const auto answer = other.get();
+  has_left.set_value();
+  const Answer answer = other.get();
   ASSERT_TRUE(answer.ok());
-  EXPECT_EQ(passes, 2);
+  EXPECT_EQ(gate.passes(), 2);
   EXPECT_TRUE(answer->scores[0] == ScoreAlone(rows, stays, 0));
   EXPECT_TRUE(answer->scores[1] == ScoreAlone(rows, stays, 1));
 }
@@ -242,16 +352,16 @@ TEST(ScorePass, CallerWhoLeavesASharedPassDoesNotSpoilTheOther) {
 TEST(ScorePass, QueriesOfOtherDimensionsAreRefusedAlone) {
   const ScoredRows rows = MakeRows(1, 1);
   ScorePass pass([&] { return rows; });
-  const auto refused = pass.Score({MakeKeys('a'), {MakeQuery('a', kDelta, 41)}}, nullptr);
+  const auto refused = pass.Score({"", MakeKeys('a'), {MakeQuery('a', kDelta, 41)}}, nullptr);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(refused.status().message(),
             "queries must have the 40 dimensions of the collection, but have 41");
-  EXPECT_TRUE(pass.Score({MakeKeys('a'), {MakeQuery('a')}}, nullptr).ok());
+  EXPECT_TRUE(pass.Score({"", MakeKeys('a'), {MakeQuery('a')}}, nullptr).ok());
 }
 
 TEST(ScorePass, AnswersNoRows) {
   ScorePass pass([] { return ScoredRows{.blocks = {}, .dimensions = kDimensions, .owner = {}}; });
-  const auto answer = pass.Score({MakeKeys('a'), {MakeQuery('a')}}, nullptr);
+  const auto answer = pass.Score({"", MakeKeys('a'), {MakeQuery('a')}}, nullptr);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->scores, std::vector<std::string>{""});
 }
