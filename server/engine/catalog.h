@@ -53,10 +53,11 @@ class Catalog {
   const std::vector<std::string>& problems() const { return problems_; }
   void SetOptions(const CatalogOptions& options) { registry_.SetOptions(options); }
   const std::string& directory() const { return directory_; }
-  // RESOURCE_EXHAUSTED: with all collections and reservations, `bytes` for `purpose` exceed
-  // max_resident_memory.
-  absl::StatusOr<MemoryReservation> ReserveMemory(absl::string_view purpose, int64_t bytes) const {
-    return registry_.Reserve(purpose, bytes);
+  // Of searchers, for all collections.
+  EvaluationKeyCache& evaluation_keys() const { return registry_.evaluation_keys(); }
+  // Whether max_resident_memory has room for further keys; then they are cached.
+  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const {
+    return registry_.CacheEvaluationKeys(digest, std::move(keys));
   }
 
   // As in Store.

@@ -76,11 +76,15 @@ absl::Status CollectionRegistry::CheckMemory(absl::string_view purpose, int64_t 
   return CheckMemoryLocked(purpose, bytes, replaced);
 }
 
-absl::StatusOr<MemoryReservation> CollectionRegistry::Reserve(absl::string_view purpose,
-                                                              int64_t bytes) const {
+bool CollectionRegistry::CacheEvaluationKeys(const std::string& digest,
+                                             EvaluationKeyCache::Handle keys) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  PM_RETURN_IF_ERROR(CheckMemoryLocked(purpose, bytes, 0));
-  return MemoryReservation(reserved_, bytes);
+  const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys->delta));
+  if (CollectionMemoryLocked() + evaluation_keys_.bytes() + bytes > options_.resident_memory) {
+    return false;
+  }
+  evaluation_keys_.Add(digest, std::move(keys));
+  return true;
 }
 
 absl::Status CollectionRegistry::ReserveForBuild(Entry* entry, int64_t bytes) {
@@ -93,13 +97,19 @@ absl::Status CollectionRegistry::ReserveForBuild(Entry* entry, int64_t bytes) {
   return absl::OkStatus();
 }
 
+int64_t CollectionRegistry::CollectionMemoryLocked() const {
+  int64_t bytes = 0;
+  for (const auto& [name, entry] : entries_) {
+    bytes += entry->view.resident_memory() + entry->reserved;
+  }
+  return bytes;
+}
+
 absl::Status CollectionRegistry::CheckMemoryLocked(absl::string_view purpose, int64_t bytes,
                                                    int64_t replaced) const {
-  int64_t all = bytes - replaced + *reserved_;
-  for (const auto& [name, entry] : entries_) {
-    all += entry->view.resident_memory() + entry->reserved;
-  }
+  const int64_t all = bytes - replaced + CollectionMemoryLocked();
   const int64_t limit = options_.resident_memory;
+  if (all + evaluation_keys_.bytes() > limit) evaluation_keys_.Clear();  // searchers have them
   if (all <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,

@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_COLLECTION_REGISTRY_H_
 #define PRIVATEMAIL_SERVER_ENGINE_COLLECTION_REGISTRY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -19,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/collection_view.h"
+#include "server/engine/evaluation_key_cache.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
@@ -27,40 +27,9 @@ namespace privatemail::server {
 struct CatalogOptions {
   // Approximate maximum of bytes that building a cell index takes.
   int64_t cells_memory = std::numeric_limits<int64_t>::max();
-  // Approximate maximum of CollectionView::resident_memory of all collections and of all
-  // reservations.
+  // Approximate maximum of CollectionView::resident_memory of all collections, and of the
+  // evaluation keys of searchers, which make room for collections.
   int64_t resident_memory = std::numeric_limits<int64_t>::max();
-};
-
-// Bytes beside the collections that count for CatalogOptions::resident_memory until destruction.
-// May outlive the registry. Not thread-safe; others may be used at the same time.
-class MemoryReservation {
- public:
-  MemoryReservation() = default;  // of nothing
-  MemoryReservation(MemoryReservation&& other) noexcept { *this = std::move(other); }
-  MemoryReservation& operator=(MemoryReservation&& other) noexcept {
-    std::swap(all_, other.all_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~MemoryReservation() { ReduceTo(0); }
-
-  // Keeps at most `bytes`.
-  void ReduceTo(int64_t bytes) {
-    if (bytes >= bytes_) return;
-    *all_ -= bytes_ - bytes;
-    bytes_ = bytes;
-  }
-
- private:
-  friend class CollectionRegistry;
-  MemoryReservation(std::shared_ptr<std::atomic<int64_t>> all, int64_t bytes)
-      : all_(std::move(all)), bytes_(bytes) {
-    *all_ += bytes;
-  }
-
-  std::shared_ptr<std::atomic<int64_t>> all_;  // of all reservations of a registry
-  int64_t bytes_ = 0;
 };
 
 // Maps names to collections and holds all of their mutable state under one mutex, for the time of a
@@ -76,11 +45,12 @@ class CollectionRegistry {
   CatalogOptions options() const;
   void SetOptions(const CatalogOptions& options);
 
-  // RESOURCE_EXHAUSTED naming max_resident_memory: collections and reservations would exceed it
+  // RESOURCE_EXHAUSTED naming max_resident_memory: collections would exceed it
   // with `bytes` for `purpose` instead of the `replaced`.
   absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
-  // CheckMemory for what is no collection.
-  absl::StatusOr<MemoryReservation> Reserve(absl::string_view purpose, int64_t bytes) const;
+  // Whether max_resident_memory has room for further keys; then they are cached.
+  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const;
+  EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
   // CheckMemory for the retriever of a running build, which counts until EndBuild. Replaces what
   // the build reserved before.
   absl::Status ReserveForBuild(Entry* entry, int64_t bytes);
@@ -153,6 +123,7 @@ class CollectionRegistry {
 
  private:
   // Requires mutex_.
+  int64_t CollectionMemoryLocked() const;
   absl::Status CheckMemoryLocked(absl::string_view purpose, int64_t bytes, int64_t replaced) const;
 
   // All of the following require mutex_.
@@ -167,7 +138,7 @@ class CollectionRegistry {
   mutable std::mutex mutex_;  // guards the following and all entries
   std::map<std::string, EntryPtr, std::less<>> entries_;
   CatalogOptions options_;
-  const std::shared_ptr<std::atomic<int64_t>> reserved_ = std::make_shared<std::atomic<int64_t>>(0);
+  mutable EvaluationKeyCache evaluation_keys_;
 };
 
 }  // namespace privatemail::server

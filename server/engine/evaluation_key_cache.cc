@@ -19,12 +19,11 @@ EvaluationKeyCache::Handle EvaluationKeyCache::Find(absl::string_view digest) {
   return found->second->keys;
 }
 
-void EvaluationKeyCache::Add(const std::string& digest, Handle keys,
-                             std::shared_ptr<const void> charge) {
+void EvaluationKeyCache::Add(const std::string& digest, Handle keys) {
   std::list<Entry> evicted;  // destroyed after the lock is released: they are large
   const std::lock_guard<std::mutex> guard(mutex_);
   if (by_digest_.count(digest) > 0) return;
-  entries_.push_front({digest, std::move(keys), std::move(charge)});
+  entries_.push_front({digest, std::move(keys)});
   by_digest_[entries_.front().digest] = entries_.begin();
   bytes_ += BytesOf(*entries_.front().keys);
   while (bytes_ > capacity_bytes_ && entries_.size() > 1) {
@@ -32,6 +31,14 @@ void EvaluationKeyCache::Add(const std::string& digest, Handle keys,
     by_digest_.erase(entries_.back().digest);
     evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));
   }
+}
+
+void EvaluationKeyCache::Clear() {
+  std::list<Entry> all;  // destroyed after the lock is released
+  const std::lock_guard<std::mutex> guard(mutex_);
+  by_digest_.clear();
+  all.swap(entries_);
+  bytes_ = 0;
 }
 
 size_t EvaluationKeyCache::size() const {

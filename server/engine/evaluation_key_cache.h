@@ -22,14 +22,18 @@ class EvaluationKeyCache {
  public:
   using Handle = std::shared_ptr<const lattice::EvaluationKeys>;
 
+  // Of some hundred sessions.
+  static constexpr int64_t kDefaultBytes = int64_t{256} << 20;
+
   // capacity_bytes: of the parsed keys; a single set is kept even if it exceeds them.
-  explicit EvaluationKeyCache(int64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  explicit EvaluationKeyCache(int64_t capacity_bytes = kDefaultBytes)
+      : capacity_bytes_(capacity_bytes) {}
 
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
   // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used.
-  // charge: what counts their memory elsewhere; it ends when they are evicted. May be null.
-  void Add(const std::string& digest, Handle keys, std::shared_ptr<const void> charge = nullptr);
+  void Add(const std::string& digest, Handle keys);
+  void Clear();
 
   size_t size() const;    // sets of keys
   int64_t bytes() const;  // of all keys; may exceed the capacity by one set
@@ -38,7 +42,6 @@ class EvaluationKeyCache {
   struct Entry {
     std::string digest;
     Handle keys;
-    std::shared_ptr<const void> charge;
   };
 
   const int64_t capacity_bytes_;

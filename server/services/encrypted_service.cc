@@ -22,7 +22,6 @@ namespace {
 
 using Writer = MessageWriter<v1::SearchEncryptedResponse>;
 
-constexpr int64_t kEvaluationKeysBytes = int64_t{256} << 20;  // of some hundred sessions
 // Answers of a message: a little less than a megabyte.
 constexpr size_t kBlocksPerMessage = 100;
 constexpr int64_t kBlockMessageOverhead = 32;  // tags, lengths and the block's number
@@ -176,28 +175,21 @@ absl::Status SendPayloads(const EncryptedRows& rows, const v1::SearchEncryptedRe
 }  // namespace
 
 EncryptedService::EncryptedService(const Catalog* catalog, Dispatcher* dispatcher, Metrics* metrics)
-    : catalog_(catalog), dispatcher_(dispatcher), metrics_(metrics), keys_(kEvaluationKeysBytes) {}
+    : catalog_(catalog), dispatcher_(dispatcher), metrics_(metrics) {}
 
 absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
     const v1::SearchEncryptedRequest& request) {
-  Keys found = {.keys = keys_.Find(request.keys_digest())};
+  Keys found = {.keys = catalog_->evaluation_keys().Find(request.keys_digest())};
   metrics_->CountEvaluationKeys(found.keys != nullptr);
   if (found.keys == nullptr && !request.keys().empty()) {
     const auto delta = static_cast<int>(request.delta());
-    const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
     found.keys = lattice::Evaluator::Best().ParseKeys(request.keys(), delta, Shake128);
     if (found.keys == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("keys must hold numbers less than ", lattice::kModulus, ", but do not"));
     }
-    absl::StatusOr<MemoryReservation> memory =
-        catalog_->ReserveMemory("the evaluation keys of a session", bytes);
-    if (memory.ok()) {
-      keys_.Add(request.keys_digest(), found.keys,
-                std::make_shared<const MemoryReservation>(*std::move(memory)));
-      metrics_->SetEvaluationKeys(keys_.size(), keys_.bytes());
-    } else {
-      found.uncached_bytes = bytes;  // they serve this search only
+    if (!catalog_->CacheEvaluationKeys(request.keys_digest(), found.keys)) {
+      found.uncached_bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
     }
   }
   if (found.keys == nullptr || found.keys->delta == static_cast<int>(request.delta())) return found;

@@ -29,7 +29,7 @@ class EncryptedService final
                       MessageWriter<v1::SearchEncryptedResponse>& writer);
   struct Keys {
     EvaluationKeyCache::Handle keys;  // null: the request has none, and none are cached
-    int64_t uncached_bytes = 0;       // of keys that max_resident_memory has no room to cache
+    int64_t uncached_bytes = 0;  // of keys that serve this search only, since the cache is full
   };
   // INVALID_ARGUMENT: coefficients that are too large, or keys of another delta.
   absl::StatusOr<Keys> FindKeys(const v1::SearchEncryptedRequest& request);
@@ -37,7 +37,6 @@ class EncryptedService final
   const Catalog* const catalog_;
   Dispatcher* const dispatcher_;
   Metrics* const metrics_;
-  EvaluationKeyCache keys_;
 };
 
 }  // namespace privatemail::server

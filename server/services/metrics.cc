@@ -171,21 +171,6 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
                       .Register(registry_);
   key_hits_ = &lookups.Add({{"result", "hit"}});
   key_misses_ = &lookups.Add({{"result", "miss"}});
-  key_sets_ = &prometheus::BuildGauge()
-                   .Name("privatemail_evaluation_keys")
-                   .Help("Sessions whose evaluation keys are in the cache.")
-                   .Register(registry_)
-                   .Add({});
-  key_bytes_ = &prometheus::BuildGauge()
-                    .Name("privatemail_evaluation_keys_bytes")
-                    .Help("Memory of the cached evaluation keys.")
-                    .Register(registry_)
-                    .Add({});
-}
-
-void Metrics::SetEvaluationKeys(size_t sets, int64_t bytes) {
-  key_sets_->Set(static_cast<double>(sets));
-  key_bytes_->Set(static_cast<double>(bytes));
 }
 
 void Metrics::CountCall(const std::string& rpc, const absl::Status& status, double seconds) {
@@ -239,6 +224,13 @@ std::string Metrics::Text() const {
   families.push_back(SingleValue("privatemail_read_only",
                                  "1 while writes are refused since a start on a full disk.",
                                  prometheus::MetricType::Gauge, catalog_->read_only() ? 1 : 0));
+  const EvaluationKeyCache& keys = catalog_->evaluation_keys();
+  families.push_back(SingleValue("privatemail_evaluation_keys",
+                                 "Sessions whose evaluation keys are in the cache.",
+                                 prometheus::MetricType::Gauge, static_cast<double>(keys.size())));
+  families.push_back(SingleValue("privatemail_evaluation_keys_bytes",
+                                 "Memory of the cached evaluation keys.",
+                                 prometheus::MetricType::Gauge, static_cast<double>(keys.bytes())));
   AddCollections(catalog_->List(), &families);
   {
     const std::lock_guard<std::mutex> guard(builds_mutex_);

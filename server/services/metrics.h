@@ -37,7 +37,6 @@ class Metrics {
 
   // hit: a search found its evaluation keys in the cache.
   void CountEvaluationKeys(bool hit) { (hit ? key_hits_ : key_misses_)->Increment(); }
-  void SetEvaluationKeys(size_t sets, int64_t bytes);
 
   // fraction: 0 to 1, removed by EndBuild.
   void SetBuildProgress(const std::string& collection, double fraction);
@@ -61,8 +60,6 @@ class Metrics {
   prometheus::Gauge* certificate_expiry_;
   prometheus::Counter* key_hits_;
   prometheus::Counter* key_misses_;
-  prometheus::Gauge* key_sets_;
-  prometheus::Gauge* key_bytes_;
   mutable std::mutex builds_mutex_;
   std::map<std::string, double> builds_;  // by collection
 };

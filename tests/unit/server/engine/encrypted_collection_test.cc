@@ -190,6 +190,21 @@ TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
   EXPECT_THAT(Found(), IsEmpty());
 }
 
+TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
+  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
+  ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
+  const int count = 2 * lattice::CountLevels(32) * lattice::kDigits;
+  const auto keys =
+      std::make_shared<lattice::EvaluationKeys>(lattice::EvaluationKeys{32, lattice::Words(count)});
+  SetLimit(Now().resident_memory() + static_cast<int64_t>(lattice::EvaluationKeys::Memory(32)));
+  EXPECT_TRUE(catalog_->CacheEvaluationKeys("first", keys));
+  EXPECT_FALSE(catalog_->CacheEvaluationKeys("second", keys)) << "no room";
+  EXPECT_NE(catalog_->evaluation_keys().Find("first"), nullptr);
+  EXPECT_THAT(Upsert({Row(std::string(400, 'b'), {2, 1})}), IsOk());
+  EXPECT_EQ(catalog_->evaluation_keys().Find("first"), nullptr);
+  EXPECT_FALSE(catalog_->CacheEvaluationKeys("first", keys)) << "the rows took the room";
+}
+
 TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWork) {
   ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   std::vector<Item> items;

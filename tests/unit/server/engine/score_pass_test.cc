@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/evaluation_key_cache.h"
-
 namespace privatemail::server {
 namespace {
 
@@ -364,33 +362,6 @@ TEST(ScorePass, AnswersNoRows) {
   const auto answer = pass.Score({"", MakeKeys('a'), {MakeQuery('a')}}, nullptr);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->scores, std::vector<std::string>{""});
-}
-
-TEST(EvaluationKeyCache, EvictsTheLeastRecentlyUsed) {
-  const auto keys_bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(kDelta));
-  EvaluationKeyCache cache(2 * keys_bytes);
-  const auto first = MakeKeys('a');
-  cache.Add("first", first);
-  cache.Add("second", MakeKeys('b'));
-  cache.Add("first", MakeKeys('c'));  // there already
-  EXPECT_EQ(cache.Find("first"), first);
-  EXPECT_EQ(cache.bytes(), 2 * keys_bytes);
-  EXPECT_EQ(cache.size(), 2u);
-  cache.Add("third", MakeKeys('d'));
-  EXPECT_EQ(cache.bytes(), 2 * keys_bytes);
-  EXPECT_EQ(cache.Find("second"), nullptr);
-  EXPECT_EQ(cache.Find("first"), first);
-  EXPECT_NE(cache.Find("third"), nullptr);
-  EXPECT_EQ(cache.Find(""), nullptr);
-}
-
-TEST(EvaluationKeyCache, KeepsASingleSetBeyondItsCapacity) {
-  EvaluationKeyCache cache(1);
-  cache.Add("only", MakeKeys('a'));
-  EXPECT_NE(cache.Find("only"), nullptr);
-  cache.Add("next", MakeKeys('b'));
-  EXPECT_EQ(cache.Find("only"), nullptr);
-  EXPECT_NE(cache.Find("next"), nullptr);
 }
 
 }  // namespace
