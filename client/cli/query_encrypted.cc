@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/query_cells.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
@@ -43,10 +44,17 @@ absl::StatusOr<std::vector<SearchTarget>> ToSearchTargets(const std::vector<Name
   return wanted;
 }
 
+std::vector<std::string> TablesOf(const SearchAnswer& answer) {
+  std::vector<std::string> tables;
+  for (const std::string& digest : answer.root_digests) tables.push_back(ToHex(digest));
+  return tables;
+}
+
 std::string ToText(const SearchAnswer& answer, const NamedTarget& target, size_t index,
                    size_t targets, bool is_limited) {
   const EncryptedGuarantee& guarantee = answer.guarantee;
   const SearchBytes& bytes = answer.bytes;
+  const std::vector<std::string> tables = TablesOf(answer);
   return absl::StrCat(
       "\nquery ", Printable(target.name), "\n",
       MatchesText(answer.matches[index], answer.parameters), "  the nearest of ",
@@ -55,7 +63,7 @@ std::string ToText(const SearchAnswer& answer, const NamedTarget& target, size_t
                  : "",
       "\n  the server learns nothing of the target (", guarantee.kind, ", ", guarantee.bits,
       " bits: ", guarantee.assumption, "; ", guarantee.source, "); nothing was spent\n",
-      "  row table ", ToHex(answer.root_digest), ": compare it with other searchers\n",
+      "  row table ", absl::StrJoin(tables, ", "), ": compare it with other searchers\n",
       absl::StrFormat(
           "  %d bytes up, %d bytes down%s\n"
           "  besides: keys %d bytes up, row table %d and payloads %d bytes down\n"
@@ -80,7 +88,7 @@ nlohmann::json AnswerJson(const SearchAnswer& answer, const std::string& collect
                          {"matches", ToJson(answer.matches[index])},
                          {"candidates", answer.items},
                          {"items_version", answer.items_version},
-                         {"table", ToHex(answer.root_digest)},
+                         {"tables", TablesOf(answer)},
                          {"delta", answer.delta},
                          {"warnings", warnings},
                          {"guarantee", ToJson(answer.guarantee)},

@@ -114,7 +114,7 @@ absl::StatusOr<Result> ExplainCells(const v1::RetrieveCellsRequest& request,
 // view: as SearchClient saves it, in a file with a checksum.
 Result ExplainEncrypted(nlohmann::json view) {
   const auto number = [&view](const char* field) { return view[field].get<uint64_t>(); };
-  const nlohmann::json& table = view["table"];
+  const auto tables = view["tables"].get<std::vector<std::string>>();
   std::string text = absl::StrCat(
       "Prepared for the server (delivery is not recorded). Not saved: ", kNoCiphertextsSaved,
       "\n  collection   ", Printable(view["collection"].get<std::string>()), "\n  digest       ",
@@ -123,7 +123,7 @@ Result ExplainEncrypted(nlohmann::json view) {
       " bytes: ring-LWE ciphertexts, which tell nothing of the targets\n  delta        ",
       number("delta"), "\n  keys         ", view["keys_digest"].get<std::string>(), ", ",
       number("keys_bytes"), " bytes, sent once a session\n  row table    ",
-      table.is_null() ? "no answer yet" : table.get<std::string>(),
+      tables.empty() ? "no answer yet" : absl::StrJoin(tables, ", "),
       "; known before: ", Counted(number("known_blocks"), "block"), "\n  payloads     ",
       view["with_payloads"].get<bool>()
           ? absl::StrCat("for every item; known before: ",

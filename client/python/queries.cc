@@ -182,7 +182,9 @@ py::dict ToDict(const SearchAnswer& answer, const std::vector<QueryMatch>& match
   dict["similarities"] = similarities;
   dict["guarantee"] = GuaranteeToDict(answer.guarantee);
   dict["items"] = answer.items;
-  dict["table"] = ToHex(answer.root_digest);
+  py::list tables;
+  for (const std::string& digest : answer.root_digests) tables.append(ToHex(digest));
+  dict["tables"] = tables;
   dict["query_bytes"] = answer.bytes.queries;
   dict["keys_bytes"] = answer.bytes.keys;
   dict["table_bytes"] = answer.bytes.table;

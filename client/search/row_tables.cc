@@ -34,7 +34,7 @@ std::vector<std::string> SplitDigests(const std::string& digests) {
 }  // namespace
 
 std::string RootDigest(const v1::EncryptedSearchHeader& header) {
-  return Sha256::Of(header.table_digests());
+  return Sha256::Of(header.table_digests() + header.payload_digests());
 }
 
 template <typename Block>
@@ -67,19 +67,20 @@ template <typename Block>
 absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
     Kind kind, const char* what, const std::string& digests, const RowTableCache::Blocks& received,
     const WarnFunction& warn, Held<Block>* held) {
+  std::map<std::string, typename Held<Block>::Entry> all = held->blocks;
   for (const auto& [digest, content] : received) {
     absl::StatusOr<std::shared_ptr<const Block>> block = Block::Parse(content, max_memory_);
     if (!block.ok()) {
       return absl::Status(block.status().code(),
                           absl::StrCat(what, ": ", block.status().message()));
     }
-    held->blocks[digest] = {*std::move(block), static_cast<int64_t>(content.size())};
+    all[digest] = {*std::move(block), static_cast<int64_t>(content.size())};
   }
   std::vector<std::shared_ptr<const Block>> blocks;
   int64_t bytes = 0;
   for (const std::string& digest : SplitDigests(digests)) {
-    const auto entry = held->blocks.find(digest);
-    if (entry == held->blocks.end()) {
+    const auto entry = all.find(digest);
+    if (entry == all.end()) {
       return absl::DataLossError(
           absl::StrCat(what, ": block ", blocks.size(),
                        " must be sent or known, but is neither; everything is "
@@ -101,7 +102,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
   for (const std::string* of : {&held->latest, &held->former}) {
     for (std::string& digest : SplitDigests(*of)) kept.insert(std::move(digest));
   }
-  std::erase_if(held->blocks, [&](const auto& entry) { return !kept.contains(entry.first); });
+  std::erase_if(all, [&](const auto& entry) { return !kept.contains(entry.first); });
+  held->blocks = std::move(all);
   return blocks;
 }
 

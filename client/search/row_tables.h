@@ -33,7 +33,7 @@ class RowTables {
   // Takes the blocks of an answer into memory and cache, and returns the table that it names, with
   // payloads if the request asked for them. A cache that cannot be written is a warning.
   // DATA_LOSS: a block is malformed, or was neither sent nor held; then everything is forgotten.
-  // RESOURCE_EXHAUSTED: max_memory.
+  // RESOURCE_EXHAUSTED: max_memory; nothing of the answer is kept.
   absl::StatusOr<RowTable> Take(const EncryptedAnswer& answer, const WarnFunction& warn);
 
  private:
@@ -66,7 +66,9 @@ class RowTables {
   Held<PayloadBlock> payloads_;
 };
 
-// SHA-256 of the digests of all blocks: names the version of a table, the same for all searchers.
+// SHA-256 of the digests of all blocks, those of the table first and those of the payloads after
+// them: names the version of what was received, the same for all searchers who ask for payloads,
+// and for all who do not.
 std::string RootDigest(const v1::EncryptedSearchHeader& header);
 
 }  // namespace privatemail::client

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -45,10 +46,11 @@ absl::Status CheckPayloads(int64_t bytes, int64_t max_memory) {
 
 }  // namespace
 
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes,
-                                         int64_t filtered_bytes) {
-  return std::chrono::milliseconds(10 + queries * blocks / 2 + payload_bytes / 1'000'000 +
-                                   filtered_bytes / 20'000);
+std::chrono::milliseconds SearchInterval(const SearchWork& work) {
+  const int64_t log_2k = std::bit_width(static_cast<uint64_t>(work.k - 1)) + 1;
+  const int64_t of_query_us = work.blocks * (500 + 20 * log_2k) + work.k;
+  return std::chrono::milliseconds(10 + work.queries * of_query_us / 1000 +
+                                   work.payload_bytes / 1'000'000 + work.filtered_bytes / 20'000);
 }
 
 int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
@@ -143,26 +145,27 @@ absl::StatusOr<SearchClient::Prepared> SearchClient::Prepare(
 // Names everything that the server sees, but not the ciphertexts, and nothing that was decrypted.
 absl::Status SearchClient::SaveForExplain(const v1::GetCollectionResponse& collection,
                                           const Prepared& prepared,
-                                          const std::string& root_digest) const {
+                                          const std::vector<std::string>& root_digests) const {
   const v1::SearchEncryptedRequest& first = prepared.requests.front();
   uint64_t bytes = 0;
   for (const v1::SearchEncryptedRequest& request : prepared.requests) {
     bytes += request.ByteSizeLong() - request.keys().size();
   }
-  const nlohmann::json view = {
-      {"collection", collection.name()},
-      {"digest", ToHex(collection.fingerprint())},
-      {"scheme", NameOf(Scheme::kEncrypted)},
-      {"delta", first.delta()},
-      {"queries", prepared.states.size()},
-      {"messages", prepared.requests.size()},
-      {"bytes", bytes},
-      {"keys_digest", ToHex(first.keys_digest())},
-      {"keys_bytes", lattice::KeysBytes(static_cast<int>(first.delta()))},
-      {"known_blocks", first.known_blocks_size()},
-      {"with_payloads", first.with_payloads()},
-      {"known_payload_blocks", first.known_payload_blocks_size()},
-      {"table", root_digest.empty() ? nlohmann::json() : nlohmann::json(ToHex(root_digest))}};
+  nlohmann::json tables = nlohmann::json::array();
+  for (const std::string& digest : root_digests) tables.push_back(ToHex(digest));
+  const nlohmann::json view = {{"collection", collection.name()},
+                               {"digest", ToHex(collection.fingerprint())},
+                               {"scheme", NameOf(Scheme::kEncrypted)},
+                               {"delta", first.delta()},
+                               {"queries", prepared.states.size()},
+                               {"messages", prepared.requests.size()},
+                               {"bytes", bytes},
+                               {"keys_digest", ToHex(first.keys_digest())},
+                               {"keys_bytes", lattice::KeysBytes(static_cast<int>(first.delta()))},
+                               {"known_blocks", first.known_blocks_size()},
+                               {"with_payloads", first.with_payloads()},
+                               {"known_payload_blocks", first.known_payload_blocks_size()},
+                               {"tables", tables}};
   LastRelease last{.scheme = Scheme::kEncrypted, .collection = collection};
   last.view = view.dump();
   return SaveLastRelease(settings_.state_folder, last);
@@ -222,7 +225,7 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
   const Clock::time_point start = Clock::now();
   PM_ASSIGN_OR_RETURN(Prepared prepared, Prepare(collection, client, targets, with_payloads));
   tables->AddKnownBlocks(&prepared.requests.front());
-  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, /*root_digest=*/""));
+  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, /*root_digests=*/{}));
   SearchAnswer found;
   found.parameters = client.parameters();
   found.delta = client.delta();
@@ -249,15 +252,24 @@ absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
     const RowTable& table = exchanged.back().table;
     const int64_t filtered =
         ranking.filter.has_value() ? std::ssize(targets) * table.payload_bytes() : 0;
-    const auto own =
-        SearchInterval(std::ssize(targets), std::ssize(table.blocks()), payload_bytes, filtered);
+    const auto own = SearchInterval({.queries = std::ssize(targets),
+                                     .blocks = std::ssize(table.blocks()),
+                                     .k = ranking.k,
+                                     .payload_bytes = payload_bytes,
+                                     .filtered_bytes = filtered});
     interval_ = searching_ > 1 ? std::max(interval_, own) : own;
   }
   found.items = header.items();
   found.items_version = header.items_version();
-  found.root_digest = RootDigest(header);
+  for (const Exchanged& one : exchanged) {
+    std::string digest = RootDigest(one.answer.header());
+    const auto& others = found.root_digests;
+    if (std::find(others.begin(), others.end(), digest) == others.end()) {
+      found.root_digests.push_back(std::move(digest));
+    }
+  }
   found.answer_ms = MillisecondsSince(sent);
-  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, found.root_digest));
+  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, found.root_digests));
 
   // Decrypt and rank. Nothing is sent from here on, and no check depends on what is decrypted.
   const Clock::time_point received = Clock::now();

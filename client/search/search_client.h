@@ -46,7 +46,9 @@ struct SearchAnswer {
   std::vector<std::vector<QueryMatch>> matches;  // of each target, nearest first
   uint64_t items = 0;                            // that were compared
   uint64_t items_version = 0;
-  std::string root_digest;  // of the row table, 32 bytes; the same for every searcher
+  // Of the row table, 32 bytes (RootDigest). The same for every searcher, and one of them unless
+  // the items changed while the messages of a search were answered.
+  std::vector<std::string> root_digests;
   EncryptedGuarantee guarantee;
   SearchBytes bytes;
   double prepare_ms = 0;  // of all targets
@@ -54,12 +56,20 @@ struct SearchAnswer {
   double finish_ms = 0;
 };
 
-// Searches depart at multiples of this time after the last answer: 10 ms, half a millisecond for
-// each query and block of 2,048 rows that was decrypted and ranked, a millisecond for each megabyte
-// of payloads that the matches could have at most, and 50 for each megabyte that a filter reads.
-// Decryption, ranking and filters usually take a fraction of it.
-std::chrono::milliseconds SearchInterval(int64_t queries, int64_t blocks, int64_t payload_bytes,
-                                         int64_t filtered_bytes = 0);
+// What a search decrypts, ranks and shows, in public sizes.
+struct SearchWork {
+  int64_t queries = 1;
+  int64_t blocks = 1;          // of 2,048 rows
+  int64_t k = 8;               // matches of each query
+  int64_t payload_bytes = 0;   // that the matches could have at most
+  int64_t filtered_bytes = 0;  // that a filter reads
+};
+
+// Searches depart at multiples of this time after the last answer: 10 ms; for each query .5 ms and
+// .02 ms * log2(2 k) for each block, and a microsecond for each match; a millisecond for each
+// megabyte of payloads and 50 for each one that a filter reads. Whatever the scores are,
+// decryption, ranking and filters take a fraction of it on an idle machine.
+std::chrono::milliseconds SearchInterval(const SearchWork& work);
 
 // A session of encrypted searches at one server. Held by the client; sees targets and scores only
 // while Search runs. Thread-safe; of the process that made it.
@@ -124,7 +134,7 @@ class SearchClient {
                                    const EncryptedClient& client,
                                    const std::vector<SearchTarget>& targets, bool with_payloads);
   absl::Status SaveForExplain(const v1::GetCollectionResponse& collection, const Prepared& prepared,
-                              const std::string& root_digest) const;
+                              const std::vector<std::string>& root_digests) const;
   absl::StatusOr<EncryptedAnswer> Send(v1::SearchEncryptedRequest* request, SearchBytes* bytes);
 
   const pid_t process_;
@@ -136,7 +146,7 @@ class SearchClient {
   std::optional<Clock::time_point> arrived_;                  // of the last message of a search
   // The interval of the next departures: that of the last search, or the longest while searches
   // overlap.
-  std::chrono::milliseconds interval_ = SearchInterval(1, 1, 0);
+  std::chrono::milliseconds interval_ = SearchInterval({});
   int searching_ = 0;  // calls of Search
 };
 

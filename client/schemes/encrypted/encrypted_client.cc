@@ -85,10 +85,6 @@ absl::StatusOr<std::vector<uint32_t>> EligibleRows(const RowTable& table,
   return eligible;
 }
 
-absl::string_view IdOf(const RowTable& table, uint32_t row) {
-  return table.blocks()[row / kDegree]->id(row % kDegree);
-}
-
 float NormOf(const RowTable& table, uint32_t row) {
   return table.blocks()[row / kDegree]->norm(row % kDegree);
 }
@@ -184,9 +180,11 @@ absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
     const uint32_t row = eligible[i];
     candidates[i] = {order.Of(ScoreOf(decrypted[row]), NormOf(table, row)), row, decrypted[row]};
   }
-  const auto nearer = [&table](const Candidate& one, const Candidate& other) {
+  // Equal scores are rare, since each has an error of its own, but a server can send them:
+  // comparing rows takes no longer than comparing scores.
+  const auto nearer = [](const Candidate& one, const Candidate& other) {
     if (one.order != other.order) return one.order < other.order;
-    return IdOf(table, one.row) < IdOf(table, other.row);
+    return one.row < other.row;
   };
   const auto count = std::min<size_t>(eligible.size(), static_cast<size_t>(ranking.k));
   std::partial_sort(candidates.begin(), candidates.begin() + count, candidates.end(), nearer);
@@ -194,7 +192,7 @@ absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
   for (size_t i = 0; i < count; ++i) {
     const uint32_t row = candidates[i].row;
     const double cosine = RoundScore(candidates[i].score), norm = NormOf(table, row);
-    matches.push_back({.id = std::string(IdOf(table, row)),
+    matches.push_back({.id = std::string(table.blocks()[row / kDegree]->id(row % kDegree)),
                        .label = table.blocks()[row / kDegree]->label(row % kDegree),
                        .squared_distance = std::max(0., order.SquaredDistance(cosine, norm)),
                        .payload = ranking.with_payloads

@@ -73,7 +73,8 @@ TEST_F(QueryEncryptedTest, IsTheDefaultAndSearchesForAllRows) {
   EXPECT_EQ(second["row"], 1);
   EXPECT_EQ(second["targets"], 3);
   EXPECT_EQ(second["candidates"], 300);
-  EXPECT_EQ(second["table"], ToHex(Sha256::Of(Sha256::Of(things_.TableBlock(0)))));
+  EXPECT_EQ(second["tables"],
+            nlohmann::json::array({ToHex(Sha256::Of(Sha256::Of(things_.TableBlock(0))))}));
   EXPECT_EQ(second["guarantee"]["kind"], "computational");
   EXPECT_EQ(second["guarantee"]["bits"], 128);
   EXPECT_FALSE(second.contains("ledger"));
@@ -139,10 +140,10 @@ TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
 
 TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
   ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
-  const std::string table = Lines()[0]["table"];
+  const nlohmann::json tables = Lines()[0]["tables"];
   const std::string nearest = Lines()[0]["matches"][0]["id"];
   ASSERT_THAT(Run({"explain"}), IsOk());
-  EXPECT_EQ(Lines()[0]["table"], table);
+  EXPECT_EQ(Lines()[0]["tables"], tables);
   EXPECT_EQ(Lines()[0]["queries"], 3);
   EXPECT_EQ(output_.find(nearest), std::string::npos);
   // The second search knows the block of the first one.
@@ -150,7 +151,7 @@ TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
   ASSERT_THAT(Run({"explain"}, /*json=*/false), IsOk());
   EXPECT_NE(output_.find("3 in 1 message of "), std::string::npos) << output_;
   EXPECT_NE(output_.find("; known before: 1 block\n"), std::string::npos) << output_;
-  EXPECT_NE(output_.find(table), std::string::npos);
+  EXPECT_NE(output_.find(tables[0].get<std::string>()), std::string::npos);
   EXPECT_THAT(Run({"resend", "--label", "1"}), FailsWith(kFailedPrecondition, "search again"));
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -79,8 +80,8 @@ TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
   EXPECT_EQ(answer.items, 2100U);
   EXPECT_EQ(answer.items_version, 7U);
   EXPECT_EQ(answer.delta, 32);
-  EXPECT_EQ(answer.root_digest,
-            Sha256::Of(Sha256::Of(things_.TableBlock(0)) + Sha256::Of(things_.TableBlock(1))));
+  EXPECT_EQ(answer.root_digests, std::vector{Sha256::Of(Sha256::Of(things_.TableBlock(0)) +
+                                                        Sha256::Of(things_.TableBlock(1)))});
   EXPECT_EQ(answer.guarantee.bits, 128);
   EXPECT_TRUE(warnings_.empty());
   EXPECT_EQ(answer.bytes.keys, lattice::KeysBytes(32));
@@ -173,6 +174,36 @@ TEST_F(SearchClientTest, TargetsOfABatchShareOneMessage) {
   EXPECT_EQ(answer.matches[3][0].label, 2);
 }
 
+// Rule 4: a searcher can see that the server showed it tables of its own.
+TEST_F(SearchClientTest, TablesOfAllMessagesAreNamedWithTheirPayloads) {
+  const auto client = NewClient();
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    collection->mutable_encrypted()->set_rows(16'000'000);  // so that each query has a message
+  };
+  server_.answer = [&](const v1::SearchEncryptedRequest& request) {
+    const auto answer = things_.Answer(request);
+    things_.id_suffix += "x";
+    return answer;
+  };
+  const auto root = [&](bool with_payloads) {
+    std::string digests;
+    for (const int64_t block : {0, 1}) digests += Sha256::Of(things_.TableBlock(block));
+    for (const int64_t block : {0, 1}) digests += Sha256::Of(things_.PayloadBlock(block));
+    return Sha256::Of(digests.substr(0, with_payloads ? 128 : 64));
+  };
+  std::vector<std::string> expected = {root(false)};
+  things_.id_suffix = "x";
+  expected.push_back(root(false));
+  things_.id_suffix = "";
+  const std::vector<SearchTarget> two = {{.features = TargetOf(1)}, {.features = TargetOf(2)}};
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, client->Search("things", two, {}, Warn()));
+  EXPECT_EQ(server_.TakeRequests().size(), 2U);
+  EXPECT_EQ(answer.root_digests, expected);
+  expected = {root(true)};
+  ASSERT_OK_AND_ASSIGN(const SearchAnswer with, Search(*client, 1, {.with_payloads = true}));
+  EXPECT_EQ(with.root_digests, expected);
+}
+
 // Rule 1: a retry sends the same bytes.
 TEST_F(SearchClientTest, RetriesSendTheSameBytes) {
   server_.endings = {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::UNAVAILABLE};
@@ -249,7 +280,7 @@ TEST_F(SearchClientTest, OnlyChangedBlocksTravel) {
   ASSERT_OK_AND_ASSIGN(const SearchAnswer second, Search(*client));
   EXPECT_GT(second.bytes.table, 0U);
   EXPECT_LT(second.bytes.table, 1500U) << "the second block has 52 rows";
-  EXPECT_NE(second.root_digest, first.root_digest);
+  EXPECT_NE(second.root_digests, first.root_digests);
   // Another process finds the blocks on disk, those of the last two tables.
   for (const int searches : {1, 2}) {
     const auto other = NewClient();
@@ -394,7 +425,7 @@ TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   EXPECT_EQ(last.scheme, Scheme::kEncrypted);
   EXPECT_THAT(LoadLastRelease(folder_.path()), FailsWith(kFailedPrecondition, "search again"));
   const nlohmann::json view = nlohmann::json::parse(last.view);
-  EXPECT_EQ(view["table"], ToHex(answer.root_digest));
+  EXPECT_EQ(view["tables"], nlohmann::json::array({ToHex(answer.root_digests.at(0))}));
   EXPECT_EQ(view["queries"], 1);
   EXPECT_EQ(view["delta"], 32);
   std::set<std::string> fields;
@@ -402,7 +433,7 @@ TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   EXPECT_EQ(fields,
             (std::set<std::string>{"bytes", "collection", "delta", "digest", "keys_bytes",
                                    "keys_digest", "known_blocks", "known_payload_blocks",
-                                   "messages", "queries", "scheme", "table", "with_payloads"}));
+                                   "messages", "queries", "scheme", "tables", "with_payloads"}));
   // Another target leaves the same files but for lengths that do not depend on it.
   const auto contents = [&] {
     std::vector<std::pair<std::string, uintmax_t>> files;
@@ -450,6 +481,20 @@ TEST_F(SearchClientTest, MoreMemoryThanAllowedIsRefusedBeforeTheQuery) {
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
+// A server could otherwise fill the memory with blocks of answers that are refused.
+TEST_F(SearchClientTest, RefusedBlocksAreNotKept) {
+  // The small block comes first in the order of digests, in which they are read.
+  while (Sha256::Of(things_.TableBlock(0)) < Sha256::Of(things_.TableBlock(1))) {
+    things_.id_suffix += "x";
+  }
+  const auto client = NewClient(30'000);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Search(*client), FailsWith(kExhausted, "row table: max_memory must be at least"));
+    EXPECT_EQ(server_.TakeRequests().at(0).known_blocks_size(), 0);
+  }
+  EXPECT_TRUE(CachedFiles("table-").empty());
+}
+
 // Refusing only when the row of the long payload matches would tell a server that the rerun sees.
 TEST_F(SearchClientTest, PayloadsTooLongForMemoryAreRefusedWhicheverRowsMatch) {
   things_.long_payload_row = 7;
@@ -467,30 +512,35 @@ TEST_F(SearchClientTest, ClientEndsAtADeparture) {
   ASSERT_THAT(Search(*client), IsOk());
   client = nullptr;
   const auto ended = std::chrono::steady_clock::now();
-  EXPECT_GE(ended - server_.TakeSeen().back().answered, SearchInterval(1, things_.blocks(), 0));
+  EXPECT_GE(ended - server_.TakeSeen().back().answered,
+            SearchInterval({.blocks = things_.blocks(), .k = 3}));
 }
 
 TEST_F(SearchClientTest, CancelledCallEnds) {
   ConnectionOptions options = server_.options;
   std::atomic<bool> cancelled = false;
   options.cancelled = [&] { return cancelled.load(); };
+  std::promise<void> ended;
   server_.answer = [&](const v1::SearchEncryptedRequest& request) {
     cancelled = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ended.get_future().wait();
     return things_.Answer(request);
   };
   const auto client = *SearchClient::Create(*Transport::Create(options),
                                             {.state_folder = folder_.path(), .limits = {}});
   EXPECT_THAT(Search(*client), FailsWith(kCancelled));
+  ended.set_value();
 }
 
 TEST(SearchInterval, GrowsWithWhatIsDecrypted) {
   using std::chrono::milliseconds;
-  EXPECT_EQ(SearchInterval(1, 1, 0), milliseconds(10));
-  EXPECT_EQ(SearchInterval(1, 489, 0), milliseconds(254));
-  EXPECT_EQ(SearchInterval(10, 4, 0), milliseconds(30));
-  EXPECT_EQ(SearchInterval(1, 1, 60'000'000), milliseconds(70));
-  EXPECT_EQ(SearchInterval(1, 1, 0, 1'000'000), milliseconds(60));
+  EXPECT_EQ(SearchInterval({}), milliseconds(10));
+  EXPECT_EQ(SearchInterval({.k = 1}), milliseconds(10));
+  EXPECT_EQ(SearchInterval({.blocks = 489}), milliseconds(293));
+  EXPECT_EQ(SearchInterval({.blocks = 49, .k = 10'000}), milliseconds(59));
+  EXPECT_EQ(SearchInterval({.queries = 10, .blocks = 4}), milliseconds(33));
+  EXPECT_EQ(SearchInterval({.payload_bytes = 60'000'000}), milliseconds(70));
+  EXPECT_EQ(SearchInterval({.filtered_bytes = 1'000'000}), milliseconds(60));
 }
 
 TEST(QueriesPerMessage, IsBoundedByBothDirections) {
