@@ -14,15 +14,6 @@ namespace {
 
 using Kind = RowTableCache::Kind;
 
-// The first 8 bytes of a digest, little-endian.
-uint64_t PrefixOf(const std::string& digest) {
-  uint64_t prefix = 0;
-  for (int byte = 7; byte >= 0; --byte) {
-    prefix = prefix << 8 | static_cast<uint8_t>(digest[static_cast<size_t>(byte)]);
-  }
-  return prefix;
-}
-
 std::vector<std::string> SplitDigests(const std::string& digests) {
   std::vector<std::string> all;
   for (size_t at = 0; at < digests.size(); at += kBlockDigestBytes) {
@@ -51,7 +42,7 @@ void RowTables::Load(Kind kind, Held<Block>* held) {
 template <typename Block>
 void RowTables::AddKnown(const Held<Block>& held,
                          google::protobuf::RepeatedField<uint64_t>* known) {
-  for (const auto& [digest, entry] : held.blocks) known->Add(PrefixOf(digest));
+  for (const auto& [digest, entry] : held.blocks) known->Add(Sha256::Prefix(digest));
 }
 
 void RowTables::AddKnownBlocks(v1::SearchEncryptedRequest* request) {

@@ -45,4 +45,10 @@ std::string Sha256::Of(absl::string_view bytes) {
   return sum.Digest();
 }
 
+uint64_t Sha256::Prefix(absl::string_view digest) {
+  uint64_t prefix = 0;
+  for (size_t byte = 8; byte-- > 0;) prefix = prefix << 8 | static_cast<uint8_t>(digest[byte]);
+  return prefix;
+}
+
 }  // namespace privatemail

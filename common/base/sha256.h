@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_COMMON_BASE_SHA256_H_
 #define PRIVATEMAIL_COMMON_BASE_SHA256_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,9 @@ class Sha256 {
   std::string Digest() const;
 
   static std::string Of(absl::string_view bytes);
+
+  // The first 8 bytes of a digest, little-endian: a short name of what has it.
+  static uint64_t Prefix(absl::string_view digest);
 
  private:
   struct Free {

@@ -18,20 +18,6 @@ int64_t SentLabel(int32_t label) {
 
 }  // namespace
 
-void PackedTexts::Reserve(size_t texts, size_t bytes) {
-  ends_.reserve(texts);
-  bytes_.reserve(bytes);
-}
-
-void PackedTexts::Add(absl::string_view text) {
-  bytes_.append(text.data(), text.size());
-  ends_.push_back(bytes_.size());
-}
-
-int64_t PackedTexts::memory() const {
-  return static_cast<int64_t>(bytes_.capacity() + ends_.capacity() * sizeof(size_t));
-}
-
 EncryptedBlock::EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t dimensions,
                                Columns columns)
     : values_(std::move(values)), dimensions_(dimensions), columns_(std::move(columns)) {

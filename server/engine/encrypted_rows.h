@@ -9,27 +9,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/items/packed_texts.h"
 #include "common/lattice/scores.h"
 
 namespace privatemail::server {
-
-// Texts one after another, without the memory of a string each.
-class PackedTexts {
- public:
-  void Reserve(size_t texts, size_t bytes);
-  void Add(absl::string_view text);
-  size_t size() const { return ends_.size(); }
-  absl::string_view operator[](size_t i) const {
-    const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-  size_t bytes() const { return bytes_.size(); }
-  int64_t memory() const;
-
- private:
-  std::string bytes_;
-  std::vector<size_t> ends_;
-};
 
 // Up to lattice::kDegree rows, of which some may be empty. Server side. Immutable.
 //

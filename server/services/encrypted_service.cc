@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
 #include "common/base/shake128.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -80,19 +81,10 @@ class KnownBlocks {
     std::sort(prefixes_.begin(), prefixes_.end());
   }
   bool Has(absl::string_view digest) const {
-    return std::binary_search(prefixes_.begin(), prefixes_.end(), PrefixOf(digest));
+    return std::binary_search(prefixes_.begin(), prefixes_.end(), Sha256::Prefix(digest));
   }
 
  private:
-  // The first 8 bytes of a digest, as searchers name blocks that they hold.
-  static uint64_t PrefixOf(absl::string_view digest) {
-    uint64_t prefix = 0;
-    for (int byte = 7; byte >= 0; --byte) {
-      prefix = prefix << 8 | static_cast<uint8_t>(digest[static_cast<size_t>(byte)]);
-    }
-    return prefix;
-  }
-
   std::vector<uint64_t> prefixes_;
 };
 

@@ -12,25 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/items/item_label.h"
+#include "common/items/packed_texts.h"
 
 namespace privatemail::client {
 
 inline constexpr size_t kBlockDigestBytes = 32;  // SHA-256
-
-// Texts one after another, without the memory of a string each.
-class PackedTexts {
- public:
-  void Add(absl::string_view text);
-  size_t size() const { return ends_.size(); }
-  absl::string_view operator[](size_t i) const {
-    const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-
- private:
-  std::string bytes_;
-  std::vector<size_t> ends_;
-};
 
 // Up to 2,048 rows. Public. Immutable.
 class TableBlock {

@@ -57,11 +57,6 @@ absl::Status InRow(int row, absl::string_view message) {
 
 }  // namespace
 
-void PackedTexts::Add(absl::string_view text) {
-  absl::StrAppend(&bytes_, text);
-  ends_.push_back(bytes_.size());
-}
-
 absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string_view content,
                                                                     int64_t max_memory) {
   PM_ASSIGN_OR_RETURN(const auto message, ParseWithin<v1::RowTableBlock>(content, max_memory));
