@@ -451,6 +451,17 @@ TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   }
 }
 
+// Rule 6, of logs: whatever reads them must not see scores.
+TEST_F(SearchClientTest, NothingIsPrinted) {
+  const auto client = NewClient();
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const auto answer = Search(*client);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(answer, IsOk());
+}
+
 // Rule 8, without a call, which would wait forever for gRPC's threads.
 TEST_F(SearchClientTest, ForkedProcessIsRefused) {
   const auto client = NewClient();
