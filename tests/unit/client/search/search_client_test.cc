@@ -210,10 +210,18 @@ TEST_F(SearchClientTest, RetriesSendTheSameBytes) {
   server_.endings = {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::UNAVAILABLE};
   const auto client = NewClient();
   ASSERT_THAT(Search(*client), IsOk());
-  const auto requests = server_.TakeRequests();
+  auto requests = server_.TakeRequests();
   ASSERT_EQ(requests.size(), 3U);
   EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
   EXPECT_EQ(requests[0].SerializeAsString(), requests[2].SerializeAsString());
+  // A search that fails in the end is not begun anew with other bytes.
+  server_.endings.assign(20, grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(Search(*client), FailsWith(kUnavailable));
+  requests = server_.TakeRequests();
+  ASSERT_GE(requests.size(), 2U);
+  for (const auto& request : requests) {
+    EXPECT_EQ(request.SerializeAsString(), requests[0].SerializeAsString());
+  }
 }
 
 // ... or everything is drawn afresh.
