@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "client/flags/names.h"
 #include "client/queries/cell_queries.h"
+#include "client/queries/scheme.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
@@ -240,6 +241,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"anchors", p.anchor_count()},
       {"feature_dim", p.feature_dim() == 0 ? nlohmann::json() : nlohmann::json(p.feature_dim())},
       {"schemes", OfferedSchemes(p)},
+      {"default_scheme", NameOf(DefaultScheme(OfferedSchemes(p)))},
       {"metric", MetricName(p.metric())},
       {"with_encrypted", p.with_encrypted()},
       {"cells", CellCounts(p)},

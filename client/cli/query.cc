@@ -142,8 +142,9 @@ absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
                      : absl::StrCat("schemes that do: ", absl::StrJoin(takers, ", "))));
 }
 
-// encrypted wherever the collection offers it, else joint.
-absl::StatusOr<Scheme> DefaultScheme(const Context& context, const QueryCommandOptions& options) {
+// The default scheme of the collection, which the server is asked for.
+absl::StatusOr<Scheme> FetchDefaultScheme(const Context& context,
+                                          const QueryCommandOptions& options) {
   // What no collection accepts is refused before any call.
   const TargetOptions& targets = options.slots.targets;
   if (targets.vectors_file.empty() || !targets.rows.empty()) {
@@ -152,11 +153,13 @@ absl::StatusOr<Scheme> DefaultScheme(const Context& context, const QueryCommandO
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(options.slots.collection));
-  if (!collection.parameters().with_encrypted()) return Scheme::kJoint;
   const absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
   if (!parameters.ok()) return absl::DataLossError(parameters.status().message());
-  PM_RETURN_IF_ERROR(CheckNoNoiseOption(options, *parameters));
-  return Scheme::kEncrypted;
+  const Scheme scheme = DefaultScheme(OfferedSchemes(*parameters));
+  if (scheme == Scheme::kEncrypted) {
+    PM_RETURN_IF_ERROR(CheckNoNoiseOption(options, *parameters));
+  }
+  return scheme;
 }
 
 absl::Status CheckHasEpsilon(const QueryCommandOptions& options, Scheme scheme) {
@@ -174,7 +177,7 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   }
   Scheme scheme = options.scheme.value_or(Scheme::kJoint);
   if (!options.scheme.has_value()) {
-    PM_ASSIGN_OR_RETURN(scheme, DefaultScheme(context, options));
+    PM_ASSIGN_OR_RETURN(scheme, FetchDefaultScheme(context, options));
   }
   PM_RETURN_IF_ERROR(CheckNoForeignOption(options, scheme));
   PM_RETURN_IF_ERROR(CheckHasEpsilon(options, scheme));
@@ -208,8 +211,9 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
                                                                   kSchemeNames.end());
   AddChoice(
       query, "--scheme", scheme, names,
-      "How the target is hidden; by default encrypted wherever the collection offers it, else "
-      "joint. encrypted: exact, the server computes on ciphertexts and learns nothing; without "
+      "How the target is hidden; by default the first of encrypted, joint and cells that the "
+      "collection offers. encrypted: exact, the server computes on ciphertexts and learns nothing; "
+      "without "
       "noise or budget. joint: noise on an embedding; finds the class. anchored: noise on one row "
       "per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice of "
       "cells, whose items are ranked locally; needs a collection with cells");

@@ -15,6 +15,7 @@
 #include "client/python/calls.h"
 #include "client/python/session.h"
 #include "client/queries/cell_queries.h"
+#include "client/queries/scheme.h"
 #include "client/queries/snapshot_file.h"
 #include "client/schemes/published_collection.h"
 #include "client/transport/upload.h"
@@ -70,6 +71,7 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
                               ? py::object(py::none())
                               : py::int_(parameters.settings().embedding_dim());
   dict["schemes"] = OfferedSchemes(parameters);
+  dict["default_scheme"] = NameOf(DefaultScheme(OfferedSchemes(parameters)));
   dict["metric"] = MetricName(parameters.metric());
   dict["with_encrypted"] = parameters.with_encrypted();
   dict["extractor"] = parameters.extractor();

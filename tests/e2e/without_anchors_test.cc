@@ -129,6 +129,7 @@ TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
   Answer(Ingest("shapes", "gallery"));
   Answer({"build", "shapes"});
   ASSERT_TRUE(WaitUntil([&]() -> bool { return InfoOf("shapes")["cells_ready"]; }));
+  EXPECT_EQ(created["default_scheme"], "encrypted");
   Answer({"budget", "set", "shapes", "--epsilon", "100"});
   const Command query = {
       "query", "shapes",   "--vectors", Vectors("gallery"), "--row", "7",  "--epsilon",
@@ -142,6 +143,9 @@ TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
                 "FAILED_PRECONDITION",
                 {"collection shapes has no classes, since its anchors have no labels: it offers "
                  "the schemes cells, encrypted"});
+  EXPECT_EQ(Answer({"collection", "create", "cells", "--anchors", Vectors("anchors"), "--cells",
+                    "5"})["default_scheme"],
+            "cells");
   const std::string file = folder_ / "shapes.snapshot";
   Answer({"snapshot", "shapes", "--out", file});
   Answer({"collection", "delete", "shapes", "--yes"});

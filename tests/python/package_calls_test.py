@@ -88,6 +88,13 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be given"):
             things.search(row)
 
+    def test_cells_are_the_default_where_nothing_else_is_offered(self):
+        shapes = service.server.create_collection("only-cells", service.rows[:80], cells=[8])
+        self.assertEqual(shapes.info()["default_scheme"], "cells")
+        with self.assertRaisesRegex(pm.InvalidArgument, 'delta is of no use with scheme="cells"'):
+            shapes.search(service.rows[7], **COST)
+        self.assertEqual(things.info()["default_scheme"], "joint")
+
     def test_own_anchors_place_queries_of_another_model(self):
         rotation = np.linalg.qr(np.random.default_rng(3).standard_normal((DIM, DIM)))[0]
         anchors, labels = gallery(100, seed=2)

@@ -119,7 +119,8 @@ async function open(name) {
   const offered = {encrypted: collection.schemes.includes("encrypted"), cells, joint: collection.schemes.includes("joint")};
   const radios = [...document.querySelectorAll("input[name=scheme]")];
   for (const radio of radios) radio.disabled = !offered[radio.value];
-  (radios.find((radio) => !radio.disabled) ?? radios[0]).checked = true;
+  const enabled = radios.filter((radio) => !radio.disabled);
+  (enabled.find((radio) => radio.value === collection.default_scheme) ?? enabled[0] ?? radios[0]).checked = true;
   at("epsilon").max = collection.plans.length - 1;
   at("epsilon").value = collection.plans.findIndex((plan) => plan.epsilon >= 2);
   await readBudget();

@@ -258,7 +258,7 @@ class Collection(_NotCopied):
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, _arrays.text("name", name)
-        self._schemes: List[str] = []  # that the server offered, once encrypted was one of them
+        self._schemes: List[str] = []  # that the server offered, once encrypted was the default
 
     @property
     def _session(self) -> _core.Session:
@@ -371,11 +371,13 @@ class Collection(_NotCopied):
         return self._session.delete_collection(self.name)
 
     def _default_scheme(self, epsilon: Any, delta: Any, mechanism: Any) -> str:
-        """Encrypted where the collection offers it; arguments of others are no silent choice of one of them."""
-        offered = self._schemes or self.info()["schemes"]
-        if "encrypted" not in offered:
-            return "joint"
-        self._schemes = offered
+        """The collection's default; where it is encrypted, arguments of others do not choose one of them silently."""
+        offered = self._schemes
+        if not offered:
+            info = self.info()
+            if info["default_scheme"] != "encrypted":
+                return str(info["default_scheme"])
+            offered = self._schemes = info["schemes"]
         for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
             if value is None:
                 continue
@@ -396,8 +398,8 @@ class Collection(_NotCopied):
         """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored" or "cells". None: encrypted where the
-            collection offers it, else joint.
+        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored" or "cells". None: the first of
+            encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
             epsilon.
         label: an integer or n of them; not sent. Encrypted: only items with it. Others: the class of each query, by

@@ -138,6 +138,14 @@ TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
               FailsWith(kFailedPrecondition, "has no encrypted rows"));
 }
 
+TEST_F(QueryEncryptedTest, CollectionsThatOfferOnlyCellsAreSearchedByCells) {
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    *collection = PublishedThings(1, CellCode::kScalar8, 1, /*has_classes=*/false).collection;
+  };
+  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
+  EXPECT_THAT(Run(query), FailsWith(kInvalid, "--epsilon is required with scheme cells"));
+}
+
 TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
   ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
   const nlohmann::json tables = Lines()[0]["tables"];
