@@ -3,11 +3,14 @@
 #include <iostream>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
+#include "client/queries/scheme.h"
 #include "client/transport/upload.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -16,6 +19,7 @@
 #include "common/items/item_label.h"
 #include "common/items/item_text.h"
 #include "common/wire/item_label_proto.h"
+#include "common/wire/parameters_proto.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -328,10 +332,13 @@ absl::Status CheckOptions(const IngestOptions& options) {
 
 // What makes stored items findable.
 std::string NextStep(const std::string& name, const v1::PublicParameters& parameters) {
-  if (parameters.anchor_count() == 0) return "searches find them from now on\n";
-  return absl::StrCat(
-      "run `privatemail build ", name, "` to make them searchable",
-      parameters.with_encrypted() ? "; searches with encrypted find them already" : "", "\n");
+  const std::string build = absl::StrCat("run `privatemail build ", name, "`");
+  if (!parameters.with_encrypted()) return build + " to make them searchable\n";
+  std::vector<std::string> others = OfferedSchemes(parameters);
+  std::erase(others, NameOf(Scheme::kEncrypted));
+  if (others.empty()) return "searches find them from now on\n";
+  return absl::StrCat("searches with encrypted find them from now on; for ",
+                      absl::StrJoin(others, ", "), " ", build, "\n");
 }
 
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {

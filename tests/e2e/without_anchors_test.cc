@@ -87,6 +87,8 @@ TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
   Answer({"collection", "create", "classes", "--anchors", Vectors("gallery"), "--anchor-labels",
           Labels("gallery"), "--with-encrypted", "--metric", "dot"});
   EXPECT_THAT(InfoOf("classes")["schemes"], ElementsAre("joint", "anchored", "encrypted"));
+  EXPECT_THAT(Run(Ingest("classes", "gallery", {"--labels", Labels("gallery")})).out,
+              HasSubstr("for joint, anchored run `privatemail build classes`"));
   ExpectRefused(Ingest("classes", "gallery"), "INVALID_ARGUMENT",
                 {"--labels must be given: every item of the collection has one of its 5 classes"});
 }
@@ -126,7 +128,9 @@ TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {
                                "--cells", "5", "--with-encrypted", "--metric", "dot"});
   EXPECT_THAT(created["schemes"], ElementsAre("cells", "encrypted"));
   EXPECT_EQ(created["classes"], 0);
-  Answer(Ingest("shapes", "gallery"));
+  EXPECT_THAT(Run(Ingest("shapes", "gallery")).out,
+              HasSubstr("searches with encrypted find them from now on; for cells run "
+                        "`privatemail build shapes`"));
   Answer({"build", "shapes"});
   ASSERT_TRUE(WaitUntil([&]() -> bool { return InfoOf("shapes")["cells_ready"]; }));
   EXPECT_EQ(created["default_scheme"], "encrypted");
