@@ -199,7 +199,8 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
                      "Public vectors (.npy .fvecs .csv), which the schemes joint, anchored and "
                      "cells need");
   create->add_option("--anchor-labels", options->labels_file,
-                     "Their labels (.npy .ivecs .csv .txt), which joint and anchored need");
+                     "Their labels (.npy .ivecs .csv .txt), which joint and anchored need. Without "
+                     "them give --cells, --with-encrypted or both, for these schemes alone");
   create
       ->add_option("--extractor", options->extractor_name,
                    "Name of the model that computed the vectors; searchers must use the same. "

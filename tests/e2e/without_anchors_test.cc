@@ -93,8 +93,9 @@ TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
                 {"--labels must be given: every item of the collection has one of its 5 classes"});
 }
 
-TEST_F(WithoutAnchors, HelpSaysWhatSearchersLearn) {
+TEST_F(WithoutAnchors, HelpSaysWhatSearchersLearnAndWhatIsOfferedWithoutLabels) {
   const std::string help = Run({"collection", "create", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Without them give --cells, --with-encrypted or both"));
   EXPECT_THAT(help, HasSubstr("they download all ids, labels and payloads, and can compute all "
                               "vectors from as many queries as the vectors have dimensions"));
 }
