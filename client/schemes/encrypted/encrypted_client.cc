@@ -38,7 +38,9 @@ class Order {
       case Metric::kDot:
         return -cosine * norm;
       case Metric::kEuclidean:
-        return SquaredDistance(cosine, norm);
+        // Without the target's squared norm, which is the same for all items, and next to which
+        // their differences would be lost if the target is long.
+        return norm * norm - 2 * cosine * norm * target_norm_;
       default:
         return -cosine;
     }

@@ -238,6 +238,23 @@ TEST(EncryptedClient, FilterTakesTheSameTimeForEveryLabel) {
   EXPECT_GT(seconds(/*of the long payload*/ 1), .7 * of_all_labels);
 }
 
+// The squared distances of such a target to all items are equal in double.
+TEST(EncryptedClient, LongTargetsAreRankedByEuclideanDistance) {
+  const FloatMatrix features = NormalRows(200, 10, 1);
+  EncryptedThings things(features, 32, v1::METRIC_EUCLIDEAN);
+  Searcher searcher(&things, 32);
+  const Eigen::RowVectorXf target = 1e30F * NormalRows(1, 10, 2);
+  ASSERT_OK_AND_ASSIGN(const auto matches, searcher.Search(target, {.k = 8}));
+  // The farther along the target, the nearer to it.
+  const std::vector<Near> nearest = NearestInTheClear(features, target, v1::METRIC_DOT);
+  ASSERT_EQ(matches.size(), 8U);
+  for (size_t place = 0; place < matches.size(); ++place) {
+    EXPECT_GE(*matches[place].similarity,
+              nearest[place].similarity - 10 * kErrorBound * target.norm());
+    EXPECT_TRUE(std::isfinite(matches[place].squared_distance));
+  }
+}
+
 // What is shown is a function of four decimals of the cosine.
 TEST(EncryptedClient, ShownValuesAreRounded) {
   for (const v1::Metric metric : {v1::METRIC_COSINE, v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
