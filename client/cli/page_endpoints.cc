@@ -29,6 +29,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
+#include "common/items/item_direction.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/encrypted_client.h"
 
@@ -121,8 +122,9 @@ std::string OptionOf(const PageRequest& request, const std::string& name) {
 }
 
 absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const std::string& name,
-                                             int64_t dim) {
+                                             const PublicParameters& parameters) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ParseVectors(name, request.body));
+  const int64_t dim = parameters.feature_dim;
   int64_t row = 0;
   if (!absl::SimpleAtoi(OptionOf(request, "row"), &row)) {
     return absl::InvalidArgumentError("row must be a number");
@@ -130,7 +132,7 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
   PM_RETURN_IF_ERROR(CheckIntegerBetween("row", row, 0, rows.rows() - 1));
   PM_RETURN_IF_ERROR(CheckColumns(name, dim, rows.cols()));
   const Eigen::RowVectorXf features = rows.row(row);
-  PM_RETURN_IF_ERROR(CheckUnitScalable(name, features.data(), features.size()));
+  PM_RETURN_IF_ERROR(CheckHasSimilarity(name, parameters.metric, features.data(), features.size()));
   return features;
 }
 
@@ -262,7 +264,7 @@ Page::Answer Page::Pick(const PageRequest& request) {
   NamedTarget target{.name = name, .guessed = true};
   const auto start = std::chrono::steady_clock::now();
   if (IsVectorFile(name)) {
-    PM_ASSIGN_OR_RETURN(target.target.features, RowOfFile(request, name, parameters.feature_dim));
+    PM_ASSIGN_OR_RETURN(target.target.features, RowOfFile(request, name, parameters));
   } else {
     ExtractorOptions settings = options_.extractor;
     settings.collection = parameters.extractor;

@@ -87,7 +87,8 @@ class SearchClient {
   // The nearest items of each target, exactly but for the errors of PRIVACY.md section 9. Targets
   // share messages as far as their size allows. A target's own label replaces ranking.label.
   // warn: sees warnings, that files cannot be written.
-  // INVALID_ARGUMENT: ranking; features of another dimension, zero or not finite; no target.
+  // INVALID_ARGUMENT: ranking; features of another dimension, not finite, or zero with the
+  // metric cosine; no target.
   // FAILED_PRECONDITION: the collection does not offer this, or has no items; or this process was
   //   forked from the one that made the client.
   // RESOURCE_EXHAUSTED: the answers, or the payloads of as many matches of any rows, take more than

@@ -25,7 +25,7 @@ constexpr int64_t kColumnBytes = 2 * sizeof(size_t) + sizeof(float) + sizeof(int
 size_t BlockOf(uint32_t row) { return row / kRowsOfBlock; }
 size_t PlaceOf(uint32_t row) { return row % kRowsOfBlock; }
 
-// The item's row as int16, and its norm.
+// The item's row as int16, and its norm. A zero vector has a row of zeros.
 std::vector<int16_t> Quantise(const Item& item, float* norm) {
   const RowVector features =
       Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), std::ssize(item.features))
@@ -33,7 +33,7 @@ std::vector<int16_t> Quantise(const Item& item, float* norm) {
   const double length = features.norm();  // squares of floats neither overflow nor vanish
   *norm =
       static_cast<float>(std::min(length, static_cast<double>(std::numeric_limits<float>::max())));
-  return QuantiseUnitRow(features / length);
+  return QuantiseUnitRow(length > 0 ? RowVector(features / length) : features);
 }
 
 PackedTexts Pack(const std::vector<std::string>& texts, size_t count) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/items/item_direction.h"
 #include "common/items/item_label.h"
 #include "common/items/item_text.h"
 #include "common/lattice/scores.h"
@@ -56,7 +57,9 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(has_dimension ? CheckColumns("features", parameters.feature_dim, columns)
                                    : CheckIntegerBetween("number of features", columns, 1,
                                                          lattice::kMaxDimensions));
-  PM_RETURN_IF_ERROR(CheckUnitScalable("features", item.features.data(), columns));
+  // Embeddings and cells are of directions, whatever the metric of encrypted searches.
+  const Metric metric = parameters.HasAnchors() ? Metric::kCosine : parameters.metric;
+  PM_RETURN_IF_ERROR(CheckHasSimilarity("features", metric, item.features.data(), columns));
   PM_RETURN_IF_ERROR(CheckItemLabel(item.label, parameters));
   PM_RETURN_IF_ERROR(CheckPayload(item.payload));
   if (has_dimension) return absl::OkStatus();

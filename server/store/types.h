@@ -22,7 +22,7 @@ namespace privatemail::server {
 struct Item {
   std::string id;               // 1 to kMaxItemIdBytes bytes of UTF-8
   int32_t label = 0;            // or kNoLabel (item_label.h)
-  std::vector<float> features;  // feature_dim values, not all zero
+  std::vector<float> features;  // feature_dim values; all zero only where CheckItem allows it
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
   uint64_t version = 0;         // of its last change; set by the store, ignored in writes
 };
@@ -36,7 +36,8 @@ absl::Status NoSuchCollection(absl::string_view collection);
 absl::Status LaterEmbeddingError(int64_t items_version);
 
 // INVALID_ARGUMENT naming field, expected and actual value: the item does not fit a collection with
-// these parameters; none fits one without a dimension. Never repeats features or payload.
+// these parameters; none fits one without a dimension. A zero vector fits one without anchors whose
+// metric is not cosine. Never repeats features or payload.
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters);
 
 // The result of an upsert of a batch.

@@ -70,6 +70,41 @@ TEST_F(WithoutAnchors, SchemesThatNeedAnchorsAreRefusedBeforeAnyCharge) {
   ExpectRefused({"build", "notes"}, "FAILED_PRECONDITION", {message});
 }
 
+TEST_F(WithoutAnchors, ZeroVectorsAreItemsAndQueriesUnlessTheMetricIsCosine) {
+  Labelled rows = SeparatedClasses(20, 2);
+  rows.vectors.row(7).setZero();
+  Write("zero", rows);
+  const auto query = [&](const std::string& name, const std::string& row) -> Command {
+    return {"query", name, "--vectors", Vectors("zero"), "--row", row, "-k", "20"};
+  };
+  for (const char* metric : {"dot", "euclidean"}) {
+    Answer({"collection", "create", metric, "--metric", metric});
+    EXPECT_EQ(Answer(Ingest(metric, "zero"))["inserted"], 20);
+    for (const char* row : {"7", "8"}) {
+      const json matches = Answer(query(metric, row))["matches"];
+      ASSERT_THAT(matches, SizeIs(20));
+      for (const json& match : matches) {
+        const auto item = rows.vectors.row(std::stoi(match["id"].get<std::string>()));
+        const auto target = rows.vectors.row(std::stoi(row));
+        EXPECT_NEAR(match["squared_distance"].get<double>(), (item - target).squaredNorm(),
+                    .004 * item.norm() * target.norm() + .01);
+        if (item.isZero()) {
+          EXPECT_EQ(match["similarity"], 0);
+        }
+      }
+      if (row[0] == '7' && metric[0] == 'e') {
+        EXPECT_EQ(matches[0]["id"], "7");
+      }
+    }
+  }
+  Answer({"collection", "create", "cosine"});
+  const Outcome partly = Run(Ingest("cosine", "zero"));
+  EXPECT_EQ(partly.exit_code, 3) << partly.err;
+  EXPECT_THAT(partly.err, HasSubstr("expected a vector with a direction"));
+  ExpectRefused(query("cosine", "7"), "INVALID_ARGUMENT",
+                {"row 7: all 64 values are zero, expected a vector with a direction"});
+}
+
 TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
   const auto refused = [&](const Command& more, const std::string& message) {
     ExpectRefused(Join({"collection", "create", "x"}, more), "INVALID_ARGUMENT", {message});

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
+#include "common/items/item_direction.h"
 #include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
 #include "common/wire/parameters_proto.h"
@@ -36,11 +37,11 @@ class Order {
   double Of(double cosine, double norm) const {
     switch (metric_) {
       case Metric::kDot:
-        return -cosine * norm;
+        return -Similarity(cosine, norm);
       case Metric::kEuclidean:
         // Without the target's squared norm, which is the same for all items, and next to which
         // their differences would be lost if the target is long.
-        return norm * norm - 2 * cosine * norm * target_norm_;
+        return norm * norm - 2 * Similarity(cosine, norm);
       default:
         return -cosine;
     }
@@ -145,10 +146,11 @@ absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
         absl::StrCat("delta of the session must be ", delta_, ", but is ", session->delta()));
   }
   PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
-  PM_RETURN_IF_ERROR(CheckUnitScalable("query", features.data(), features.size()));
+  PM_RETURN_IF_ERROR(
+      CheckHasSimilarity("query", parameters_.metric, features.data(), features.size()));
   // No float is so large or small that the square of a double overflows or is subnormal.
   const double norm = std::sqrt(features.cast<double>().squaredNorm());
-  const double scale = QueryScale(delta_) / norm;
+  const double scale = norm > 0 ? QueryScale(delta_) / norm : 0;
   const int64_t chunks = lattice::CountChunks(features.size(), delta_);
   PM_ASSIGN_OR_RETURN(const auto messages,
                       SecretArray<int64_t>::Allocate(static_cast<size_t>(chunks * kDegree)));

@@ -238,6 +238,28 @@ TEST(EncryptedClient, FilterTakesTheSameTimeForEveryLabel) {
   EXPECT_GT(seconds(/*of the long payload*/ 1), .7 * of_all_labels);
 }
 
+TEST(EncryptedClient, ZeroTargetsAreRankedByTheNormsOfItems) {
+  const FloatMatrix features = NormalRows(200, 10, 1);
+  for (const v1::Metric metric : {v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
+    EncryptedThings things(features, 32, metric);
+    Searcher searcher(&things, 32);
+    const Eigen::RowVectorXf zero = Eigen::RowVectorXf::Zero(10);
+    ASSERT_OK_AND_ASSIGN(const auto matches, searcher.Search(zero, {.k = 200}));
+    ASSERT_EQ(matches.size(), 200U);
+    for (size_t place = 0; place < matches.size(); ++place) {
+      const QueryMatch& match = matches[place];
+      const int row = std::stoi(match.id.substr(5));
+      EXPECT_EQ(*match.similarity, 0);
+      EXPECT_NEAR(match.squared_distance, features.row(row).squaredNorm(), 1e-4);
+      if (metric == v1::METRIC_DOT) {
+        EXPECT_EQ(row, static_cast<int>(place)) << "all tie";
+      } else if (place > 0) {
+        EXPECT_LE(matches[place - 1].squared_distance, match.squared_distance);
+      }
+    }
+  }
+}
+
 // The squared distances of such a target to all items are equal in double.
 TEST(EncryptedClient, LongTargetsAreRankedByEuclideanDistance) {
   const FloatMatrix features = NormalRows(200, 10, 1);
