@@ -134,6 +134,7 @@ absl::StatusOr<SearchClient::Prepared> SearchClient::Prepare(
       request.set_keys_digest(session->keys_digest());
       request.set_with_payloads(with_payloads);
     }
+    PM_RETURN_IF_ERROR(client.CheckRanking({.label = target.label}));
     PM_ASSIGN_OR_RETURN(PreparedEncryptedQuery query,
                         client.Prepare(target.features, session, bits));
     *prepared.requests.back().add_queries() = std::move(query.request);

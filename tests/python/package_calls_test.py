@@ -88,6 +88,20 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be given"):
             things.search(row)
 
+    def test_label_of_items_without_one_cannot_be_searched_for(self):
+        notes = service.server.create_collection("some-labels")
+        notes.ingest(service.rows[:4], labels=[3, -2**31, -7, -2**31])
+        self.assertEqual(notes.search(service.rows[2], label=-7).labels.tolist(), [-7])
+        self.assertEqual(sorted(notes.search(service.rows[2]).labels.tolist()), [-2**31, -2**31, -7, 3])
+        for label in (-2**31, [-2**31]):
+            with self.assertRaisesRegex(pm.InvalidArgument, "^label must be between -2147483647 and 2147483647, but is"):
+                notes.search(service.rows[:1], label=label)
+        for options in (COST, {"scheme": "cells", "epsilon": 1}, {"scheme": "anchored", **COST}):
+            with self.assertRaisesRegex(pm.InvalidArgument, "label"):
+                things.search(service.rows[7], label=-2**31, **options)
+        with self.assertRaisesRegex(pm.InvalidArgument, "label must be one of the collection's .* but is missing"):
+            things.ingest(service.rows[:1], labels=[-2**31], ids=["unlabelled"])
+
     def test_cells_are_the_default_where_nothing_else_is_offered(self):
         shapes = service.server.create_collection("only-cells", service.rows[:80], cells=[8])
         self.assertEqual(shapes.info()["default_scheme"], "cells")

@@ -95,7 +95,7 @@ struct PreparedEncryptedQuery {
 struct EncryptedRanking {
   int64_t k = 8;
   bool with_payloads = false;                              // in the matches
-  std::optional<int32_t> label = std::nullopt;             // only items with this label
+  std::optional<int32_t> label = std::nullopt;             // only items with it; not kNoLabel
   std::optional<v1::PayloadFilter> filter = std::nullopt;  // only items whose payload matches
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/items/item_direction.h"
+#include "common/items/item_label.h"
 #include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
 #include "common/wire/parameters_proto.h"
@@ -134,6 +136,11 @@ absl::StatusOr<EncryptedClient> EncryptedClient::Create(
 
 absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) const {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", ranking.k, 1, kMaxNeighbors));
+  if (ranking.label.has_value()) {
+    // kNoLabel stands for items without a label.
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("label", *ranking.label, int64_t{kNoLabel} + 1,
+                                           std::numeric_limits<int32_t>::max()));
+  }
   return ranking.filter.has_value() ? FromProto("filter", *ranking.filter).status()
                                     : absl::OkStatus();
 }

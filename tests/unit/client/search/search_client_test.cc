@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <future>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -493,6 +494,12 @@ TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
                              {{.features = TargetOf(1)}, {.features = Eigen::RowVectorXf::Zero(8)}},
                              {}, Warn()),
               FailsWith(kInvalid, "zero"));
+  EXPECT_THAT(
+      client->Search("things",
+                     {{.features = TargetOf(1), .label = 2},
+                      {.features = TargetOf(2), .label = std::numeric_limits<int32_t>::min()}},
+                     {}, Warn()),
+      FailsWith(kInvalid, "label must be between -2147483647"));
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "tests/testing/encrypted_things.h"
@@ -367,6 +368,9 @@ TEST(EncryptedClient, UnusableTargetsAreRefused) {
   EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 0}),
               FailsWith(kInvalid, "k must"));
   EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8), {.k = 10001}), FailsWith(kInvalid));
+  EXPECT_THAT(
+      searcher.Search(Eigen::RowVectorXf::Ones(8), {.label = std::numeric_limits<int32_t>::min()}),
+      FailsWith(kInvalid, "label must be between -2147483647 and 2147483647, but is -2147483648"));
 }
 
 // Rule 8: a fork would repeat nothing, but it has no secret, either.
