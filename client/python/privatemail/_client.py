@@ -402,8 +402,8 @@ class Collection(_NotCopied):
             encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
             epsilon.
-        label: an integer above -2**31, or n of them; not sent. Encrypted: only items with it. Others: the class of each query, by
-            default ranked by the anchors on this machine; cells only where cell_code is none.
+        label: an integer above -2**31, or n of them; not sent. Encrypted: only items with it. Others: the class of
+            each query, by default ranked by the anchors on this machine; cells only where cell_code is none.
         payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
         accept_misalignment: query although public data shows that little is found.
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
