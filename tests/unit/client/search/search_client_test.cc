@@ -28,6 +28,11 @@ constexpr int kDim = 8;
 
 Eigen::RowVectorXf TargetOf(unsigned seed) { return NormalRows(1, kDim, 1000 + seed); }
 
+// Of so many rows that each query has a message of its own.
+constexpr auto kMessageForEachQuery = [](v1::GetCollectionResponse* collection) {
+  collection->mutable_encrypted()->set_rows(16'000'000);
+};
+
 class SearchClientTest : public ::testing::Test {
  protected:
   SearchClientTest() { fs::permissions(folder_.path(), fs::perms::owner_all); }
@@ -179,9 +184,7 @@ TEST_F(SearchClientTest, TargetsOfABatchShareOneMessage) {
 // Rule 4: a searcher can see that the server showed it tables of its own.
 TEST_F(SearchClientTest, TablesOfAllMessagesAreNamedWithTheirPayloads) {
   const auto client = NewClient();
-  server_.describe = [](v1::GetCollectionResponse* collection) {
-    collection->mutable_encrypted()->set_rows(16'000'000);  // so that each query has a message
-  };
+  server_.describe = kMessageForEachQuery;
   server_.answer = [&](const v1::SearchEncryptedRequest& request) {
     const auto answer = things_.Answer(request);
     things_.id_suffix += "x";
@@ -204,6 +207,27 @@ TEST_F(SearchClientTest, TablesOfAllMessagesAreNamedWithTheirPayloads) {
   expected = {root(true)};
   ASSERT_OK_AND_ASSIGN(const SearchAnswer with, Search(*client, 1, {.with_payloads = true}));
   EXPECT_EQ(with.root_digests, expected);
+}
+
+// Rule 3: all messages of a search leave before the first answer is ranked, so that those between
+// them depend on the number of targets alone.
+TEST_F(SearchClientTest, TargetsOfTwoMessagesSendTheSameWhicheverItemsAreNearest) {
+  const auto client = NewClient();
+  server_.describe = kMessageForEachQuery;
+  for (int first = 0; first < PublishedThings::kClasses; ++first) {  // an item of each class
+    const std::vector<SearchTarget> two = {{.features = features_.row(first)},
+                                           {.features = features_.row(first + 1)}};
+    ASSERT_OK_AND_ASSIGN(const SearchAnswer answer,
+                         client->Search("things", two, {.k = 1}, Warn()));
+    for (const size_t i : {0, 1}) {
+      EXPECT_EQ(answer.matches.at(i).at(0).id, EncryptedThings::IdOf(first + static_cast<int>(i)));
+    }
+    std::vector<std::string> calls;
+    for (const auto& seen : server_.TakeSeen()) calls.push_back(seen.call);
+    EXPECT_EQ(calls,
+              (std::vector<std::string>{"GetCollection", "SearchEncrypted", "SearchEncrypted"}))
+        << first;
+  }
 }
 
 // Rule 1: a retry sends the same bytes.
