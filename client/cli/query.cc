@@ -213,10 +213,9 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
       query, "--scheme", scheme, names,
       "How the target is hidden; by default the first of encrypted, joint and cells that the "
       "collection offers. encrypted: exact, the server computes on ciphertexts and learns nothing; "
-      "without "
-      "noise or budget. joint: noise on an embedding; finds the class. anchored: noise on one row "
-      "per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice of "
-      "cells, whose items are ranked locally; needs a collection with cells");
+      "without noise or budget. joint: noise on an embedding; finds the class. anchored: noise on "
+      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice "
+      "of cells, whose items are ranked locally; needs a collection with cells");
 }
 
 // Mechanism and privacy cost.
