@@ -3,14 +3,15 @@
 # usage: test.sh [--full]
 #   --full  also the fuzzers (20 s each), the Debian packages if you are root, the containers if a Docker engine answers
 #           or you are root (then docker.io is installed and an engine started for the test), the tests with a browser,
-#           hostile load for some minutes, and the tests under the address, undefined-behaviour and thread sanitizers
+#           hostile load for some minutes, the demo, and the tests under the address, undefined-behaviour and thread
+#           sanitizers
 # Times are those of two cores at the first run; a second run builds only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 case "$*" in
   "") full="" parts=3 ;;
-  --full) full=1 parts=8 ;;
+  --full) full=1 parts=9 ;;
   *)
     echo "test: the only option is --full, but these were given: $*; usage: deploy/test.sh [--full]" >&2
     exit 2
@@ -71,5 +72,7 @@ programs="build/dev/server/privatemaild build/dev/client/privatemail"
 /usr/bin/python3 tests/e2e/one_key.py $programs proto 300 mixed
 /usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 120 mixed
 cmake --build --preset dev --target benchmarks
+begin "the demo with a release build, about 8 min"
+deploy/demo.sh
 begin "tests with a browser, about 12 min"
 exec ctest --preset dev

@@ -175,6 +175,19 @@ class PageTest(BrowserTest):
         self.assertEqual(self.service.charges("plain"), [])
         self.check_quiet()
 
+    def test_nothing_is_sent_after_an_encrypted_answer_but_the_next_search(self):
+        """Rule 7 of PRIVACY.md, section 9: a call that follows by itself could depend on what was decrypted."""
+        self.open_page("plain")
+        np.save(self.folder / "queries.npy", vectors(5, 3)[0])
+        self.pick(self.folder / "queries.npy")
+        before = len(self.service.calls())
+        for _ in range(3):
+            self.browser.value_of("document.getElementById('answer').hidden = true")
+            self.browser.click("#ask")
+            self.browser.wait_for("!document.getElementById('answer').hidden")
+        search = ["GetCollection", "SearchEncrypted"]
+        self.assertEqual(self.service.calls()[before:], 3 * search)
+
     def test_nothing_else_can_be_picked_while_a_query_runs(self):
         self.open_page("colours")
         for name in ("red", "blue"):

@@ -43,6 +43,7 @@ class Service:
     """A daemon with a collection of pictures, "colours", one of vectors with cells, "things", and "plain" without anchors."""
 
     def __init__(self, folder):
+        self.folder = folder
         self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
                                         "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
         told = []
@@ -81,6 +82,10 @@ class Service:
 
     def charges(self, name):
         return [one["epsilon"] for one in self.run("budget", "history", name)["changes"] if one["kind"] == "charge"]
+
+    def calls(self):
+        """RPCs that the daemon has answered so far, in order."""
+        return [json.loads(line)["rpc"] for line in (self.folder / "data/audit.log").read_text().splitlines()]
 
     def stop(self):
         self.daemon.kill()
