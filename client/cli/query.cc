@@ -148,7 +148,8 @@ absl::StatusOr<Scheme> FetchDefaultScheme(const Context& context,
   // What no collection accepts is refused before any call.
   const TargetOptions& targets = options.slots.targets;
   if (targets.vectors_file.empty() || !targets.rows.empty()) {
-    PM_RETURN_IF_ERROR(ReadRows(targets).status());
+    const bool encrypted = FirstGiven(*options.command, kNoiseFlags).empty();
+    PM_RETURN_IF_ERROR(ReadRows(targets, encrypted ? Metric::kDot : Metric::kCosine).status());
   }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
@@ -214,8 +215,8 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
       "How the target is hidden; by default the first of encrypted, joint and cells that the "
       "collection offers. encrypted: exact, the server computes on ciphertexts and learns nothing; "
       "without noise or budget. joint: noise on an embedding; finds the class. anchored: noise on "
-      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy choice "
-      "of cells, whose items are ranked locally; needs a collection with cells");
+      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
+      "choice of cells, whose items are ranked locally; needs a collection with cells");
 }
 
 // Mechanism and privacy cost.

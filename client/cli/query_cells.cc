@@ -161,7 +161,7 @@ std::string MatchesText(const std::vector<QueryMatch>& matches,
 
 absl::Status QueryCells(const Context& context, const CellsQuery& query) {
   CellQueryOptions options = OptionsOf(query);
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(query.targets, Metric::kCosine));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   const bool chooses_items = !query.cells.items.has_value();
   PM_ASSIGN_OR_RETURN(CellQueries queries,

@@ -115,7 +115,7 @@ absl::Status QueryEncrypted(const Context& context, EncryptedQuery query) {
   }
   EncryptedRanking ranking{.k = query.k, .with_payloads = query.with_payloads};
   PM_ASSIGN_OR_RETURN(ranking.filter, FilterFromJson(query.filter));
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(given));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(given, Metric::kDot));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       transport.GetCollection(query.collection));

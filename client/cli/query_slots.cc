@@ -103,7 +103,7 @@ absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& clien
 absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_RETURN_IF_ERROR(ParseTexts(&options));
   PM_ASSIGN_OR_RETURN(const int64_t classes, ClassesFrom(options.classes));
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets, Metric::kCosine));
   // Everything that can fail on this machine precedes the first charge.
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));

@@ -56,7 +56,8 @@ absl::Status CheckOptions(const TargetOptions& options) {
   return absl::InvalidArgumentError("give either --vectors with --row, or --image");
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& options) {
+absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& options,
+                                                        Metric metric) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -72,21 +73,12 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& opt
   for (const int64_t row : rows) {
     NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row), .row = row};
     target.target.features = vectors.row(row);
-    // Zero rows are refused once the metric is known.
-    PM_RETURN_IF_ERROR(CheckHasSimilarity(target.name, Metric::kDot, target.target.features.data(),
-                                          vectors.cols()));
+    PM_RETURN_IF_ERROR(
+        CheckHasSimilarity(target.name, metric, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
     targets.push_back(std::move(target));
   }
   return targets;
-}
-
-absl::Status CheckHaveSimilarity(Metric metric, const std::vector<NamedTarget>& rows) {
-  for (const NamedTarget& row : rows) {
-    const Eigen::RowVectorXf& features = row.target.features;
-    PM_RETURN_IF_ERROR(CheckHasSimilarity(row.name, metric, features.data(), features.size()));
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
@@ -191,9 +183,9 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
   return own;
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options) {
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options, Metric metric) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.images.empty()) return ReadRowsOfFile(options);
+  if (options.images.empty()) return ReadRowsOfFile(options, metric);
   for (const std::string& path : options.images) {
     PM_RETURN_IF_ERROR(CheckImage(path));
   }
@@ -204,10 +196,12 @@ absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& optio
                                                       const PublicParameters& parameters,
                                                       std::vector<NamedTarget> rows) {
   if (!options.images.empty()) return ReadImages(options, parameters);
-  PM_RETURN_IF_ERROR(CheckHaveSimilarity(parameters.metric, rows));
   if (!options.own_anchors_file.empty()) return rows;
   for (const NamedTarget& row : rows) {
-    PM_RETURN_IF_ERROR(CheckColumns(row.name, parameters.feature_dim, row.target.features.size()));
+    const Eigen::RowVectorXf& features = row.target.features;
+    PM_RETURN_IF_ERROR(CheckColumns(row.name, parameters.feature_dim, features.size()));
+    PM_RETURN_IF_ERROR(
+        CheckHasSimilarity(row.name, parameters.metric, features.data(), features.size()));
   }
   return rows;
 }
@@ -225,8 +219,6 @@ absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& optio
                                                       std::vector<NamedTarget> rows) {
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadFeatures(options, parameters, std::move(rows)));
-  // Only encrypted searches are by the collection's metric, and they do not call this.
-  PM_RETURN_IF_ERROR(CheckHaveSimilarity(Metric::kCosine, targets));
   const std::vector<std::string> labels = LabelTexts(options.labels);
   PM_RETURN_IF_ERROR(CheckLabelCount(labels.size(), targets.size()));
   for (size_t i = 0; i < targets.size(); ++i) {

@@ -45,13 +45,15 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
 
 // The rows of --vectors, read before any call, so that what no collection accepts is refused then.
 // For --image: no rows, but every file is decoded.
+// metric: cosine for schemes that need a direction, dot if the collection may allow zero rows.
 // INVALID_ARGUMENT naming option or file: options contradict each other, an unreadable file, a
-//   non-finite row, a row out of range, another number of labels than of vectors.
+//   non-finite or, by cosine, zero row, a row out of range, another number of labels than of
+//   vectors.
 // Errors of CheckImage.
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options);
+absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options, Metric metric);
 
 // The targets of ReadRows, or of the images, without labels; with own anchors of any number of
-// columns. Errors as ReadLabelled; zero rows are refused only if the collection's metric is cosine.
+// columns. Errors as ReadLabelled.
 absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
                                                       const PublicParameters& parameters,
                                                       std::vector<NamedTarget> rows);
@@ -63,7 +65,7 @@ void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::t
 
 // Targets with their labels; without a given label `guessed` is set and the label is undefined.
 // INVALID_ARGUMENT naming the option: options, images or labels are wrong, or rows of another
-//   dimension or without a direction.
+//   dimension, or zero if the collection's metric is cosine.
 // FAILED_PRECONDITION: the extractor is not the collection's.
 absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
                                                       const PublicParameters& parameters,

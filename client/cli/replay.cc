@@ -202,7 +202,7 @@ absl::StatusOr<Result> ResendCells(const Context& context, const LastRelease& la
         "--label cannot be used: the last release asked for cells; give its target, with --vectors "
         "and --row or with --image");
   }
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.target));
+  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.target, Metric::kCosine));
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadFeatures(options.target, parameters, std::move(rows)));
   PM_RETURN_IF_ERROR(

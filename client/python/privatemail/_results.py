@@ -85,15 +85,15 @@ class EncryptedHits(Matches):
     """The exact nearest items of one query, found under encryption.
 
     similarities: cosines, or inner products unless the collection's metric is "cosine". items: that were compared.
-    table: digest of the row table, the same for every searcher of this version. Bytes of all queries of the call:
-    query_bytes, and once a session keys_bytes, were sent; score_bytes, and what has changed since the last search,
-    table_bytes and payload_bytes, came back.
+    tables: digests of the row tables, the same for every searcher; one of them unless items changed meanwhile. Bytes
+    of all queries of the call: query_bytes, and once a session keys_bytes, were sent; score_bytes, and what has changed
+    since the last search, table_bytes and payload_bytes, came back.
     """
 
     similarities: NDArray[np.float64]
     guarantee: EncryptedGuarantee
     items: int
-    table: str
+    tables: List[str]
     query_bytes: int
     keys_bytes: int
     table_bytes: int

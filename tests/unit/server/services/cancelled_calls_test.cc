@@ -32,7 +32,7 @@ class CancelledCallsTest : public ServiceTest {
   // Compares the audited duration of a complete call with that of one whose caller leaves after a
   // tenth of it.
   void ExpectEndsEarly(const Call& call) const {
-    size_t before = AllAudited().size();
+    const size_t before = AllAudited().size();
     {
       grpc::ClientContext context;
       ASSERT_THAT(call(&context), IsOk());
@@ -40,22 +40,20 @@ class CancelledCallsTest : public ServiceTest {
     const double whole = Outcome(before)["ms"];
     ASSERT_GT(whole, 100) << "too short to measure";
     const absl::Duration patience = absl::Milliseconds(whole / 10);
-    {
-      before = AllAudited().size();
+    ExpectStops(whole, [&] {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + patience));
       EXPECT_THAT(call(&context), FailsWith(kDeadlineExceeded, ""));
-      ExpectStopped(Outcome(before), whole);
-    }
-    before = AllAudited().size();
-    grpc::ClientContext context;
-    std::thread canceller([&] {
-      absl::SleepFor(patience);
-      context.TryCancel();
     });
-    EXPECT_THAT(call(&context), FailsWith(kCancelled, ""));
-    canceller.join();
-    ExpectStopped(Outcome(before), whole);
+    ExpectStops(whole, [&] {
+      grpc::ClientContext context;
+      std::thread canceller([&] {
+        absl::SleepFor(patience);
+        context.TryCancel();
+      });
+      EXPECT_THAT(call(&context), FailsWith(kCancelled, ""));
+      canceller.join();
+    });
   }
 
   static v1::CreateCollectionRequest WithManyCells(const std::string& name) {
@@ -70,11 +68,18 @@ class CancelledCallsTest : public ServiceTest {
     return create;
   }
 
-  static void ExpectStopped(const nlohmann::json& outcome, double whole) {
-    EXPECT_EQ(outcome["code"], "CANCELLED");
-    EXPECT_LT(outcome["ms"].get<double>(), .6 * whole);
-    std::printf("%s: %.0f ms as a whole, %.0f ms for a caller who is gone\n",
-                outcome["rpc"].get<std::string>().c_str(), whole, outcome["ms"].get<double>());
+  // Other work on the machine delays some calls, but hardly three in a row.
+  void ExpectStops(double whole, const std::function<void()>& call_and_leave) const {
+    double ms = whole;
+    for (int attempt = 0; attempt < 3 && ms >= .6 * whole; ++attempt) {
+      const size_t before = AllAudited().size();
+      call_and_leave();
+      const nlohmann::json outcome = Outcome(before);
+      EXPECT_EQ(outcome["code"], "CANCELLED");
+      ms = outcome["ms"];
+    }
+    EXPECT_LT(ms, .6 * whole);
+    std::printf("%.0f ms as a whole, %.0f ms for a caller who is gone\n", whole, ms);
   }
 };
 
