@@ -85,7 +85,8 @@ class Service:
 
     def calls(self):
         """RPCs that the daemon has answered so far, in order."""
-        return [json.loads(line)["rpc"] for line in (self.folder / "data/audit.log").read_text().splitlines()]
+        lines = map(json.loads, (self.folder / "data/audit.jsonl").read_text(encoding="utf-8").splitlines())
+        return [line["rpc"] for line in lines if "rpc" in line]
 
     def stop(self):
         self.daemon.kill()
