@@ -46,8 +46,8 @@ struct SearchAnswer {
   std::vector<std::vector<QueryMatch>> matches;  // of each target, nearest first
   uint64_t items = 0;                            // that were compared
   uint64_t items_version = 0;
-  // Of the row table, 32 bytes (RootDigest). The same for every searcher, and one of them unless
-  // the items changed while the messages of a search were answered.
+  // These name the row table (RootDigest, 32 bytes), the same for every searcher. There is one
+  // unless the items changed while the server answered the messages of the search.
   std::vector<std::string> root_digests;
   EncryptedGuarantee guarantee;
   SearchBytes bytes;
@@ -56,7 +56,7 @@ struct SearchAnswer {
   double finish_ms = 0;
 };
 
-// What a search decrypts, ranks and shows, in public sizes.
+// SearchWork says in public sizes what a search decrypts, ranks and shows.
 struct SearchWork {
   int64_t queries = 1;
   int64_t blocks = 1;          // of 2,048 rows
@@ -65,10 +65,10 @@ struct SearchWork {
   int64_t filtered_bytes = 0;  // that a filter reads
 };
 
-// Searches depart at multiples of this time after the last answer: 10 ms; for each query .5 ms and
-// .02 ms * log2(2 k) for each block, and a microsecond for each match; a millisecond for each
-// megabyte of payloads and 50 for each one that a filter reads. Whatever the scores are,
-// decryption, ranking and filters take a fraction of it on an idle machine.
+// Searches depart at multiples of this time after the last answer. It is 10 ms; for each query .5 ms
+// and .02 ms * log2(2 k) for each block, and a microsecond for each match; a millisecond for each
+// megabyte of payloads, and 50 ms for each megabyte that a filter reads. On an idle machine
+// decryption, ranking and filters take a fraction of it for every order of the scores.
 std::chrono::milliseconds SearchInterval(const SearchWork& work);
 
 // A session of encrypted searches at one server. Held by the client; sees targets and scores only

@@ -53,7 +53,7 @@ class Catalog {
   const std::vector<std::string>& problems() const { return problems_; }
   void SetOptions(const CatalogOptions& options) { registry_.SetOptions(options); }
   const std::string& directory() const { return directory_; }
-  // Of searchers, for all collections.
+  // The cache serves the searchers of all collections.
   EvaluationKeyCache& evaluation_keys() const { return registry_.evaluation_keys(); }
   // Whether max_resident_memory has room for further keys; then they are cached.
   bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const {

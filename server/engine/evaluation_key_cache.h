@@ -22,7 +22,7 @@ class EvaluationKeyCache {
  public:
   using Handle = std::shared_ptr<const lattice::EvaluationKeys>;
 
-  // Of some hundred sessions.
+  // The default holds the keys of some hundred sessions.
   static constexpr int64_t kDefaultBytes = int64_t{256} << 20;
 
   // capacity_bytes: of the parsed keys; a single set is kept even if it exceeds them.

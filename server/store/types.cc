@@ -57,7 +57,7 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(has_dimension ? CheckColumns("features", parameters.feature_dim, columns)
                                    : CheckIntegerBetween("number of features", columns, 1,
                                                          lattice::kMaxDimensions));
-  // Embeddings and cells are of directions, whatever the metric of encrypted searches.
+  // Embeddings and cells need directions, also where encrypted searches are by dot.
   const Metric metric = parameters.HasAnchors() ? Metric::kCosine : parameters.metric;
   PM_RETURN_IF_ERROR(CheckHasSimilarity("features", metric, item.features.data(), columns));
   PM_RETURN_IF_ERROR(CheckItemLabel(item.label, parameters));

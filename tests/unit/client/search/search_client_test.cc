@@ -28,7 +28,7 @@ constexpr int kDim = 8;
 
 Eigen::RowVectorXf TargetOf(unsigned seed) { return NormalRows(1, kDim, 1000 + seed); }
 
-// Of so many rows that each query has a message of its own.
+// The collection claims so many rows that each query has a message of its own.
 constexpr auto kMessageForEachQuery = [](v1::GetCollectionResponse* collection) {
   collection->mutable_encrypted()->set_rows(16'000'000);
 };
@@ -484,7 +484,7 @@ TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   }
 }
 
-// Rule 6, of logs: whatever reads them must not see scores.
+// Rule 6: no log may hold scores.
 TEST_F(SearchClientTest, NothingIsPrinted) {
   const auto client = NewClient();
   ::testing::internal::CaptureStdout();
