@@ -65,9 +65,9 @@ struct SearchWork {
   int64_t filtered_bytes = 0;  // that a filter reads
 };
 
-// Searches depart at multiples of this time after the last answer. It is 10 ms; for each query .5 ms
-// and .02 ms * log2(2 k) for each block, and a microsecond for each match; a millisecond for each
-// megabyte of payloads, and 50 ms for each megabyte that a filter reads. On an idle machine
+// Searches depart at multiples of this time after the last answer. It is 10 ms; for each query .5
+// ms and .02 ms * log2(2 k) for each block, and a microsecond for each match; a millisecond for
+// each megabyte of payloads, and 50 ms for each megabyte that a filter reads. On an idle machine
 // decryption, ranking and filters take a fraction of it for every order of the scores.
 std::chrono::milliseconds SearchInterval(const SearchWork& work);
 
