@@ -330,7 +330,7 @@ absl::Status CheckOptions(const IngestOptions& options) {
                    images || vectors ? "" : "; --vectors is missing"));
 }
 
-// What makes stored items findable.
+// Says what makes the stored items findable.
 std::string NextStep(const std::string& name, const v1::PublicParameters& parameters) {
   const std::string build = absl::StrCat("run `privatemail build ", name, "`");
   if (!parameters.with_encrypted()) return build + " to make them searchable\n";

@@ -23,7 +23,8 @@ class Sha256 {
 
   static std::string Of(absl::string_view bytes);
 
-  // The first 8 bytes of a digest, little-endian: a short name of what has it.
+  // Returns the first 8 bytes of a digest, of at least 8 bytes, as a little-endian number. It is a
+  // short name of what has the digest.
   static uint64_t Prefix(absl::string_view digest);
 
  private:

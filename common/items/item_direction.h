@@ -1,4 +1,4 @@
-// The check of vectors that are ranked by a metric: which may be zero.
+// A check that a metric can rank a vector: by cosine a zero vector has no direction.
 #ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_DIRECTION_H_
 #define PRIVATEMAIL_COMMON_ITEMS_ITEM_DIRECTION_H_
 

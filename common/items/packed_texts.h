@@ -11,7 +11,7 @@
 
 namespace privatemail {
 
-// Texts one after another.
+// PackedTexts holds texts one after another in one string. Not thread-safe for changes.
 class PackedTexts {
  public:
   void Reserve(size_t texts, size_t bytes) {
