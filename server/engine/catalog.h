@@ -55,7 +55,8 @@ class Catalog {
   const std::string& directory() const { return directory_; }
   // The cache serves the searchers of all collections.
   EvaluationKeyCache& evaluation_keys() const { return registry_.evaluation_keys(); }
-  // Whether max_resident_memory has room for further keys; then they are cached.
+  // Caches the keys, in place of the least recently used ones where max_resident_memory demands it.
+  // False: the collections leave no room for them.
   bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const {
     return registry_.CacheEvaluationKeys(digest, std::move(keys));
   }

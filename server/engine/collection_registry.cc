@@ -80,10 +80,9 @@ bool CollectionRegistry::CacheEvaluationKeys(const std::string& digest,
                                              EvaluationKeyCache::Handle keys) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys->delta));
-  if (CollectionMemoryLocked() + evaluation_keys_.bytes() + bytes > options_.resident_memory) {
-    return false;
-  }
-  evaluation_keys_.Add(digest, std::move(keys));
+  const int64_t room = options_.resident_memory - CollectionMemoryLocked();
+  if (bytes > room) return false;
+  evaluation_keys_.Add(digest, std::move(keys), room);
   return true;
 }
 

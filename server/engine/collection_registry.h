@@ -48,7 +48,8 @@ class CollectionRegistry {
   // RESOURCE_EXHAUSTED naming max_resident_memory: collections would exceed it
   // with `bytes` for `purpose` instead of the `replaced`.
   absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
-  // Whether max_resident_memory has room for further keys; then they are cached.
+  // Caches the keys, in place of the least recently used ones where max_resident_memory demands it.
+  // False: the collections leave no room for them.
   bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const;
   EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
   // CheckMemory for the retriever of a running build, which counts until EndBuild. Replaces what

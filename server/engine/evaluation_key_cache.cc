@@ -1,5 +1,6 @@
 #include "server/engine/evaluation_key_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace privatemail::server {
@@ -19,14 +20,14 @@ EvaluationKeyCache::Handle EvaluationKeyCache::Find(absl::string_view digest) {
   return found->second->keys;
 }
 
-void EvaluationKeyCache::Add(const std::string& digest, Handle keys) {
+void EvaluationKeyCache::Add(const std::string& digest, Handle keys, int64_t max_bytes) {
   std::list<Entry> evicted;  // destroyed after the lock is released: they are large
   const std::lock_guard<std::mutex> guard(mutex_);
   if (by_digest_.count(digest) > 0) return;
   entries_.push_front({digest, std::move(keys)});
   by_digest_[entries_.front().digest] = entries_.begin();
   bytes_ += BytesOf(*entries_.front().keys);
-  while (bytes_ > capacity_bytes_ && entries_.size() > 1) {
+  while (bytes_ > std::min(capacity_bytes_, max_bytes) && entries_.size() > 1) {
     bytes_ -= BytesOf(*entries_.back().keys);
     by_digest_.erase(entries_.back().digest);
     evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));

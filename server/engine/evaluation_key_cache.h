@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -31,8 +32,10 @@ class EvaluationKeyCache {
 
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
-  // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used.
-  void Add(const std::string& digest, Handle keys);
+  // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used ones
+  // until all keys fit the capacity and max_bytes.
+  void Add(const std::string& digest, Handle keys,
+           int64_t max_bytes = std::numeric_limits<int64_t>::max());
   void Clear();
 
   size_t size() const;    // sets of keys

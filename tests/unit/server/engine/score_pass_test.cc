@@ -200,8 +200,9 @@ TEST(ScorePass, ManyQueriesAndBlocksGetTheScoresOfEach) {
   }
 }
 
-// The first pass has the first caller's queries; the second one must have some of each caller.
-TEST(ScorePass, LateCallsOfOtherCallersOvertakeLongOnes) {
+// The first pass has queries of long calls alone; the second one must answer all late calls.
+void ExpectOvertaken(const std::vector<ScorePass::Request>& long_ones,
+                     const std::vector<ScorePass::Request>& late_ones) {
   const ScoredRows rows = MakeRows(1, 1);
   Gate gate;
   std::promise<void> late_ones_end;
@@ -215,41 +216,24 @@ TEST(ScorePass, LateCallsOfOtherCallersOvertakeLongOnes) {
     }
     return rows;
   });
-  std::vector<std::future<Answer>> long_ones;
-  for (int i = 0; i < 12; ++i) long_ones.push_back(Enter(pass, MakeRequest('a', 5, "many")));
+  std::vector<std::future<Answer>> first, late;
+  for (const ScorePass::Request& request : long_ones) first.push_back(Enter(pass, request));
   gate.AwaitFirstPass();
-  auto late = Enter(pass, MakeRequest('b', 1, "few"));
-  auto latest = Enter(pass, MakeRequest('c', 2, "a few"));
+  for (const ScorePass::Request& request : late_ones) late.push_back(Enter(pass, request));
   gate.Open();
-  EXPECT_TRUE(late.get().ok());
-  EXPECT_TRUE(latest.get().ok());
+  for (auto& call : late) EXPECT_TRUE(call.get().ok());
   late_ones_end.set_value();
-  for (auto& call : long_ones) EXPECT_TRUE(call.get().ok());
+  for (auto& call : first) EXPECT_TRUE(call.get().ok());
   EXPECT_TRUE(overtaken);
 }
 
-// Also calls of one caller take turns.
+TEST(ScorePass, LateCallsOfOtherCallersOvertakeLongOnes) {
+  ExpectOvertaken(std::vector(12, MakeRequest('a', 5, "many")),
+                  {MakeRequest('b', 1, "few"), MakeRequest('c', 2, "a few")});
+}
+
 TEST(ScorePass, LateCallOfTheSameCallerOvertakesALongOne) {
-  const ScoredRows rows = MakeRows(1, 1);
-  Gate gate;
-  std::promise<void> late_one_ends;
-  std::shared_future<void> end = late_one_ends.get_future();
-  std::atomic<bool> overtaken = true;
-  ScorePass pass([&] {
-    gate.Pass();
-    if (gate.passes() == 3) {
-      overtaken = end.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
-    }
-    return rows;
-  });
-  auto long_one = Enter(pass, MakeRequest('a', 100));
-  gate.AwaitFirstPass();
-  auto late = Enter(pass, MakeRequest('b'));
-  gate.Open();
-  EXPECT_TRUE(late.get().ok());
-  late_one_ends.set_value();
-  EXPECT_TRUE(long_one.get().ok());
-  EXPECT_TRUE(overtaken);
+  ExpectOvertaken({MakeRequest('a', 100)}, {MakeRequest('b')});
 }
 
 // The rows change before every pass.
