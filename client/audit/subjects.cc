@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "client/audit/anchored_attack.h"
 #include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
@@ -47,9 +46,6 @@ absl::StatusOr<std::vector<CreateSubject>> Subjects(const std::string& mechanism
   }
   for (const PrivacyCost& cost : AuditedJointCosts(epsilon, delta)) {
     subjects.push_back([cost] { return AttackJointRelease(cost); });
-  }
-  for (const PrivacyCost& cost : AuditedAnchoredCosts(epsilon, delta)) {
-    subjects.push_back([cost] { return AttackAnchoredRelease(cost); });
   }
   subjects.push_back([=] { return AttackCells(epsilon); });
   subjects.push_back([=] { return AttackCellRequest(epsilon); });

@@ -17,8 +17,8 @@ inline constexpr double kDefaultDelta = 1e-5;  // of mechanisms that take one
 // Created one by one: some draw pilot releases.
 using CreateSubject = std::function<absl::StatusOr<Subject>()>;
 
-// One mechanism: a name of mechanism_kind.h, or "cells". Empty: every mechanism alone, in the joint
-// and in the anchored release; the choice of cells alone and in a request.
+// One mechanism: a name of mechanism_kind.h, or "cells". Empty: every mechanism alone and in the
+// joint release; the choice of cells alone and in a request.
 // INVALID_ARGUMENT: delta is NaN; the subjects' own: an unknown name, or a delta that it does not
 // take.
 absl::StatusOr<std::vector<CreateSubject>> Subjects(const std::string& mechanism, double epsilon,

@@ -114,8 +114,7 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                    absl::StrCat(MechanismNames(), "; cells: the choice of cells"));
   what->add_flag(
       "--all", options->all,
-      "Every mechanism alone, in the joint and in the anchored release; the choice of cells alone "
-      "and in a request");
+      "Every mechanism alone and in the joint release; the choice of cells alone and in a request");
   what->require_option(1);
   command->add_option("--epsilon", options->epsilon, "Claimed epsilon to attack; spends no budget")
       ->capture_default_str();

@@ -196,11 +196,10 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "EVERY SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS, AND CAN COMPUTE ALL VECTORS "
       "from as many queries as they have dimensions");
   create->add_option("--anchors", options->anchors_file,
-                     "Public vectors (.npy .fvecs .csv), which the schemes joint, anchored and "
-                     "cells need");
+                     "Public vectors (.npy .fvecs .csv), which the schemes joint and cells need");
   create->add_option("--anchor-labels", options->labels_file,
-                     "Their labels (.npy .ivecs .csv .txt), which joint and anchored need. Without "
-                     "them give --cells, --with-encrypted or both, for these schemes alone");
+                     "Their labels (.npy .ivecs .csv .txt), which joint needs. Without them give "
+                     "--cells, --with-encrypted or both, for these schemes alone");
   create
       ->add_option("--extractor", options->extractor_name,
                    "Name of the model that computed the vectors; searchers must use the same. "

@@ -330,9 +330,8 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
 Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                             bool with_payloads) const {
   const Opened& opened = *picked.collection;
-  PM_ASSIGN_OR_RETURN(
-      const SlotQueries queries,
-      SlotQueries::Create(transport_, SettingsOf(context_), opened.proto.name(), Scheme::kJoint));
+  PM_ASSIGN_OR_RETURN(const SlotQueries queries,
+                      SlotQueries::Create(transport_, SettingsOf(context_), opened.proto.name()));
   PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
   std::vector<NamedTarget> targets = {picked.target};
   PM_RETURN_IF_ERROR(queries.AllotClasses(kDefaultMatches, /*classes=*/0, &targets));
@@ -347,9 +346,9 @@ Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                                   /*classes=*/0, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --label CLASS"));
   const SlotsOutcome& outcome = outcomes.front();
-  const auto& client = dynamic_cast<const JointClient&>(queries.client());
-  nlohmann::json json = OutcomeJson(outcome, client.parameters(), Scheme::kJoint, warnings,
-                                    ToReport(outcome, client, std::nullopt));
+  const JointClient& client = queries.client();
+  nlohmann::json json =
+      OutcomeJson(outcome, client.parameters(), warnings, ToReport(outcome, client, std::nullopt));
   AddNames(client.parameters(), &json["matches"]);
   json["sentence"] = Sentence(outcome.prepared.state.guarantee);
   json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());

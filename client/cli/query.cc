@@ -25,11 +25,8 @@ namespace {
 
 constexpr char kFilterHelp[] =
     "Only items whose payload matches. Encrypted: applied on this machine, the server does not see "
-    "it. Joint and anchored: SENT IN CLEAR, the server learns the filter, and epsilon does not "
+    "it. Joint: SENT IN CLEAR, the server learns the filter, and epsilon does not "
     "cover it; it must not depend on the target: ";
-
-// Options of the joint scheme that the anchored one does not have.
-constexpr const char* kIterationFlags[] = {"--private-iterations", "--post-process"};
 
 // Options that the cells scheme does not have. Whether it takes labels depends on the collection.
 constexpr const char* kSlotFlags[] = {
@@ -106,8 +103,6 @@ std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme)
       return first({kNotEncryptedFlags, kCellsFlags});
     case Scheme::kCells:
       return first({kSlotFlags});
-    case Scheme::kAnchored:
-      return first({kCellsFlags, kIterationFlags});
     case Scheme::kJoint:
       return first({kCellsFlags});
   }
@@ -131,8 +126,7 @@ absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
   std::vector<std::string> takers;
   for (const std::string& scheme : OfferedSchemes(parameters)) {
     const bool takes = given == "--epsilon" ? scheme != NameOf(Scheme::kEncrypted)
-                                            : scheme == NameOf(Scheme::kJoint) ||
-                                                  scheme == NameOf(Scheme::kAnchored);
+                                            : scheme == NameOf(Scheme::kJoint);
     if (takes) takers.push_back(scheme);
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -182,8 +176,7 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   }
   PM_RETURN_IF_ERROR(CheckNoForeignOption(options, scheme));
   PM_RETURN_IF_ERROR(CheckHasEpsilon(options, scheme));
-  SlotsQuery slots = options.slots;
-  slots.scheme = scheme;
+  const SlotsQuery& slots = options.slots;
   switch (scheme) {
     case Scheme::kEncrypted:
       return QueryEncrypted(context, {.collection = slots.collection,
@@ -199,11 +192,10 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
                                   .k = slots.query.k,
                                   .with_payloads = slots.query.with_payloads,
                                   .accept_misalignment = slots.accept_misalignment});
-    case Scheme::kAnchored:
     case Scheme::kJoint:
       break;
   }
-  return QuerySlots(context, std::move(slots));
+  return QuerySlots(context, slots);
 }
 
 void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
@@ -214,22 +206,19 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
       query, "--scheme", scheme, names,
       "How the target is hidden; by default the first of encrypted, joint and cells that the "
       "collection offers. encrypted: exact, the server computes on ciphertexts and learns nothing; "
-      "without noise or budget. joint: noise on an embedding; finds the class. anchored: noise on "
-      "one row per class, and the anchors' exact coordinates; finds the class. cells: a noisy "
+      "without noise or budget. joint: noise on an embedding; finds the class. cells: a noisy "
       "choice of cells, whose items are ranked locally; needs a collection with cells");
 }
 
 // Mechanism and privacy cost.
 void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
   query->add_option("--epsilon", slots->query.cost.epsilon,
-                    "Spent by each query; required for joint, anchored and cells without --plan. "
-                    "Not for encrypted");
+                    "Spent by each query; required for joint and cells without --plan. Not for "
+                    "encrypted");
   query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
   query
-      ->add_option(
-          "--mechanism", slots->mechanism,
-          absl::StrCat(MechanismNames(), "; published-... is no proven guarantee. Anchored: ",
-                       AnchoredMechanismNames()))
+      ->add_option("--mechanism", slots->mechanism,
+                   absl::StrCat(MechanismNames(), "; published-... is no proven guarantee"))
       ->capture_default_str();
   query->add_option("--radius", slots->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
@@ -272,7 +261,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query
       ->add_option(
           "--classes", slots.classes,
-          "Joint and anchored, without --label: the number of classes whose matches fill "
+          "Joint, without --label: the number of classes whose matches fill "
           "-k, those that fit the anchors best. auto takes one class if it is sure, more if "
           "not. The server sends matches of every class anyway, so this costs nothing and "
           "it learns nothing")
@@ -296,9 +285,8 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
-      "Joint and anchored find items of a class, in no useful order: their distances are of the "
-      "server's embedding and compare within one answer only. Encrypted and cells find the "
-      "nearest.\n",
+      "Joint finds items of a class, in no useful order: their distances are of the server's "
+      "embedding and compare within one answer only. Encrypted and cells find the nearest.\n",
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
       "match, such as opening it at the operator's site, is seen by whoever serves it.\n",

@@ -76,7 +76,7 @@ absl::Status ParseTexts(SlotsQuery* options) {
   return absl::OkStatus();
 }
 
-absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& client, Scheme scheme,
+absl::Status PrintOutcomes(const Context& context, const JointClient& client,
                            const std::optional<LocalGallery>& gallery,
                            const std::vector<std::string>& warnings,
                            const std::vector<SlotsOutcome>& outcomes,
@@ -86,7 +86,7 @@ absl::Status PrintOutcomes(const Context& context, const SlotSchemeClient& clien
     if (!outcome.status.ok()) continue;
     const ReportQuery& report = reports.emplace_back(ToReport(outcome, client, gallery));
     const PublicParameters& parameters = client.parameters();
-    Print({.json = OutcomeJson(outcome, parameters, scheme, warnings, report),
+    Print({.json = OutcomeJson(outcome, parameters, warnings, report),
            .text = ToText(outcome, parameters, report)},
           context.json);
   }
@@ -108,11 +108,10 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const std::optional<Anchors> dummies, ReadDummies(options));
-  PM_ASSIGN_OR_RETURN(const SlotQueries queries,
-                      SlotQueries::Create(transport, SettingsOf(context), options.collection,
-                                          options.scheme, dummies));
+  PM_ASSIGN_OR_RETURN(const SlotQueries queries, SlotQueries::Create(transport, SettingsOf(context),
+                                                                     options.collection, dummies));
   const auto arrived = std::chrono::steady_clock::now();
-  const SlotSchemeClient& client = queries.client();
+  const JointClient& client = queries.client();
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
                       ReadLabelled(options.targets, client.parameters(), std::move(rows)));
   WaitForDeparture(options.targets, arrived);
@@ -123,8 +122,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   std::vector<std::string> warnings;
   PM_ASSIGN_OR_RETURN(const std::vector<SlotsOutcome> outcomes,
                       queries.Run(targets, options.query, classes, RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(
-      PrintOutcomes(context, client, options.scheme, gallery, warnings, outcomes, report_file));
+  PM_RETURN_IF_ERROR(PrintOutcomes(context, client, gallery, warnings, outcomes, report_file));
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");
 }
 

@@ -1,4 +1,4 @@
-// `privatemail query --scheme joint` and `--scheme anchored`: private queries with a slot a class.
+// `privatemail query --scheme joint`: private queries with a slot for each class.
 #ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
 #define PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
 
@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
-#include "client/queries/scheme.h"
 #include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {
@@ -16,7 +15,6 @@ namespace privatemail::client::cli {
 // Options as given on the command line. Texts are parsed into `query` by QuerySlots.
 struct SlotsQuery {
   std::string collection;
-  Scheme scheme = Scheme::kJoint;  // or kAnchored
   TargetOptions targets;
   QueryOptions query;
   std::optional<double> delta;

@@ -50,10 +50,6 @@ std::string RowName(const PublicParameters& parameters, int64_t row) {
 }
 
 std::string ReleaseForm(const LastRelease& last) {
-  if (last.scheme == Scheme::kAnchored) {
-    return "anchored: one noisy row per class, then the anchors' coordinates, which depend on no "
-           "target";
-  }
   return last.request.post_processing_steps() == 0 ? "finished coordinates" : "the noisy iteration";
 }
 
@@ -255,8 +251,8 @@ void AddResend(CLI::App& app, Context& context) {
                                 "Send the last release again, at no cost, and print the matches of "
                                 "one class or, for cells, the items nearest to the target");
   resend->add_option("--label", options->label,
-                     "Joint and anchored: the class whose matches to print, - from standard "
-                     "input; not sent. Cells with --cell-code none: the target's class, guessed "
+                     "Joint: the class whose matches to print, - from standard input; "
+                     "not sent. Cells with --cell-code none: the target's class, guessed "
                      "if absent");
   AddFeatureOptions(resend, &options->target);
   AddOwnAnchorsOption(resend, &options->target);

@@ -43,7 +43,7 @@ std::vector<std::string> Facts(const SlotsOutcome& outcome) {
   return facts;
 }
 
-void AddClouds(const SlotsOutcome& outcome, const SlotSchemeClient& client, ReportQuery* report) {
+void AddClouds(const SlotsOutcome& outcome, const JointClient& client, ReportQuery* report) {
   const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
   if (!coordinates.ok() || !server.ok()) return;
@@ -82,7 +82,7 @@ int64_t MatchesInClasses(const SlotsOutcome& outcome, const PublicParameters& pa
 
 }  // namespace
 
-ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client,
+ReportQuery ToReport(const SlotsOutcome& outcome, const JointClient& client,
                      const std::optional<LocalGallery>& gallery) {
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
@@ -129,8 +129,7 @@ nlohmann::json ClassesJson(const SlotsOutcome& outcome, const PublicParameters& 
 }  // namespace
 
 nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& parameters,
-                           Scheme scheme, const std::vector<std::string>& warnings,
-                           const ReportQuery& report) {
+                           const std::vector<std::string>& warnings, const ReportQuery& report) {
   const QueryState& state = outcome.prepared.state;
   nlohmann::json compared = nlohmann::json::array();
   for (const ReportImage& image : report.non_private_matches) {
@@ -138,7 +137,7 @@ nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& 
   }
   nlohmann::json json = {{"query", outcome.target.name},
                          {"collection", outcome.prepared.request.collection()},
-                         {"scheme", NameOf(scheme)},
+                         {"scheme", NameOf(Scheme::kJoint)},
                          {"label", outcome.target.target.label},
                          {"label_guessed", outcome.target.guessed},
                          {"class", outcome.class_name},

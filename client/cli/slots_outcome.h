@@ -1,4 +1,4 @@
-// The outcome of a query by a scheme with a slot a class, as JSON, text and report.
+// The outcome of a query by the joint scheme, as JSON, text and report.
 #ifndef PRIVATEMAIL_CLIENT_CLI_SLOTS_OUTCOME_H_
 #define PRIVATEMAIL_CLIENT_CLI_SLOTS_OUTCOME_H_
 
@@ -15,12 +15,11 @@
 namespace privatemail::client::cli {
 
 // The report's and the terminal's view of a query. Plots need the server's anchors in the answer.
-ReportQuery ToReport(const SlotsOutcome& outcome, const SlotSchemeClient& client,
+ReportQuery ToReport(const SlotsOutcome& outcome, const JointClient& client,
                      const std::optional<LocalGallery>& gallery);
 
 nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& parameters,
-                           Scheme scheme, const std::vector<std::string>& warnings,
-                           const ReportQuery& report);
+                           const std::vector<std::string>& warnings, const ReportQuery& report);
 
 std::string ToText(const SlotsOutcome& outcome, const PublicParameters& parameters,
                    const ReportQuery& report);

@@ -111,13 +111,12 @@ PrivacyCost CostOf(double epsilon, const std::optional<double>& delta, const std
   return cost;
 }
 
-py::tuple SearchSlots(Session& session, const std::string& collection, const std::string& scheme,
-                      const Targets& features, const std::optional<std::vector<int32_t>>& labels,
-                      int64_t k, double epsilon, const std::optional<double>& delta,
-                      const std::string& mechanism, const std::optional<double>& radius,
-                      int64_t private_iterations, int64_t classes, bool with_payloads,
-                      bool accept_misalignment, const std::string& filter,
-                      const std::optional<Targets>& dummy_rows,
+py::tuple SearchSlots(Session& session, const std::string& collection, const Targets& features,
+                      const std::optional<std::vector<int32_t>>& labels, int64_t k, double epsilon,
+                      const std::optional<double>& delta, const std::string& mechanism,
+                      const std::optional<double>& radius, int64_t private_iterations,
+                      int64_t classes, bool with_payloads, bool accept_misalignment,
+                      const std::string& filter, const std::optional<Targets>& dummy_rows,
                       const std::vector<int32_t>& dummy_labels) {
   std::vector<NamedTarget> targets = ToTargets(features, labels);
   std::optional<Anchors> dummies;
@@ -130,7 +129,7 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const std
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
   const std::vector<SlotsOutcome> outcomes = Interruptible([&] {
-    const auto queries = session.Slots(collection, kSchemeNames.at(scheme), dummies);
+    const auto queries = session.Slots(collection, dummies);
     CheckColumns(features, queries->collection());
     Check(queries->AllotClasses(k, classes, &targets));
     if (!accept_misalignment) Check(queries->CheckAlignment());

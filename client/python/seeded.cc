@@ -113,10 +113,8 @@ std::optional<PrivacyCost> CostOf(std::optional<double> epsilon, double delta,
 
 py::tuple Query(const PyScene& self, std::optional<double> epsilon, double delta,
                 const std::string& mechanism, std::optional<double> radius,
-                int64_t private_iterations, const std::string& scheme, const std::string& feature,
-                const std::string& label, bool slots) {
-  static const std::map<std::string, QueryConfig::Scheme> kSchemes = {
-      {"joint", QueryConfig::Scheme::kJoint}, {"anchored", QueryConfig::Scheme::kAnchored}};
+                int64_t private_iterations, const std::string& feature, const std::string& label,
+                bool slots) {
   static const std::map<std::string, QueryConfig::Feature> kFeatures = {
       {"own", QueryConfig::Feature::kOwn}, {"random", QueryConfig::Feature::kRandom}};
   static const std::map<std::string, QueryConfig::Label> kLabels = {
@@ -124,8 +122,7 @@ py::tuple Query(const PyScene& self, std::optional<double> epsilon, double delta
   const QueryConfig config{.cost = CostOf(epsilon, delta, mechanism, radius, private_iterations),
                            .feature = Named("feature", kFeatures, feature),
                            .label = Named("label", kLabels, label),
-                           .slots = slots,
-                           .scheme = Named("scheme", kSchemes, scheme)};
+                           .slots = slots};
   const Answers answers = Check(Unlocked([&] { return QueryAll(*self.scene, config); }));
   const auto unanswered =
       std::count_if(answers.rows.begin(), answers.rows.end(),
@@ -244,8 +241,8 @@ void AddScene(py::module_& module) {
                              [](const PyScene& self) { return self.scene->embedded->anchors; })
       .def("ask", &Query, py::kw_only(), py::arg("epsilon") = py::none(), py::arg("delta") = 0,
            py::arg("mechanism") = "gaussian", py::arg("radius") = py::none(),
-           py::arg("private_iterations") = 1, py::arg("scheme") = "joint",
-           py::arg("feature") = "own", py::arg("label") = "own", py::arg("slots") = true)
+           py::arg("private_iterations") = 1, py::arg("feature") = "own", py::arg("label") = "own",
+           py::arg("slots") = true)
       .def("embed_together",
            [](const PyScene& self) {
              EmbeddedTogether rows = Check(Unlocked([&] { return EmbedTogether(*self.scene); }));

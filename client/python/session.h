@@ -11,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "client/queries/cell_queries.h"
@@ -40,7 +39,7 @@ class Session {
 
   // The queries of a collection, with parameters and anchors that are still the server's; cached
   // unless dummies are given.
-  std::shared_ptr<const SlotQueries> Slots(const std::string& collection, Scheme scheme,
+  std::shared_ptr<const SlotQueries> Slots(const std::string& collection,
                                            const std::optional<Anchors>& dummies);
 
   // Encrypted searches, whose secret key lives as long as the session.
@@ -53,7 +52,7 @@ class Session {
   QuerySettings settings_;
   std::unique_ptr<Transport> transport_;
   mutable std::mutex mutex_;  // guards the following
-  std::map<std::pair<std::string, Scheme>, std::shared_ptr<const SlotQueries>> slots_;
+  std::map<std::string, std::shared_ptr<const SlotQueries>> slots_;
   std::unique_ptr<SearchClient> searches_;
 };
 

@@ -26,7 +26,7 @@ std::string PathIn(const std::string& state_folder, bool is_encrypted) {
   return state_folder + (is_encrypted ? "/last_encrypted.pb" : "/last_release.pb");
 }
 
-// The scheme's name, '\n', then length-delimited messages. Of joint, anchored and cells three.
+// The scheme's name, '\n', then length-delimited messages. Of joint and cells three.
 bool Parse(absl::string_view content, LastRelease* last) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(content, absl::MaxSplits('\n', 1));

@@ -15,7 +15,7 @@ namespace privatemail::client {
 struct LastRelease {
   Scheme scheme = Scheme::kJoint;
   v1::GetCollectionResponse collection;
-  v1::RetrieveRequest request = {};     // of the schemes joint and anchored
+  v1::RetrieveRequest request = {};     // of joint
   v1::RetrieveCellsRequest cells = {};  // of cells
   // The view that the server has of an encrypted search, as JSON; ciphertexts are not saved.
   std::string view = {};

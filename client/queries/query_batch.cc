@@ -50,9 +50,8 @@ absl::StatusOr<std::vector<v1::GetAnchorsResponse>> FetchAnchors(
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
   PM_RETURN_IF_ERROR(scheme == Scheme::kCells ? CheckHasCells(collection.name(), parameters)
                                               : CheckHasClasses(collection.name(), parameters));
-  const double bytes = scheme == Scheme::kCells      ? CellQueryMemory(parameters)
-                       : scheme == Scheme::kAnchored ? AnchoredQueryMemory(parameters)
-                                                     : JointQueryMemory(parameters);
+  const double bytes =
+      scheme == Scheme::kCells ? CellQueryMemory(parameters) : JointQueryMemory(parameters);
   PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, bytes, limits));
   return transport.GetAnchors(collection.name(), collection.fingerprint());
 }

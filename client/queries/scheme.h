@@ -9,12 +9,10 @@
 
 namespace privatemail::client {
 
-enum class Scheme { kAnchored, kCells, kEncrypted, kJoint };
+enum class Scheme { kCells, kEncrypted, kJoint };
 
-inline const std::map<std::string, Scheme> kSchemeNames = {{"anchored", Scheme::kAnchored},
-                                                           {"cells", Scheme::kCells},
-                                                           {"encrypted", Scheme::kEncrypted},
-                                                           {"joint", Scheme::kJoint}};
+inline const std::map<std::string, Scheme> kSchemeNames = {
+    {"cells", Scheme::kCells}, {"encrypted", Scheme::kEncrypted}, {"joint", Scheme::kJoint}};
 
 inline std::string NameOf(Scheme scheme) {
   for (const auto& [name, named] : kSchemeNames) {

@@ -9,18 +9,9 @@
 #include "client/queries/last_release.h"
 #include "client/queries/memory_limit.h"
 #include "common/base/status_macros.h"
-#include "privatemail/anchored_client.h"
 
 namespace privatemail::client {
 namespace {
-
-template <typename Client>
-absl::StatusOr<std::unique_ptr<const SlotSchemeClient>> CreateSlotClient(
-    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const std::optional<Anchors>& dummies, const ClientLimits& limits) {
-  PM_ASSIGN_OR_RETURN(Client client, Client::Create(collection, anchors, dummies, limits));
-  return std::make_unique<const Client>(std::move(client));
-}
 
 // If the mechanism does not hide the class, a class guessed from the features would leak them.
 absl::Status CheckLabelsAreGiven(const PrivacyCost& cost, const std::vector<NamedTarget>& targets) {
@@ -59,20 +50,14 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
 }  // namespace
 
 absl::StatusOr<SlotQueries> SlotQueries::Create(const Transport& transport, QuerySettings settings,
-                                                const std::string& collection, Scheme scheme,
+                                                const std::string& collection,
                                                 const std::optional<Anchors>& dummies) {
-  SlotQueries queries(transport, std::move(settings), scheme);
-  const ClientLimits& limits = queries.settings_.limits;
-  PM_ASSIGN_OR_RETURN(queries.collection_, transport.GetCollection(collection));
+  const ClientLimits& limits = settings.limits;
+  PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse proto, transport.GetCollection(collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      FetchAnchors(transport, queries.collection_, scheme, limits));
-  PM_ASSIGN_OR_RETURN(
-      queries.client_,
-      scheme == Scheme::kAnchored
-          ? CreateSlotClient<AnchoredClient>(queries.collection_, anchors, dummies, limits)
-          : CreateSlotClient<JointClient>(queries.collection_, anchors, dummies, limits));
-  queries.alignment_ = queries.client_->ExpectAlignment();
-  return queries;
+                      FetchAnchors(transport, proto, Scheme::kJoint, limits));
+  PM_ASSIGN_OR_RETURN(JointClient client, JointClient::Create(proto, anchors, dummies, limits));
+  return SlotQueries(transport, std::move(settings), std::move(proto), std::move(client));
 }
 
 absl::Status SlotQueries::AllotClasses(int64_t k, int64_t classes,
@@ -80,9 +65,9 @@ absl::Status SlotQueries::AllotClasses(int64_t k, int64_t classes,
   for (NamedTarget& target : *targets) {
     if (!target.guessed) continue;
     PM_ASSIGN_OR_RETURN(target.target.places,
-                        client_->AllotClasses(target.target.features, k, classes));
+                        client_.AllotClasses(target.target.features, k, classes));
     const auto best = static_cast<size_t>(target.target.places.front().slot);
-    target.target.label = client_->parameters().slot_labels[best];
+    target.target.label = client_.parameters().slot_labels[best];
   }
   return absl::OkStatus();
 }
@@ -117,12 +102,12 @@ std::vector<std::string> SlotQueries::Warnings(const QueryOptions& options) cons
 
 absl::Status SlotQueries::Release(Ledger& ledger, const QueryOptions& options,
                                   SlotsOutcome* outcome) const {
-  const PublicParameters& parameters = client_->parameters();
+  const PublicParameters& parameters = client_.parameters();
   const Target& target = outcome->target.target;
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(target.label));
   outcome->class_name = parameters.ClassName(slot);
   const auto prepare = [&](BitSource& bits) {
-    return client_->Prepare(target, options, ledger, bits);
+    return client_.Prepare(target, options, ledger, bits);
   };
   return ChargeAndPrepare(parameters.collection_uuid, ledger, prepare, outcome);
 }
@@ -130,8 +115,9 @@ absl::Status SlotQueries::Release(Ledger& ledger, const QueryOptions& options,
 // Saves the request first, so that `explain` shows it even if no answer comes.
 absl::Status SlotQueries::Send(SlotsOutcome* outcome) const {
   const v1::RetrieveRequest& request = outcome->prepared.request;
-  PM_RETURN_IF_ERROR(SaveLastRelease(
-      settings_.state_folder, {.scheme = scheme_, .collection = collection_, .request = request}));
+  PM_RETURN_IF_ERROR(
+      SaveLastRelease(settings_.state_folder,
+                      {.scheme = Scheme::kJoint, .collection = collection_, .request = request}));
   outcome->saved = true;
   const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(outcome->response, transport_->Retrieve(request));
@@ -145,10 +131,10 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
                                                            const WarnFunction& warn) const {
   const PrivacyCost& cost = options.cost;
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(cost, targets));
-  PM_RETURN_IF_ERROR(CheckTargets(client_->parameters(), targets));
+  PM_RETURN_IF_ERROR(CheckTargets(client_.parameters(), targets));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(settings_.state_folder));
   PM_RETURN_IF_ERROR(CheckLastReleaseCanBeSaved(settings_.state_folder));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client_->parameters().collection_uuid));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(client_.parameters().collection_uuid));
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost));
   PM_RETURN_IF_ERROR(
       CheckAffordable(collection_.name(), entry, targets.size(), {cost.epsilon, delta}));
@@ -163,12 +149,12 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
       });
   double class_recall = std::nan("");
   if (!targets.empty() && targets.front().guessed) {
-    class_recall = client_->class_ranker().ExpectedRecall(options.k, classes);
+    class_recall = client_.class_ranker().ExpectedRecall(options.k, classes);
   }
   std::optional<RadiusStats> meaning;
-  if (!std::isnan(cost.radius)) meaning = client_->DescribeRadius(cost.radius);
+  if (!std::isnan(cost.radius)) meaning = client_.DescribeRadius(cost.radius);
   for (SlotsOutcome& outcome : outcomes) {
-    ReadResult(&outcome, [&] { return client_->Finish(outcome.prepared.state, outcome.response); });
+    ReadResult(&outcome, [&] { return client_.Finish(outcome.prepared.state, outcome.response); });
     outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));
     outcome.radius_meaning = meaning;
     if (alignment_.ok()) outcome.alignment = *alignment_;

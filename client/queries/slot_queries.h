@@ -1,19 +1,18 @@
-// Private queries by the schemes with a slot for each class: checks, charges, sending, answers.
+// Private queries by the joint scheme: checks, charges, sending, answers.
 #ifndef PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
 #define PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/queries/query_batch.h"
-#include "client/queries/scheme.h"
 #include "privatemail/joint_client.h"
 #include "privatemail/transport.h"
 
@@ -37,16 +36,16 @@ struct SlotsOutcome : Attempt {
 // Queries to one collection. Held by the client; sees targets while they are labelled and sent.
 class SlotQueries {
  public:
-  // Fetches parameters and anchors. scheme: joint or anchored. transport must outlive it.
+  // Fetches parameters and anchors. transport must outlive it.
   // Errors of Transport::GetCollection and GetAnchors, and of JointClient::Create.
   static absl::StatusOr<SlotQueries> Create(const Transport& transport, QuerySettings settings,
-                                            const std::string& collection, Scheme scheme,
+                                            const std::string& collection,
                                             const std::optional<Anchors>& dummies = std::nullopt);
 
-  const SlotSchemeClient& client() const { return *client_; }
+  const JointClient& client() const { return client_; }
   const v1::GetCollectionResponse& collection() const { return collection_; }
 
-  // For `guessed` targets: the classes that fit best (SlotSchemeClient::AllotClasses), `classes` of
+  // For `guessed` targets: the classes that fit best (JointClient::AllotClasses), `classes` of
   // them for k matches, or as many as it takes if 0.
   absl::Status AllotClasses(int64_t k, int64_t classes, std::vector<NamedTarget>* targets) const;
 
@@ -63,8 +62,13 @@ class SlotQueries {
                                                 const WarnFunction& warn) const;
 
  private:
-  SlotQueries(const Transport& transport, QuerySettings settings, Scheme scheme)
-      : transport_(&transport), settings_(std::move(settings)), scheme_(scheme) {}
+  SlotQueries(const Transport& transport, QuerySettings settings,
+              v1::GetCollectionResponse collection, JointClient client)
+      : transport_(&transport),
+        settings_(std::move(settings)),
+        collection_(std::move(collection)),
+        client_(std::move(client)),
+        alignment_(client_.ExpectAlignment()) {}
 
   std::vector<std::string> Warnings(const QueryOptions& options) const;
   absl::Status Release(Ledger& ledger, const QueryOptions& options, SlotsOutcome* outcome) const;
@@ -72,11 +76,10 @@ class SlotQueries {
 
   const Transport* transport_;
   QuerySettings settings_;
-  Scheme scheme_;
   v1::GetCollectionResponse collection_;
-  std::unique_ptr<const SlotSchemeClient> client_;
+  JointClient client_;
   // Of the client with the server's anchors, or why it is not known.
-  absl::StatusOr<std::optional<ExpectedAlignment>> alignment_ = std::nullopt;
+  absl::StatusOr<std::optional<ExpectedAlignment>> alignment_;
 };
 
 }  // namespace privatemail::client

@@ -52,11 +52,6 @@ double JointQueryMemory(const PublicParameters& parameters) {
          8 * s.rows * s.embedding_dim * (14 + s.cores);
 }
 
-double AnchoredQueryMemory(const PublicParameters& parameters) {
-  const Sizes s(parameters);
-  return JointQueryMemory(parameters) + 8 * s.classes * (s.anchors + s.feature_dim);
-}
-
 double CellQueryMemory(const PublicParameters& parameters) {
   const Sizes s(parameters);
   const double cells = AnchorBytes(s) + 8 * s.cells * s.feature_dim;

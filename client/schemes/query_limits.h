@@ -22,11 +22,9 @@ namespace privatemail::client {
 //   all        P (28 d + 4 k + 200) + 200 C                       messages, floats, unit rows twice
 //   joint      4 min(P, 4096)^2 + MaxAffinityBytes(n, k)                 affinities
 //              8 n k (14 + cores)                                        iterates
-//   anchored   joint, and 8 C (P + d)                                    slot rows
 //   ranking    8 (P d + 2 P r + 2 d r + 3 r^2 + min(2000 P, 10^7)), for targets without a label
 //   cells      8 K d; with code none 8 k (P (T + 8 + cores) + T (C + k)) and 4 min(P, 4096)^2
 double JointQueryMemory(const PublicParameters& parameters);
-double AnchoredQueryMemory(const PublicParameters& parameters);
 double CellQueryMemory(const PublicParameters& parameters);
 
 // RESOURCE_EXHAUSTED naming the sizes: `bytes`, one of the above, exceed limits.max_memory.

@@ -93,9 +93,32 @@ absl::StatusOr<NoiseShare> ShareNoise(const PrivacyCost& cost, const MechanismTr
   return NoiseShare{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
+// The neighbour relation of a mechanism, with the exact radius. A ledger adds up only guarantees
+// over equal neighbours.
 std::string Neighbours(const MechanismTraits& traits, double radius) {
-  return SensitivityIsPrinted(traits) ? "as published: a row added"
-                                      : DescribeNeighbours(traits, radius);
+  if (SensitivityIsPrinted(traits)) return "as published: a row added";
+  if (traits.protects == Protects::kValue) return kAnyTargetNeighbours;
+  // Chaining over the unit sphere (PRIVACY.md section 6), rounded up.
+  const double steps = std::ceil(std::asin(1.) / std::asin(radius / 2) * (1 + 1e-12));
+  const std::string chained =
+      radius < 2 ? absl::StrCat(" (any others within ", steps, " such steps: ", steps,
+                                " times epsilon, more than ", steps, " times any delta)")
+                 : "";
+  return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
+                      FormatExact(radius), " away", chained, "; the class is not hidden");
+}
+
+// NaN: not given. INVALID_ARGUMENT: missing, not used by the mechanism, or outside (0, 2], the
+// distances between unit features.
+absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
+  if (traits.protects == Protects::kValue) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
+  if (radius <= 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
+                   "on, but is ",
+                   radius));
 }
 
 // Citation of the proof of sensitivity or Lipschitz constant; empty if none is needed or known.
@@ -113,29 +136,6 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 }
 
 }  // namespace
-
-std::string DescribeNeighbours(const MechanismTraits& traits, double radius) {
-  if (traits.protects == Protects::kValue) return kAnyTargetNeighbours;
-  // Chaining over the unit sphere (PRIVACY.md section 6), rounded up.
-  const double steps = std::ceil(std::asin(1.) / std::asin(radius / 2) * (1 + 1e-12));
-  const std::string chained =
-      radius < 2 ? absl::StrCat(" (any others within ", steps, " such steps: ", steps,
-                                " times epsilon, more than ", steps, " times any delta)")
-                 : "";
-  return absl::StrCat("the target's features, scaled to length 1, replaced by any others at most ",
-                      FormatExact(radius), " away", chained, "; the class is not hidden");
-}
-
-absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
-  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
-  if (traits.protects == Protects::kValue) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
-  if (radius <= 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
-                   "on, but is ",
-                   radius));
-}
 
 absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,
                                                   const Matrix& anchors,

@@ -1,4 +1,4 @@
-// Noise and guarantee of the slot schemes' releases, from public values. Not installed.
+// Noise and guarantee of the joint scheme's releases, from public values. Not installed.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
 
@@ -15,14 +15,6 @@
 #include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
-
-// The neighbour relation of a mechanism, with the exact radius. One wording for all schemes: a
-// ledger adds up only guarantees over equal neighbours.
-std::string DescribeNeighbours(const MechanismTraits& traits, double radius);
-
-// NaN: not given. INVALID_ARGUMENT: missing, not used by the mechanism, or outside (0, 2], the
-// distances between unit features.
-absl::Status CheckRadius(double radius, const MechanismTraits& traits);
 
 // The noise of one private iteration of a joint release.
 struct IterationNoise {

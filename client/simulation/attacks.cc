@@ -154,21 +154,6 @@ Right AttackDummies(const Scene& scene, const AttackedReleases& releases) {
   return RightSlots(scene, releases.part, JointReleaser(scene, releases.cost), guess);
 }
 
-Right AttackAnchored(const Scene& scene, const AttackedReleases& releases) {
-  PM_RETURN_IF_ERROR(scene.anchored.status());
-  const AnchoredSetting& setting = *scene.anchored;
-  const auto release = [&](const PlacedTarget& target, BitSource& bits) {
-    return ReleaseAnchored(setting, releases.cost, target, bits);
-  };
-  const auto guess = [&](const ReleasedSlots& released) -> absl::StatusOr<int64_t> {
-    const PlacedTarget none = NoTarget(setting.joint, released.dummies);
-    return FarthestSlot(released.rows,
-                        ScaledSlotRows(setting, released.noise, released.dummies, none),
-                        setting.joint.slots());
-  };
-  return RightSlots(scene, releases.part, release, guess);
-}
-
 // For each cell the slot that is likeliest to ask for it, were the slots equally likely and their
 // anchors all their queries. One's own cell is asked for more often than each other one, at
 // any epsilon: so it is the slot with the largest share of its anchors in the cell.
@@ -277,7 +262,6 @@ constexpr Attacker kAttackers[] = {
        return AttackByLikelihood(scene, releases, DecoyClass::kSame);
      }},
     {"dummies", &AttackDummies},
-    {"anchored-dummies", &AttackAnchored},
     {"label", &AttackSlots},
     {"label-without-slots", &AttackAlone},
     {"cell", &AttackCells},

@@ -27,8 +27,6 @@ struct AttackedReleases {
 //   guarantee's own terms.
 // - dummies: knows every dummy and the start, and names the slot farthest from what its dummy would
 //   have given.
-// - anchored-dummies: the same on the anchored scheme, by the noisy rows of the slots, out of which
-//   all that is sent is computed.
 // - label: sees what the server sees and names the slot farthest from the anchors of its class in
 //   units of their spread. A release that vanishes under post-processing names none.
 // - label-without-slots: the target's row stands alone under its own label; names the most frequent
@@ -38,8 +36,7 @@ struct AttackedReleases {
 // - inversion: knows the start and the slot: ridge regression from the slot's row to features,
 //   fitted on the anchors, tells the target from another item of its class.
 //
-// INVALID_ARGUMENT: no such name. FAILED_PRECONDITION: no anchored setting, too few classes or
-// items.
+// INVALID_ARGUMENT: no such name. FAILED_PRECONDITION: too few classes or items.
 absl::StatusOr<std::vector<double>> Attack(absl::string_view name, const Scene& scene,
                                            const AttackedReleases& releases);
 

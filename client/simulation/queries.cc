@@ -63,12 +63,9 @@ struct SlotAnswer {
 // them: post-processing, Kabsch-Umeyama on the anchor rows, exact search. FAILED_PRECONDITION: the
 // release cannot be aligned, or vanishes or overflows.
 absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const JointSetting& joint,
-                                      const FloatMatrix& release, bool post_process, int64_t slot,
-                                      int64_t k) {
-  Matrix rows = release.cast<double>();
-  if (post_process) {
-    PM_ASSIGN_OR_RETURN(rows, PostProcess(rows, joint.label_graph, joint.parameters.settings));
-  }
+                                      const FloatMatrix& release, int64_t slot, int64_t k) {
+  PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(release.cast<double>(), joint.label_graph,
+                                                     joint.parameters.settings));
   const Matrix anchors = rows.bottomRows(gallery.anchors.rows());
   PM_ASSIGN_OR_RETURN(const Similarity alignment,
                       KabschUmeyama(anchors, gallery.anchors, /*with_scale=*/true));
@@ -83,30 +80,15 @@ absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const Join
 }
 
 // Nothing where the server would refuse the release.
-absl::StatusOr<std::optional<SlotAnswer>> AnswerOrNone(absl::StatusOr<SlotAnswer> answer) {
-  if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
-  PM_RETURN_IF_ERROR(answer.status());
-  return *std::move(answer);
-}
-
 absl::StatusOr<std::optional<SlotAnswer>> QueryJoint(const JointSetting& joint, const Scene& scene,
                                                      const QueryConfig& config, int64_t slot,
                                                      const RowVector& features, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const Released release, Release(joint, config.cost, slot, features, bits));
-  return AnswerOrNone(SearchSlot(*scene.embedded, joint, release.rows, /*post_process=*/true, slot,
-                                 scene.trial->k()));
-}
-
-absl::StatusOr<std::optional<SlotAnswer>> QueryAnchored(const Scene& scene, const PrivacyCost& cost,
-                                                        const PlacedTarget& target,
-                                                        BitSource& bits) {
-  PM_RETURN_IF_ERROR(scene.anchored.status());
-  const AnchoredSetting& setting = *scene.anchored;
-  PM_ASSIGN_OR_RETURN(const ReleasedSlots released, ReleaseAnchored(setting, cost, target, bits));
-  const FloatMatrix finished = PosteriorMeanCoordinates(
-      setting, released.noise, TraitsOf(cost.mechanism).law, released.rows);
-  return AnswerOrNone(SearchSlot(*scene.embedded, scene.joint, finished, /*post_process=*/false,
-                                 target.slot, scene.trial->k()));
+  absl::StatusOr<SlotAnswer> answer =
+      SearchSlot(*scene.embedded, joint, release.rows, slot, scene.trial->k());
+  if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
+  PM_RETURN_IF_ERROR(answer.status());
+  return *std::move(answer);
 }
 
 absl::StatusOr<std::optional<SlotAnswer>> QueryOne(const Scene& scene, const QueryConfig& config,
@@ -124,10 +106,6 @@ absl::StatusOr<std::optional<SlotAnswer>> QueryOne(const Scene& scene, const Que
           ? RowVector(targets.features.row(static_cast<Eigen::Index>(target)))
           : RandomDirection(targets.features.cols(), seed_of("feature"));
   SeededBits bits(seed_of("release"));
-  if (config.scheme == QueryConfig::Scheme::kAnchored) {
-    return QueryAnchored(scene, config.cost.value_or(PrivacyCost{}),
-                         {.slot = slot, .row = features}, bits);
-  }
   if (config.slots) return QueryJoint(scene.joint, scene, config, slot, features, bits);
   return QueryJoint(WithoutSlots(scene, slot), scene, config, 0, features, bits);
 }
@@ -186,22 +164,6 @@ absl::StatusOr<Released> Release(const JointSetting& joint, const std::optional<
   PM_ASSIGN_OR_RETURN(TargetIndependentPart part, DrawStartAndDummies(joint, bits));
   FloatMatrix rows = ExactRows(joint, part, slot, unit_features).cast<float>();
   return Released{.rows = std::move(rows), .known = std::move(part)};
-}
-
-absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
-                                              const std::optional<PrivacyCost>& cost,
-                                              const PlacedTarget& target, BitSource& bits) {
-  // With slots all rows are scaled alike, independently of the cost.
-  constexpr PrivacyCost kAny{.epsilon = 1, .delta = 1e-5};
-  PM_ASSIGN_OR_RETURN(AnchoredNoise noise, MakeAnchoredNoise(setting, cost.value_or(kAny)));
-  PM_ASSIGN_OR_RETURN(std::vector<int64_t> dummies, DrawDummies(setting.joint, bits));
-  const Matrix exact = ScaledSlotRows(setting, noise, dummies, target);
-  FloatMatrix rows = exact.cast<float>();
-  if (cost) {
-    PM_ASSIGN_OR_RETURN(rows, noise.mechanism->Release(exact, bits));
-  }
-  return ReleasedSlots{
-      .rows = std::move(rows), .dummies = std::move(dummies), .noise = std::move(noise)};
 }
 
 absl::StatusOr<Answers> QueryAll(const Scene& scene, const QueryConfig& config) {

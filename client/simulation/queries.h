@@ -1,4 +1,4 @@
-// Queries of all targets of a scene by the joint, anchored and cells schemes.
+// Queries of all targets of a scene by the joint and cells schemes.
 //
 // Holds the features of targets, and draws with seeded bits: see trial.h.
 #ifndef PRIVATEMAIL_CLIENT_SIMULATION_QUERIES_H_
@@ -18,9 +18,8 @@
 namespace privatemail::client::simulation {
 
 struct QueryConfig {
-  enum class Scheme { kJoint, kAnchored };  // kAnchored: with a cost and with slots only
-  enum class Feature { kOwn, kRandom };     // kRandom: a direction drawn uniformly for every target
-  enum class Label { kOwn, kWrong };        // kWrong: another class, drawn uniformly
+  enum class Feature { kOwn, kRandom };  // kRandom: a direction drawn uniformly for every target
+  enum class Label { kOwn, kWrong };     // kWrong: another class, drawn uniformly
 
   std::optional<PrivacyCost> cost = std::nullopt;  // none: the iteration goes out without noise
   Feature feature = Feature::kOwn;
@@ -28,7 +27,6 @@ struct QueryConfig {
   // false: only the target's row, under its own label, as in the authors' code: the class is not
   // hidden.
   bool slots = true;
-  Scheme scheme = Scheme::kJoint;
 };
 
 struct Answers {
@@ -71,17 +69,6 @@ absl::StatusOr<Released> Release(const JointSetting& joint, const std::optional<
 // The rows of a joint release before noise, the target in `slot`.
 Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, int64_t slot,
                  const RowVector& unit_features);
-
-// One anchored release of a target as AnchoredScheme::Release makes it, but for ledger and bits,
-// before it is finished; without a cost its rows without noise.
-struct ReleasedSlots {
-  FloatMatrix rows;              // slots x embedding_dim, scaled
-  std::vector<int64_t> dummies;  // known to attackers as above
-  AnchoredNoise noise;           // without a cost its scale alone means anything
-};
-absl::StatusOr<ReleasedSlots> ReleaseAnchored(const AnchoredSetting& setting,
-                                              const std::optional<PrivacyCost>& cost,
-                                              const PlacedTarget& target, BitSource& bits);
 
 // A joint release after post-processing, and as the server aligns it.
 struct Alignment {

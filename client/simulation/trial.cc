@@ -138,7 +138,6 @@ absl::StatusOr<std::shared_ptr<const Scene>> Trial::MakeScene(
                       AnchorGraph(settings.KernelDenominator()));
   PM_ASSIGN_OR_RETURN(JointSetting joint,
                       MakeJointSetting(parameters, anchors, std::nullopt, std::move(fixed)));
-  absl::StatusOr<AnchoredSetting> anchored = MakeAnchoredSetting(joint);
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph, ServerGraph(parameters));
   PM_ASSIGN_OR_RETURN(UnitPoints points,
                       UnitPoints::Create(split_.gallery.features.cast<float>(), anchors.features));
@@ -152,10 +151,8 @@ absl::StatusOr<std::shared_ptr<const Scene>> Trial::MakeScene(
   PM_RETURN_IF_ERROR(CheckAnchorCoordinates(anchor_rows));
   std::shared_ptr<const EmbeddedGallery> embedded(new EmbeddedGallery{
       .items = ExactIndex(rows.coordinates.topRows(items)), .anchors = std::move(anchor_rows)});
-  return std::make_shared<const Scene>(Scene{.trial = this,
-                                             .joint = std::move(joint),
-                                             .anchored = std::move(anchored),
-                                             .embedded = std::move(embedded)});
+  return std::make_shared<const Scene>(
+      Scene{.trial = this, .joint = std::move(joint), .embedded = std::move(embedded)});
 }
 
 }  // namespace privatemail::client::simulation

@@ -1,8 +1,8 @@
 // A collection, its searchers and its server in one process, for measurements with seeded noise.
 //
 // Holds the features of targets: private data under client/. Releases are made by the production
-// steps (joint_steps.h, anchored_steps.h) with seeded bits and without a ledger: they hide nothing,
-// charge nothing, and never leave the process, which has no network channel.
+// steps (joint_steps.h) with seeded bits and without a ledger: they hide nothing, charge nothing,
+// and never leave the process, which has no network channel.
 #ifndef PRIVATEMAIL_CLIENT_SIMULATION_TRIAL_H_
 #define PRIVATEMAIL_CLIENT_SIMULATION_TRIAL_H_
 
@@ -19,7 +19,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "client/schemes/anchored/anchored_steps.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/matrix.h"
 #include "common/embedding/affinity.h"
@@ -133,7 +132,6 @@ class Trial {
 struct Scene {
   const Trial* trial;  // outlives it: the trial's cache holds it, and callers hold the trial
   JointSetting joint;  // the searcher's side
-  absl::StatusOr<AnchoredSetting> anchored;         // by the anchored scheme; or why there is none
   std::shared_ptr<const EmbeddedGallery> embedded;  // the server's side
 
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }

@@ -19,7 +19,7 @@ absl::Status Lacks(absl::string_view collection, absl::string_view what,
 
 std::vector<std::string> OfferedSchemes(const PublicParameters& parameters) {
   std::vector<std::string> schemes;
-  if (parameters.HasClasses()) schemes = {"joint", "anchored"};
+  if (parameters.HasClasses()) schemes = {"joint"};
   if (!parameters.cell_partitions.empty()) schemes.emplace_back("cells");
   if (parameters.with_encrypted) schemes.emplace_back("encrypted");
   return schemes;

@@ -13,14 +13,15 @@
 
 namespace privatemail {
 
-//   | scheme          | offered with        |
-//   |-----------------|---------------------|
-//   | joint, anchored | anchors with labels |
-//   | cells           | cell partitions     |
-//   | encrypted       | with_encrypted      |
+//   | scheme    | offered with        |
+//   |-----------|---------------------|
+//   | joint     | anchors with labels |
+//   | cells     | cell partitions     |
+//   | encrypted | with_encrypted      |
 std::vector<std::string> OfferedSchemes(const PublicParameters& parameters);
 
-// FAILED_PRECONDITION naming what the collection of this name lacks, and the schemes that it offers.
+// FAILED_PRECONDITION naming what the collection of this name lacks, and the schemes that it
+// offers.
 absl::Status CheckHasAnchors(absl::string_view collection, const PublicParameters& parameters);
 absl::Status CheckHasClasses(absl::string_view collection, const PublicParameters& parameters);
 absl::Status CheckHasCells(absl::string_view collection, const PublicParameters& parameters);

@@ -141,16 +141,14 @@ TEST_F(NewService, DefaultSettingsFindTheClassAtSmallEpsilon) {
   Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
   Answer({"build", "things"});
   Grant(1, .1);
-  for (const char* scheme : {"joint", "anchored"}) {
-    const Outcome outcome = Run({"query", "things", "--scheme", scheme, "--vectors",
-                                 Vectors("queries"), "--rows", "all", "--labels", Labels("queries"),
-                                 "--epsilon", ".01", "--delta", "1e-5", "-k", "4", "--json"});
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
-    for (int row = 0; row < kClasses; ++row) {
-      EXPECT_EQ(outcome.lines()[row]["matches_in_classes"], 4) << outcome.lines()[row];
-      EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4);
-    }
+  const Outcome outcome =
+      Run({"query", "things", "--vectors", Vectors("queries"), "--rows", "all", "--labels",
+           Labels("queries"), "--epsilon", ".01", "--delta", "1e-5", "-k", "4", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
+  for (int row = 0; row < kClasses; ++row) {
+    EXPECT_EQ(outcome.lines()[row]["matches_in_classes"], 4) << outcome.lines()[row];
+    EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4);
   }
 }
 

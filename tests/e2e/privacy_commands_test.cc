@@ -152,18 +152,16 @@ TEST_F(PrivacyCommands, AuditsOneMechanism) {
 }
 
 // Eleven mechanisms by themselves, then in the joint release, then over several iterations, then
-// seven in the anchored release, the cells and their request.
+// the cells and their request.
 TEST_F(PrivacyCommands, AuditAllCoversMechanismsAndReleases) {
   const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
-  ASSERT_THAT(all, SizeIs(33));
+  ASSERT_THAT(all, SizeIs(26));
   EXPECT_EQ(all[0]["mechanism"], "gaussian");
   EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
   EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
   EXPECT_EQ(all[23]["mechanism"], "joint release, laplace, 40 iterations");
-  EXPECT_EQ(all[24]["mechanism"], "anchored release, gaussian");
-  EXPECT_EQ(all[30]["mechanism"], "anchored release, gauss-output");
-  EXPECT_EQ(all[31]["mechanism"], "cells");
-  EXPECT_EQ(all[32]["mechanism"], "cells request");
+  EXPECT_EQ(all[24]["mechanism"], "cells");
+  EXPECT_EQ(all[25]["mechanism"], "cells request");
   for (const json& row : all) {
     const std::string name = row["mechanism"];
     EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
@@ -182,7 +180,7 @@ TEST(Audit, AllEstimatesItsTimeFirst) {
   Program audit({PRIVATEMAIL, "audit", "--all"});
   EXPECT_THAT(audit.ReadLine().value_or(""), HasSubstr("mechanism"));
   audit.Signal(SIGKILL);
-  EXPECT_THAT(audit.Wait().err, HasSubstr("33 mechanisms with 1000000 releases each takes about"));
+  EXPECT_THAT(audit.Wait().err, HasSubstr("26 mechanisms with 1000000 releases each takes about"));
 }
 
 TEST_F(PrivacyCommands, QueryTextStatesItsGuarantee) {

@@ -100,8 +100,7 @@ def main():
                 wait_for_cells(daemon, copy / "state_joint", name)
             check("trees.items", daemon.run(copy / "state_joint", "items", "list", "trees"))
             queries = str(copy / "queries.npy")
-            for scheme, collection in (("joint", "trees"), ("anchored", "trees"), ("cells", "leaves"),
-                                       ("coordinates", "seeds")):
+            for scheme, collection in (("joint", "trees"), ("cells", "leaves"), ("coordinates", "seeds")):
                 state = copy / f"state_{scheme}"
                 target = (["--label", "2"] if collection == "trees" else ["--vectors", queries, "--row", "2"])
                 check(f"{scheme}.resend", daemon.run(state, "resend", *target))

@@ -63,8 +63,6 @@ TEST_F(WithoutAnchors, SchemesThatNeedAnchorsAreRefusedBeforeAnyCharge) {
     return Join(Join({"query", "notes"}, target), more);
   };
   ExpectRefused(query({"--scheme", "joint", "--delta", "1e-6"}), "FAILED_PRECONDITION", {message});
-  ExpectRefused(query({"--scheme", "anchored", "--delta", "1e-6"}), "FAILED_PRECONDITION",
-                {message});
   ExpectRefused(query({"--scheme", "cells", "--items", "20"}), "FAILED_PRECONDITION", {message});
   ExpectRefused({"plan", "notes", "--epsilon", "1"}, "FAILED_PRECONDITION", {message});
   ExpectRefused({"build", "notes"}, "FAILED_PRECONDITION", {message});
@@ -121,9 +119,9 @@ TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
       "--metric must be cosine unless with_encrypted is set");
   Answer({"collection", "create", "classes", "--anchors", Vectors("gallery"), "--anchor-labels",
           Labels("gallery"), "--with-encrypted", "--metric", "dot"});
-  EXPECT_THAT(InfoOf("classes")["schemes"], ElementsAre("joint", "anchored", "encrypted"));
+  EXPECT_THAT(InfoOf("classes")["schemes"], ElementsAre("joint", "encrypted"));
   EXPECT_THAT(Run(Ingest("classes", "gallery", {"--labels", Labels("gallery")})).out,
-              HasSubstr("for joint, anchored run `privatemail build classes`"));
+              HasSubstr("for joint run `privatemail build classes`"));
   ExpectRefused(Ingest("classes", "gallery"), "INVALID_ARGUMENT",
                 {"--labels must be given: every item of the collection has one of its 5 classes"});
 }

@@ -117,12 +117,10 @@ class Photographs:
         labels = [word for one in self.kinds for word in ("--label", one)]
         encrypted = self.measure("encrypted", 1)
         joint = self.measure("joint, no label", releases, *hidden)
-        anchored = self.measure("anchored, no label", releases, "--scheme", "anchored", *hidden[2:])
         labelled = self.measure("joint, label given", releases, *hidden, *labels)
         rows = [clear.row("no privacy", "search in the clear"),
                 encrypted.row("the true nearest items", "`encrypted` (default where offered)"),
                 joint.row("items of the likely classes, no label", "`joint`"),
-                anchored.row("the same, noise on the slots alone", "`anchored`"),
                 labelled.row("items of a class you know", "`joint --label`")]
         for epsilon, wanted in ((1e-6, "popular items: what hiding everything finds"),
                                 (1, "similar items, small epsilon"), (4, "similar items"),

@@ -292,19 +292,18 @@ class Related(unittest.TestCase):
     def test_inference_privacy_tells_the_range(self):
         experiment = inference_privacy(Stage(small_study()))
         self.assertEqual(len({job.key for job in experiment.jobs}), len(experiment.jobs))
-        by_key = {"radius at epsilon 1: anchored, lap-output at 0.05": .9, "radius at epsilon 1: gauss-output at 2": .4,
+        by_key = {"radius at epsilon 1: lap-output at 0.05": .9, "radius at epsilon 1: gauss-output at 2": .4,
                   "epsilon at radius 0.5: gauss-input": .7, "epsilon at radius 0.5: lap-output at 10": .1,
                   "epsilon by radius: gauss-output, radius 0.2 at 10": .8, "epsilon by radius: without noise": .3}
         figures = experiment.draw(planted(experiment, by_key))
         self.assertEqual([figure.title for figure in figures], [
-            "At epsilon 1 recall@4 is from 0.405 (gauss-output at radius 2) to 0.905 (anchored, lap-output at radius "
-            "0.05), without noise 0.505",
+            "At epsilon 1 recall@4 is from 0.405 (gauss-output at radius 2) to 0.905 (lap-output at radius 0.05), "
+            "without noise 0.505",
             "Within radius 0.5 recall@4 is from 0.105 (lap-output at epsilon 10) to 0.705 (gauss-input at epsilon "
             "0.1), without noise 0.505",
             "With noise on the output recall@4 is from 0.505 (gauss-output, radius 0.1 at epsilon 0.1) to 0.805 "
             "(gauss-output, radius 0.2 at epsilon 10), without noise 0.305"])
-        mechanisms = ["lap-output", "gauss-output", "gauss-input", "anchored, lap-output", "anchored, gauss-output",
-                      "without noise"]
+        mechanisms = ["lap-output", "gauss-output", "gauss-input", "without noise"]
         for figure in figures[:2]:
             self.assertEqual([line.name for line in figure.panels[0].series], mechanisms)
         self.assertEqual([line.name for line in figures[2].panels[0].series],
@@ -330,13 +329,12 @@ def named_by(epsilon, delta, classes=CLASSES):
 
 
 class Attacks(unittest.TestCase):
-    names = ("likelihood", "likelihood-of-class", "dummies", "label", "label-without-slots", "inversion",
-             "anchored-dummies", "cell")
+    names = ("likelihood", "likelihood-of-class", "dummies", "label", "label-without-slots", "inversion", "cell")
 
     def draw(self, study, right):
         """Figures by attack. right: of a job's key, the right answers of its targets."""
         experiment = attacks(Stage(study))
-        self.assertEqual(len(experiment.jobs), 8 * (len(study.epsilons) + 1) * study.seeds)
+        self.assertEqual(len(experiment.jobs), 7 * (len(study.epsilons) + 1) * study.seeds)
         figures = experiment.draw([{"right": right(job.key)} for job in experiment.jobs])
         self.assertEqual([figure.id for figure in figures], [f"attack-{name}" for name in self.names])
         return dict(zip(self.names, figures))
@@ -347,7 +345,7 @@ class Attacks(unittest.TestCase):
         figure = figures["dummies"]
         self.assertEqual(figure.title, f"THE GUARANTEE IS BROKEN by an attacker who knows every dummy: at least "
                                        f"{short(low)} right at epsilon 0.1, allowed {short(named_by(.1, 1e-5))}")
-        self.assertIn("IT DOES BETTER THAN THE GUARANTEE ALLOWS at epsilon 0.1, at a risk of error of 1e-06 over 14 "
+        self.assertIn("IT DOES BETTER THAN THE GUARANTEE ALLOWS at epsilon 0.1, at a risk of error of 1e-06 over 12 "
                       "looks of this report: the guarantee is broken.", figure.words)
         point = series(figure.panels[0], "right answers").points[1]
         self.assertEqual((point.x, point.y, point.high), (10, 1, 1))
@@ -369,8 +367,8 @@ class Attacks(unittest.TestCase):
         self.assertEqual(heights(some.panels[0], "right answers"), [0, 1 / 3, 0])
 
     def test_risk_of_a_false_alarm_is_shared_out(self):
-        """Of 14 looks each has a half of 1e-6 / 14 below its interval."""
-        low = [scipy.stats.beta.ppf(1e-6 / 14 / 2, right, 37 - right) for right in range(1, 37)]
+        """Of 12 looks each has a half of 1e-6 / 12 below its interval."""
+        low = [scipy.stats.beta.ppf(1e-6 / 12 / 2, right, 37 - right) for right in range(1, 37)]
         least = 1 + next(i for i, end in enumerate(low) if end > named_by(.1, 1e-5))
         for right, broken in ((least - 1, False), (least, True)):
             answers = [1.] * (right // 2) + [0.] * TARGETS, [1.] * (right - right // 2) + [0.] * TARGETS
@@ -395,7 +393,7 @@ class Attacks(unittest.TestCase):
 
     def test_each_attack_is_held_to_the_law_of_its_guarantee(self):
         figures = self.draw(small_study(epsilons=(1, 2), delta=.01), lambda key: [0.] * TARGETS)
-        expected = {name: named_by(1, .01) for name in ("dummies", "label", "anchored-dummies")}
+        expected = {name: named_by(1, .01) for name in ("dummies", "label")}
         expected["cell"] = named_by(1, 0)
         optimal = scipy.stats.norm.cdf(gaussian_mu(1, .01) / 2)
         self.assertAlmostEqual(optimal, .6049798663433418)
@@ -424,7 +422,7 @@ class Attacks(unittest.TestCase):
                  if point.low > named_by(point.x, 1e-5)]
         self.assertGreater(len(above), 0)
         self.assertNotIn("broken", str(fair.words))
-        self.assertIn("ALLOWS at epsilon 0.3, at a risk of error of 1e-06 over 280 looks", str(figure(True).words))
+        self.assertIn("ALLOWS at epsilon 0.3, at a risk of error of 1e-06 over 240 looks", str(figure(True).words))
 
     def test_naming_a_large_class_breaks_no_guarantee(self):
         """A class with many rows, the others with one more than anchors and gallery need."""
@@ -436,7 +434,7 @@ class Attacks(unittest.TestCase):
         share = np.mean(results[0]["right"])
         self.assertAlmostEqual(share, .8)  # 20 of 25
         for figure in experiment.draw(results):
-            if figure.id in ("attack-dummies", "attack-label", "attack-anchored-dummies", "attack-cell"):
+            if figure.id in ("attack-dummies", "attack-label", "attack-cell"):
                 self.assertEqual(figure.words[1], "A guess is right in 0.8.")
                 self.assertNotIn("broken", str(figure.words))
                 self.assertIn("not shown to be better than a guess", figure.words[2])
@@ -473,7 +471,7 @@ class EndToEnd(unittest.TestCase):
                     cls.figures[figure.id] = figure
 
     def test_figures_can_be_drawn(self):
-        self.assertEqual(len(self.figures), 1 + 2 + 1 + 3 + 8)
+        self.assertEqual(len(self.figures), 1 + 2 + 1 + 3 + 7)
         for figure in self.figures.values():
             self.assertRegex(figure.id, "^[a-z0-9-]+$")
             self.assertNotIn("Not measured", figure.title + str(figure.words))
@@ -556,7 +554,7 @@ class EndToEnd(unittest.TestCase):
 
     def test_attacks_work_without_noise(self):
         least = {"likelihood": .99, "likelihood-of-class": .99, "dummies": .9, "label-without-slots": .4,
-                 "inversion": .7, "anchored-dummies": .9, "cell": .4}
+                 "inversion": .7, "cell": .4}
         for name, share in least.items():
             figure = self.figures["attack-" + name]
             self.assertGreaterEqual(heights(figure.panels[0], "without noise")[0], share, name)

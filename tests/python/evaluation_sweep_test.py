@@ -370,8 +370,7 @@ class Recall(unittest.TestCase):
             ceiling = set() if figure is self.figures[2] else {"ceiling of answers from one private release"}
             proven, published, others = (set(names(panel)) - shared - ceiling for panel in figure.panels)
             self.assertEqual(proven, {"joint, gaussian", "joint, laplace", "joint, bounded-gaussian",
-                                      "joint, laplace, 2 private iterations", "anchored, gaussian",
-                                      "anchored, laplace"})
+                                      "joint, laplace, 2 private iterations"})
             self.assertEqual(published, {"joint, published-gaussian", "joint, published-laplace",
                                          "joint, published-bounded-gaussian",
                                          "joint, published-laplace, 2 private iterations"})
@@ -414,10 +413,9 @@ class Recall(unittest.TestCase):
         experiment = recall.recall(sweep.Stage(SMALL), [])
         figure = experiment.draw(planted(experiment, {
             "joint, gaussian at 0.1": .2, "joint, gaussian at 10": .3, "joint without": .4,
-            "anchored, gaussian at 0.1": .6, "anchored, gaussian at 10": .7, "features": .8, "k of every": .9,
-            "chance": .1}))[0]
+            "features": .8, "k of every": .9, "chance": .1}))[0]
         means = re.findall(r"(?<!to )(?<!\()\b0\.\d+5\b", figure.words[0])
-        self.assertEqual(means, ["0.205", "0.305", "0.405", "0.605", "0.705", "0.805", "0.905", "0.105"])
+        self.assertEqual(means, ["0.205", "0.305", "0.405", "0.805", "0.905", "0.105"])
         self.assertEqual(re.findall(r"[\d.]+ %", figure.title), ["20.5 %", "90.5 %"])
 
     def test_words_say_what_is_bound_and_protected(self):
@@ -459,7 +457,7 @@ class Cells(unittest.TestCase):
         shared = ["features, not private", "k of every class, nothing private sent", "chance"]
         for figure in figures:
             self.assertEqual(names(figure.panels[0])[:5], ["cells, 10 % returned", "cells, 1 % returned", *shared])
-            self.assertEqual(names(figure.panels[1]), ["joint, gaussian", "anchored, gaussian", *shared])
+            self.assertEqual(names(figure.panels[1]), ["joint, gaussian", *shared])
         fidelity = figures[2]
         ceiling = series(fidelity.panels[0], "ceiling at 10 %").points
         self.assertGreater(len(ceiling), 40)
@@ -584,11 +582,10 @@ class Verdicts(unittest.TestCase):
         return verdict.verdict(self.stage, planted(self.experiment, scores, 200))
 
     def test_best_scheme_whose_interval_beats_as_many_bytes(self):
-        found = self.decide({"as many bytes as": .02, "joint": .4, "anchored": .3, "cells, 10 %": .8, "cells, 1 %": .2,
+        found = self.decide({"as many bytes as": .02, "joint": .4, "cells, 10 %": .8, "cells, 1 %": .2,
                              "k of every class": .02})
         self.assertEqual([row[0] for row in found.rows], [
-            "cells, 10 % returned", "joint, gaussian", "anchored, gaussian", "cells, 1 % returned",
-            "k of every class, nothing private sent"])
+            "cells, 10 % returned", "joint, gaussian", "cells, 1 % returned", "k of every class, nothing private sent"])
         self.assertRegex(found.sentence, r'^At epsilon 1 "cells, 10 % returned" finds 0.805 \(0.741 to 0.869\) of the')
         self.assertEqual(found.commands, [
             "privatemail collection create NAME --anchors anchors.npy --anchor-labels labels.npy --cells 7 --cell-code "
@@ -605,7 +602,7 @@ class Verdicts(unittest.TestCase):
 
     def test_nothing_is_recommended_that_does_not_beat_as_many_bytes(self):
         # The bands of .3 reach from .24 to .37.
-        found = self.decide({"as many bytes as": .25, "joint": .3, "k of every class": .2, "cells": .1, "anchored": .1})
+        found = self.decide({"as many bytes as": .25, "joint": .3, "k of every class": .2, "cells": .1})
         self.assertEqual([row[0] for row in found.rows[:2]],
                          ["k of every class, nothing private sent", "joint, gaussian"])
         self.assertRegex(found.sentence, "^At epsilon 1 no scheme is shown to find more")

@@ -81,8 +81,8 @@ class Options(unittest.TestCase):
     def test_arguments_of_another_scheme_are_refused(self):
         row, plan = service.rows[0], things.plan(epsilon=8, recall=.9)
         for arguments in ({"scheme": "cells", "filter": {}}, {"scheme": "cells", "mechanism": "laplace"}, {"items": 5},
-                          {"scheme": "anchored", "private_iterations": 2}, {"own_anchors": service.rows[:100]},
-                          {"plan": plan}, {"plan": plan, "epsilon": None, "items": 9}):
+                          {"own_anchors": service.rows[:100]}, {"plan": plan},
+                          {"plan": plan, "epsilon": None, "items": 9}):
             with self.assertRaisesRegex(pm.InvalidArgument, "is of no use with .*: expected none"):
                 things.search(row, **dict({"epsilon": 1}, **arguments))
         with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be given"):
@@ -96,7 +96,7 @@ class Options(unittest.TestCase):
         for label in (-2**31, [-2**31]):
             with self.assertRaisesRegex(pm.InvalidArgument, "^label must be between -2147483647 and 2147483647, but is"):
                 notes.search(service.rows[:1], label=label)
-        for options in (COST, {"scheme": "cells", "epsilon": 1}, {"scheme": "anchored", **COST}):
+        for options in (COST, {"scheme": "cells", "epsilon": 1}):
             with self.assertRaisesRegex(pm.InvalidArgument, "label"):
                 things.search(service.rows[7], label=-2**31, **options)
         self.assertEqual(things.ingest(service.rows[:1], labels=[-2**31], ids=["unlabelled"]).rejected, 1)
@@ -148,18 +148,17 @@ class Plans(unittest.TestCase):
 class Replays(unittest.TestCase):
 
     def test_last_release_is_shown_and_sent_again_at_no_cost(self):
-        for scheme, rows in (("joint", CLASSES + 100), ("anchored", CLASSES + 100)):
-            hits = things.search(service.rows[5], label=5, scheme=scheme, k=4, **COST)
-            before = things.budget.spent
-            self.assertEqual(things.resend(label=5).ids, hits.ids)
-            self.assertEqual(things.resend(label=5, k=2).ids, hits.ids[:2])
-            self.assertEqual(things.resend(label=3).labels.tolist(), [3] * 4)
-            sent = things.explain()
-            self.assertEqual((sent["scheme"], sent["bytes"], sent["k"]), (scheme, hits.bytes_up, 4))
-            matches = CLASSES * 4  # k of each slot: id, label, distance, payload
-            self.assertTrue(20 * matches < hits.bytes_down < 60 * matches, hits.bytes_down)
-            self.assertEqual(sent["release"].shape[0], rows)
-            self.assertEqual(things.budget.spent, before)
+        hits = things.search(service.rows[5], label=5, scheme="joint", k=4, **COST)
+        before = things.budget.spent
+        self.assertEqual(things.resend(label=5).ids, hits.ids)
+        self.assertEqual(things.resend(label=5, k=2).ids, hits.ids[:2])
+        self.assertEqual(things.resend(label=3).labels.tolist(), [3] * 4)
+        sent = things.explain()
+        self.assertEqual((sent["scheme"], sent["bytes"], sent["k"]), ("joint", hits.bytes_up, 4))
+        matches = CLASSES * 4  # k of each slot: id, label, distance, payload
+        self.assertTrue(20 * matches < hits.bytes_down < 60 * matches, hits.bytes_down)
+        self.assertEqual(sent["release"].shape[0], CLASSES + 100)
+        self.assertEqual(things.budget.spent, before)
         for wrong in ({}, {"label": 5, "query": service.rows[5]}):
             with self.assertRaisesRegex(pm.InvalidArgument, "label must be given"):
                 things.resend(**wrong)

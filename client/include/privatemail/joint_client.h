@@ -1,4 +1,4 @@
-// Client of the joint scheme, and the interface that it shares with the anchored scheme's client.
+// Client of the joint scheme.
 //
 //   caller             client (private)             Ledger          server (sees requests only)
 //     |-- Prepare(target) -->|                         |                    |
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -96,79 +97,9 @@ struct ServedCollection {
                                                const std::vector<v1::GetAnchorsResponse>& anchors);
 };
 
-// Interface of clients of schemes with one slot per class. Held by the client; sees targets only
-// while Prepare and AllotClasses run. Immutable, thread-safe, no network.
-class SlotSchemeClient {
- public:
-  virtual ~SlotSchemeClient() = default;
-
-  virtual const PublicParameters& parameters() const = 0;
-
-  // See JointScheme.
-  virtual absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
-                                                                int64_t k,
-                                                                int64_t classes) const = 0;
-  virtual const ClassRanker& class_ranker() const = 0;
-  virtual RadiusStats DescribeRadius(double radius) const = 0;
-  // How well this client's releases align with the server's embedding. nullopt: the server sends no
-  // coordinates of its anchors. FAILED_PRECONDITION: they cannot be aligned at all.
-  virtual absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const = 0;
-  // Check it before you pay. FAILED_PRECONDITION: the above, or a recall below kMinExpectedRecall.
-  absl::Status CheckAlignment() const;
-
-  // Charges the ledger, releases and packs the request; nothing is charged if a check fails first.
-  // INVALID_ARGUMENT: k < 1 or above the server's max_k, a malformed filter, or an option that the
-  //   scheme does not support. Otherwise as the scheme's Release.
-  virtual absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
-                                                Ledger& ledger, BitSource& bits) const = 0;
-
-  // The request's rows after all post-processing, as the server aligns them: (C + anchors) x
-  // embedding_dim. INVALID_ARGUMENT: the request has no matrix.
-  virtual absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const = 0;
-
-  // FAILED_PRECONDITION naming both if `identity` is not the collection's extractor.
-  absl::Status CheckExtractor(absl::string_view identity) const;
-
-  // The matches of the places' classes. DATA_LOSS: CheckAnswer refuses the response, whichever slot
-  // the target is in.
-  absl::StatusOr<QueryResult> Finish(const QueryState& state,
-                                     const v1::RetrieveResponse& response) const;
-};
-
-// The part of SlotSchemeClient that a scheme (JointScheme, AnchoredScheme) provides.
-template <typename Scheme>
-class SlotSchemeClientBase : public SlotSchemeClient {
- public:
-  const Scheme& scheme() const { return scheme_; }
-  const PublicParameters& parameters() const override { return scheme_.parameters(); }
-  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
-                                                        int64_t k, int64_t classes) const override {
-    return scheme_.AllotClasses(features, k, classes);
-  }
-  const ClassRanker& class_ranker() const override { return scheme_.class_ranker(); }
-  RadiusStats DescribeRadius(double radius) const override {
-    return scheme_.DescribeRadius(radius);
-  }
-  absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const override {
-    if (!served_.anchor_coordinates.has_value()) return std::nullopt;
-    absl::StatusOr<ExpectedAlignment> expected =
-        scheme_.ExpectAlignment(*served_.anchor_coordinates);
-    if (!expected.ok()) return expected.status();
-    return *expected;
-  }
-
- protected:
-  SlotSchemeClientBase(ServedCollection served, Scheme scheme)
-      : served_(std::move(served)), scheme_(std::move(scheme)) {}
-  const ServedCollection& served() const { return served_; }
-
- private:
-  ServedCollection served_;
-  Scheme scheme_;
-};
-
-// Client of one collection by the joint scheme (joint_scheme.h).
-class JointClient : public SlotSchemeClientBase<JointScheme> {
+// Client of one collection by the joint scheme (joint_scheme.h). Held by the client; sees targets
+// only while Prepare and AllotClasses run. Immutable, thread-safe, no network.
+class JointClient {
  public:
   // From the responses of GetCollection and GetAnchors.
   // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection (see JointScheme::Create).
@@ -179,47 +110,59 @@ class JointClient : public SlotSchemeClientBase<JointScheme> {
                                             const std::optional<Anchors>& dummies = std::nullopt,
                                             const ClientLimits& limits = {});
 
-  // Also the errors of PostProcess, after the charge; DEADLINE_EXCEEDED: it takes longer than
-  // limits.max_computing.
+  const JointScheme& scheme() const { return scheme_; }
+  const PublicParameters& parameters() const { return scheme_.parameters(); }
+
+  // See JointScheme.
+  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const Eigen::RowVectorXf& features,
+                                                        int64_t k, int64_t classes) const;
+  const ClassRanker& class_ranker() const { return scheme_.class_ranker(); }
+  RadiusStats DescribeRadius(double radius) const { return scheme_.DescribeRadius(radius); }
+  // How well this client's releases align with the server's embedding. nullopt: the server sends no
+  // coordinates of its anchors. FAILED_PRECONDITION: they cannot be aligned at all.
+  absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const;
+  // Check it before you pay. FAILED_PRECONDITION: the above, or a recall below kMinExpectedRecall.
+  absl::Status CheckAlignment() const;
+
+  // Charges the ledger, releases and packs the request; nothing is charged if a check fails first.
+  // INVALID_ARGUMENT: k < 1 or above the server's max_k, or a malformed filter. Otherwise as
+  //   JointScheme::Release, and after the charge as PostProcess.
+  // DEADLINE_EXCEEDED, after the charge: post-processing takes longer than limits.max_computing.
   absl::StatusOr<PreparedQuery> Prepare(const Target& target, const QueryOptions& options,
-                                        Ledger& ledger, BitSource& bits) const override;
-  absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const override;
+                                        Ledger& ledger, BitSource& bits) const;
+
+  // The request's rows after all post-processing, as the server aligns them: (C + anchors) x
+  // embedding_dim. INVALID_ARGUMENT: the request has no matrix.
+  absl::StatusOr<Matrix> Coordinates(const v1::RetrieveRequest& request) const;
 
   // Coordinates of JointScheme::ReleaseOfDummy, for comparison on this machine; no request carries
   // them.
   absl::StatusOr<Matrix> CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
                                             BitSource& bits) const;
 
+  // FAILED_PRECONDITION naming both if `identity` is not the collection's extractor.
+  absl::Status CheckExtractor(absl::string_view identity) const;
+
+  // The matches of the places' classes. DATA_LOSS: CheckAnswer refuses the response, whichever slot
+  // the target is in.
+  absl::StatusOr<QueryResult> Finish(const QueryState& state,
+                                     const v1::RetrieveResponse& response) const;
+
  private:
-  using SlotSchemeClientBase::SlotSchemeClientBase;
+  JointClient(ServedCollection served, JointScheme scheme)
+      : served_(std::move(served)), scheme_(std::move(scheme)) {}
+
+  ServedCollection served_;
+  JointScheme scheme_;
 };
 
-// The places of a target: its own, or all k of its label's class. target.label: of the collection.
-std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
-                                  int64_t k);
-
-// SlotSchemeClient::Finish for a stored request. places: slots in [0, C). An item that several
+// JointClient::Finish for a stored request. places: slots in [0, C). An item that several
 // classes' slots found is returned once. A class with fewer matches than places leaves the rest to
 // the classes after it, then to those before it.
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters,
                                        const std::vector<ClassPlaces>& places,
                                        const ExpectedAnswer& expected,
                                        const v1::RetrieveResponse& response);
-
-// INVALID_ARGUMENT: k or the filter.
-absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served);
-
-// A request of either scheme, without its rows.
-v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
-                                       const PublicParameters& parameters,
-                                       const QueryOptions& options);
-
-// The request that carries a release: a function of the release and public values alone. Errors of
-// PostProcess.
-absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
-                                                const JointScheme& scheme,
-                                                const FloatMatrix& release,
-                                                const QueryOptions& options);
 
 }  // namespace privatemail::client
 

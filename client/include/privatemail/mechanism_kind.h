@@ -45,8 +45,6 @@ struct MechanismTraits {
   bool published;
 
   bool TakesDelta() const { return law == Law::kGaussian; }
-  // Whether the anchored scheme takes it.
-  bool MayBeAnchored() const { return !published && protects != Protects::kInput; }
 };
 
 absl::Span<const MechanismTraits> AllMechanisms();
@@ -60,7 +58,6 @@ absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name);
 // Separated by commas, for messages and --help.
 std::string MechanismNames();
-std::string AnchoredMechanismNames();
 
 }  // namespace privatemail::client
 

@@ -39,14 +39,6 @@ absl::Span<const MechanismTraits> AllMechanisms() { return kAll; }
 
 const MechanismTraits& TraitsOf(MechanismKind kind) { return kAll[static_cast<size_t>(kind)]; }
 
-std::string AnchoredMechanismNames() {
-  std::vector<absl::string_view> names;
-  for (const MechanismTraits& traits : kAll) {
-    if (traits.MayBeAnchored()) names.push_back(traits.name);
-  }
-  return absl::StrJoin(names, ", ");
-}
-
 std::string MechanismNames() {
   return absl::StrJoin(kAll, ", ", [](std::string* out, const MechanismTraits& traits) {
     absl::StrAppend(out, traits.name);

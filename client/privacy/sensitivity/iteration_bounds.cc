@@ -4,13 +4,34 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/decompositions.h"
 
 namespace privatemail::client::iteration_bounds {
+namespace {
+
+// Range of the normalised weights p = w / sum w of N rows with every w in [m, 1], 0 < m <= 1: p is
+// in [1/N - below, 1/N + above].
+struct WeightRange {
+  double largest = 1;  // 1 / (1 + (N - 1) m)
+  double above = 0;
+  double below = 0;
+
+  // At least the L2 norm of the vector p - 1/N: it sums to zero, so its mean square is a variance
+  // of values within [-below, above], at most above * below (Bhatia and Davis).
+  double MaxDeviationNorm(double rows) const { return std::sqrt(rows * above * below); }
+};
+
+// rows: N >= 1; span: 1 - m, exact where the subtraction would cancel.
+WeightRange NormalizedWeightRange(double rows, double m, double span) {
+  // largest - 1/N and 1/N - smallest, without cancellation.
+  return {.largest = 1 / (1 + (rows - 1) * m),
+          .above = (rows - 1) * span / (rows * (1 + (rows - 1) * m)),
+          .below = (rows - 1) * span / (rows * (m + (rows - 1)))};
+}
+
+}  // namespace
 
 absl::Status CheckInputs(const IterationInputs& in) {
   PM_RETURN_IF_ERROR(CheckBetween("alpha", in.alpha, 0, 1e30));
@@ -44,18 +65,6 @@ absl::StatusOr<double> SmallestAffinity(double kernel_denominator) {
 
 double AffinitySpan(double kernel_denominator) { return -std::expm1(-4 / kernel_denominator); }
 
-absl::Status CheckAnchorLengths(const Matrix& anchors) {
-  const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;
-  for (Eigen::Index i = 0; i < anchors.rows(); ++i) {
-    const double length = anchors.row(i).norm();
-    if (!(std::abs(length - 1) <= rounding)) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("anchors row %d must have length 1, but has %.17g", i, length));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<double> FiniteBound(double bound) {
   if (!std::isfinite(bound)) {
     return absl::FailedPreconditionError(
@@ -78,15 +87,6 @@ absl::StatusOr<double> L2Bound(const RowMoves& moves, int changed_rows) {
 absl::StatusOr<double> L1Bound(const RowMoves& moves, int changed_rows, Eigen::Index columns) {
   return FiniteBound(0.5 * std::sqrt(static_cast<double>(columns)) *
                      (moves.unchanged.sum() + changed_rows * moves.changed));
-}
-
-double WeightRange::MaxDeviationNorm(double rows) const { return std::sqrt(rows * above * below); }
-
-WeightRange NormalizedWeightRange(double rows, double m, double span) {
-  // largest - 1/N and 1/N - smallest, without cancellation.
-  return {.largest = 1 / (1 + (rows - 1) * m),
-          .above = (rows - 1) * span / (rows * (1 + (rows - 1) * m)),
-          .below = (rows - 1) * span / (rows * (m + (rows - 1)))};
 }
 
 StartSpread ComputeStartSpread(const Matrix& start, double m, double span) {

@@ -22,10 +22,6 @@ absl::StatusOr<double> SmallestAffinity(double kernel_denominator);
 // 1 - m, without the cancellation in a wide kernel.
 double AffinitySpan(double kernel_denominator);
 
-// INVALID_ARGUMENT naming the first row whose length differs from 1 by more than (d + 8) u, the
-// rounding of UnitRows that IterationRoundingError assumes.
-absl::Status CheckAnchorLengths(const Matrix& anchors);
-
 // g_i = |alpha (L_Y Q)_i|
 Vector LabelPull(const IterationInputs& in);
 
@@ -43,21 +39,6 @@ struct RowMoves {
 // Bounds on the move of f(X); errors of FiniteBound.
 absl::StatusOr<double> L2Bound(const RowMoves& moves, int changed_rows);
 absl::StatusOr<double> L1Bound(const RowMoves& moves, int changed_rows, Eigen::Index columns);
-
-// Range of the normalised weights p = w / sum w of N rows with every w in [m, 1], 0 < m <= 1: p is
-// in [1/N - below, 1/N + above].
-struct WeightRange {
-  double largest = 1;  // 1 / (1 + (N - 1) m)
-  double above = 0;
-  double below = 0;
-
-  // At least the L2 norm of the vector p - 1/N: it sums to zero, so its mean square is a variance
-  // of values within [-below, above], at most above * below (Bhatia and Davis).
-  double MaxDeviationNorm(double rows) const;
-};
-
-// rows: N >= 1; affinity_span: 1 - smallest_affinity, exact where the subtraction would cancel.
-WeightRange NormalizedWeightRange(double rows, double smallest_affinity, double affinity_span);
 
 // Public quantities of the start Q (n x k, n >= 2) under weights p = w / sum w over the n - 1 rows
 // other than one's own, each w within [m, 1], 0 < m <= 1: the kernel's range on unit rows. Every p

@@ -6,7 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/privacy/sensitivity/iteration_bounds.h"
+#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/decompositions.h"
 
@@ -22,7 +24,16 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
         absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
                      expected, ", got ", anchors.rows()));
   }
-  return CheckAnchorLengths(anchors);
+  // The rounding of UnitRows that IterationRoundingError assumes.
+  const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;
+  for (Eigen::Index i = 0; i < anchors.rows(); ++i) {
+    const double length = anchors.row(i).norm();
+    if (!(std::abs(length - 1) <= rounding)) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("anchors row %d must have length 1, but has %.17g", i, length));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Named as in the header's proof.

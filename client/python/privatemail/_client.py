@@ -98,8 +98,8 @@ class Client(_NotCopied):
                           **settings: Any) -> "Collection":
         """Creates a collection, from PUBLIC anchors or without any.
 
-        anchors: n x d, at least embedding_dim + 1 rows, for joint, anchored and cells. Without them only encrypted is
-        offered, and the first items fix d. anchor_labels: n integers >= 0, for joint and anchored. class_names: none,
+        anchors: n x d, at least embedding_dim + 1 rows, for joint and cells. Without them only encrypted is
+        offered, and the first items fix d. anchor_labels: n integers >= 0, for joint. class_names: none,
         or one for each distinct label, ascending. cells: numbers of cells of each partition; EVERY SEARCHER CAN THEN
         DOWNLOAD VECTORS OF THE GALLERY with the precision of cell_code. metric: "cosine", "dot" or "euclidean", by
         which encrypted ranks. with_encrypted: offer encrypted beside the schemes of anchors; as without anchors, EVERY
@@ -192,13 +192,11 @@ def _refuse_unknown(given: Dict[str, Any]) -> None:
 
 def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
     """Refuses arguments of `search` that its scheme would ignore."""
-    if scheme not in ("encrypted", "joint", "anchored", "cells"):
-        raise InvalidArgument('scheme must be "encrypted", "joint", "anchored" or "cells", '
+    if scheme not in ("encrypted", "joint", "cells"):
+        raise InvalidArgument('scheme must be "encrypted", "joint" or "cells", '
                               f"but is {scheme!r}{_removed_note(scheme)}")
     foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
                "cells": _SLOTS_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
-    if scheme == "anchored":
-        foreign += ("private_iterations",)
     if given["plan"] is not None:
         foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_SLOTS_ONLY)
     defaults = Collection.search.__kwdefaults__
@@ -381,7 +379,7 @@ class Collection(_NotCopied):
         for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
             if value is None:
                 continue
-            takers = [one for one in offered if one in ("joint", "anchored") or one == "cells" and name == "epsilon"]
+            takers = [one for one in offered if one == "joint" or one == "cells" and name == "epsilon"]
             raise InvalidArgument(f"{name} must not be given without scheme: collection {self.name} is searched by "
                                   f"encrypted, which takes none; {name} is for " + (", ".join(takers) or "no scheme "
                                   "that the collection offers"))
@@ -398,7 +396,7 @@ class Collection(_NotCopied):
         """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
-        scheme: "encrypted" (exact, nothing is charged), "joint", "anchored" or "cells". None: the first of
+        scheme: "encrypted" (exact, nothing is charged), "joint" or "cells". None: the first of
             encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
             epsilon.
@@ -407,9 +405,9 @@ class Collection(_NotCopied):
         payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
         accept_misalignment: query although public data shows that little is found.
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
-            evaluated on this machine, which fetches all payloads. Joint and anchored: THE SERVER READS IT IN THE CLEAR
+            evaluated on this machine, which fetches all payloads. Joint: THE SERVER READS IT IN THE CLEAR
             and epsilon does not cover it: it must not depend on a query.
-        Joint and anchored only:
+        Joint only:
         mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian".
         classes: without a label, of how many to read matches, by default as many as it takes.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
@@ -453,7 +451,7 @@ class Collection(_NotCopied):
             drawn = None if dummies is None else _arrays.rows("dummies", dummies, copy=True)
             classes_drawn = [] if drawn is None else _arrays.labels("dummy_labels", dummy_labels, len(drawn)).tolist()
             answers, error, told = self._session.search_slots(
-                self.name, scheme, array, given, places, cost,
+                self.name, array, given, places, cost,
                 None if delta is None else _arrays.number("delta", delta),
                 _arrays.text("mechanism", "gaussian" if mechanism is None else mechanism),
                 None if radius is None else _arrays.number("radius", radius),
@@ -472,7 +470,7 @@ class Collection(_NotCopied):
     def explain(self) -> Dict[str, Any]:
         """The last release of this state folder, as it was prepared for the server, as a dict; costs nothing.
 
-        Joint and anchored: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
+        Joint: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
         Cells: the cells asked for. bytes: of the request. Delivery is not recorded.
         """
         sent = self._session.explain(self.name)
@@ -486,7 +484,7 @@ class Collection(_NotCopied):
                own_anchors: Optional[ArrayLike] = None) -> Matches:
         """Sends the last release again, byte for byte; costs nothing.
 
-        label: joint and anchored: the class whose matches are returned; not sent. query: cells: the target, d numbers,
+        label: joint: the class whose matches are returned; not sent. query: cells: the target, d numbers,
         since no file names it; own_anchors as in `search`. k: by default as before, for cells 8.
         """
         array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)

@@ -121,8 +121,8 @@ def audit(mechanism: Optional[str] = None, *, epsilon: float = 2.0, delta: Optio
           releases: int = 1_000_000, confidence: float = .999999) -> List[Audit]:
     """Attacks releases by the production code; spends no budget. With all mechanisms it takes minutes; Ctrl-C ends it.
 
-    mechanism: as of `calibrate`, or "cells"; None: every mechanism alone, in the joint and in the anchored release, and
-    the choice of cells alone and in a request. epsilon, delta: claimed; delta by default 1e-5 where it is taken.
+    mechanism: as of `calibrate`, or "cells"; None: every mechanism alone and in the joint release, and the choice of
+    cells alone and in a request. epsilon, delta: claimed; delta by default 1e-5 where it is taken.
     releases: of each of two neighbours, an attack; slow ones take fewer. confidence: of each bound.
     """
     with progress_bar("audit") as show:

@@ -38,9 +38,9 @@ class Spending:
 class Matches:
     """Items near one query, nearest first.
 
-    squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint and
-    anchored find items of a class: theirs are of the server's embedding, compare within one answer only and tell
-    nothing of nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
+    squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint finds
+    items of a class: theirs are of the server's embedding, compare within one answer only and tell nothing of
+    nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
     none.
     """
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "client/schemes/joint/joint_request.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
@@ -50,42 +51,7 @@ std::vector<QueryMatch> MatchesOf(const std::vector<ClassPlaces>& places,
   return matches;
 }
 
-}  // namespace
-
-absl::StatusOr<JointClient> JointClient::Create(const v1::GetCollectionResponse& collection,
-                                                const std::vector<v1::GetAnchorsResponse>& anchors,
-                                                const std::optional<Anchors>& dummies,
-                                                const ClientLimits& limits) {
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
-  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, JointQueryMemory(parameters), limits));
-  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
-  PM_ASSIGN_OR_RETURN(JointScheme scheme,
-                      JointScheme::Create(std::move(parameters), joined, dummies, limits));
-  PM_ASSIGN_OR_RETURN(ServedCollection served,
-                      ServedCollection::From(scheme.parameters(), collection, anchors));
-  return JointClient(std::move(served), std::move(scheme));
-}
-
-absl::Status SlotSchemeClient::CheckExtractor(absl::string_view identity) const {
-  return client::CheckExtractor(parameters(), identity);
-}
-
-absl::Status SlotSchemeClient::CheckAlignment() const {
-  PM_ASSIGN_OR_RETURN(const auto alignment, ExpectAlignment());
-  return alignment.has_value() ? client::CheckAlignment(*alignment) : absl::OkStatus();
-}
-
-absl::StatusOr<ServedCollection> ServedCollection::From(
-    const PublicParameters& parameters, const v1::GetCollectionResponse& collection,
-    const std::vector<v1::GetAnchorsResponse>& anchors) {
-  ServedCollection served{.name = collection.name(),
-                          .embedding_version = collection.embedding_version()};
-  PM_ASSIGN_OR_RETURN(served.anchor_coordinates, CoordinatesIfServed(parameters, anchors));
-  // Older daemons do not set the field.
-  if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
-  return served;
-}
-
+// INVALID_ARGUMENT: k or the filter.
 absl::Status CheckQueryOptions(const QueryOptions& options, const ServedCollection& served) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", options.k, 1, served.max_k));
   if (!options.filter) return absl::OkStatus();
@@ -104,6 +70,61 @@ v1::RetrieveRequest RequestWithoutRows(const ServedCollection& served,
   request.set_with_alignment(options.with_alignment);
   if (options.filter) *request.mutable_filter() = *options.filter;
   return request;
+}
+
+// The places of a target: its own, or all k of its label's class. target.label: of the collection.
+std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
+                                  int64_t k) {
+  if (!target.places.empty()) return target.places;
+  return {{.slot = *parameters.SlotOf(target.label), .places = k, .posterior = 1}};
+}
+
+}  // namespace
+
+absl::StatusOr<JointClient> JointClient::Create(const v1::GetCollectionResponse& collection,
+                                                const std::vector<v1::GetAnchorsResponse>& anchors,
+                                                const std::optional<Anchors>& dummies,
+                                                const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, JointQueryMemory(parameters), limits));
+  PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
+  PM_ASSIGN_OR_RETURN(JointScheme scheme,
+                      JointScheme::Create(std::move(parameters), joined, dummies, limits));
+  PM_ASSIGN_OR_RETURN(ServedCollection served,
+                      ServedCollection::From(scheme.parameters(), collection, anchors));
+  return JointClient(std::move(served), std::move(scheme));
+}
+
+absl::StatusOr<std::vector<ClassPlaces>> JointClient::AllotClasses(
+    const Eigen::RowVectorXf& features, int64_t k, int64_t classes) const {
+  return scheme_.AllotClasses(features, k, classes);
+}
+
+absl::StatusOr<std::optional<ExpectedAlignment>> JointClient::ExpectAlignment() const {
+  if (!served_.anchor_coordinates.has_value()) return std::nullopt;
+  absl::StatusOr<ExpectedAlignment> expected = scheme_.ExpectAlignment(*served_.anchor_coordinates);
+  if (!expected.ok()) return expected.status();
+  return *expected;
+}
+
+absl::Status JointClient::CheckExtractor(absl::string_view identity) const {
+  return client::CheckExtractor(parameters(), identity);
+}
+
+absl::Status JointClient::CheckAlignment() const {
+  PM_ASSIGN_OR_RETURN(const auto alignment, ExpectAlignment());
+  return alignment.has_value() ? client::CheckAlignment(*alignment) : absl::OkStatus();
+}
+
+absl::StatusOr<ServedCollection> ServedCollection::From(
+    const PublicParameters& parameters, const v1::GetCollectionResponse& collection,
+    const std::vector<v1::GetAnchorsResponse>& anchors) {
+  ServedCollection served{.name = collection.name(),
+                          .embedding_version = collection.embedding_version()};
+  PM_ASSIGN_OR_RETURN(served.anchor_coordinates, CoordinatesIfServed(parameters, anchors));
+  // Older daemons do not set the field.
+  if (collection.max_k() > 0) served.max_k = std::min<int64_t>(collection.max_k(), kMaxNeighbors);
+  return served;
 }
 
 absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
@@ -130,11 +151,11 @@ absl::StatusOr<v1::RetrieveRequest> PackRequest(const ServedCollection& served,
 absl::StatusOr<PreparedQuery> JointClient::Prepare(const Target& target,
                                                    const QueryOptions& options, Ledger& ledger,
                                                    BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served()));
+  PM_RETURN_IF_ERROR(CheckQueryOptions(options, served_));
   PM_ASSIGN_OR_RETURN(const JointRelease release,
-                      scheme().Release(target, options.cost, ledger, bits));
+                      scheme_.Release(target, options.cost, ledger, bits));
   absl::StatusOr<v1::RetrieveRequest> request =
-      PackRequest(served(), scheme(), release.rows, options);
+      PackRequest(served_, scheme_, release.rows, options);
   if (!request.ok()) return ChargedWithoutRelease(request.status());
   PreparedQuery prepared;
   prepared.request = *std::move(request);
@@ -149,24 +170,18 @@ absl::StatusOr<PreparedQuery> JointClient::Prepare(const Target& target,
 absl::StatusOr<Matrix> JointClient::Coordinates(const v1::RetrieveRequest& request) const {
   PM_ASSIGN_OR_RETURN(const FloatMatrix sent, FromProto("release", request.release()));
   if (request.post_processing_steps() == 0) return Matrix(sent.cast<double>());
-  return PostProcess(sent.cast<double>(), scheme().label_graph(), parameters().settings);
+  return PostProcess(sent.cast<double>(), scheme_.label_graph(), parameters().settings);
 }
 
 absl::StatusOr<Matrix> JointClient::CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
                                                        BitSource& bits) const {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, scheme().ReleaseOfDummy(slot, cost, bits));
-  return PostProcess(rows.cast<double>(), scheme().label_graph(), parameters().settings);
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, scheme_.ReleaseOfDummy(slot, cost, bits));
+  return PostProcess(rows.cast<double>(), scheme_.label_graph(), parameters().settings);
 }
 
-absl::StatusOr<QueryResult> SlotSchemeClient::Finish(const QueryState& state,
-                                                     const v1::RetrieveResponse& response) const {
+absl::StatusOr<QueryResult> JointClient::Finish(const QueryState& state,
+                                                const v1::RetrieveResponse& response) const {
   return ReadAnswer(parameters(), state.places, state.expected, response);
-}
-
-std::vector<ClassPlaces> PlacesOf(const PublicParameters& parameters, const Target& target,
-                                  int64_t k) {
-  if (!target.places.empty()) return target.places;
-  return {{.slot = *parameters.SlotOf(target.label), .places = k, .posterior = 1}};
 }
 
 absl::StatusOr<QueryResult> ReadAnswer(const PublicParameters& parameters,

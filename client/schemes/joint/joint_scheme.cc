@@ -47,6 +47,39 @@ absl::Status CheckRehearsal(const JointSetting& setting) {
   return absl::IsDeadlineExceeded(status) ? status : absl::OkStatus();
 }
 
+const ClassRanker& RankerOf(const JointSetting& setting) {
+  std::call_once(setting.ranker->once, [&] {
+    setting.ranker->made.emplace(setting.anchors->points(), setting.slot_of_anchor,
+                                 setting.slots());
+  });
+  return *setting.ranker->made;
+}
+
+// INVALID_ARGUMENT: places of a mechanism that does not hide the class, or out of range.
+absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
+                         const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  if (!target.places.empty() && traits.protects != MechanismTraits::Protects::kValue) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("places must not be given with ", traits.name,
+                     ", which does not hide the class: ranked classes would reveal features"));
+  }
+  for (const ClassPlaces& one : target.places) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("slot of places", one.slot, 0, setting.slots() - 1));
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("places", one.places, 1, kMaxNeighbors));
+  }
+  return absl::OkStatus();
+}
+
+// INVALID_ARGUMENT: features or label, see JointScheme::Release.
+absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
+  const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
+  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
+  return PlacedTarget{.slot = *slot, .row = unit.row(0)};
+}
+
 }  // namespace
 
 std::string RadiusStats::ToString() const {
@@ -132,51 +165,14 @@ const PublicParameters& JointScheme::parameters() const { return setting_->param
 
 const LabelGraph& JointScheme::label_graph() const { return setting_->label_graph; }
 
-const ClassRanker& RankerOf(const JointSetting& setting) {
-  std::call_once(setting.ranker->once, [&] {
-    setting.ranker->made.emplace(setting.anchors->points(), setting.slot_of_anchor,
-                                 setting.slots());
-  });
-  return *setting.ranker->made;
-}
-
-absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& setting,
-                                                      const Eigen::RowVectorXf& features, int64_t k,
-                                                      int64_t classes) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, setting.slots()));
-  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, features.size()));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
-  PM_RETURN_IF_ERROR(CheckRanking(setting.parameters, setting.limits));
-  return RankerOf(setting).Allot(unit.row(0), k, classes);
-}
-
-absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
-                         const PrivacyCost& cost) {
-  const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  if (!target.places.empty() && traits.protects != MechanismTraits::Protects::kValue) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("places must not be given with ", traits.name,
-                     ", which does not hide the class: ranked classes would reveal features"));
-  }
-  for (const ClassPlaces& one : target.places) {
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("slot of places", one.slot, 0, setting.slots() - 1));
-    PM_RETURN_IF_ERROR(CheckIntegerBetween("places", one.places, 1, kMaxNeighbors));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
-  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
-  const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
-  if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
-  return PlacedTarget{.slot = *slot, .row = unit.row(0)};
-}
-
 absl::StatusOr<std::vector<ClassPlaces>> JointScheme::AllotClasses(
     const Eigen::RowVectorXf& features, int64_t k, int64_t classes) const {
-  return client::AllotClasses(*setting_, features, k, classes);
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, setting_->slots()));
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting_->parameters.feature_dim, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  PM_RETURN_IF_ERROR(CheckRanking(setting_->parameters, setting_->limits));
+  return RankerOf(*setting_).Allot(unit.row(0), k, classes);
 }
 
 const ClassRanker& JointScheme::class_ranker() const { return RankerOf(*setting_); }

@@ -20,8 +20,7 @@ absl::StatusOr<RowVector> NoisyTarget(const RowVector& target, const Mechanism& 
   return RowVector(unit.row(0));
 }
 
-}  // namespace
-
+// One row of the pool per slot.
 absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits) {
   std::vector<uint64_t> choices;
   for (const std::vector<int64_t>& candidates : setting.of_slot)
@@ -33,6 +32,8 @@ absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, Bi
   }
   return dummies;
 }
+
+}  // namespace
 
 absl::StatusOr<Matrix> DrawStart(const JointSetting& setting, BitSource& bits) {
   const EmbeddingSettings& settings = setting.parameters.settings;

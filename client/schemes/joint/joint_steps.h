@@ -54,23 +54,11 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
                                               std::shared_ptr<const FixedRows> fixed = nullptr,
                                               const ClientLimits& limits = ClientLimits::None());
 
-const ClassRanker& RankerOf(const JointSetting& setting);
-// See JointScheme::AllotClasses.
-absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const JointSetting& setting,
-                                                      const Eigen::RowVectorXf& features, int64_t k,
-                                                      int64_t classes);
-
-// INVALID_ARGUMENT: places of a mechanism that does not hide the class, or out of range.
-absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
-                         const PrivacyCost& cost);
-
 // A validated target. Private.
 struct PlacedTarget {
   int64_t slot = 0;
   RowVector row;  // of length 1
 };
-// INVALID_ARGUMENT: features or label, see JointScheme::Release.
-absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target);
 
 // The part of a release that is drawn before and independently of the target.
 struct TargetIndependentPart {
@@ -81,8 +69,6 @@ struct TargetIndependentPart {
 };
 // The start alone: new normal draws, or the class code by settings.start. Public.
 absl::StatusOr<Matrix> DrawStart(const JointSetting& setting, BitSource& bits);
-// The dummies alone.
-absl::StatusOr<std::vector<int64_t>> DrawDummies(const JointSetting& setting, BitSource& bits);
 // Without noise and guarantee, for iterations that are not released.
 absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
                                                           BitSource& bits);

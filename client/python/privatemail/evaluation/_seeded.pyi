@@ -64,14 +64,14 @@ class Scene:
     def anchor_rows(self) -> F:
         """p x dim, the server's embedding."""
     def ask(self, *, epsilon: Optional[float] = None, delta: float = 0, mechanism: str = "gaussian",
-            radius: Optional[float] = None, private_iterations: int = 1, scheme: str = "joint", feature: str = "own",
-            label: str = "own", slots: bool = True) -> Tuple[I, float, int]:
+            radius: Optional[float] = None, private_iterations: int = 1, feature: str = "own", label: str = "own",
+            slots: bool = True) -> Tuple[I, float, int]:
         """One query for every target: (m x k rows of the gallery, a row of -1 where none came; mean residual of the
         anchors under the alignment; targets without an answer).
 
-        epsilon None: without noise (joint only). scheme: "joint" or "anchored". feature: "own" or "random", a
-        direction drawn for each target. label: "own" or "wrong". slots False: the target's row alone, under its own
-        label, as in the authors' code. Draws are seeded by (trial, target) alone."""
+        epsilon None: without noise. feature: "own" or "random", a direction drawn for each target. label: "own" or
+        "wrong". slots False: the target's row alone, under its own label, as in the authors' code. Draws are seeded
+        by (trial, target) alone."""
     def embed_together(self) -> Tuple[F, F]:
         """(gallery, targets) in one embedding, targets under their labels: not private."""
     def objective(self, iterations: int) -> Tuple[List[float], List[float]]:
@@ -82,4 +82,4 @@ class Scene:
         slot (of the target), residual."""
     def attack(self, name: str, *, epsilon: Optional[float], delta: float, part: str) -> List[float]:
         """1 for every target where the attacker was right, else 0. epsilon None: releases without noise. name:
-        likelihood, likelihood-of-class, dummies, label, label-without-slots, inversion, anchored-dummies, cell."""
+        likelihood, likelihood-of-class, dummies, label, label-without-slots, inversion, cell."""

@@ -15,7 +15,7 @@ Bytes of an answer, without payloads, TLS and gRPC's framing, for ids of 24 byte
 
     listed            id, label, distance and their tags                     24 + 16
     ranked            id, label, their tags and d values as float16          24 + 6 + 2 d
-    joint, anchored   k items of every class                                 k C listed
+    joint             k items of every class                                 k C listed
     cells             the items of a cell, with their vectors                items ranked
 """
 
@@ -65,12 +65,10 @@ def _schemes(stage: Stage) -> List[_Scheme]:
     study, k = stage.study, stage.study.k
     epsilon, delta = exact(study.epsilon), exact(study.delta)
 
-    def by_label(scheme: str) -> _Scheme:
-        condition = asking(f"{scheme}, gaussian", stage,
-                           lambda x: {"epsilon": x, "delta": study.delta, "scheme": scheme})
-        query = f"--label LABEL --scheme {scheme} --epsilon {epsilon} --delta {delta}"
-        return _Scheme(condition, f"features and class: ({epsilon}, {delta})", True,
-                       lambda split: _listed_bytes(split, k), lambda _: (flags(study.settings), query))
+    query = f"--label LABEL --scheme joint --epsilon {epsilon} --delta {delta}"
+    joint = _Scheme(asking("joint, gaussian", stage, lambda x: {"epsilon": x, "delta": study.delta}),
+                    f"features and class: ({epsilon}, {delta})", True, lambda split: _listed_bytes(split, k),
+                    lambda _: (flags(study.settings), query))
 
     def by_cells(share: float) -> _Scheme:
         return _Scheme(of_cells(stage, share), f"features and class: {epsilon}, no delta", False,
@@ -80,7 +78,7 @@ def _schemes(stage: Stage) -> List[_Scheme]:
 
     trivial = _Scheme(of_every_class(stage), "everything: 0, no delta", True, lambda split: _listed_bytes(split, k),
                       lambda _: ("", ""))
-    return [by_label("joint"), by_label("anchored"), *map(by_cells, _SHARES), trivial]
+    return [joint, *map(by_cells, _SHARES), trivial]
 
 
 def _of_as_many_bytes(stage: Stage, scheme: _Scheme) -> Condition:

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "privatemail/anchored_client.h"
 #include "privatemail/cell_client.h"
 #include "privatemail/joint_client.h"
 #include "tests/testing/matchers.h"
@@ -37,15 +36,14 @@ TEST(CheckQueryMemory, NamesTheSizesAndTheSetting) {
 TEST(CheckQueryMemory, EveryUploadedCollectionFitsTheDefault) {
   for (const int64_t feature_dim : {128, 548, 2048, 4096}) {
     const PublicParameters parameters = Sizes((16 << 20) / feature_dim, feature_dim, 8);
-    EXPECT_THAT(CheckQueryMemory(parameters, AnchoredQueryMemory(parameters), {}), IsOk())
+    EXPECT_THAT(CheckQueryMemory(parameters, JointQueryMemory(parameters), {}), IsOk())
         << feature_dim;
   }
 }
 
 TEST(CheckQueryMemory, ReceivedAnchorsAloneExceedIt) {
   const PublicParameters parameters = Sizes(1 << 20, 256, 2);  // 1 GiB of floats
-  for (const double bytes : {JointQueryMemory(parameters), AnchoredQueryMemory(parameters),
-                             CellQueryMemory(parameters)}) {
+  for (const double bytes : {JointQueryMemory(parameters), CellQueryMemory(parameters)}) {
     EXPECT_GT(bytes, 4. * (int64_t{1} << 30));
   }
 }
@@ -56,8 +54,6 @@ TEST(ClientLimits, EveryClientHoldsSizesAgainstItsMemory) {
   const ClientLimits little{.max_memory = 1000};
   const auto refused = FailsWith(kExhausted, "--max-memory");
   EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, little), refused);
-  EXPECT_THAT(AnchoredClient::Create(slots.collection, slots.chunks, std::nullopt, little),
-              refused);
   EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, little), refused);
   EXPECT_THAT(CellTargetFactory::Create(cells.parameters, cells.chunks, std::nullopt, little),
               refused);
@@ -69,8 +65,6 @@ TEST(ClientLimits, EveryClientStopsComputingAtItsDeadline) {
   const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
   const auto refused = FailsWith(kDeadline, "must take at most 0 (--deadline)");
   EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, no_time), refused);
-  EXPECT_THAT(AnchoredClient::Create(slots.collection, slots.chunks, std::nullopt, no_time),
-              refused);
   EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, no_time), refused);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/seeded_bits/seeded_bits.h"
@@ -63,7 +62,6 @@ TEST(Attack, WorksWithoutNoise) {
                                     {"dummies", .8},
                                     {"label-without-slots", .25},
                                     {"inversion", .65},
-                                    {"anchored-dummies", .5},
                                     {"cell", .4}}) {
     ASSERT_OK_AND_ASSIGN(const std::vector<double> right,
                          Attack(name, *scene, {.cost = std::nullopt, .part = "clear"}));
@@ -139,54 +137,6 @@ TEST(Attack, OnACellNamesTheLikeliestClass) {
                 5 * std::sqrt(variance) + 1e-9)
         << epsilon;
     EXPECT_LT(expected, kRuns * 20 * std::exp(epsilon) / (std::exp(epsilon) + 19));
-  }
-}
-
-// How often the slot with the target is the farthest, by noise of the standard library's.
-double ChanceToBeFarthest(const Matrix& moved, int64_t slot, double noise_stddev,
-                          std::mt19937_64& bits) {
-  constexpr int kDraws = 500;
-  std::normal_distribution<double> noise(0, noise_stddev);
-  int right = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const Matrix away = moved.unaryExpr([&](double value) { return value + noise(bits); });
-    Eigen::Index farthest = 0;
-    away.rowwise().squaredNorm().maxCoeff(&farthest);
-    right += farthest == slot ? 1 : 0;
-  }
-  return right / double{kDraws};
-}
-
-TEST(Attack, OnAnchoredReleasesFindsWhatTheNoiseLeaves) {
-  const auto trial = SmallTrial();
-  ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 1)));
-  ASSERT_THAT(scene->anchored.status(), IsOk());
-  const AnchoredSetting& setting = *scene->anchored;
-  const LabelledRows& targets = trial->split().targets;
-  constexpr int kRuns = 40;
-  std::mt19937_64 simulated(1);
-  for (const double epsilon : {1., 10., 100.}) {
-    ASSERT_OK_AND_ASSIGN(const AnchoredNoise noise, MakeAnchoredNoise(setting, CostOf(epsilon)));
-    double expected = 0, variance = 0;
-    for (int run = 0; run < kRuns; ++run) {
-      for (size_t i = 0; i < targets.labels.size(); ++i) {
-        SeededBits bits(SeedOf(std::to_string(run), 1, i));
-        ASSERT_OK_AND_ASSIGN(const auto dummies, DrawDummies(setting.joint, bits));
-        ASSERT_OK_AND_ASSIGN(const int64_t slot, scene->joint.parameters.SlotOf(targets.labels[i]));
-        const RowVector dummy =
-            scene->joint.anchors->points().row(dummies[static_cast<size_t>(slot)]);
-        const RowVector target = targets.features.row(static_cast<Eigen::Index>(i));
-        const Matrix moved = ScaledSlotRows(setting, noise, dummies, {slot, target}) -
-                             ScaledSlotRows(setting, noise, dummies, {slot, dummy});
-        const double chance =
-            ChanceToBeFarthest(moved, slot, noise.mechanism->noise_stddev(), simulated);
-        expected += chance;
-        variance += chance * (1 - chance) * (1 + 1. / 500);
-      }
-    }
-    EXPECT_NEAR(static_cast<double>(CountRight("anchored-dummies", *scene, epsilon, kRuns)),
-                expected, 5 * std::sqrt(variance))
-        << epsilon;
   }
 }
 

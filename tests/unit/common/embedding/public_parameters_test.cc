@@ -141,10 +141,10 @@ TEST(PublicParameters, SlotOfLabelWithoutClassesIsNotFound) {
 
 TEST(OfferedSchemes, FollowFromAnchorsLabelsCellsAndTheOperator) {
   PublicParameters parameters = Labelled();
-  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint", "anchored"));
+  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint"));
   parameters.with_encrypted = true;
   parameters.cell_partitions = {{2, {0, 1, 0}}};
-  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint", "anchored", "cells", "encrypted"));
+  EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("joint", "cells", "encrypted"));
   parameters = Unlabelled();
   parameters.cell_partitions = {{2, {0, 1, 0}}};
   EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("cells", "encrypted"));
@@ -161,9 +161,9 @@ TEST(OfferedSchemes, RefusalNamesWhatIsMissingAndWhatIsOffered) {
               FailsWith(kFailedPrecondition,
                         "collection things has no classes, since its anchors have no labels: it "
                         "offers the scheme encrypted"));
-  EXPECT_THAT(CheckHasCells("things", Labelled()),
-              FailsWith(kFailedPrecondition,
-                        "collection things has no cells: it offers the schemes joint, anchored"));
+  EXPECT_THAT(
+      CheckHasCells("things", Labelled()),
+      FailsWith(kFailedPrecondition, "collection things has no cells: it offers the scheme joint"));
   EXPECT_THAT(CheckHasAnchors("things", Unlabelled()), IsOk());
   EXPECT_THAT(CheckHasClasses("things", Labelled()), IsOk());
 }

@@ -80,7 +80,7 @@ TEST(ParametersProto, LevelRisesWithWhatOlderClientsDoNotKnow) {
 
 TEST(ParametersProto, MalformedParametersOfferNothing) {
   EXPECT_THAT(OfferedSchemes(v1::PublicParameters()), IsEmpty());
-  EXPECT_THAT(OfferedSchemes(Encode(WithAnchors({1, 2, 1}))), ElementsAre("joint", "anchored"));
+  EXPECT_THAT(OfferedSchemes(Encode(WithAnchors({1, 2, 1}))), ElementsAre("joint"));
 }
 
 TEST(ItemLabelProto, RoundTrips) {

@@ -52,9 +52,9 @@ TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
 
 TEST_F(CollectionState, CollectionWithoutCellsNamesWhatItOffers) {
   parameters_.cell_partitions.clear();
-  EXPECT_THAT(RequireCells(Built()),
-              FailsWith(kFailedPrecondition,
-                        "collection fruit has no cells: it offers the schemes joint, anchored"));
+  EXPECT_THAT(
+      RequireCells(Built()),
+      FailsWith(kFailedPrecondition, "collection fruit has no cells: it offers the scheme joint"));
 }
 
 TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {

@@ -55,10 +55,6 @@ _ATTACKS = (
             "The attacker knows the start and the slot; a ridge regression, fitted on the anchors, predicts features "
             "from the slot's row, and the nearer of the target and another item of its class is named.", "gaussian",
             False),
-    _Attack("anchored-dummies", "an attacker who knows every dummy of an anchored release",
-            "The attacker knows every dummy that was drawn and the slots' noisy rows, from which all that is sent is "
-            "computed, and names the slot whose row is farthest, in units of its noise, from the one that its dummy "
-            "would have given.", "approximate"),
     _Attack("cell", "an attacker who sees which cell is requested",
             "The anchors are divided into as many cells as there are classes, and a query requests one of them. (At a "
             "small epsilon fewer cells tell a little more about a class, at a large one more cells; the line holds "

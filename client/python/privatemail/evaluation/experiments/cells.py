@@ -102,13 +102,9 @@ def _about_ceilings(sweep: Sweep, results: List[Result], items: int, k: int) -> 
 def cells(stage: Stage, baselines: List[Baseline]) -> Experiment:
     """A figure for each score, with the cells in one panel and what they are compared with in another."""
     study = stage.study
-
-    def private(name: str, scheme: str) -> Condition:
-        return asking(name, stage, lambda epsilon: {"epsilon": epsilon, "delta": study.delta, "scheme": scheme})
-
+    joint = asking("joint, gaussian", stage, lambda epsilon: {"epsilon": epsilon, "delta": study.delta})
     conditions = [
-        *(of_cells(stage, share) for share in _SHARES), feature_search(stage), private("joint, gaussian", "joint"),
-        private("anchored, gaussian", "anchored"),
+        *(of_cells(stage, share) for share in _SHARES), feature_search(stage), joint,
         *(baseline(stage, one) for one in baselines if one.private and one.work <= _MOST_WORK), of_every_class(stage),
         chance(stage)
     ]

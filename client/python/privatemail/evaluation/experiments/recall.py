@@ -1,4 +1,4 @@
-"""Recall, precision and fidelity against epsilon: the joint and anchored schemes, and what they are compared with."""
+"""Recall, precision and fidelity against epsilon: the joint scheme, and what it is compared with."""
 
 from typing import Any, Dict, List
 
@@ -10,7 +10,7 @@ from privatemail.evaluation.sweep import (CHANCE, EPSILON_AXIS, FEATURES, OF_EVE
                                           Sweep, asking, baseline, chance, closest, curve, feature_search, metrics,
                                           of_every_class, percent, scored_rows, share_axis, short, with_band)
 
-_JOINT, _ANCHORED, _NO_NOISE = "joint, gaussian", "anchored, gaussian", "joint without noise"
+_JOINT, _NO_NOISE = "joint, gaussian", "joint without noise"
 _CEILING = "ceiling of answers from one private release"
 _SHARED = (_NO_NOISE, FEATURES, OF_EVERY_CLASS, CHANCE, _CEILING)  # in every panel
 
@@ -27,18 +27,16 @@ _MESSAGES = {
 def _private(stage: Stage) -> List[Condition]:
     """Neighbours are any two targets; Inference Privacy, which hides less, has an experiment of its own."""
 
-    def condition(mechanism: str, scheme: str = "joint", private_iterations: int = 1) -> Condition:
-        fixed: Dict[str, Any] = {"delta": stage.study.delta, "mechanism": mechanism, "scheme": scheme,
+    def condition(mechanism: str, private_iterations: int = 1) -> Condition:
+        fixed: Dict[str, Any] = {"delta": stage.study.delta, "mechanism": mechanism,
                                  "private_iterations": private_iterations}
         suffix = f", {private_iterations} private iterations" if private_iterations > 1 else ""
-        return asking(f"{scheme}, {mechanism}{suffix}", stage, lambda epsilon: {"epsilon": epsilon, **fixed})
+        return asking(f"joint, {mechanism}{suffix}", stage, lambda epsilon: {"epsilon": epsilon, **fixed})
 
-    joint = [condition(one["name"]) for one in _seeded.mechanisms() if one["protects"] == "value"]
+    once = [condition(one["name"]) for one in _seeded.mechanisms() if one["protects"] == "value"]
     # The first paper's scheme: Laplace noise after each of two iterations. Its delta is for their composition alone.
     twice = [condition(name, private_iterations=2) for name in ("laplace", "published-laplace")]
-    # The same promise with noise on the slots' rows only.
-    anchored = [condition(name, scheme="anchored") for name in ("gaussian", "laplace")]
-    return joint + twice + anchored
+    return once + twice
 
 
 def _embedded_together(stage: Stage) -> Condition:
@@ -49,7 +47,7 @@ def _embedded_together(stage: Stage) -> Condition:
 
 def _panels(series: List[Series]) -> List[Panel]:
     """Twenty lines in one plot would cover each other."""
-    ours = [one for one in series if one.name.startswith(("joint", "anchored"))]
+    ours = [one for one in series if one.name.startswith("joint")]
     published = [one for one in ours if "published" in one.name]
     parts = {"PrivateMail, proven": [one for one in ours if one not in published],
              "PrivateMail, as published: no proven guarantee": published,
@@ -60,11 +58,10 @@ def _panels(series: List[Series]) -> List[Panel]:
 
 def _noise(at: Dict[str, List[Band]], study: Study, metric: Metric) -> str:
     """at: bands of conditions, by epsilon."""
-    joint, anchored = at[_JOINT], at[_ANCHORED]
+    joint = at[_JOINT]
     return (f"With proven Gaussian noise at epsilon {short(study.epsilons[0])} {metric.name} is {with_band(joint[0])}, "
             f"at epsilon {short(study.epsilons[-1])} {with_band(joint[-1])}, without noise "
-            f"{with_band(at[_NO_NOISE][0])}; by the anchored scheme {with_band(anchored[0])} and "
-            f"{with_band(anchored[-1])}; a search over the features that hides nothing has "
+            f"{with_band(at[_NO_NOISE][0])}; a search over the features that hides nothing has "
             f"{short(at[FEATURES][0].mean)}, {study.k} items of every class at epsilon 0 "
             f"{short(at[OF_EVERY_CLASS][0].mean)}, items drawn blindly {short(at[CHANCE][0].mean)}.")
 
@@ -87,9 +84,9 @@ def _bound(sweep: Sweep, baselines: List[Baseline]) -> str:
     bound = ", ".join(f'"{name}"' for name in names if name in hiding)
     free = ", ".join(f'"{name}"' for name in names if name not in hiding)
     return (f"It binds {bound}. These it does not bind, or is not known to, and they may stand above it: {free}. The "
-            "server answers the joint and anchored schemes for every class, and the client picks; so does the client "
-            "that downloads items of every class. What is not private, or protects rows of the gallery only, is no "
-            "such release of a target.")
+            "server answers the joint scheme for every class, and the client picks; so does the client that downloads "
+            "items of every class. What is not private, or protects rows of the gallery only, is no such release of a "
+            "target.")
 
 
 def _protected(baselines: List[Baseline]) -> List[str]:

@@ -58,16 +58,14 @@ def _draw_variances(result: Result, delta: float) -> Figure:
 
 
 def _by_mechanism(stage: Stage, name: str, xs: List[float], cost: Callable[[float], Dict[str, Any]]) -> Sweep:
-    """Every proven mechanism on output or input, joint and where there is one anchored. cost: epsilon and radius."""
+    """Every proven mechanism on output or input. cost: epsilon and radius."""
 
-    def condition(mechanism: Dict[str, Any], scheme: str) -> Condition:
-        fixed = {"delta": stage.study.delta, "mechanism": mechanism["name"], "scheme": scheme}
-        prefix = "" if scheme == "joint" else "anchored, "
-        return asking(prefix + mechanism["name"], stage, lambda x: {**fixed, **cost(x)})
+    def condition(mechanism: Dict[str, Any]) -> Condition:
+        fixed = {"delta": stage.study.delta, "mechanism": mechanism["name"]}
+        return asking(mechanism["name"], stage, lambda x: {**fixed, **cost(x)})
 
     proven = [one for one in _seeded.mechanisms() if one["protects"] != "value" and not one["published"]]
-    conditions = [condition(one, "joint") for one in proven]
-    conditions += [condition(one, "anchored") for one in proven if one["protects"] == "output"]
+    conditions = [condition(one) for one in proven]
     return Sweep(name, conditions + [_without_noise(stage)], xs, stage.study.seeds)
 
 

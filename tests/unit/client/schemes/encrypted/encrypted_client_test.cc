@@ -342,7 +342,7 @@ TEST(EncryptedClient, OtherParametersOfTheServerAreRefused) {
                 FailsWith(kFailedPrecondition, "must be 32, 64, 128 or 256, but is"));
   }
   EXPECT_THAT(EncryptedClient::Create(PublishedThings().collection),
-              FailsWith(kFailedPrecondition, "has no encrypted rows: it offers the schemes joint"));
+              FailsWith(kFailedPrecondition, "has no encrypted rows: it offers the scheme joint"));
   EXPECT_THAT(changed([](Collection* one) { one->mutable_encrypted()->set_rows(0); }),
               FailsWith(kFailedPrecondition, "no items yet"));
   EXPECT_THAT(changed([](Collection* one) { one->set_fingerprint(std::string(32, 'x')); }),

@@ -1,8 +1,8 @@
 #include "privatemail/joint_client.h"
 
+#include "client/schemes/joint/joint_request.h"
 #include "common/embedding/smlq.h"
 #include "common/wire/codec.h"
-#include "privatemail/anchored_client.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
@@ -208,9 +208,8 @@ TEST(JointClient, UnbuiltCollectionReturnsFailedPrecondition) {
 TEST(JointClient, CollectionWithoutClassesReturnsFailedPrecondition) {
   const PublishedThings unlabelled(1, CellCode::kFloat16, 1, /*has_classes=*/false);
   EXPECT_THAT(JointClient::Create(unlabelled.collection, unlabelled.chunks),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "it offers the scheme cells"));
-  EXPECT_THAT(AnchoredClient::Create(unlabelled.collection, unlabelled.chunks),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "its anchors have no labels"));
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "its anchors have no labels: it offers the scheme cells"));
   v1::GetCollectionResponse without;
   const PublicParameters parameters =
       *MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kCosine);
