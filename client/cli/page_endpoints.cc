@@ -14,16 +14,16 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/budget.h"
 #include "client/cli/collection.h"
+#include "client/cli/joint_outcome.h"
 #include "client/cli/plan.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_encrypted.h"
-#include "client/cli/slots_outcome.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
 #include "client/planning/query_plan.h"
 #include "client/queries/cell_queries.h"
+#include "client/queries/joint_queries.h"
 #include "client/queries/replay.h"
-#include "client/queries/slot_queries.h"
 #include "client/schemes/published_collection.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -330,14 +330,14 @@ Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool wit
 Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                             bool with_payloads) const {
   const Opened& opened = *picked.collection;
-  PM_ASSIGN_OR_RETURN(const SlotQueries queries,
-                      SlotQueries::Create(transport_, SettingsOf(context_), opened.proto.name()));
+  PM_ASSIGN_OR_RETURN(const JointQueries queries,
+                      JointQueries::Create(transport_, SettingsOf(context_), opened.proto.name()));
   PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
   std::vector<NamedTarget> targets = {picked.target};
   PM_RETURN_IF_ERROR(queries.AllotClasses(kDefaultMatches, /*classes=*/0, &targets));
   PM_RETURN_IF_ERROR(queries.CheckAlignment());
   std::vector<std::string> warnings;
-  PM_ASSIGN_OR_RETURN(const std::vector<SlotsOutcome> outcomes,
+  PM_ASSIGN_OR_RETURN(const std::vector<JointOutcome> outcomes,
                       queries.Run(targets,
                                   {.cost = cost,
                                    .k = kDefaultMatches,
@@ -345,7 +345,7 @@ Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
                                    .with_alignment = true},
                                   /*classes=*/0, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --label CLASS"));
-  const SlotsOutcome& outcome = outcomes.front();
+  const JointOutcome& outcome = outcomes.front();
   const JointClient& client = queries.client();
   nlohmann::json json =
       OutcomeJson(outcome, client.parameters(), warnings, ToReport(outcome, client, std::nullopt));

@@ -1,7 +1,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,7 +10,7 @@
 #include "client/cli/plan_file.h"
 #include "client/cli/query_cells.h"
 #include "client/cli/query_encrypted.h"
-#include "client/cli/query_slots.h"
+#include "client/cli/query_joint.h"
 #include "client/flags/names.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/scheme.h"
@@ -29,7 +28,7 @@ constexpr char kFilterHelp[] =
     "cover it; it must not depend on the target: ";
 
 // Options that the cells scheme does not have. Whether it takes labels depends on the collection.
-constexpr const char* kSlotFlags[] = {
+constexpr const char* kJointFlags[] = {
     "--delta",          "--mechanism", "--radius",  "--private-iterations",
     "--post-process",   "--filter",    "--dummies", "--dummy-labels",
     "--compare-images", "--report",    "--classes", "--features-folder"};
@@ -61,29 +60,29 @@ struct QueryCommandOptions {
   const CLI::App* command = nullptr;
   bool gives_k = false;
   bool gives_epsilon = false;
-  SlotsQuery slots;  // with the options of all schemes
+  JointQuery joint;  // with the options of all schemes
   CellsOptions cells;
   std::string plan_file;  // empty: none
 };
 
 absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& options) {
   PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(options.plan_file));
-  if (plan.collection != options.slots.collection) {
+  if (plan.collection != options.joint.collection) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plan ", options.plan_file, " must be for collection ",
-                     options.slots.collection, ", but is for ", plan.collection));
+                     options.joint.collection, ", but is for ", plan.collection));
   }
   return QueryCells(context, {.collection = plan.collection,
                               .fingerprint = plan.fingerprint,
-                              .targets = options.slots.targets,
+                              .targets = options.joint.targets,
                               .cells = {.partition = plan.cost.partition,
                                         .ask = plan.cost.ask,
                                         .focus = plan.cost.focus,
                                         .items = plan.items},
                               .epsilon = plan.cost.epsilon,
-                              .k = options.gives_k ? options.slots.query.k : plan.k,
-                              .with_payloads = options.slots.query.with_payloads,
-                              .accept_misalignment = options.slots.accept_misalignment});
+                              .k = options.gives_k ? options.joint.query.k : plan.k,
+                              .with_payloads = options.joint.query.with_payloads,
+                              .accept_misalignment = options.joint.accept_misalignment});
 }
 
 // The first given option that the scheme or the plan does not take; empty: none.
@@ -96,13 +95,13 @@ std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme)
     return std::string();
   };
   if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kSlotFlags});
+    return first({kPlannedFlags, kCellsFlags, kJointFlags});
   }
   switch (scheme) {
     case Scheme::kEncrypted:
       return first({kNotEncryptedFlags, kCellsFlags});
     case Scheme::kCells:
-      return first({kSlotFlags});
+      return first({kJointFlags});
     case Scheme::kJoint:
       return first({kCellsFlags});
   }
@@ -130,7 +129,7 @@ absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
     if (takes) takers.push_back(scheme);
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      given, " cannot be given without --scheme: collection ", Printable(options.slots.collection),
+      given, " cannot be given without --scheme: collection ", Printable(options.joint.collection),
       " is searched by encrypted, which takes none; ",
       takers.empty() ? "the collection offers no scheme that does"
                      : absl::StrCat("schemes that do: ", absl::StrJoin(takers, ", "))));
@@ -140,14 +139,14 @@ absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
 absl::StatusOr<Scheme> FetchDefaultScheme(const Context& context,
                                           const QueryCommandOptions& options) {
   // What no collection accepts is refused before any call.
-  const TargetOptions& targets = options.slots.targets;
+  const TargetOptions& targets = options.joint.targets;
   if (targets.vectors_file.empty() || !targets.rows.empty()) {
     const bool encrypted = FirstGiven(*options.command, kNoiseFlags).empty();
     PM_RETURN_IF_ERROR(ReadRows(targets, encrypted ? Metric::kDot : Metric::kCosine).status());
   }
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(options.slots.collection));
+                      transport.GetCollection(options.joint.collection));
   const absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
   if (!parameters.ok()) return absl::DataLossError(parameters.status().message());
   const Scheme scheme = DefaultScheme(OfferedSchemes(*parameters));
@@ -176,26 +175,26 @@ absl::Status Query(const Context& context, const QueryCommandOptions& options) {
   }
   PM_RETURN_IF_ERROR(CheckNoForeignOption(options, scheme));
   PM_RETURN_IF_ERROR(CheckHasEpsilon(options, scheme));
-  const SlotsQuery& slots = options.slots;
+  const JointQuery& joint = options.joint;
   switch (scheme) {
     case Scheme::kEncrypted:
-      return QueryEncrypted(context, {.collection = slots.collection,
-                                      .targets = slots.targets,
-                                      .k = slots.query.k,
-                                      .with_payloads = slots.query.with_payloads,
-                                      .filter = slots.filter});
+      return QueryEncrypted(context, {.collection = joint.collection,
+                                      .targets = joint.targets,
+                                      .k = joint.query.k,
+                                      .with_payloads = joint.query.with_payloads,
+                                      .filter = joint.filter});
     case Scheme::kCells:
-      return QueryCells(context, {.collection = slots.collection,
-                                  .targets = slots.targets,
+      return QueryCells(context, {.collection = joint.collection,
+                                  .targets = joint.targets,
                                   .cells = options.cells,
-                                  .epsilon = slots.query.cost.epsilon,
-                                  .k = slots.query.k,
-                                  .with_payloads = slots.query.with_payloads,
-                                  .accept_misalignment = slots.accept_misalignment});
+                                  .epsilon = joint.query.cost.epsilon,
+                                  .k = joint.query.k,
+                                  .with_payloads = joint.query.with_payloads,
+                                  .accept_misalignment = joint.accept_misalignment});
     case Scheme::kJoint:
       break;
   }
-  return QuerySlots(context, slots);
+  return QueryJoint(context, joint);
 }
 
 void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
@@ -211,56 +210,56 @@ void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
 }
 
 // Mechanism and privacy cost.
-void AddReleaseOptions(CLI::App* query, SlotsQuery* slots) {
-  query->add_option("--epsilon", slots->query.cost.epsilon,
+void AddReleaseOptions(CLI::App* query, JointQuery* joint) {
+  query->add_option("--epsilon", joint->query.cost.epsilon,
                     "Spent by each query; required for joint and cells without --plan. Not for "
                     "encrypted");
-  query->add_option("--delta", slots->delta, "Spent by each query, for the Gaussian mechanisms");
+  query->add_option("--delta", joint->delta, "Spent by each query, for the Gaussian mechanisms");
   query
-      ->add_option("--mechanism", slots->mechanism,
+      ->add_option("--mechanism", joint->mechanism,
                    absl::StrCat(MechanismNames(), "; published-... is no proven guarantee"))
       ->capture_default_str();
-  query->add_option("--radius", slots->radius,
+  query->add_option("--radius", joint->radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
                     "among all within this distance, not the class. The answer says how many pairs "
                     "of anchors are within it");
   query
-      ->add_option("--private-iterations", slots->query.cost.private_iterations,
+      ->add_option("--private-iterations", joint->query.cost.private_iterations,
                    "Joint: number of iterations on the target, with noise after each")
       ->capture_default_str();
   query
-      ->add_option("--post-process", slots->post_process,
+      ->add_option("--post-process", joint->post_process,
                    "Joint: the party that runs the iterations after the noise, client or server")
       ->capture_default_str();
   query->add_option(
-      "--dummies", slots->dummies_file,
+      "--dummies", joint->dummies_file,
       "Public vectors of your own to draw dummies from; the anchors if absent. Epsilon "
       "protects the target, not these; not with gauss-input");
-  query->add_option("--dummy-labels", slots->dummy_labels_file, "Their labels");
+  query->add_option("--dummy-labels", joint->dummy_labels_file, "Their labels");
 }
 
-void AddReportOptions(CLI::App* query, SlotsQuery* slots) {
+void AddReportOptions(CLI::App* query, JointQuery* joint) {
   query->add_option(
-      "--compare-images", slots->compare_images,
+      "--compare-images", joint->compare_images,
       "The gallery's pictures on this machine, to show the matches of a search without privacy");
-  AddFeaturesFolderOption(query, &slots->targets.extractor);
-  query->add_option("--report", slots->report_file, "Write an HTML report with pictures and plots");
+  AddFeaturesFolderOption(query, &joint->targets.extractor);
+  query->add_option("--report", joint->report_file, "Write an HTML report with pictures and plots");
 }
 
 }  // namespace
 
 void AddQueryCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<QueryCommandOptions>();
-  SlotsQuery& slots = options->slots;
+  JointQuery& joint = options->joint;
   CLI::App* query = AddCommand(
       app, "query", "Find the items nearest to a private target, which the server does not learn");
-  query->add_option("NAME", slots.collection, "The collection")->required();
+  query->add_option("NAME", joint.collection, "The collection")->required();
   AddScheme(query, &options->scheme);
-  AddTargetOptions(query, &slots.targets);
-  query->add_option("-k", slots.query.k, "Number of matches")->capture_default_str();
+  AddTargetOptions(query, &joint.targets);
+  query->add_option("-k", joint.query.k, "Number of matches")->capture_default_str();
   query
       ->add_option(
-          "--classes", slots.classes,
+          "--classes", joint.classes,
           "Joint, without --label: the number of classes whose matches fill "
           "-k, those that fit the anchors best. auto takes one class if it is sure, more if "
           "not. The server sends matches of every class anyway, so this costs nothing and "
@@ -268,19 +267,19 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->excludes("--label")
       ->excludes("--labels");
-  AddReleaseOptions(query, &slots);
+  AddReleaseOptions(query, &joint);
   query->add_option(
       "--plan", options->plan_file,
       "File of `privatemail plan --out`: scheme cells with the plan's settings, epsilon "
       "and, unless given, -k");
-  query->add_flag("--payloads", slots.query.with_payloads, "Fetch payloads of every slot or item");
+  query->add_flag("--payloads", joint.query.with_payloads, "Fetch payloads of every slot or item");
   AddCellsOptions(query, &options->cells);
-  AddOwnAnchorsOption(query, &slots.targets);
-  query->add_flag(kAcceptMisalignmentFlag, slots.accept_misalignment,
+  AddOwnAnchorsOption(query, &joint.targets);
+  query->add_flag(kAcceptMisalignmentFlag, joint.accept_misalignment,
                   "Query although public data alone shows that the answer will hardly be of the "
                   "target's class");
-  query->add_option("--filter", slots.filter, absl::StrCat(kFilterHelp, kFilterForm));
-  AddReportOptions(query, &slots);
+  query->add_option("--filter", joint.filter, absl::StrCat(kFilterHelp, kFilterForm));
+  AddReportOptions(query, &joint);
   query->footer(absl::StrCat(
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "

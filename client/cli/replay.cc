@@ -160,7 +160,7 @@ bool HasTarget(const TargetOptions& target) {
          !target.own_anchors_file.empty();
 }
 
-absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& last,
+absl::StatusOr<Result> ResendJoint(const Context& context, const LastRelease& last,
                                    const ResendOptions& options) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const int32_t label,
@@ -169,7 +169,7 @@ absl::StatusOr<Result> ResendSlots(const Context& context, const LastRelease& la
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   // Repeated rows tell the server nothing new, so nothing is charged.
   PM_ASSIGN_OR_RETURN(const QueryResult result,
-                      client::ResendSlots(transport, SettingsOf(context), last, label, options.k));
+                      client::ResendJoint(transport, SettingsOf(context), last, label, options.k));
   std::string text = absl::StrCat("collection ", Printable(last.request.collection()), "   class ",
                                   Printable(parameters.ClassName(slot)), "\n");
   for (size_t i = 0; i < result.matches.size(); ++i) {
@@ -237,7 +237,7 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendOptions& optio
   PM_ASSIGN_OR_RETURN(const LastRelease last, LoadLastRelease(context.state_folder));
   if (last.scheme == Scheme::kCells) return ResendCells(context, last, options);
   if (!HasTarget(options.target)) {
-    if (!options.label.empty()) return ResendSlots(context, last, options);
+    if (!options.label.empty()) return ResendJoint(context, last, options);
     return absl::InvalidArgumentError("--label must be given, but is not");
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -36,7 +36,7 @@ nlohmann::json PointsJson(const Matrix& points) {
 
 }  // namespace
 
-absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
+absl::StatusOr<nlohmann::json> RowsSeen(const JointOutcome& outcome, const JointClient& client,
                                         const PrivacyCost& cost) {
   const PublicParameters& parameters = client.parameters();
   const auto slots = static_cast<int64_t>(parameters.slot_labels.size());

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/queries/cell_queries.h"
-#include "client/queries/slot_queries.h"
+#include "client/queries/joint_queries.h"
 #include "privatemail/cell_scheme.h"
 #include "privatemail/joint_client.h"
 
@@ -19,7 +19,7 @@ namespace privatemail::client {
 // class, "points": [[x, y]...]}...]}, slots first in "points", the query's release first. outcome:
 // with_alignment was set. Private: "own" of the first names the class. Errors of
 // JointScheme::ReleaseOfDummy and KabschUmeyama.
-absl::StatusOr<nlohmann::json> RowsSeen(const SlotsOutcome& outcome, const JointClient& client,
+absl::StatusOr<nlohmann::json> RowsSeen(const JointOutcome& outcome, const JointClient& client,
                                         const PrivacyCost& cost);
 
 // The requested cells: {"cells": K, "releases": [{"own": cell, "cells": [cell...]}...]}, the

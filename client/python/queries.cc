@@ -111,7 +111,7 @@ PrivacyCost CostOf(double epsilon, const std::optional<double>& delta, const std
   return cost;
 }
 
-py::tuple SearchSlots(Session& session, const std::string& collection, const Targets& features,
+py::tuple SearchJoint(Session& session, const std::string& collection, const Targets& features,
                       const std::optional<std::vector<int32_t>>& labels, int64_t k, double epsilon,
                       const std::optional<double>& delta, const std::string& mechanism,
                       const std::optional<double>& radius, int64_t private_iterations,
@@ -128,14 +128,14 @@ py::tuple SearchSlots(Session& session, const std::string& collection, const Tar
   options.filter = Check(FilterFromJson(filter));
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& text) { warnings.push_back(text); };
-  const std::vector<SlotsOutcome> outcomes = Interruptible([&] {
-    const auto queries = session.Slots(collection, dummies);
+  const std::vector<JointOutcome> outcomes = Interruptible([&] {
+    const auto queries = session.Joint(collection, dummies);
     CheckColumns(features, queries->collection());
     Check(queries->AllotClasses(k, classes, &targets));
     if (!accept_misalignment) Check(queries->CheckAlignment());
     return Check(queries->Run(targets, options, classes, warn));
   });
-  return ToTuple(outcomes, ToDict<SlotsOutcome>, targets.size(), "resend(label=...)", warnings);
+  return ToTuple(outcomes, ToDict<JointOutcome>, targets.size(), "resend(label=...)", warnings);
 }
 
 py::tuple SearchCells(const Session& session, const std::string& collection,
@@ -278,7 +278,7 @@ py::dict Resend(const Session& session, const std::string& collection,
                        NameOf(last.scheme))));
     }
     matches = Interruptible([&] {
-                return Check(ResendSlots(session.transport(), settings, last, labels->front(), k));
+                return Check(ResendJoint(session.transport(), settings, last, labels->front(), k));
               }).matches;
   }
   py::dict dict;
@@ -302,7 +302,7 @@ py::dict GuaranteeToDict(const Guarantee& guarantee) {
 }
 
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
-  session.def("search_slots", &SearchSlots)
+  session.def("search_joint", &SearchJoint)
       .def("search_encrypted", &SearchEncrypted)
       .def("search_cells", &SearchCells)
       .def("explain", &Explain)

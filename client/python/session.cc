@@ -45,17 +45,17 @@ const Transport& Session::transport() const {
   return *transport_;
 }
 
-std::shared_ptr<const SlotQueries> Session::Slots(const std::string& collection,
-                                                  const std::optional<Anchors>& dummies) {
+std::shared_ptr<const JointQueries> Session::Joint(const std::string& collection,
+                                                   const std::optional<Anchors>& dummies) {
   const Transport& network = transport();
   const auto create = [&] {
-    return std::make_shared<const SlotQueries>(
-        Check(SlotQueries::Create(network, settings_, collection, dummies)));
+    return std::make_shared<const JointQueries>(
+        Check(JointQueries::Create(network, settings_, collection, dummies)));
   };
   if (dummies.has_value()) return create();
   const v1::GetCollectionResponse current = Check(network.GetCollection(collection));
   const std::lock_guard<std::mutex> guard(mutex_);
-  std::shared_ptr<const SlotQueries>& queries = slots_[collection];
+  std::shared_ptr<const JointQueries>& queries = joint_[collection];
   if (queries == nullptr ||
       queries->collection().SerializeAsString() != current.SerializeAsString()) {
     queries = create();

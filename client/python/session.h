@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "client/queries/cell_queries.h"
-#include "client/queries/slot_queries.h"
+#include "client/queries/joint_queries.h"
 #include "client/search/search_client.h"
 #include "common/embedding/smlq.h"
 #include "privatemail/guarantee.h"
@@ -39,8 +39,8 @@ class Session {
 
   // The queries of a collection, with parameters and anchors that are still the server's; cached
   // unless dummies are given.
-  std::shared_ptr<const SlotQueries> Slots(const std::string& collection,
-                                           const std::optional<Anchors>& dummies);
+  std::shared_ptr<const JointQueries> Joint(const std::string& collection,
+                                            const std::optional<Anchors>& dummies);
 
   // Encrypted searches, whose secret key lives as long as the session.
   SearchClient& searches();
@@ -52,7 +52,7 @@ class Session {
   QuerySettings settings_;
   std::unique_ptr<Transport> transport_;
   mutable std::mutex mutex_;  // guards the following
-  std::map<std::string, std::shared_ptr<const SlotQueries>> slots_;
+  std::map<std::string, std::shared_ptr<const JointQueries>> joint_;
   std::unique_ptr<SearchClient> searches_;
 };
 

@@ -70,7 +70,7 @@ class CellQueries {
   const CellClient& client() const { return *client_; }
 
   // Charges and sends a query for each target in turn, then reads the answers. Statuses as
-  // SlotQueries::Run.
+  // JointQueries::Run.
   absl::StatusOr<std::vector<CellsOutcome>> Run(const std::vector<NamedTarget>& targets,
                                                 const CellQueryOptions& options,
                                                 const WarnFunction& warn) const;

@@ -18,7 +18,7 @@ MemoryLimit PayloadLimit(const QuerySettings& settings) {
 }  // namespace
 
 // The slot stays on this machine; the answer is checked for every slot alike.
-absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,
+absl::StatusOr<QueryResult> ResendJoint(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, int32_t label,
                                         std::optional<int64_t> k) {
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));

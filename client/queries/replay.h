@@ -18,7 +18,7 @@ inline constexpr int64_t kDefaultMatches = 8;
 
 // Sends a joint release again; k: by default as before. Returns the matches of the
 // class. INVALID_ARGUMENT: k, or no class of the collection. Otherwise as Transport::Retrieve.
-absl::StatusOr<QueryResult> ResendSlots(const Transport& transport, const QuerySettings& settings,
+absl::StatusOr<QueryResult> ResendJoint(const Transport& transport, const QuerySettings& settings,
                                         const LastRelease& last, int32_t label,
                                         std::optional<int64_t> k);
 

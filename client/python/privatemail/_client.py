@@ -176,7 +176,7 @@ def _json(field: str, given: Any) -> str:
 
 
 _ENCRYPTED_TAKES = ("self", "queries", "k", "scheme", "label", "payloads", "filter")
-_SLOTS_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
+_JOINT_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
 _CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
 
 
@@ -196,9 +196,9 @@ def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
         raise InvalidArgument('scheme must be "encrypted", "joint" or "cells", '
                               f"but is {scheme!r}{_removed_note(scheme)}")
     foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
-               "cells": _SLOTS_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
+               "cells": _JOINT_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
     if given["plan"] is not None:
-        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_SLOTS_ONLY)
+        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_JOINT_ONLY)
     defaults = Collection.search.__kwdefaults__
     for name in foreign:
         default, value = defaults[name], given[name]
@@ -450,7 +450,7 @@ class Collection(_NotCopied):
                 raise InvalidArgument("dummies must be given together with dummy_labels")
             drawn = None if dummies is None else _arrays.rows("dummies", dummies, copy=True)
             classes_drawn = [] if drawn is None else _arrays.labels("dummy_labels", dummy_labels, len(drawn)).tolist()
-            answers, error, told = self._session.search_slots(
+            answers, error, told = self._session.search_joint(
                 self.name, array, given, places, cost,
                 None if delta is None else _arrays.number("delta", delta),
                 _arrays.text("mechanism", "gaussian" if mechanism is None else mechanism),

@@ -1,6 +1,6 @@
 // `privatemail query --scheme joint`: private queries with a slot for each class.
-#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
-#define PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
+#ifndef PRIVATEMAIL_CLIENT_CLI_QUERY_JOINT_H_
+#define PRIVATEMAIL_CLIENT_CLI_QUERY_JOINT_H_
 
 #include <optional>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace privatemail::client::cli {
 
-// Options as given on the command line. Texts are parsed into `query` by QuerySlots.
-struct SlotsQuery {
+// Options as given on the command line. Texts are parsed into `query` by QueryJoint.
+struct JointQuery {
   std::string collection;
   TargetOptions targets;
   QueryOptions query;
@@ -32,8 +32,8 @@ struct SlotsQuery {
 
 // Queries for each target in turn and prints each answer. Failures that this machine can detect
 // come before the first charge.
-absl::Status QuerySlots(const Context& context, SlotsQuery options);
+absl::Status QueryJoint(const Context& context, JointQuery options);
 
 }  // namespace privatemail::client::cli
 
-#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_SLOTS_H_
+#endif  // PRIVATEMAIL_CLIENT_CLI_QUERY_JOINT_H_

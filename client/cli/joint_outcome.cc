@@ -1,4 +1,4 @@
-#include "client/cli/slots_outcome.h"
+#include "client/cli/joint_outcome.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-std::vector<std::string> Facts(const SlotsOutcome& outcome) {
+std::vector<std::string> Facts(const JointOutcome& outcome) {
   const QueryState& state = outcome.prepared.state;
   std::vector<std::string> facts = {
       absl::StrFormat("spent epsilon %g, delta %g (%s); left %s", state.guarantee.epsilon,
@@ -43,7 +43,7 @@ std::vector<std::string> Facts(const SlotsOutcome& outcome) {
   return facts;
 }
 
-void AddClouds(const SlotsOutcome& outcome, const JointClient& client, ReportQuery* report) {
+void AddClouds(const JointOutcome& outcome, const JointClient& client, ReportQuery* report) {
   const auto coordinates = client.Coordinates(outcome.prepared.request);
   const auto server = FromProto("server_anchors", outcome.response.alignment().server_anchors());
   if (!coordinates.ok() || !server.ok()) return;
@@ -57,7 +57,7 @@ void AddClouds(const SlotsOutcome& outcome, const JointClient& client, ReportQue
   report->server_anchors = server->cast<double>();
 }
 
-std::set<std::string> ClassNames(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+std::set<std::string> ClassNames(const JointOutcome& outcome, const PublicParameters& parameters) {
   std::set<std::string> names;
   for (const ClassPlaces& one : outcome.prepared.state.places) {
     names.insert(parameters.ClassName(one.slot));
@@ -66,14 +66,14 @@ std::set<std::string> ClassNames(const SlotsOutcome& outcome, const PublicParame
 }
 
 // Whether an item's class is one of those whose matches are read.
-bool IsInClasses(const SlotsOutcome& outcome, const PublicParameters& parameters, int32_t label) {
+bool IsInClasses(const JointOutcome& outcome, const PublicParameters& parameters, int32_t label) {
   const std::vector<ClassPlaces>& places = outcome.prepared.state.places;
   const int64_t slot = *parameters.SlotOf(label);  // checked by Finish
   return std::any_of(places.begin(), places.end(),
                      [&](const ClassPlaces& one) { return one.slot == slot; });
 }
 
-int64_t MatchesInClasses(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+int64_t MatchesInClasses(const JointOutcome& outcome, const PublicParameters& parameters) {
   const std::vector<QueryMatch>& matches = outcome.result.matches;
   return std::count_if(matches.begin(), matches.end(), [&](const QueryMatch& match) {
     return IsInClasses(outcome, parameters, match.label);
@@ -82,7 +82,7 @@ int64_t MatchesInClasses(const SlotsOutcome& outcome, const PublicParameters& pa
 
 }  // namespace
 
-ReportQuery ToReport(const SlotsOutcome& outcome, const JointClient& client,
+ReportQuery ToReport(const JointOutcome& outcome, const JointClient& client,
                      const std::optional<LocalGallery>& gallery) {
   ReportQuery report;
   report.query = {outcome.target.image, outcome.target.name, true};
@@ -109,13 +109,13 @@ ReportQuery ToReport(const SlotsOutcome& outcome, const JointClient& client,
 namespace {
 
 // That the class of the target is among the answer's, as far as public data tells.
-std::optional<double> ExpectedRecall(const SlotsOutcome& outcome) {
+std::optional<double> ExpectedRecall(const JointOutcome& outcome) {
   if (!outcome.alignment) return std::nullopt;
   const double classes = std::isfinite(outcome.class_recall) ? outcome.class_recall : 1;
   return classes * outcome.alignment->recall;
 }
 
-nlohmann::json ClassesJson(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+nlohmann::json ClassesJson(const JointOutcome& outcome, const PublicParameters& parameters) {
   nlohmann::json classes = nlohmann::json::array();
   for (const ClassPlaces& one : outcome.prepared.state.places) {
     classes.push_back({{"label", parameters.slot_labels[static_cast<size_t>(one.slot)]},
@@ -128,7 +128,7 @@ nlohmann::json ClassesJson(const SlotsOutcome& outcome, const PublicParameters& 
 
 }  // namespace
 
-nlohmann::json OutcomeJson(const SlotsOutcome& outcome, const PublicParameters& parameters,
+nlohmann::json OutcomeJson(const JointOutcome& outcome, const PublicParameters& parameters,
                            const std::vector<std::string>& warnings, const ReportQuery& report) {
   const QueryState& state = outcome.prepared.state;
   nlohmann::json compared = nlohmann::json::array();
@@ -178,7 +178,7 @@ std::string Cell(const std::vector<ReportImage>& images, size_t i) {
 }
 
 // "lime .61 (5 of 8), pear .22 (3 of 8)"
-std::string ClassesText(const SlotsOutcome& outcome, const PublicParameters& parameters) {
+std::string ClassesText(const JointOutcome& outcome, const PublicParameters& parameters) {
   std::vector<std::string> classes;
   for (const ClassPlaces& one : outcome.prepared.state.places) {
     classes.push_back(absl::StrFormat("%s %.2f (%d of %d)",
@@ -190,7 +190,7 @@ std::string ClassesText(const SlotsOutcome& outcome, const PublicParameters& par
 
 }  // namespace
 
-std::string ToText(const SlotsOutcome& outcome, const PublicParameters& parameters,
+std::string ToText(const JointOutcome& outcome, const PublicParameters& parameters,
                    const ReportQuery& report) {
   std::ostringstream text;
   text << "\nquery " << Printable(outcome.target.name) << "   "

@@ -1,4 +1,4 @@
-#include "client/cli/query_slots.h"
+#include "client/cli/query_joint.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/images.h"
+#include "client/cli/joint_outcome.h"
 #include "client/cli/report.h"
-#include "client/cli/slots_outcome.h"
 #include "client/queries/filter_json.h"
 #include "client/queries/private_file.h"
 #include "common/base/status_macros.h"
@@ -23,7 +23,7 @@
 namespace privatemail::client::cli {
 namespace {
 
-absl::StatusOr<std::optional<Anchors>> ReadDummies(const SlotsQuery& options) {
+absl::StatusOr<std::optional<Anchors>> ReadDummies(const JointQuery& options) {
   if (options.dummies_file.empty()) return std::nullopt;
   Anchors dummies;
   PM_ASSIGN_OR_RETURN(dummies.features, ReadVectors(options.dummies_file));
@@ -31,7 +31,7 @@ absl::StatusOr<std::optional<Anchors>> ReadDummies(const SlotsQuery& options) {
   return dummies;
 }
 
-absl::Status CheckOptions(const SlotsQuery& options) {
+absl::Status CheckOptions(const JointQuery& options) {
   if (options.post_process != "client" && options.post_process != "server") {
     return absl::InvalidArgumentError(absl::StrCat(
         "--post-process must be client or server, but is \"", options.post_process, "\""));
@@ -50,7 +50,7 @@ absl::StatusOr<int64_t> ClassesFrom(const std::string& text) {
       absl::StrCat("--classes must be auto or a number of classes, but is \"", text, "\""));
 }
 
-absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& options,
+absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const JointQuery& options,
                                                         const PublicParameters& parameters) {
   if (options.compare_images.empty()) return std::nullopt;
   ExtractorOptions extractor = options.targets.extractor;
@@ -58,13 +58,13 @@ absl::StatusOr<std::optional<LocalGallery>> OpenGallery(const SlotsQuery& option
   return LocalGallery::Create(options.compare_images, extractor);
 }
 
-absl::StatusOr<std::optional<PrivateFile>> OpenReport(const SlotsQuery& options) {
+absl::StatusOr<std::optional<PrivateFile>> OpenReport(const JointQuery& options) {
   if (options.report_file.empty()) return std::nullopt;
   return PrivateFile::Create("--report", options.report_file);
 }
 
 // Fills options->query from the options that are texts, optional numbers and files.
-absl::Status ParseTexts(SlotsQuery* options) {
+absl::Status ParseTexts(JointQuery* options) {
   PM_RETURN_IF_ERROR(CheckOptions(*options));
   PrivacyCost& cost = options->query.cost;
   PM_ASSIGN_OR_RETURN(cost.mechanism, MechanismFromName(options->mechanism));
@@ -79,10 +79,10 @@ absl::Status ParseTexts(SlotsQuery* options) {
 absl::Status PrintOutcomes(const Context& context, const JointClient& client,
                            const std::optional<LocalGallery>& gallery,
                            const std::vector<std::string>& warnings,
-                           const std::vector<SlotsOutcome>& outcomes,
+                           const std::vector<JointOutcome>& outcomes,
                            std::optional<PrivateFile>& report_file) {
   std::vector<ReportQuery> reports;
-  for (const SlotsOutcome& outcome : outcomes) {
+  for (const JointOutcome& outcome : outcomes) {
     if (!outcome.status.ok()) continue;
     const ReportQuery& report = reports.emplace_back(ToReport(outcome, client, gallery));
     const PublicParameters& parameters = client.parameters();
@@ -100,7 +100,7 @@ absl::Status PrintOutcomes(const Context& context, const JointClient& client,
 
 }  // namespace
 
-absl::Status QuerySlots(const Context& context, SlotsQuery options) {
+absl::Status QueryJoint(const Context& context, JointQuery options) {
   PM_RETURN_IF_ERROR(ParseTexts(&options));
   PM_ASSIGN_OR_RETURN(const int64_t classes, ClassesFrom(options.classes));
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> rows, ReadRows(options.targets, Metric::kCosine));
@@ -108,8 +108,9 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(std::optional<PrivateFile> report_file, OpenReport(options));
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const std::optional<Anchors> dummies, ReadDummies(options));
-  PM_ASSIGN_OR_RETURN(const SlotQueries queries, SlotQueries::Create(transport, SettingsOf(context),
-                                                                     options.collection, dummies));
+  PM_ASSIGN_OR_RETURN(
+      const JointQueries queries,
+      JointQueries::Create(transport, SettingsOf(context), options.collection, dummies));
   const auto arrived = std::chrono::steady_clock::now();
   const JointClient& client = queries.client();
   PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
@@ -120,7 +121,7 @@ absl::Status QuerySlots(const Context& context, SlotsQuery options) {
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
                       OpenGallery(options, client.parameters()));
   std::vector<std::string> warnings;
-  PM_ASSIGN_OR_RETURN(const std::vector<SlotsOutcome> outcomes,
+  PM_ASSIGN_OR_RETURN(const std::vector<JointOutcome> outcomes,
                       queries.Run(targets, options.query, classes, RecordAndWarn(&warnings)));
   PM_RETURN_IF_ERROR(PrintOutcomes(context, client, gallery, warnings, outcomes, report_file));
   return FailureOf(AttemptsOf(outcomes), targets.size(), "privatemail resend --label CLASS");

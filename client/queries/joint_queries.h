@@ -1,6 +1,6 @@
 // Private queries by the joint scheme: checks, charges, sending, answers.
-#ifndef PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
-#define PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
+#ifndef PRIVATEMAIL_CLIENT_QUERIES_JOINT_QUERIES_H_
+#define PRIVATEMAIL_CLIENT_QUERIES_JOINT_QUERIES_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace privatemail::client {
 
-struct SlotsOutcome : Attempt {
+struct JointOutcome : Attempt {
   std::string class_name;
   PreparedQuery prepared;
   v1::RetrieveResponse response;
@@ -34,13 +34,13 @@ struct SlotsOutcome : Attempt {
 };
 
 // Queries to one collection. Held by the client; sees targets while they are labelled and sent.
-class SlotQueries {
+class JointQueries {
  public:
   // Fetches parameters and anchors. transport must outlive it.
   // Errors of Transport::GetCollection and GetAnchors, and of JointClient::Create.
-  static absl::StatusOr<SlotQueries> Create(const Transport& transport, QuerySettings settings,
-                                            const std::string& collection,
-                                            const std::optional<Anchors>& dummies = std::nullopt);
+  static absl::StatusOr<JointQueries> Create(const Transport& transport, QuerySettings settings,
+                                             const std::string& collection,
+                                             const std::optional<Anchors>& dummies = std::nullopt);
 
   const JointClient& client() const { return client_; }
   const v1::GetCollectionResponse& collection() const { return collection_; }
@@ -57,13 +57,13 @@ class SlotQueries {
   // - warn: called before the first charge.
   // - Every failure that this machine can detect comes before the first charge: then it is the
   //   returned status. Later ones are in the outcomes.
-  absl::StatusOr<std::vector<SlotsOutcome>> Run(const std::vector<NamedTarget>& targets,
+  absl::StatusOr<std::vector<JointOutcome>> Run(const std::vector<NamedTarget>& targets,
                                                 const QueryOptions& options, int64_t classes,
                                                 const WarnFunction& warn) const;
 
  private:
-  SlotQueries(const Transport& transport, QuerySettings settings,
-              v1::GetCollectionResponse collection, JointClient client)
+  JointQueries(const Transport& transport, QuerySettings settings,
+               v1::GetCollectionResponse collection, JointClient client)
       : transport_(&transport),
         settings_(std::move(settings)),
         collection_(std::move(collection)),
@@ -71,8 +71,8 @@ class SlotQueries {
         alignment_(client_.ExpectAlignment()) {}
 
   std::vector<std::string> Warnings(const QueryOptions& options) const;
-  absl::Status Release(Ledger& ledger, const QueryOptions& options, SlotsOutcome* outcome) const;
-  absl::Status Send(SlotsOutcome* outcome) const;
+  absl::Status Release(Ledger& ledger, const QueryOptions& options, JointOutcome* outcome) const;
+  absl::Status Send(JointOutcome* outcome) const;
 
   const Transport* transport_;
   QuerySettings settings_;
@@ -84,4 +84,4 @@ class SlotQueries {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_QUERIES_SLOT_QUERIES_H_
+#endif  // PRIVATEMAIL_CLIENT_QUERIES_JOINT_QUERIES_H_

@@ -1,4 +1,4 @@
-#include "client/queries/slot_queries.h"
+#include "client/queries/joint_queries.h"
 
 #include <chrono>
 #include <cmath>
@@ -49,19 +49,20 @@ absl::StatusOr<double> DeltaOf(const PrivacyCost& cost) {
 
 }  // namespace
 
-absl::StatusOr<SlotQueries> SlotQueries::Create(const Transport& transport, QuerySettings settings,
-                                                const std::string& collection,
-                                                const std::optional<Anchors>& dummies) {
+absl::StatusOr<JointQueries> JointQueries::Create(const Transport& transport,
+                                                  QuerySettings settings,
+                                                  const std::string& collection,
+                                                  const std::optional<Anchors>& dummies) {
   const ClientLimits& limits = settings.limits;
   PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse proto, transport.GetCollection(collection));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
                       FetchAnchors(transport, proto, Scheme::kJoint, limits));
   PM_ASSIGN_OR_RETURN(JointClient client, JointClient::Create(proto, anchors, dummies, limits));
-  return SlotQueries(transport, std::move(settings), std::move(proto), std::move(client));
+  return JointQueries(transport, std::move(settings), std::move(proto), std::move(client));
 }
 
-absl::Status SlotQueries::AllotClasses(int64_t k, int64_t classes,
-                                       std::vector<NamedTarget>* targets) const {
+absl::Status JointQueries::AllotClasses(int64_t k, int64_t classes,
+                                        std::vector<NamedTarget>* targets) const {
   for (NamedTarget& target : *targets) {
     if (!target.guessed) continue;
     PM_ASSIGN_OR_RETURN(target.target.places,
@@ -72,12 +73,12 @@ absl::Status SlotQueries::AllotClasses(int64_t k, int64_t classes,
   return absl::OkStatus();
 }
 
-absl::Status SlotQueries::CheckAlignment() const {
+absl::Status JointQueries::CheckAlignment() const {
   PM_RETURN_IF_ERROR(alignment_.status());
   return alignment_->has_value() ? client::CheckAlignment(**alignment_) : absl::OkStatus();
 }
 
-std::vector<std::string> SlotQueries::Warnings(const QueryOptions& options) const {
+std::vector<std::string> JointQueries::Warnings(const QueryOptions& options) const {
   std::vector<std::string> warnings;
   if (const absl::Status aligned = CheckAlignment(); !aligned.ok()) {
     warnings.emplace_back(aligned.message());
@@ -100,8 +101,8 @@ std::vector<std::string> SlotQueries::Warnings(const QueryOptions& options) cons
   return warnings;
 }
 
-absl::Status SlotQueries::Release(Ledger& ledger, const QueryOptions& options,
-                                  SlotsOutcome* outcome) const {
+absl::Status JointQueries::Release(Ledger& ledger, const QueryOptions& options,
+                                   JointOutcome* outcome) const {
   const PublicParameters& parameters = client_.parameters();
   const Target& target = outcome->target.target;
   PM_ASSIGN_OR_RETURN(const int64_t slot, parameters.SlotOf(target.label));
@@ -113,7 +114,7 @@ absl::Status SlotQueries::Release(Ledger& ledger, const QueryOptions& options,
 }
 
 // Saves the request first, so that `explain` shows it even if no answer comes.
-absl::Status SlotQueries::Send(SlotsOutcome* outcome) const {
+absl::Status JointQueries::Send(JointOutcome* outcome) const {
   const v1::RetrieveRequest& request = outcome->prepared.request;
   PM_RETURN_IF_ERROR(
       SaveLastRelease(settings_.state_folder,
@@ -125,10 +126,10 @@ absl::Status SlotQueries::Send(SlotsOutcome* outcome) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<NamedTarget>& targets,
-                                                           const QueryOptions& options,
-                                                           int64_t classes,
-                                                           const WarnFunction& warn) const {
+absl::StatusOr<std::vector<JointOutcome>> JointQueries::Run(const std::vector<NamedTarget>& targets,
+                                                            const QueryOptions& options,
+                                                            int64_t classes,
+                                                            const WarnFunction& warn) const {
   const PrivacyCost& cost = options.cost;
   PM_RETURN_IF_ERROR(CheckLabelsAreGiven(cost, targets));
   PM_RETURN_IF_ERROR(CheckTargets(client_.parameters(), targets));
@@ -141,9 +142,9 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
   for (const std::string& warning : Warnings(options)) warn(warning);
 
   MemoryLimit answers(kBatchMemory, settings_.limits.max_memory);
-  std::vector<SlotsOutcome> outcomes = SendAll<SlotsOutcome>(
-      targets, *ledger, [&](SlotsOutcome* outcome) { return Release(*ledger, options, outcome); },
-      [&](SlotsOutcome* outcome) {
+  std::vector<JointOutcome> outcomes = SendAll<JointOutcome>(
+      targets, *ledger, [&](JointOutcome* outcome) { return Release(*ledger, options, outcome); },
+      [&](JointOutcome* outcome) {
         PM_RETURN_IF_ERROR(Send(outcome));
         return answers.Reserve(static_cast<int64_t>(outcome->response.SpaceUsedLong()));
       });
@@ -153,7 +154,7 @@ absl::StatusOr<std::vector<SlotsOutcome>> SlotQueries::Run(const std::vector<Nam
   }
   std::optional<RadiusStats> meaning;
   if (!std::isnan(cost.radius)) meaning = client_.DescribeRadius(cost.radius);
-  for (SlotsOutcome& outcome : outcomes) {
+  for (JointOutcome& outcome : outcomes) {
     ReadResult(&outcome, [&] { return client_.Finish(outcome.prepared.state, outcome.response); });
     outcome.status.Update(ReservePayloads(outcome.result.matches, &answers));
     outcome.radius_meaning = meaning;
