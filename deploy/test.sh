@@ -67,10 +67,9 @@ if [ -z "$full" ]; then
   begin "tests, about 10 min"
   exec ctest --preset dev -LE '^browser$'
 fi
-begin "hostile load, 8 min"
+begin "hostile load, 6 min"
 programs="build/dev/server/privatemaild build/dev/client/privatemail"
-/usr/bin/python3 tests/e2e/one_key.py $programs proto 300 mixed
-/usr/bin/python3 tests/e2e/one_key.py --proxy deploy/nginx $programs proto 120 mixed
+/usr/bin/python3 tests/e2e/one_key.py deploy/nginx $programs proto 300 mixed
 cmake --build --preset dev --target benchmarks
 begin "the demo with a release build, about 8 min"
 deploy/demo.sh

@@ -33,7 +33,7 @@ absl::StatusOr<JointSetting> MakePublicSetting(const EmbeddingSettings& settings
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters("audit", settings, anchors, /*class_names=*/{}, "vectors"));
-  return MakeJointSetting(std::move(parameters), anchors, dummies);
+  return MakeJointSetting(std::move(parameters), anchors, {.dummies = dummies});
 }
 
 absl::StatusOr<JointSetting> MakeAnchorsAtOnePole(const EmbeddingSettings& settings,
@@ -154,10 +154,10 @@ absl::StatusOr<JointPair> MakeLabelDominatedPair(const PrivacyCost& cost) {
                      {common + 1, Pole(-1)},
                      max_releases};
   }
-  const double arc = 2 * std::asin(cost.radius / 2);
+  const double arc = 2 * std::asin(*cost.radius / 2);
   const double first = (std::numbers::pi - arc) / 2;
   return JointPair{
-      absl::StrCat("targets of one class, ", cost.radius, " apart, labels outweigh the rest"),
+      absl::StrCat("targets of one class, ", *cost.radius, " apart, labels outweigh the rest"),
       std::move(setting),
       {common, PairRowAtAngle(first)},
       {common, PairRowAtAngle(first + arc)},

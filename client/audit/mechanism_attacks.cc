@@ -131,7 +131,7 @@ MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double d
   if (traits.protects == MechanismTraits::Protects::kValue) {
     parameters.sensitivity = kDistance;
   } else {
-    parameters.ball.radius = kDistance;
+    parameters.radius = kDistance;
   }
   if (traits.protects == MechanismTraits::Protects::kOutput) parameters.lipschitz = 1;
   if (traits.law == Law::kBoundedGaussian) parameters.box = {{0}, {kDistance}};

@@ -6,6 +6,7 @@
 #include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::audit {
@@ -15,8 +16,7 @@ absl::StatusOr<Subject> OneMechanism(const std::string& mechanism, double epsilo
                                      const std::optional<double>& delta) {
   const auto check_delta = [&](bool takes_delta) -> absl::Status {
     if (delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta is of no use to ", mechanism, ": expected none"));
+    return InvalidField("delta", absl::StrCat("is of no use to ", mechanism, ": expected none"));
   };
   if (mechanism == "cells") {
     PM_RETURN_IF_ERROR(check_delta(/*takes_delta=*/false));
@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<CreateSubject>> Subjects(const std::string& mechanism
                                                     const std::optional<double>& given) {
   const double delta = given.value_or(kDefaultDelta);
   if (std::isnan(delta)) {
-    return absl::InvalidArgumentError("delta must be a number, but is nan");
+    return InvalidField("delta", "must be a number, but is nan");
   }
   std::vector<CreateSubject> subjects;
   if (!mechanism.empty()) {

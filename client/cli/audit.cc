@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -29,18 +30,6 @@ nlohmann::json AuditToJson(const audit::Result& result) {
           {"confidence", result.confidence},     {"exceeded", result.Exceeded()},
           {"releases", result.releases},         {"attacked", result.best_attack},
           {"proven", result.claim.proven}};
-}
-
-std::string HeadText() {
-  return absl::StrFormat("%-42s %-9s %-9s %-11s %-10s %-9s %s\n", "mechanism", "epsilon", "delta",
-                         "at least", "", "releases", "attacked by");
-}
-
-std::string AuditToText(const audit::Result& r) {
-  return absl::StrFormat("%-42s %-9.4g %-9.4g %-11.4f %-10s %-9d %s\n", r.mechanism,
-                         r.claim.epsilon, r.claim.delta, r.epsilon_lower,
-                         r.Exceeded() ? "EXCEEDED" : (r.claim.proven ? "proven" : "published"),
-                         r.releases, r.best_attack);
 }
 
 constexpr int64_t kProbeReleases = 64;  // of each attack, to estimate the time of all
@@ -79,7 +68,6 @@ absl::Status PrintEstimate(const std::vector<audit::CreateSubject>& subjects,
   return absl::OkStatus();
 }
 
-// Text rows are printed one by one, JSON at the end.
 absl::Status Audit(const Context& context, const AuditOptions& options) {
   PM_ASSIGN_OR_RETURN(
       const std::vector<audit::CreateSubject> subjects,
@@ -87,18 +75,20 @@ absl::Status Audit(const Context& context, const AuditOptions& options) {
   if (options.all) PM_RETURN_IF_ERROR(PrintEstimate(subjects, options.run));
   std::vector<audit::Result> results;
   nlohmann::json rows = nlohmann::json::array();
+  ProgressBar bar("audit");
   for (const audit::CreateSubject& create : subjects) {
     PM_ASSIGN_OR_RETURN(const audit::Subject subject, create());
-    if (!context.json && results.empty()) std::cout << HeadText() << std::flush;
     PM_ASSIGN_OR_RETURN(results.emplace_back(), audit::RunAudit(subject, options.run));
     rows.push_back(AuditToJson(results.back()));
-    if (!context.json) std::cout << AuditToText(results.back()) << std::flush;
+    bar.Show(std::ssize(results), std::ssize(subjects));
   }
   Print({.json = options.all ? rows : rows.front(),
-         .text = absl::StrFormat("each with confidence %.7g\n", results.front().confidence)},
+         .columns = {{"",
+                      {"mechanism", "claimed_epsilon", "claimed_delta", "epsilon_lower", "exceeded",
+                       "proven", "releases", "attacked"}}}},
         context.json);
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
-  return absl::InternalError("an attack exceeded its claim: see EXCEEDED above");
+  return absl::InternalError("an attack exceeded its claim");
 }
 
 }  // namespace

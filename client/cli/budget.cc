@@ -2,13 +2,13 @@
 
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
-#include "client/flags/names.h"
-#include "client/queries/query_batch.h"
-#include "common/base/printable.h"
+#include "client/cli/flags.h"
+#include "client/search/batch.h"
+#include "client/search/result_json.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {
@@ -16,14 +16,16 @@ namespace {
 
 struct BudgetOptions {
   std::string name;
-  std::string accounting;  // empty: unchanged
+  std::optional<Accounting> accounting;  // absent: unchanged
   Budget budget{std::numeric_limits<double>::quiet_NaN(), 0};
 };
 
-const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
-                                                            {"gaussian", Accounting::kGaussian}};
+const std::map<std::string, std::optional<Accounting>> kAccountingNames = {
+    {"basic", Accounting::kBasic}, {"gaussian", Accounting::kGaussian}};
 
-std::string NameOf(Accounting accounting) { return cli::NameOf(kAccountingNames, accounting); }
+std::string NameOf(Accounting accounting) {
+  return cli::NameOf(kAccountingNames, std::optional(accounting));
+}
 
 // The accounting with the smaller epsilon at the granted delta, among those that a grant may choose
 // now; both hold if all charges do.
@@ -57,41 +59,6 @@ nlohmann::json ToJson(const LedgerChange& change) {
 
 namespace {
 
-std::string BudgetLine(const char* what, const Budget& budget, const std::string& remark) {
-  return absl::StrCat("  ", absl::StrFormat("%-8s", what), "epsilon ", budget.epsilon, " delta ",
-                      budget.delta, remark.empty() ? "" : "  ", remark, "\n");
-}
-
-std::string ToText(const std::string& name, const std::string& uuid, const LedgerEntry& entry) {
-  std::string text = absl::StrCat(name, " (", Printable(uuid), ")\n");
-  if (!entry.granted.has_value()) {
-    absl::StrAppend(&text,
-                    "  no budget is set, so every release is refused: run privatemail budget set ",
-                    name, " --epsilon E --delta D\n");
-  } else {
-    text += BudgetLine(
-        "granted", *entry.granted,
-        absl::StrCat(NameOf(entry.accounting), " accounting",
-                     entry.granted->delta > 0 ? "" : ", for releases without delta only"));
-  }
-  text +=
-      BudgetLine("spent", entry.spent(),
-                 absl::StrCat("in ", Counted(static_cast<uint64_t>(entry.releases), "release")));
-  absl::StrAppend(&text, "  left    ", LeftOf(entry), "\n");
-  if (const Accounting cheaper = CheaperAccounting(entry); cheaper != entry.accounting) {
-    text += BudgetLine("spent", entry.SpentBy(cheaper),
-                       absl::StrCat("by ", NameOf(cheaper), " accounting",
-                                    entry.all_proven ? ", proven too: see budget set" : ""));
-  }
-  if (!entry.all_proven) text += "  NOT ALL PROVEN: see budget history\n";
-  if (!entry.neighbours.empty()) {
-    absl::StrAppend(&text, "  hidden: ", Printable(entry.neighbours), "\n");
-  } else if (!entry.same_neighbours) {
-    text += "  charges have different neighbour relations: see budget history\n";
-  }
-  return text;
-}
-
 // null: none, or of several relations.
 nlohmann::json NeighboursJson(const LedgerEntry& entry) {
   return entry.neighbours.empty() ? nlohmann::json() : nlohmann::json(entry.neighbours);
@@ -104,7 +71,7 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
   nlohmann::json granted;
   if (entry.granted.has_value()) granted = ToJson(*entry.granted);
-  return Result{.json = {{"collection", name},
+  Result result{.json = {{"collection", name},
                          {"uuid", uuid},
                          {"granted", granted},
                          {"accounting", NameOf(entry.accounting)},
@@ -116,8 +83,12 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
                          {"same_neighbours", entry.same_neighbours},
                          {"neighbours", NeighboursJson(entry)},
                          {"left", ToJson(entry.left())},
-                         {"releases", entry.releases}},
-                .text = ToText(name, uuid, entry)};
+                         {"releases", entry.releases}}};
+  if (!entry.granted.has_value()) {
+    result.hint = absl::StrCat("every release is refused: run `privatemail budget set ", name,
+                               " --epsilon E --delta D`");
+  }
+  return result;
 }
 
 namespace {
@@ -144,13 +115,8 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
-  const auto named = kAccountingNames.find(options.accounting);
-  if (!options.accounting.empty() && named == kAccountingNames.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--accounting must be basic or gaussian, but is \"", options.accounting, "\""));
-  }
-  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.budget,
-                                   options.accounting.empty() ? former.accounting : named->second));
+  PM_RETURN_IF_ERROR(
+      ledger->Grant(uuid, options.budget, options.accounting.value_or(former.accounting)));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
   if (!(entry.left().epsilon > 0)) {
     Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
@@ -164,19 +130,11 @@ absl::StatusOr<Result> History(const Context& context, const BudgetOptions& opti
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();
-  std::string text = absl::StrCat(options.name, " (", Printable(uuid), "), oldest first\n");
-  for (const LedgerChange& change : changes) {
-    rows.push_back(ToJson(change));
-    const bool grant = change.kind == LedgerChange::Kind::kGrant;
-    absl::StrAppend(&text, "  ", change.made_at, grant ? "  granted " : "  spent   ", "epsilon ",
-                    change.epsilon, " delta ", change.delta);
-    if (!grant) {
-      absl::StrAppend(&text, "  ", change.proven ? "proven: " : "NOT PROVEN: ", change.source,
-                      "; hides ", change.neighbours);
-    }
-    text += "\n";
-  }
-  return Result{{{"collection", options.name}, {"uuid", uuid}, {"changes", rows}}, text};
+  for (const LedgerChange& change : changes) rows.push_back(ToJson(change));
+  return Result{
+      .json = {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}},
+      .columns = {
+          {"changes", {"at", "kind", "epsilon", "delta", "proven", "neighbours", "source"}}}};
 }
 
 }  // namespace
@@ -199,9 +157,10 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   set->add_option("--delta", options->budget.delta,
                   "Total delta over the collection's life; 0 if absent, which pays for releases "
                   "without delta only, such as cells");
-  set->add_option("--accounting", options->accounting,
-                  "How charges add up: basic (sums) or gaussian (by mu, for many releases); if "
-                  "absent as before, at first basic. Cannot change after releases with delta 0");
+  AddChoice(
+      set, "--accounting", &options->accounting, kAccountingNames,
+      "How charges add up: by sums, or by mu, for many releases; if absent as before, at first "
+      "basic. Cannot change after releases with delta 0");
 }
 
 }  // namespace privatemail::client::cli

@@ -1,10 +1,8 @@
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/flags/numbers.h"
+#include "client/cli/numbers.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {
@@ -13,33 +11,19 @@ namespace {
 struct CalibrateOptions {
   std::string mechanism;
   MechanismParameters parameters;
-  std::optional<double> delta;
-  std::optional<double> sensitivity;
-  std::optional<double> radius;
-  std::optional<double> lipschitz;
   std::optional<int64_t> dimension;
 };
 
 absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
   MechanismParameters& parameters = options.parameters;
   PM_ASSIGN_OR_RETURN(parameters.kind, MechanismFromName(options.mechanism));
-  PM_RETURN_IF_ERROR(CopyNumber("delta", options.delta, &parameters.delta));
-  PM_RETURN_IF_ERROR(CopyNumber("sensitivity", options.sensitivity, &parameters.sensitivity));
-  PM_RETURN_IF_ERROR(CopyNumber("radius", options.radius, &parameters.ball.radius));
-  PM_RETURN_IF_ERROR(CopyNumber("Lipschitz constant", options.lipschitz, &parameters.lipschitz));
   PM_ASSIGN_OR_RETURN(const int64_t values, ValueCount(parameters, options.dimension));
   PM_ASSIGN_OR_RETURN(const Calibration noise, client::Calibrate(parameters, values));
   PM_ASSIGN_OR_RETURN(const double variance, VarianceOf(noise.stddev));
-  const Guarantee& guarantee = noise.guarantee;
   return Result{.json = {{"stddev", noise.stddev},
                          {"variance", variance},
-                         {"guarantee", ToJson(guarantee)},
-                         {"proven", guarantee.proven}},
-                .text = absl::StrCat(
-                    "standard deviation ", FormatExact(noise.stddev), "\nvariance ",
-                    FormatExact(variance), "\nepsilon ", FormatExact(guarantee.epsilon), ", delta ",
-                    FormatExact(guarantee.delta), ": ", guarantee.neighbours, "\n",
-                    guarantee.proven ? "proven: " : "NOT PROVEN: ", guarantee.source, "\n")};
+                         {"guarantee", ToJson(noise.guarantee)},
+                         {"proven", noise.guarantee.proven}}};
 }
 
 }  // namespace
@@ -50,22 +34,21 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   CLI::App* calibrate = AddCommand(app, "calibrate", "Compute the noise that a guarantee needs");
   calibrate->add_option("--mechanism", options->mechanism, MechanismNames())->required();
   calibrate->add_option("--epsilon", p.epsilon, "Epsilon of the guarantee")->required();
-  calibrate->add_option("--delta", options->delta,
-                        "Delta of the guarantee, for the Gaussian mechanisms");
+  calibrate->add_option("--delta", p.delta, "Delta of the guarantee, for the Gaussian mechanisms");
   calibrate->add_option(
-      "--sensitivity", options->sensitivity,
+      "--sensitivity", p.sensitivity,
       "Sensitivity of the value: L1 for laplace, else L2; not for Inference Privacy");
   AddNumbers(
       calibrate, "--lower", &p.box.lower,
       "Lower ends of the box of a bounded mechanism, separated by commas; values outside are "
       "clipped");
   AddNumbers(calibrate, "--upper", &p.box.upper, "Upper ends of the box");
-  calibrate->add_option("--radius", options->radius,
+  calibrate->add_option("--radius", p.radius,
                         "Inference Privacy: distance within which inputs are indistinguishable");
-  calibrate->add_option("--norm", p.ball.p, "p of the l_p metric of the radius, or inf")
+  calibrate->add_option("--norm", p.norm, "p of the l_p metric of the radius, or inf")
       ->capture_default_str();
   calibrate->add_option(
-      "--lipschitz", options->lipschitz,
+      "--lipschitz", p.lipschitz,
       "Lipschitz constant of the output: from the radius's metric to L1 for lap-output, else L2");
   calibrate->add_option(
       "--dimension", options->dimension,

@@ -7,15 +7,14 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/flags/names.h"
-#include "client/queries/cell_queries.h"
-#include "client/queries/scheme.h"
+#include "client/cli/flags.h"
+#include "client/planning/published_quality.h"
+#include "client/schemes/joint/joint_search.h"
+#include "client/search/result_json.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/joint_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -32,32 +31,29 @@ nlohmann::json CodeError(const v1::PublicParameters& p) {
   return p.cell_codebook().relative_squared_error();
 }
 
-std::string CodeText(const v1::PublicParameters& p) {
-  if (p.cell_code() == v1::CELL_CODE_NONE) return "coordinates of the embedding (code none)";
-  if (!p.has_cell_codebook()) return CodeName(p.cell_code());
-  return absl::StrFormat("%s (relative squared error %.2g on the anchors)", CodeName(p.cell_code()),
-                         p.cell_codebook().relative_squared_error());
-}
-
 absl::StatusOr<Result> ListCollections(const Context& context, const std::string&) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport.ListCollections());
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, admin.ListCollections());
   constexpr int64_t kRowBytes = 8'000;  // of the JSON and text of an empty description
   RowList rows(context.connection.max_memory);
   for (const v1::GetCollectionResponse& c : response.collections()) {
     PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(c.SpaceUsedLong())));
-    rows.Add(ToJson(c), CollectionToText(c));
+    rows.Add(ToJson(c));
   }
-  return Result{rows.json(), rows.text().empty() ? "no collections\n" : rows.text()};
+  return Result{.json = rows.json(),
+                .columns = {{"",
+                             {"name", "items", "feature_dim", "schemes", "anchors", "classes",
+                              "embedded", "version"}}}};
 }
 
 absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
     const Context& context, const Transport& transport, const v1::GetCollectionResponse& c) {
+  PM_RETURN_IF_ERROR(CheckJointMemory(c, /*own=*/{}, LimitsOf(context)));
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      FetchAnchors(transport, c, Scheme::kJoint, LimitsOf(context)));
-  PM_ASSIGN_OR_RETURN(const JointClient client,
-                      JointClient::Create(c, anchors, std::nullopt, LimitsOf(context)));
-  return client.ExpectAlignment();
+                      transport.GetAnchors(c.name(), c.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const JointCollection> collection,
+                      JointCollection::Create(c, anchors, /*own=*/{}, LimitsOf(context)));
+  return collection->ExpectAlignment();
 }
 
 // The expected recall of queries, or why it is not known.
@@ -66,13 +62,11 @@ void AddAlignment(const Context& context, const Transport& transport,
   if (c.embedding_version() == 0 || c.parameters().slot_labels().empty()) return;
   const auto alignment = FetchAlignment(context, transport, c);
   if (!alignment.ok() || !alignment->has_value()) {
-    absl::StrAppend(&result->text, "  alignment not known: ",
-                    alignment.ok() ? kNoCoordinates : Printable(alignment.status().message()),
-                    "\n");
+    result->json["alignment_unknown"] =
+        alignment.ok() ? kNoCoordinates : std::string(alignment.status().message());
     return;
   }
   result->json["alignment"] = ToJson(**alignment);
-  absl::StrAppend(&result->text, "  alignment ", AlignmentText(**alignment), "\n");
   if (const absl::Status check = CheckAlignment(**alignment); !check.ok()) {
     const std::string warning(check.message());
     result->json["warnings"] = {warning};
@@ -83,16 +77,17 @@ void AddAlignment(const Context& context, const Transport& transport,
 }  // namespace
 
 absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string& name) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
-                      transport.GetCollection(name, {.changes = true}));
-  Result result{.json = ToJson(c), .text = CollectionToText(c)};
+                      admin.GetCollection(name, {.changes = true}));
+  Result result{.json = ToJson(c)};
+  if (c.changes_since_embedding() > 0) result.hint = BuildHint(c);
   if (c.has_changes()) {
     result.json["changes"] = {{"inserted", c.changes().inserted()},
                               {"updated", c.changes().updated()},
                               {"deleted", c.changes().deleted()}};
   }
-  AddAlignment(context, transport, c, &result);
+  AddAlignment(context, admin, c, &result);
   return result;
 }
 
@@ -120,13 +115,11 @@ absl::Status ConfirmDeletion(const Transport& transport, const std::string& name
 }
 
 absl::StatusOr<Result> DeleteCollection(const Context& context, const DeleteOptions& options) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  if (!options.yes) PM_RETURN_IF_ERROR(ConfirmDeletion(transport, options.name));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  if (!options.yes) PM_RETURN_IF_ERROR(ConfirmDeletion(admin, options.name));
   PM_ASSIGN_OR_RETURN(const v1::DeleteCollectionResponse response,
-                      transport.DeleteCollection(options.name));
-  return Result{.json = {{"deleted_items", response.deleted_items()}},
-                .text = absl::StrCat("deleted ", options.name, " with ",
-                                     Counted(response.deleted_items(), "item"), "\n")};
+                      admin.DeleteCollection(options.name));
+  return Result{.json = {{"deleted_items", response.deleted_items()}}};
 }
 
 struct BuildOptions {
@@ -135,37 +128,31 @@ struct BuildOptions {
 };
 
 absl::StatusOr<Result> Build(const Context& context, const BuildOptions& options) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done,
-                      BuildWithProgress(transport, options.name, options.accept_misalignment));
+                      BuildWithProgress(admin, options.name, options.accept_misalignment));
   const v1::GetCollectionResponse& c = done.collection();
-  Result result{
-      .json = {{"embedded", c.embedded_items()},
-               {"version", c.embedding_version()},
-               {"seconds", done.elapsed_seconds()},
-               {"objective", done.objective()},
-               {"plan", done.plan()}},
-      .text = absl::StrCat("embedded ", c.embedded_items(), " items as version ",
-                           c.embedding_version(), " in ", done.elapsed_seconds(), " s, objective ",
-                           done.objective(), "\naffinities ", Printable(done.plan()), "\n")};
-  AddAlignment(context, transport, c, &result);
+  Result result{.json = {{"embedded", c.embedded_items()},
+                         {"version", c.embedding_version()},
+                         {"seconds", done.elapsed_seconds()},
+                         {"objective", done.objective()},
+                         {"plan", done.plan()}}};
+  AddAlignment(context, admin, c, &result);
   return result;
 }
 
 absl::Status Health(Context& context, const std::string& collection) {
-  const absl::StatusOr<Transport> transport = Transport::Create(context.connection);
-  if (!transport.ok()) {
+  const absl::StatusOr<AdminClient> admin = AdminClient::Create(context.connection);
+  if (!admin.ok()) {
     // A wrong file or flag is no failure of the server: a supervisor must not restart it.
-    PrintError(transport.status(), context.json);
+    PrintError(admin.status(), context.json);
     context.exit_code = kExitUsage;
     return absl::OkStatus();
   }
-  PM_ASSIGN_OR_RETURN(const bool read_only, transport->IsReadOnly());
-  PM_ASSIGN_OR_RETURN(const bool serving, transport->IsServing(collection));
+  PM_ASSIGN_OR_RETURN(const bool read_only, admin->IsReadOnly());
+  PM_ASSIGN_OR_RETURN(const bool serving, admin->IsServing(collection));
   if (serving) {
-    return Finish(context,
-                  Result{{{"status", "SERVING"}, {"read_only", read_only}},
-                         read_only ? "SERVING, read-only: its disk is full\n" : "SERVING\n"});
+    return Finish(context, Result{.json = {{"status", "SERVING"}, {"read_only", read_only}}});
   }
   return absl::UnavailableError(
       collection.empty()
@@ -181,39 +168,6 @@ std::string StartName(const v1::EmbeddingSettings& settings) {
 
 std::string MetricName(v1::Metric metric) {
   return cli::NameOf(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
-}
-
-// "lemons  3 items, dimension not fixed yet, no anchors", and what they are for.
-std::string CountsText(const v1::GetCollectionResponse& c) {
-  const v1::PublicParameters& p = c.parameters();
-  const std::string items = Counted(c.items(), "item");
-  if (p.anchor_count() == 0) {
-    const std::string dimension =
-        p.feature_dim() == 0 ? "dimension not fixed yet" : Counted(p.feature_dim(), "dimension");
-    return absl::StrCat(items, ", ", dimension, ", no anchors\n");
-  }
-  const std::string classes =
-      p.slot_labels().empty() ? "no classes" : absl::StrCat(p.slot_labels_size(), " classes");
-  return absl::StrCat(items, ", ", c.embedded_items(), " embedded (version ", c.embedding_version(),
-                      "), ", classes, ", ", Counted(p.anchor_count(), "anchor"), ", ",
-                      p.feature_dim(), " -> ", p.settings().embedding_dim(), " dimensions\n");
-}
-
-std::string OfferText(const v1::PublicParameters& p) {
-  std::string text = absl::StrCat("  offers ", absl::StrJoin(OfferedSchemes(p), ", "));
-  if (p.with_encrypted()) {
-    absl::StrAppend(&text, " (by ", MetricName(p.metric()),
-                    "; all ids, labels and payloads are readable by every searcher)");
-  }
-  return text + "\n";
-}
-
-std::string SettingsText(const v1::EmbeddingSettings& s) {
-  return absl::StrCat("  kernel ", v1::Kernel_Name(s.kernel()), ", bandwidth ",
-                      s.kernel_bandwidth(), "; label graph ", v1::LabelGraph_Name(s.label_graph()),
-                      ", alpha ", s.alpha(), "; ", Counted(s.steps(), "step"), ", start ",
-                      StartName(s), ", stddev ", s.start_stddev(),
-                      s.normalise() ? "" : ", not normalised", "\n");
 }
 
 }  // namespace
@@ -249,7 +203,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"cell_code_error", CodeError(p)},
       {"cells_status", CellsStatusName(c)},
       {"cells_state", c.cells()},
-      {"cells_ready", AreCellsReady(c)},
+      {"cells_ready", CheckCellsReady(c).ok()},
       {"publish_quality", p.publish_quality()},
       {"extractor", p.extractor()},
       {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
@@ -267,33 +221,15 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   return json;
 }
 
-std::string CollectionToText(const v1::GetCollectionResponse& c) {
-  const v1::PublicParameters& p = c.parameters();
-  const std::string name = Printable(c.name());
-  std::string text = absl::StrCat(name, "  ", CountsText(c), OfferText(p));
-  if (c.has_build_share()) {
-    absl::StrAppendFormat(&text, "  a build runs: %.0f %%\n", 100 * c.build_share());
-  }
-  if (c.has_changes() && c.changes_since_embedding() > 0) {
-    absl::StrAppend(&text, "  not embedded yet: ", c.changes().inserted(), " inserted, ",
-                    c.changes().updated(), " updated (found in their former state), ",
-                    c.changes().deleted(), " deleted (no longer found): privatemail build ", name,
-                    "\n");
-  }
-  if (!c.index().empty()) absl::StrAppend(&text, "  index ", Printable(c.index()), "\n");
-  absl::StrAppend(&text, "  uuid ", Printable(p.collection_uuid()), "\n  digest ",
-                  absl::BytesToHexString(c.fingerprint()), "\n  extractor ",
-                  Printable(p.extractor()), "\n");
-  if (p.anchor_count() > 0) text += SettingsText(p.settings());
-  if (p.cell_partitions().empty()) return text;
-  absl::StrAppend(&text, "  cells ", absl::StrJoin(CellCounts(p), ", "), ", items as ", CodeText(p),
-                  ", readable by every searcher",
-                  c.cells().empty() ? "" : absl::StrCat("; ", Printable(c.cells())),
-                  p.publish_quality() ? "; quality published for `privatemail plan`" : "", "\n");
-  return text;
+std::string BuildHint(const v1::GetCollectionResponse& collection) {
+  std::vector<std::string> schemes = OfferedSchemes(collection.parameters());
+  std::erase(schemes, NameOf(Scheme::kEncrypted));
+  if (schemes.empty()) return "";
+  return absl::StrCat("searches with ", absl::StrJoin(schemes, " and "),
+                      " find new items after `privatemail build ", collection.name(), "`");
 }
 
-absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const AdminClient& admin,
                                                              const std::string& name,
                                                              bool accept_misalignment) {
   ProgressBar bar("embedding");
@@ -301,7 +237,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& tr
     const auto rows = static_cast<int64_t>(message.rows());
     bar.Show(static_cast<int64_t>(message.share() * static_cast<double>(rows)), rows);
   };
-  return transport.BuildEmbedding(name, show, accept_misalignment);
+  return admin.BuildEmbedding(name, show, accept_misalignment);
 }
 
 void AddCollectionCommands(CLI::App& app, Context& context) {

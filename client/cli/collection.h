@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "common/cells/cell_code.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client::cli {
@@ -19,20 +19,21 @@ namespace privatemail::client::cli {
 // Short names of codes; no value: not given.
 inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
     {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
-    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64},
-    {"none", CellCode::kNone}};
+    {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64}};
 
 // "float16"; empty without cells.
 std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
-std::string CollectionToText(const v1::GetCollectionResponse& collection);
+// That schemes need a build to find new items; empty if every offered scheme finds them at once.
+std::string BuildHint(const v1::GetCollectionResponse& collection);
 
 // `collection info`: public parameters, counts, expected alignment and its warnings.
 absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string& name);
 
-// Builds the embedding behind a progress bar. Arguments and statuses as Transport::BuildEmbedding.
-absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const Transport& transport,
+// Builds the embedding behind a progress bar. Arguments and statuses as
+// AdminClient::BuildEmbedding.
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const AdminClient& admin,
                                                              const std::string& name,
                                                              bool accept_misalignment);
 

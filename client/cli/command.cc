@@ -1,9 +1,6 @@
 #include "client/cli/command.h"
 
-#include <cmath>
-
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "privatemail/state_folder.h"
 
@@ -25,23 +22,15 @@ absl::Status Finish(Context& context, const absl::StatusOr<Result>& result) {
   return absl::OkStatus();
 }
 
-absl::Status CopyNumber(absl::string_view field, const std::optional<double>& given,
-                        double* parameter) {
-  if (!given.has_value()) return absl::OkStatus();
-  if (std::isnan(*given)) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " must be a number, but is nan"));
-  }
-  *parameter = *given;
-  return absl::OkStatus();
-}
-
 ClientLimits LimitsOf(const Context& context) {
   return {.max_memory = context.connection.max_memory,
           .max_computing = context.connection.deadline};
 }
 
-QuerySettings SettingsOf(const Context& context) {
-  return {.state_folder = context.state_folder, .limits = LimitsOf(context)};
+SearchOptions SearchOptionsOf(const Context& context) {
+  return {.connection = context.connection,
+          .state_folder = context.state_folder,
+          .limits = LimitsOf(context)};
 }
 
 }  // namespace privatemail::client::cli

@@ -5,15 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "client/cli/output.h"
-#include "client/queries/query_batch.h"
 #include "privatemail/client_limits.h"
+#include "privatemail/search.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client::cli {
@@ -59,14 +57,9 @@ void AddReplayCommands(CLI::App& app, Context& context);  // explain and resend
 void AddSensitivityCommand(CLI::App& app, Context& context);
 void AddSnapshotCommands(CLI::App& app, Context& context);  // snapshot and restore
 
-// Copies a number that was given to a parameter whose NaN means "not given". INVALID_ARGUMENT
-// naming the field: NaN was given.
-absl::Status CopyNumber(absl::string_view field, const std::optional<double>& given,
-                        double* parameter);
-
 // --max-memory and --deadline, for clients of a collection.
 ClientLimits LimitsOf(const Context& context);
-QuerySettings SettingsOf(const Context& context);
+SearchOptions SearchOptionsOf(const Context& context);
 
 }  // namespace privatemail::client::cli
 

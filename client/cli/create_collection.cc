@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
+#include "client/cli/flags.h"
 #include "client/cli/images.h"
-#include "client/flags/names.h"
-#include "client/flags/numbers.h"
+#include "client/cli/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
@@ -25,10 +25,7 @@ struct CreateOptions {
   std::string extractor_name = "vectors";
   ExtractorOptions extractor;
   EmbeddingSettings settings;
-  bool alpha_given = false;
-  bool dim_given = false;
-  std::string given_setting;  // the first flag of the embedding that is given; empty: none
-  std::string given_cells;    // likewise, of cells
+  const CLI::App* flags = nullptr;  // which of them are given
   std::vector<int64_t> cells;
   std::optional<CellCode> cell_code;
   bool publish_quality = false;
@@ -39,8 +36,9 @@ struct CreateOptions {
   bool HasLabels() const { return !labels_file.empty() || !anchor_images.empty(); }
 };
 
-constexpr const char* kOtherSettingFlags[] = {"--alpha", "--steps", "--no-normalise"};
-constexpr const char* kCellsFlags[] = {"--cells", "--cell-code", "--publish-quality"};
+constexpr const char* kSettingFlags[] = {"--bandwidth", "--dim",          "--label-graph",
+                                         "--kernel",    "--start",        "--start-stddev",
+                                         "--alpha",     "--no-normalise", "--steps"};
 
 // Without anchors the collection's extractor is that of --model, if it is given.
 absl::Status FillExtractor(const CreateOptions& options, v1::CreateCollectionRequest* request) {
@@ -90,26 +88,6 @@ std::string SettingsWarning(const EmbeddingSettings& settings, double usual) {
                       std::ceil(10 * usual) / 10, " or more");
 }
 
-absl::Status CheckOptions(const CreateOptions& options) {
-  const bool vectors = !options.anchors_file.empty();
-  const bool labels = !options.labels_file.empty();
-  if (!options.anchor_images.empty() && (vectors || labels)) {
-    return absl::InvalidArgumentError(
-        "give either --anchors, with or without --anchor-labels, or --anchor-images");
-  }
-  if (labels && !vectors) {
-    return absl::InvalidArgumentError("--anchor-labels needs --anchors, which is missing");
-  }
-  if (!options.HasAnchors() && !options.given_cells.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(options.given_cells, " needs --anchors"));
-  }
-  if (!options.HasLabels() && !options.given_setting.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.given_setting, " needs --anchor-labels"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
   for (int i = 0; i < request.anchor_labels_size(); ++i) {
     if (request.anchor_labels(i) >= 0) continue;
@@ -121,11 +99,7 @@ absl::Status CheckLabels(const v1::CreateCollectionRequest& request) {
 }
 
 absl::Status FillCells(const CreateOptions& options, v1::CreateCollectionRequest* request) {
-  if (options.cells.empty()) {
-    if (!options.cell_code && !options.publish_quality) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.cell_code ? "--cell-code" : "--publish-quality", " needs --cells"));
-  }
+  if (options.cells.empty()) return absl::OkStatus();
   for (const int64_t count : options.cells) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween("--cells", count, 2, kMaxCells));
     request->add_cells(static_cast<uint32_t>(count));
@@ -142,8 +116,8 @@ absl::Status FillSettings(double usual_alpha, CreateOptions* options,
   if (!options->HasLabels()) {
     settings = DefaultSettings({});
   } else {
-    if (!options->alpha_given) settings.alpha = usual_alpha;
-    if (!options->dim_given) {
+    if (options->flags->count("--alpha") == 0) settings.alpha = usual_alpha;
+    if (options->flags->count("--dim") == 0) {
       settings.embedding_dim = DefaultSettings(request->anchor_labels()).embedding_dim;
     }
   }
@@ -153,7 +127,10 @@ absl::Status FillSettings(double usual_alpha, CreateOptions* options,
 }
 
 absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
+  const std::string setting = FirstGiven(*options.flags, kSettingFlags);
+  if (!options.HasLabels() && !setting.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(setting, " needs --anchor-labels"));
+  }
   v1::CreateCollectionRequest request;
   request.set_name(options.name);
   PM_RETURN_IF_ERROR(FillAnchors(options, &request));
@@ -163,19 +140,13 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   PM_RETURN_IF_ERROR(FillCells(options, &request));
   request.set_metric(ToProto(options.metric));
   request.set_with_encrypted(options.with_encrypted);
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response,
-                      transport.CreateCollection(request));
-  Result result{.json = ToJson(response.collection()),
-                .text = CollectionToText(response.collection())};
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response, admin.CreateCollection(request));
+  Result result{.json = ToJson(response.collection())};
   if (const std::string warning = SettingsWarning(options.settings, usual_alpha);
       !warning.empty()) {
     result.json["warnings"] = {warning};
     Warn(warning);
-  }
-  if (options.HasLabels() && !options.alpha_given) {
-    absl::StrAppend(&result.text, "  alpha ", options.settings.alpha,
-                    " was chosen for these labels; --alpha sets another\n");
   }
   return result;
 }
@@ -187,6 +158,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   CLI::App* create = AddCommand(collection, "create",
                                 "Create a collection, with public anchors or without. Its first "
                                 "item fixes the dimension of one without anchors");
+  options->flags = create;
   create->add_option("NAME", options->name, "Name of the new collection")->required();
   AddChoice(create, "--metric", &options->metric, kMetricNames,
             "By what searchers of the scheme encrypted rank items");
@@ -195,24 +167,29 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "With anchors: offer the scheme encrypted, too, as a collection without anchors always does. "
       "EVERY SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS, AND CAN COMPUTE ALL VECTORS "
       "from as many queries as they have dimensions");
-  create->add_option("--anchors", options->anchors_file,
-                     "Public vectors (.npy .fvecs .csv), which the schemes joint and cells need");
-  create->add_option("--anchor-labels", options->labels_file,
-                     "Their labels (.npy .ivecs .csv .txt), which joint needs. Without them give "
-                     "--cells, --with-encrypted or both, for these schemes alone");
+  CLI::Option* anchors = create->add_option(
+      "--anchors", options->anchors_file,
+      "Public vectors (.npy .fvecs .csv), which the schemes joint and cells need");
+  create
+      ->add_option("--anchor-labels", options->labels_file,
+                   "Their labels (.npy .ivecs .csv .txt), which joint needs. Without them give "
+                   "--cells, --with-encrypted or both, for these schemes alone")
+      ->needs(anchors);
   create
       ->add_option("--extractor", options->extractor_name,
                    "Name of the model that computed the vectors; searchers must use the same. "
                    "Without anchors --model names it, too")
       ->capture_default_str();
-  create->add_option("--anchor-images", options->anchor_images,
-                     "Folder of public images, one sub-folder a class");
+  create
+      ->add_option("--anchor-images", options->anchor_images,
+                   "Folder of public images, one sub-folder a class")
+      ->excludes(anchors);
   AddExtractorOptions(create, &options->extractor);
   AddFeaturesFolderOption(create, &options->extractor);
   constexpr int32_t kManyClasses[] = {0, 1, 2};
   EmbeddingSettings& s = options->settings = DefaultSettings(kManyClasses);
   AddEmbeddingOptions(create, &s);
-  CLI::Option* alpha = create->add_option(
+  create->add_option(
       "--alpha", s.alpha,
       "Weight of the label graph; if absent the number of classes for the balanced graph, 60 / "
       "(largest label - smallest + 1) for the distance graph, .6 for the others");
@@ -225,36 +202,26 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       create, "--cells", &options->cells,
       "Number of cells to partition the anchors into, for queries with --scheme cells; several "
       "numbers make several partitions. EVERY SEARCHER CAN THEN DOWNLOAD VECTORS OF THE GALLERY "
-      "with the precision of --cell-code, the items of any cells it requests; with --cell-code "
-      "none their ids, labels and coordinates in the embedding");
-  AddChoice(create, "--cell-code", &options->cell_code, kCellCodeNames,
-            "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
-            "dimension and 4 more (scalar8, the default); 8 to 64 bytes by product quantisation, "
-            "trained on at least "
-            "624 anchors (pq8 to pq64); or no vectors (none): searchers rank by coordinates in the "
-            "embedding, which find little but the class");
+      "with the precision of --cell-code, the items of any cells it requests");
+  AddChoice(
+      create, "--cell-code", &options->cell_code, kCellCodeNames,
+      "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
+      "dimension and 4 more (scalar8, the default); or 8 to 64 bytes by product quantisation, "
+      "trained on at least 624 anchors (pq8 to pq64)");
   create->add_flag(
       "--publish-quality", options->publish_quality,
       "With --cells: let every searcher read how well queries for cells find the "
       "gallery's items, which `privatemail plan` needs: means over at least 1,000 items "
       "of the gallery as queries, to hundredths, measured whenever cells are prepared");
-  const CLI::Option* dim = create->get_option("--dim");
+  for (const char* flag : {"--cell-code", "--publish-quality"}) {
+    create->get_option(flag)->needs(create->get_option("--cells"));
+  }
   create->footer(absl::StrCat(
       "Without anchors only the scheme encrypted is offered. Its searchers learn nothing less than "
       "this: they download all ids, labels and payloads, and can compute all vectors from as many "
       "queries as the vectors have dimensions.\n",
       create->get_footer()));
-  SetRun(create, context, options,
-         [alpha, dim, create](const Context& shared, CreateOptions given) {
-           given.alpha_given = alpha->count() > 0;
-           given.dim_given = dim->count() > 0;
-           given.given_setting = FirstGiven(*create, kEmbeddingFlags);
-           if (given.given_setting.empty()) {
-             given.given_setting = FirstGiven(*create, kOtherSettingFlags);
-           }
-           given.given_cells = FirstGiven(*create, kCellsFlags);
-           return Create(shared, std::move(given));
-         });
+  SetRun(create, context, options, &Create);
 }
 
 }  // namespace privatemail::client::cli

@@ -1,18 +1,13 @@
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
-#include "client/queries/scheme.h"
+#include "client/cli/values.h"
 #include "client/transport/upload.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -37,7 +32,6 @@ struct IngestOptions {
   std::string id_prefix;
   bool replace = false;
   std::string images;
-  bool resume = false;
   ExtractorOptions extractor;
 };
 
@@ -52,19 +46,8 @@ struct Rows {
 // The result of an upload.
 struct IngestOutcome {
   v1::UpsertItemsResponse response;
-  uint64_t passed_over = 0;            // with --resume
   std::vector<SkippedImage> rejected;  // images that could not be read
 };
-
-absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be opened"));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.emplace_back(absl::StripSuffix(line, "\r"));
-  }
-  return lines;
-}
 
 absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows) {
   if (static_cast<Eigen::Index>(count) == rows) return absl::OkStatus();
@@ -101,7 +84,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
                      parameters.slot_labels_size(), " classes"));
   }
   if (!options.payloads_file.empty()) {
-    PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines(options.payloads_file));
+    PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines("--payloads", options.payloads_file));
     PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
   }
   if (options.ids_file.empty()) {
@@ -109,7 +92,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
       rows.ids.push_back(absl::StrCat(options.id_prefix, i));
     }
   } else {
-    PM_ASSIGN_OR_RETURN(rows.ids, ReadLines(options.ids_file));
+    PM_ASSIGN_OR_RETURN(rows.ids, ReadLines("--ids", options.ids_file));
     PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.features.rows()));
   }
   return rows;
@@ -127,12 +110,6 @@ absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
   return absl::OkStatus();
 }
 
-// How many rows one GetItems call may compare.
-size_t ItemsOfAnAnswer(const Rows& rows) {
-  return std::clamp(kMaxCheckedValues / static_cast<size_t>(rows.features.cols()), size_t{1},
-                    kMaxChecked);
-}
-
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
   const auto features = rows.features.row(static_cast<Eigen::Index>(row));
   const absl::StatusOr<int32_t> label = LabelFromProto(item);
@@ -143,9 +120,11 @@ bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
 
 // Refuses a second file whose row numbers are the ids of other items. Compares rows spread over the
 // file with stored items; equal ones are a repeated upload.
-absl::Status CheckNothingIsReplaced(const Transport& transport, const std::string& name,
+absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string& name,
                                     const Rows& rows) {
-  const size_t count = std::min(rows.ids.size(), ItemsOfAnAnswer(rows));
+  const size_t count = std::min(
+      {rows.ids.size(), kMaxChecked,
+       std::max(kMaxCheckedValues / static_cast<size_t>(rows.features.cols()), size_t{1})});
   v1::GetItemsRequest request;
   request.set_collection(name);
   std::unordered_map<std::string, size_t> row_of_id;
@@ -154,7 +133,7 @@ absl::Status CheckNothingIsReplaced(const Transport& transport, const std::strin
     request.add_ids(rows.ids[row]);
     row_of_id[rows.ids[row]] = row;
   }
-  PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse stored, transport.GetItems(request));
+  PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse stored, admin.GetItems(request));
   for (const v1::Item& item : stored.items()) {
     const auto row = row_of_id.find(item.id());
     if (row == row_of_id.end() || IsRow(item, rows, row->second)) continue;
@@ -166,47 +145,16 @@ absl::Status CheckNothingIsReplaced(const Transport& transport, const std::strin
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::UpsertItemsResponse> Send(const Transport& transport, const std::string& name,
+absl::StatusOr<v1::UpsertItemsResponse> Send(const AdminClient& admin, const std::string& name,
                                              const Rows& rows,
                                              const std::function<void(int64_t)>& progress) {
-  return UploadItems(transport, name,
+  return UploadItems(admin, name,
                      {.features = rows.features.data(),
                       .feature_dim = rows.features.cols(),
                       .labels = rows.labels,
                       .ids = rows.ids,
                       .payloads = rows.payloads},
                      {.progress = progress, .warn = [](const std::string& text) { Warn(text); }});
-}
-
-// Removes the rows that the collection holds with the same content; returns their number.
-absl::StatusOr<uint64_t> RemoveStored(const Transport& transport, const std::string& name,
-                                      Rows* rows) {
-  const size_t count = rows->ids.size();
-  const size_t step = ItemsOfAnAnswer(*rows);
-  std::unordered_set<std::string> stored;
-  for (size_t first = 0, row = 0; first < count; first += step) {
-    v1::GetItemsRequest request;
-    request.set_collection(name);
-    for (size_t i = first; i < std::min(count, first + step); ++i) request.add_ids(rows->ids[i]);
-    PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, transport.GetItems(request));
-    for (const v1::Item& item : response.items()) {  // in the order of the ids
-      while (row < count && rows->ids[row] != item.id()) ++row;
-      if (row == count) break;
-      if (IsRow(item, *rows, row) && item.payload().empty()) stored.insert(item.id());
-    }
-  }
-  size_t kept = 0;
-  for (size_t row = 0; row < count; ++row) {
-    if (stored.contains(rows->ids[row])) continue;
-    rows->features.row(static_cast<Eigen::Index>(kept)) =
-        rows->features.row(static_cast<Eigen::Index>(row));
-    rows->labels[kept] = rows->labels[row];
-    rows->ids[kept++] = rows->ids[row];
-  }
-  rows->features.conservativeResize(static_cast<Eigen::Index>(kept), Eigen::NoChange);
-  rows->labels.resize(kept);
-  rows->ids.resize(kept);
-  return stored.size();
 }
 
 void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
@@ -244,7 +192,7 @@ absl::StatusOr<std::vector<int32_t>> LabelsOfClasses(const ImageFolder& folder,
 }
 
 // Sends the features of each part before those of the next are extracted.
-absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const IngestOptions& options,
+absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const IngestOptions& options,
                                            const v1::PublicParameters& parameters) {
   ExtractorOptions settings = options.extractor;
   settings.collection = parameters.extractor();
@@ -262,9 +210,6 @@ absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const Ing
     return true;
   });
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, LabelsOfClasses(folder, parameters));
-  std::vector<std::string> ids;
-  for (const FolderImage& image : folder.images) ids.push_back(image.id);
-  PM_RETURN_IF_ERROR(CheckTexts("id", ids));
   IngestOutcome outcome;
   uint64_t sent = 0;
   PM_RETURN_IF_ERROR(
@@ -276,35 +221,29 @@ absl::StatusOr<IngestOutcome> IngestImages(const Transport& transport, const Ing
         for (const int32_t label : part.labels) {
           rows.labels.push_back(labels[static_cast<size_t>(label)]);
         }
-        if (options.resume) {
-          PM_ASSIGN_OR_RETURN(const uint64_t stored, RemoveStored(transport, options.name, &rows));
-          outcome.passed_over += stored;
-        }
         if (rows.ids.empty()) return absl::OkStatus();
         PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response,
-                            Send(transport, options.name, rows, nullptr));
+                            Send(admin, options.name, rows, nullptr));
         Append(response, sent, &outcome.response);
         sent += rows.ids.size();
         return absl::OkStatus();
       }));
-  ListRejected(outcome.rejected);
   return outcome;
 }
 
-absl::StatusOr<IngestOutcome> IngestVectors(const Transport& transport,
-                                            const IngestOptions& options,
+absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const IngestOptions& options,
                                             const v1::GetCollectionResponse& collection) {
   PM_ASSIGN_OR_RETURN(const Rows rows, ReadRows(options, collection.parameters()));
   PM_RETURN_IF_ERROR(CheckTexts("id", rows.ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows.payloads));
   PM_RETURN_IF_ERROR(CheckDuplicates(rows.ids));
   if (options.ids_file.empty() && !options.replace && collection.items() > 0) {
-    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(transport, options.name, rows));
+    PM_RETURN_IF_ERROR(CheckNothingIsReplaced(admin, options.name, rows));
   }
   ProgressBar bar("ingest");
   const auto count = std::ssize(rows.ids);
   IngestOutcome outcome;
-  PM_ASSIGN_OR_RETURN(outcome.response, Send(transport, options.name, rows,
+  PM_ASSIGN_OR_RETURN(outcome.response, Send(admin, options.name, rows,
                                              [&](int64_t sent) { bar.Show(sent, count); }));
   return outcome;
 }
@@ -313,42 +252,16 @@ std::string FirstReason(const nlohmann::json& reasons) {
   return reasons.empty() ? "unknown" : reasons[0]["reason"].get<std::string>();
 }
 
-absl::Status CheckOptions(const IngestOptions& options) {
-  if (options.resume && (options.images.empty() || options.extractor.features_folder.empty())) {
-    return absl::InvalidArgumentError(
-        "--resume needs --images and --features-folder, which keeps what an interrupted run "
-        "extracted");
-  }
-  if (!options.id_prefix.empty() && (!options.images.empty() || !options.ids_file.empty())) {
-    return absl::InvalidArgumentError(
-        "--id-prefix is of no use with --ids or --images, which name the items");
-  }
-  const bool images = !options.images.empty(), vectors = !options.vectors_file.empty();
-  if (images != vectors && !(images && !options.labels_file.empty())) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("give either --vectors, with or without --labels, or --images",
-                   images || vectors ? "" : "; --vectors is missing"));
-}
-
-// Says what makes the stored items findable.
-std::string NextStep(const std::string& name, const v1::PublicParameters& parameters) {
-  const std::string build = absl::StrCat("run `privatemail build ", name, "`");
-  if (!parameters.with_encrypted()) return build + " to make them searchable\n";
-  std::vector<std::string> others = OfferedSchemes(parameters);
-  std::erase(others, NameOf(Scheme::kEncrypted));
-  if (others.empty()) return "searches find them from now on\n";
-  return absl::StrCat("searches with encrypted find them from now on; for ",
-                      absl::StrJoin(others, ", "), " ", build, "\n");
-}
-
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  if (options.images.empty() && options.vectors_file.empty()) {
+    return absl::InvalidArgumentError("either --vectors or --images must be given");
+  }
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(options.name));
+                      admin.GetCollection(options.name));
   const absl::StatusOr<IngestOutcome> outcome =
-      options.images.empty() ? IngestVectors(transport, options, collection)
-                             : IngestImages(transport, options, collection.parameters());
+      options.images.empty() ? IngestVectors(admin, options, collection)
+                             : IngestImages(admin, options, collection.parameters());
   if (absl::IsUnavailable(outcome.status())) {
     return absl::UnavailableError(
         absl::StrCat(outcome.status().message(),
@@ -364,34 +277,20 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   }
   for (const v1::RejectedItem& item : response.first_rejected()) {
     reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
-    std::cerr << "rejected row " << item.position() << " (" << Printable(item.id())
-              << "): " << Printable(item.reason()) << "\n";
   }
-  const auto listed = static_cast<uint64_t>(response.first_rejected_size());
-  if (response.rejected() > listed) {
-    std::cerr << "... and " << response.rejected() - listed << " more rejected rows\n";
-  }
-  if (acknowledged + outcome->passed_over == 0) {
+  if (acknowledged == 0) {
     return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
                                                    "the first: ", FirstReason(reasons)));
   }
-  const std::string next = response.inserted() + response.updated() + outcome->passed_over == 0
-                               ? ""
-                               : NextStep(options.name, collection.parameters());
-  Result result = {
-      .json = {{"acknowledged", acknowledged},
-               {"rejected", rejected},
-               {"inserted", response.inserted()},
-               {"updated", response.updated()},
-               {"unchanged", response.unchanged()},
-               {"reasons", reasons}},
-      .text = absl::StrCat(Counted(acknowledged, "item"), " acknowledged (", response.inserted(),
-                           " new, ", response.updated(), " changed, ", response.unchanged(),
-                           " as before), ", rejected, " rejected\n", next),
-      .exit_code = rejected > 0 ? kExitSomeRejected : 0};
-  if (options.resume) {
-    result.json["passed_over"] = outcome->passed_over;
-    absl::StrAppend(&result.text, Counted(outcome->passed_over, "item"), " passed over\n");
+  Result result = {.json = {{"acknowledged", acknowledged},
+                            {"rejected", rejected},
+                            {"inserted", response.inserted()},
+                            {"updated", response.updated()},
+                            {"unchanged", response.unchanged()},
+                            {"reasons", reasons}},
+                   .exit_code = rejected > 0 ? kExitSomeRejected : 0};
+  if (response.inserted() + response.updated() > 0) {
+    result.hint = BuildHint(collection);
   }
   return result;
 }
@@ -405,23 +304,32 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                  "Upload gallery items. An item replaces a stored one of the same id, "
                  "payload included. Safe to repeat after an interruption");
   ingest->add_option("NAME", options->name, "The collection")->required();
-  ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
-  ingest->add_option("--labels", options->labels_file,
-                     "Their labels (.npy .ivecs .csv .txt); needed if the collection has classes");
-  ingest->add_option("--ids", options->ids_file,
-                     "Their ids, one a line; if absent the row numbers, of images class/file");
-  ingest->add_option("--id-prefix", options->id_prefix,
-                     "Without --ids: ids are this text and the row number");
+  CLI::Option* vectors =
+      ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
+  ingest
+      ->add_option("--labels", options->labels_file,
+                   "Their labels (.npy .ivecs .csv .txt); needed if the collection has classes")
+      ->needs(vectors);
+  CLI::Option* ids =
+      ingest
+          ->add_option("--ids", options->ids_file,
+                       "Their ids, one a line; if absent the row numbers, of images class/file")
+          ->needs(vectors);
+  ingest
+      ->add_option("--id-prefix", options->id_prefix,
+                   "Without --ids: ids are this text and the row number")
+      ->needs(vectors)
+      ->excludes(ids);
   ingest->add_flag(
       "--replace", options->replace,
       "Without --ids: overwrite stored items of the same row numbers; otherwise refused if "
       "their vectors or labels differ");
-  ingest->add_option("--payloads", options->payloads_file,
-                     "One JSON text a line, returned with matches");
-  ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class");
-  ingest->add_flag("--resume", options->resume,
-                   "With --images and --features-folder: pass over images that the collection "
-                   "holds with the same content");
+  ingest
+      ->add_option("--payloads", options->payloads_file,
+                   "One JSON text a line, returned with matches")
+      ->needs(vectors);
+  ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class")
+      ->excludes(vectors);
   AddExtractorOptions(ingest, &options->extractor);
   AddFeaturesFolderOption(ingest, &options->extractor);
   ingest->footer(absl::StrCat(

@@ -1,18 +1,16 @@
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "client/cli/command.h"
-#include "client/queries/filter_json.h"
-#include "common/base/printable.h"
+#include "client/cli/values.h"
+#include "client/schemes/filter_json.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_text.h"
+#include "privatemail/admin_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -43,25 +41,6 @@ nlohmann::json ItemToJson(const v1::Item& item, bool features) {
   return json;
 }
 
-std::string ItemToText(const v1::Item& item, bool features) {
-  std::string text = absl::StrCat(
-      Printable(item.id()), "  ",
-      item.unlabelled() ? "no label" : absl::StrCat("label ", item.label()), ", version ",
-      item.version(), item.payload().empty() ? "" : "  ", Printable(item.payload()), "\n");
-  if (!features) return text;
-  for (const float value : item.features()) absl::StrAppend(&text, " ", value);
-  return text + "\n";
-}
-
-// "a, b and 3 more"
-std::string SomeIds(const std::vector<std::string>& ids) {
-  constexpr size_t kMaxListed = 5;
-  const size_t listed = std::min(ids.size(), kMaxListed);
-  std::string text = absl::StrJoin(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(listed), ", ");
-  if (listed < ids.size()) absl::StrAppend(&text, " and ", ids.size() - listed, " more");
-  return text;
-}
-
 // A payload of "[{},{},...]" takes 27 bytes for each of its own.
 int64_t RowMemory(const v1::Item& item, bool features) {
   constexpr int64_t kRowBytes = 1'000, kBytesPerCharacter = 32, kBytesPerValue = 32;
@@ -73,7 +52,7 @@ absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, 
                      RowList* rows) {
   for (const v1::Item& item : items) {
     PM_RETURN_IF_ERROR(rows->Reserve(RowMemory(item, features)));
-    rows->Add(ItemToJson(item, features), ItemToText(item, features));
+    rows->Add(ItemToJson(item, features));
   }
   return absl::OkStatus();
 }
@@ -81,14 +60,9 @@ absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, 
 absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
   std::vector<std::string> ids = options.ids;
   if (!options.ids_file.empty()) {
-    std::ifstream file(options.ids_file);
-    for (std::string line; std::getline(file, line);) {
-      ids.emplace_back(absl::StripSuffix(line, "\r"));
-    }
-    if (!file.eof()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--ids-file ", options.ids_file, " cannot be read"));
-    }
+    PM_ASSIGN_OR_RETURN(const std::vector<std::string> more,
+                        ReadLines("--ids-file", options.ids_file));
+    ids.insert(ids.end(), more.begin(), more.end());
   }
   if (!ids.empty()) return ids;
   return absl::InvalidArgumentError("no ids: name them after the collection, or give --ids-file");
@@ -107,30 +81,24 @@ absl::Status ForEachPart(const std::vector<std::string>& ids,
 
 absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   RowList rows(context.connection.max_memory);
   std::set<std::string> found;
   PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::GetItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
-    PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, transport.GetItems(request));
+    PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, admin.GetItems(request));
     for (const v1::Item& item : response.items()) found.insert(item.id());
     return AddRows(response.items(), options.features, &rows);
   }));
-  Result result{.json = {{"items", rows.json()}}, .text = rows.text()};
   std::vector<std::string> missing;
   for (const std::string& id : ids) {
     if (!found.contains(id)) missing.push_back(id);
   }
-  result.json["missing"] = missing.size();
-  result.json["missing_ids"] = missing;
-  if (missing.empty()) return result;
-  result.exit_code = kExitFailure;
-  PrintError(absl::NotFoundError(
-                 absl::StrCat("collection ", options.name, " has no item ", SomeIds(missing))),
-             /*as_json=*/false);
-  return result;
+  return Result{
+      .json = {{"items", rows.json()}, {"missing", missing.size()}, {"missing_ids", missing}},
+      .exit_code = missing.empty() ? 0 : kExitFailure};
 }
 
 absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& options) {
@@ -143,12 +111,12 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
     return absl::InvalidArgumentError(
         absl::StrCat("--limit must be at least 1, but is ", options.limit));
   }
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   RowList rows(context.connection.max_memory);
   do {
     const int64_t left = options.limit - std::ssize(rows.json());
     request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
-    PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, transport.ScrollItems(request));
+    PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, admin.ScrollItems(request));
     PM_RETURN_IF_ERROR(AddRows(page.items(), options.features, &rows));
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
       return absl::DataLossError(
@@ -156,13 +124,7 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
     }
     request.set_cursor(page.next_cursor());
   } while (!request.cursor().empty() && std::ssize(rows.json()) < options.limit);
-  Result result{.json = {{"items", rows.json()}}, .text = rows.text()};
-  result.json["next_cursor"] = request.cursor();
-  if (rows.json().empty()) result.text = "no items\n";
-  if (!request.cursor().empty()) {
-    absl::StrAppend(&result.text, "more with --cursor '", Printable(request.cursor()), "'\n");
-  }
-  return result;
+  return Result{.json = {{"items", rows.json()}, {"next_cursor", request.cursor()}}};
 }
 
 absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options) {
@@ -170,24 +132,24 @@ absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options
   request.set_collection(options.name);
   PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
   if (filter) *request.mutable_filter() = *filter;
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, transport.CountItems(request));
-  return Result{{{"items", response.items()}}, Counted(response.items(), "item") + "\n"};
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, admin.CountItems(request));
+  return Result{.json = {{"items", response.items()}}};
 }
 
 absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   uint64_t deleted = 0;
   PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
     v1::DeleteItemsRequest request;
     request.set_collection(options.name);
     request.mutable_ids()->Assign(part.begin(), part.end());
-    PM_ASSIGN_OR_RETURN(const v1::DeleteItemsResponse response, transport.DeleteItems(request));
+    PM_ASSIGN_OR_RETURN(const v1::DeleteItemsResponse response, admin.DeleteItems(request));
     deleted += response.deleted();
     return absl::OkStatus();
   }));
-  return Result{{{"deleted", deleted}}, absl::StrCat("deleted ", Counted(deleted, "item"), "\n")};
+  return Result{.json = {{"deleted", deleted}}};
 }
 
 using Run = absl::StatusOr<Result> (*)(const Context&, const ItemsOptions&);

@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
+#include "client/cli/flags.h"
 #include "client/cli/values.h"
-#include "client/flags/names.h"
-#include "client/queries/private_file.h"
+#include "client/files/private_file.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "privatemail/admin_client.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -57,28 +57,6 @@ nlohmann::json KeyToJson(const v1::Key& key) {
       {"revoked_at", OrNull(key.revoked_at())}};
 }
 
-std::string Time(int64_t seconds) {
-  return absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixSeconds(seconds), absl::UTCTimeZone());
-}
-
-std::string KeyToText(const v1::Key& key) {
-  std::string text =
-      absl::StrCat(Printable(key.id()), "  ", Printable(key.name()), ": ",
-                   absl::StrJoin(ScopesOf(key), ", "), " for ",
-                   key.collections().empty() ? "all collections"
-                                             : Printable(absl::StrJoin(key.collections(), ", ")));
-  if (key.requests_per_second() > 0) {
-    absl::StrAppend(&text, ", ", key.requests_per_second(), " calls/s");
-  }
-  absl::StrAppend(&text, "; created ", Time(key.created_at()));
-  if (key.expires_at() != 0) {
-    const bool expired = absl::FromUnixSeconds(key.expires_at()) <= absl::Now();
-    absl::StrAppend(&text, expired ? ", expired " : ", expires ", Time(key.expires_at()));
-  }
-  if (key.revoked_at() != 0) absl::StrAppend(&text, ", revoked ", Time(key.revoked_at()));
-  return text + " UTC\n";
-}
-
 absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
   v1::CreateKeyRequest request;
   request.set_name(options.name);
@@ -112,7 +90,7 @@ void WarnOfMissing(const std::vector<std::string>& collections, const Transport&
 
 absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions& options) {
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   const bool to_screen = options.out == kStandardOutput;
   std::optional<PrivateFile> file;  // opened first: a key that cannot be saved is lost
   if (!to_screen) {
@@ -120,7 +98,7 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions&
                         PrivateFile::Create("--out", options.out, PrivateFile::Existing::kKeep));
     file.emplace(std::move(draft));
   }
-  PM_ASSIGN_OR_RETURN(const v1::CreateKeyResponse response, transport.CreateKey(request));
+  PM_ASSIGN_OR_RETURN(const v1::CreateKeyResponse response, admin.CreateKey(request));
   if (file) {
     if (const absl::Status saved = file->Commit(response.text() + "\n"); !saved.ok()) {
       return absl::UnavailableError(absl::StrCat(saved.message(), "; revoke key ",
@@ -128,35 +106,36 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions&
                                                  ", whose secret is lost"));
     }
   }
-  WarnOfMissing(options.collections, transport);
-  Result result{.json = KeyToJson(response.key()), .text = KeyToText(response.key())};
+  WarnOfMissing(options.collections, admin);
+  if (to_screen && !context.json) return Result{.json = response.text()};
+  Result result{.json = KeyToJson(response.key())};
   if (to_screen) {
     result.json["key"] = response.text();
-    result.text = Printable(response.text()) + "\n";
   } else {
     result.json["file"] = options.out;
-    absl::StrAppend(&result.text, "  key file ", options.out, ": privatemail --key-file ",
-                    options.out, "\n");
   }
   return result;
 }
 
 absl::StatusOr<Result> ListKeys(const Context& context, const std::string&) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, transport.ListKeys());
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, admin.ListKeys());
   constexpr int64_t kRowBytes = 2'000;  // of the JSON and text of an empty key
   RowList rows(context.connection.max_memory);
   for (const v1::Key& key : response.keys()) {
     PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(key.SpaceUsedLong())));
-    rows.Add(KeyToJson(key), KeyToText(key));
+    rows.Add(KeyToJson(key));
   }
-  return Result{rows.json(), rows.text()};
+  return Result{.json = rows.json(),
+                .columns = {{"",
+                             {"id", "name", "scopes", "collections", "requests_per_second",
+                              "created_at", "expires_at", "revoked_at"}}}};
 }
 
 absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::RevokeKeyResponse response, transport.RevokeKey(id));
-  return Result{.json = KeyToJson(response.key()), .text = KeyToText(response.key())};
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const v1::RevokeKeyResponse response, admin.RevokeKey(id));
+  return Result{.json = KeyToJson(response.key())};
 }
 
 void AddCreate(CLI::App& parent, Context& context) {

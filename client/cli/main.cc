@@ -16,9 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/flags.h"
+#include "client/cli/numbers.h"
 #include "client/cli/parse.h"
-#include "client/flags/names.h"
-#include "client/flags/numbers.h"
 #include "common/base/core_dumps.h"
 #include "privatemail/state_folder.h"
 

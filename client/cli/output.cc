@@ -31,23 +31,29 @@ double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-
 
 }  // namespace
 
-void RowList::Add(nlohmann::json json, absl::string_view text) {
-  json_.push_back(std::move(json));
-  absl::StrAppend(&text_, text);
-}
-
 void Print(const Result& result, bool as_json) {
   if (as_json) {
     std::cout << Line(result.json) << std::endl;
-  } else {
-    std::cout << PrintableLines(result.text) << std::flush;
+    return;
   }
+  std::cout << (result.text.empty() ? Render(result.json, result.columns)
+                                    : PrintableLines(result.text));
+  if (!result.hint.empty()) std::cout << Printable(result.hint) << "\n";
+  std::cout << std::flush;
 }
 
 void PrintError(const absl::Status& status, bool as_json) {
   const std::string code = absl::StatusCodeToString(status.code());
   const std::string message(status.message());
-  if (as_json) std::cout << Line({{"error", {{"code", code}, {"message", message}}}}) << "\n";
+  if (as_json) {
+    nlohmann::json error = {{"code", code}, {"message", message}};
+    if (const auto problem = FieldProblemOf(status); problem.has_value()) {
+      error["field"] = problem->field;
+      error["expected"] = problem->expected;
+      error["actual"] = problem->actual;
+    }
+    std::cout << Line({{"error", std::move(error)}}) << "\n";
+  }
   std::cerr << "error: " << Printable(message) << " (" << code << ")\n";
 }
 
@@ -57,85 +63,9 @@ std::string Line(const nlohmann::json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 
-std::function<void(const std::string&)> RecordAndWarn(std::vector<std::string>* warnings) {
-  return [warnings](const std::string& text) {
-    warnings->push_back(text);
-    Warn(text);
-  };
-}
-
-nlohmann::json ToJson(const Guarantee& guarantee) {
-  nlohmann::json json = {{"epsilon", guarantee.epsilon},
-                         {"delta", guarantee.delta},
-                         {"neighbours", guarantee.neighbours},
-                         {"proven", guarantee.proven},
-                         {"source", guarantee.source}};
-  if (guarantee.radius.has_value()) json["radius"] = *guarantee.radius;
-  if (!guarantee.metric.empty()) json["metric"] = guarantee.metric;
-  if (guarantee.gaussian_mu.has_value()) json["gaussian_mu"] = *guarantee.gaussian_mu;
-  return json;
-}
-
-nlohmann::json ToJson(const EncryptedGuarantee& guarantee) {
-  return {{"kind", guarantee.kind},
-          {"bits", guarantee.bits},
-          {"assumption", guarantee.assumption},
-          {"source", guarantee.source}};
-}
-
-nlohmann::json ToJson(const Budget& budget) {
-  return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
-}
-
 nlohmann::json ToJson(const ExpectedAlignment& alignment) {
   return {{"expected_recall", alignment.recall},
           {"expected_relative_residual", alignment.relative_residual}};
-}
-
-std::string AlignmentText(const ExpectedAlignment& alignment) {
-  return absl::StrFormat("without noise: expected recall %.3g, residual %.3g", alignment.recall,
-                         alignment.relative_residual);
-}
-
-absl::Status OrAccept(const absl::Status& status) {
-  if (!absl::IsFailedPrecondition(status)) return status;
-  return {status.code(),
-          absl::StrCat(status.message(),
-                       "; nothing was charged; to query all the same: ", kAcceptMisalignmentFlag)};
-}
-
-nlohmann::json LabelJson(int32_t label) {
-  return label == kNoLabel ? nlohmann::json() : nlohmann::json(label);
-}
-
-nlohmann::json ToJson(const std::vector<QueryMatch>& matches) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const QueryMatch& match : matches) {
-    // The payload was checked: it is JSON or empty.
-    json.push_back({{"id", match.id},
-                    {"label", LabelJson(match.label)},
-                    {"distance", match.squared_distance},  // older name, for existing scripts
-                    {"squared_distance", match.squared_distance},
-                    {"payload", match.payload.empty() ? nlohmann::json()
-                                                      : nlohmann::json::parse(match.payload)}});
-    if (match.similarity.has_value()) json.back()["similarity"] = *match.similarity;
-  }
-  return json;
-}
-
-nlohmann::json ToJson(const std::optional<RadiusStats>& meaning) {
-  if (!meaning.has_value()) return nullptr;
-  return {{"radius", meaning->radius},
-          {"pairs_of_one_class", meaning->same_class_pairs},
-          {"closer_of_one_class", meaning->same_class_pairs_within},
-          {"pairs_of_two_classes", meaning->cross_class_pairs},
-          {"closer_of_two_classes", meaning->cross_class_pairs_within}};
-}
-
-nlohmann::json LedgerJson(const LedgerEntry& entry) {
-  return {{"spent", ToJson(entry.spent())},
-          {"left", ToJson(entry.left())},
-          {"charged_ahead", entry.charged_ahead}};
 }
 
 ProgressBar::ProgressBar(std::string label)

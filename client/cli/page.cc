@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/page_endpoints.h"
+#include "client/files/private_file.h"
 #include "client/page/local_server.h"
-#include "client/queries/private_file.h"
 #include "common/base/status_macros.h"
 #include "privatemail/state_folder.h"
 

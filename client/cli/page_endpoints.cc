@@ -14,24 +14,25 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/budget.h"
 #include "client/cli/collection.h"
-#include "client/cli/joint_outcome.h"
 #include "client/cli/plan.h"
-#include "client/cli/query_cells.h"
-#include "client/cli/query_encrypted.h"
 #include "client/page/assets.h"
 #include "client/page/server_view.h"
+#include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
-#include "client/queries/cell_queries.h"
-#include "client/queries/joint_queries.h"
-#include "client/queries/replay.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/request_checks.h"
+#include "client/search/batch.h"
+#include "client/search/result_json.h"
+#include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/setting_names.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_direction.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/encrypted_client.h"
+#include "privatemail/search.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -62,14 +63,6 @@ nlohmann::json ReleasesLeft(const LedgerEntry& entry, const client::Budget& each
   double count = entry.left().epsilon / each.epsilon;
   if (each.delta > 0) count = std::min(count, entry.left().delta / each.delta);
   return static_cast<int64_t>(std::floor(count * (1 + kRounding)));
-}
-
-// Features and plan are for the collection as it was opened.
-absl::Status CheckUnchanged(const v1::GetCollectionResponse& opened,
-                            const v1::GetCollectionResponse& now) {
-  if (opened.fingerprint() == now.fingerprint()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", now.name(), " has changed: open it again; nothing was spent"));
 }
 
 std::string Sentence(const Guarantee& guarantee) {
@@ -139,15 +132,13 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
-  PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(auto client, SearchClient::Connect(SearchOptionsOf(context)));
   if (!options.collection.empty()) {
-    // A server that does not answer yet is told on the page, which asks again.
-    const absl::Status known = transport.GetCollection(options.collection).status();
+    // The page says that a server does not answer yet, and asks again.
+    const absl::Status known = client->Describe(options.collection).status();
     if (absl::IsNotFound(known)) return known;
   }
-  PM_ASSIGN_OR_RETURN(auto searches, SearchClient::Create(transport, SettingsOf(context)));
-  auto page = std::unique_ptr<Page>(
-      new Page(context, std::move(options), std::move(transport), std::move(searches)));
+  auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(client)));
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -172,20 +163,15 @@ absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::Shown(const PageReques
                                                     ": reload this one; nothing was spent"));
 }
 
-void Page::AddNames(const PublicParameters& parameters, nlohmann::json* matches) const {
+void Page::AddPictures(nlohmann::json* matches) const {
   for (nlohmann::json& match : *matches) {
-    match["class"] = "";
-    if (match["label"].is_number()) {
-      const auto slot = parameters.SlotOf(match["label"].get<int32_t>());
-      if (slot.ok()) match["class"] = parameters.ClassName(*slot);
-    }
     match["picture"] = pictures_.contains(match["id"].get<std::string>());
   }
 }
 
 Page::Answer Page::Collections() const {
-  PM_RETURN_IF_ERROR(searches_->WaitForDeparture());
-  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, transport_.ListCollections());
+  PM_ASSIGN_OR_RETURN(const AdminClient server, client_->Admin());
+  PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, server.ListCollections());
   nlohmann::json list = nlohmann::json::array();
   for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
   return Result{.json = {{"server", context_.connection.server},
@@ -195,8 +181,8 @@ Page::Answer Page::Collections() const {
 
 Page::Answer Page::Open(const std::string& name) {
   auto opened = std::make_shared<Opened>();
-  PM_RETURN_IF_ERROR(searches_->WaitForDeparture());
-  PM_ASSIGN_OR_RETURN(opened->proto, transport_.GetCollection(name, {.quality = true}));
+  PM_ASSIGN_OR_RETURN(const AdminClient server, client_->Admin());
+  PM_ASSIGN_OR_RETURN(opened->proto, server.GetCollection(name, {.quality = true}));
   PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);
   const PublicParameters& parameters = opened->parameters;
@@ -219,7 +205,7 @@ Page::Answer Page::Open(const std::string& name) {
   json["no_cells"] = std::string(opened->quality.status().message());
   json["joint_bytes"] = {
       {"up", (slots + parameters.anchor_count) * values},
-      {"down", slots * kDefaultMatches * kMatchBytes + parameters.anchor_count * values}};
+      {"down", slots * SearchRequest().k * kMatchBytes + parameters.anchor_count * values}};
   json["joint_delta"] = kPageDelta;
   json["pictures"] = !pictures_.empty();
   std::shared_future<Gallery> former;  // its destructor waits, so after the lock is gone
@@ -261,7 +247,7 @@ Page::Answer Page::Pick(const PageRequest& request) {
   PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   const PublicParameters& parameters = opened->parameters;
   const std::string name = OptionOf(request, "name");
-  NamedTarget target{.name = name, .guessed = true};
+  QueryTarget target{.target = {.name = name}};
   const auto start = std::chrono::steady_clock::now();
   if (IsVectorFile(name)) {
     PM_ASSIGN_OR_RETURN(target.target.features, RowOfFile(request, name, parameters));
@@ -272,88 +258,13 @@ Page::Answer Page::Pick(const PageRequest& request) {
     PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
     PM_ASSIGN_OR_RETURN(target.target.features, extractor->ExtractBytes(name, request.body));
   }
-  target.features_ms = MillisecondsSince(start);
+  target.features_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const std::lock_guard lock(mutex_);
   picked_ = {picked_.number + 1, opened, std::move(target)};
   return Result{.json = {{"target", picked_.number},
                          {"features", parameters.feature_dim},
                          {"milliseconds", picked_.target.features_ms}}};
-}
-
-// Nothing is charged, and nothing is drawn: ciphertexts look the same for every target.
-Page::Answer Page::AskEncrypted(const PickedTarget& picked, bool with_payloads) const {
-  const Opened& opened = *picked.collection;
-  std::vector<std::string> warnings;
-  PM_ASSIGN_OR_RETURN(
-      const SearchAnswer answer,
-      searches_->Search(opened.proto.name(), {{.features = picked.target.target.features}},
-                        {.k = kDefaultMatches, .with_payloads = with_payloads},
-                        RecordAndWarn(&warnings)));
-  nlohmann::json json = AnswerJson(answer, opened.proto.name(), {picked.target}, 0, warnings);
-  AddNames(answer.parameters, &json["matches"]);
-  json["sentence"] = Sentence(answer.guarantee);
-  return Result{.json = std::move(json)};
-}
-
-Page::Answer Page::AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const {
-  const Opened& opened = *picked.collection;
-  PM_RETURN_IF_ERROR(opened.quality.status());
-  PM_ASSIGN_OR_RETURN(
-      const QueryPlan plan,
-      MakePlan(opened.parameters, *opened.quality, static_cast<int64_t>(opened.proto.cells_items()),
-               {.epsilon = epsilon}));
-  PM_ASSIGN_OR_RETURN(CellQueries queries,
-                      CellQueries::Fetch(transport_, SettingsOf(context_), opened.proto.name(),
-                                         /*with_quality=*/false));
-  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  PM_RETURN_IF_ERROR(queries.CreateClient());
-  PM_RETURN_IF_ERROR(queries.client().targets().CheckAnchorsMatch());
-  std::vector<std::string> warnings;
-  PM_ASSIGN_OR_RETURN(const std::vector<CellsOutcome> outcomes,
-                      queries.Run({picked.target},
-                                  {.cost = plan.cost,
-                                   .items = plan.items,
-                                   .k = kDefaultMatches,
-                                   .with_payloads = with_payloads},
-                                  RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(
-      FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --image FILE (or --vectors)"));
-  const CellsOutcome& outcome = outcomes.front();
-  nlohmann::json json = OutcomeJson(outcome, queries.client(), warnings);
-  AddNames(opened.parameters, &json["matches"]);
-  json["sentence"] = Sentence(outcome.prepared.state.guarantee);
-  json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
-  json["seen"] = OrNull(CellsSeen(outcome, queries.client().scheme(), plan.cost, plan.cells));
-  return Result{.json = std::move(json)};
-}
-
-Page::Answer Page::AskJoint(const PickedTarget& picked, const PrivacyCost& cost,
-                            bool with_payloads) const {
-  const Opened& opened = *picked.collection;
-  PM_ASSIGN_OR_RETURN(const JointQueries queries,
-                      JointQueries::Create(transport_, SettingsOf(context_), opened.proto.name()));
-  PM_RETURN_IF_ERROR(CheckUnchanged(opened.proto, queries.collection()));
-  std::vector<NamedTarget> targets = {picked.target};
-  PM_RETURN_IF_ERROR(queries.AllotClasses(kDefaultMatches, /*classes=*/0, &targets));
-  PM_RETURN_IF_ERROR(queries.CheckAlignment());
-  std::vector<std::string> warnings;
-  PM_ASSIGN_OR_RETURN(const std::vector<JointOutcome> outcomes,
-                      queries.Run(targets,
-                                  {.cost = cost,
-                                   .k = kDefaultMatches,
-                                   .with_payloads = with_payloads,
-                                   .with_alignment = true},
-                                  /*classes=*/0, RecordAndWarn(&warnings)));
-  PM_RETURN_IF_ERROR(FailureOf(AttemptsOf(outcomes), 1, "privatemail resend --label CLASS"));
-  const JointOutcome& outcome = outcomes.front();
-  const JointClient& client = queries.client();
-  nlohmann::json json =
-      OutcomeJson(outcome, client.parameters(), warnings, ToReport(outcome, client, std::nullopt));
-  AddNames(client.parameters(), &json["matches"]);
-  json["sentence"] = Sentence(outcome.prepared.state.guarantee);
-  json["sent"] = SentJson(outcome.prepared.request.SerializeAsString());
-  json["seen"] = OrNull(RowsSeen(outcome, client, cost));
-  return Result{.json = std::move(json)};
 }
 
 Page::Answer Page::Ask(const PageRequest& request) {
@@ -372,21 +283,56 @@ Page::Answer Page::Ask(const PageRequest& request) {
       picked.collection->proto.fingerprint() != shown->proto.fingerprint()) {
     return absl::InvalidArgumentError("pick the picture or row again; nothing was spent");
   }
-  const auto epsilon = asked.at("epsilon").get<double>();
-  const bool with_payloads = asked.at("payloads").get<bool>();
-  const auto scheme = asked.at("scheme").get<std::string>();
-  if (scheme == "encrypted") return AskEncrypted(picked, with_payloads);
-  if (scheme == "cells") return AskCells(picked, epsilon, with_payloads);
-  if (scheme != "joint")
-    return absl::InvalidArgumentError("scheme must be encrypted, cells or joint");
-  return AskJoint(picked, {.epsilon = epsilon, .delta = kPageDelta}, with_payloads);
+  return Search(picked, asked);
+}
+
+Page::Answer Page::Search(const PickedTarget& picked, const nlohmann::json& asked) const {
+  const Opened& opened = *picked.collection;
+  const auto chosen = kSchemeNames.find(asked.at("scheme").get<std::string>());
+  if (chosen == kSchemeNames.end()) {
+    return FieldError("scheme", JoinNames(kSchemeNames), asked.at("scheme").dump());
+  }
+  SearchRequest request{.collection = opened.proto.name(),
+                        .targets = {picked.target.target},
+                        .scheme = chosen->second,
+                        .fingerprint = opened.proto.fingerprint(),
+                        .with_payloads = asked.at("payloads").get<bool>()};
+  std::optional<QueryPlan> plan;
+  if (request.scheme != Scheme::kEncrypted) request.epsilon = asked.at("epsilon").get<double>();
+  if (request.scheme == Scheme::kJoint) {
+    request.delta = kPageDelta;
+    request.with_alignment = true;
+  } else if (request.scheme == Scheme::kCells) {
+    PM_RETURN_IF_ERROR(opened.quality.status());
+    PM_ASSIGN_OR_RETURN(plan, MakePlan(opened.parameters, *opened.quality,
+                                       static_cast<int64_t>(opened.proto.cells_items()),
+                                       {.epsilon = *request.epsilon}));
+    request.partition = plan->cost.partition;
+    request.items = plan->items;
+  }
+  PM_ASSIGN_OR_RETURN(const SearchResponse response, client_->Search(request, Warn));
+  const SearchResult& result = response.results.front();
+  nlohmann::json json = ToJson(response, request.collection, 0);
+  AddPictures(&json["matches"]);
+  json["timings"]["features_ms"] = picked.target.features_ms;
+  json["sentence"] =
+      result.guarantee.has_value() ? Sentence(*result.guarantee) : Sentence(*result.encryption);
+  if (!result.sent.empty()) json["sent"] = SentJson(result.sent);
+  if (result.joint.has_value()) {
+    json["seen"] =
+        OrNull(RowsSeen(*result.joint, {.epsilon = *request.epsilon, .delta = *request.delta}));
+  } else if (result.cells.has_value()) {
+    json["seen"] =
+        OrNull(CellsSeen(*result.cells, picked.target.target.features, plan->cost, plan->cells));
+  }
+  return Result{.json = std::move(json)};
 }
 
 // Null until the features of the gallery are computed.
 Page::Answer Page::Nearest(const PageRequest& request) const {
   PM_RETURN_IF_ERROR(Shown(request).status());
   std::shared_future<Gallery> computed;
-  NamedTarget target;
+  QueryTarget target;
   {
     const std::lock_guard lock(mutex_);
     computed = gallery_;
@@ -404,7 +350,7 @@ Page::Answer Page::Nearest(const PageRequest& request) const {
   PM_RETURN_IF_ERROR(gallery.status());
   nlohmann::json list = nlohmann::json::array();
   for (const ReportImage& image :
-       (*gallery)->Nearest(target.target.features, kDefaultMatches, {})) {
+       (*gallery)->Nearest(target.target.features, SearchRequest().k, {})) {
     list.push_back({{"id", image.caption}, {"picture", pictures_.contains(image.caption)}});
   }
   return Result{.json = std::move(list)};

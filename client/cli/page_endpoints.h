@@ -13,12 +13,12 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
+#include "client/cli/query_targets.h"
 #include "client/page/local_server.h"
-#include "client/queries/query_batch.h"
-#include "client/search/search_client.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
+#include "privatemail/search.h"
 
 namespace privatemail::client::cli {
 
@@ -42,7 +42,7 @@ struct PageOptions {
 //   host the class.
 class Page {
  public:
-  // Errors of Transport::Create, SearchClient::Create and ListImageFolder.
+  // Errors of SearchClient::Connect and ListImageFolder.
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
@@ -58,39 +58,32 @@ class Page {
   struct PickedTarget {
     int64_t number = 0;
     std::shared_ptr<const Opened> collection;
-    NamedTarget target;
+    QueryTarget target;
   };
   using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
   using Answer = absl::StatusOr<Result>;
 
-  Page(const Context& context, PageOptions options, Transport transport,
-       std::unique_ptr<SearchClient> searches)
-      : context_(context),
-        options_(std::move(options)),
-        transport_(std::move(transport)),
-        searches_(std::move(searches)) {}
+  Page(const Context& context, PageOptions options, std::unique_ptr<SearchClient> client)
+      : context_(context), options_(std::move(options)), client_(std::move(client)) {}
 
   Answer Collections() const;
   Answer Open(const std::string& name);
   Answer Budget(const PageRequest& request) const;
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
-  Answer AskEncrypted(const PickedTarget& picked, bool with_payloads) const;
-  Answer AskCells(const PickedTarget& picked, double epsilon, bool with_payloads) const;
-  Answer AskJoint(const PickedTarget& picked, const PrivacyCost& cost, bool with_payloads) const;
+  Answer Search(const PickedTarget& picked, const nlohmann::json& asked) const;
   Answer Nearest(const PageRequest& request) const;
   // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.
   absl::StatusOr<std::shared_ptr<const Opened>> Shown(const PageRequest& request) const;
   PageResponse Picture(const std::string& id) const;
-  void AddNames(const PublicParameters& parameters, nlohmann::json* matches) const;
+  void AddPictures(nlohmann::json* matches) const;
 
   const Context& context_;
   const PageOptions options_;
-  const Transport transport_;
-  const std::unique_ptr<SearchClient> searches_;  // of encrypted searches
-  std::map<std::string, std::string> pictures_;   // canonical paths by id
-  std::mutex work_;           // held while features are computed or a query runs
-  mutable std::mutex mutex_;  // guards the following
+  const std::unique_ptr<SearchClient> client_;
+  std::map<std::string, std::string> pictures_;  // canonical paths by id
+  std::mutex work_;                              // held while features are computed or a query runs
+  mutable std::mutex mutex_;                     // guards the following
   std::shared_ptr<const Opened> opened_;
   PickedTarget picked_;
   std::string gallery_extractor_;

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "client/flags/removed_names.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -91,12 +90,6 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<Candidate>&
                          : absl::StrCat("; did you mean ", absl::StrJoin(nearest, " or "), "?");
 }
 
-// Why the word is unknown, or similar words.
-std::string Explanation(absl::string_view word, const std::vector<Candidate>& candidates) {
-  const std::string note = RemovedNote(word);
-  return note.empty() ? Suggestion(word, candidates) : note;
-}
-
 // The message for an unknown command or option; empty: the mistake is another one.
 std::string UnknownWord(const CLI::App& app) {
   const CLI::App& command = ChosenCommand(app);
@@ -107,12 +100,12 @@ std::string UnknownWord(const CLI::App& app) {
     double number = 0;
     const std::string option = extra[0].substr(0, extra[0].find('='));
     if (absl::SimpleAtod(option, &number) || !absl::StartsWith(option, "--")) return "";
-    return absl::StrCat("there is no option ", option, Explanation(option, Options(command)));
+    return absl::StrCat("there is no option ", option, Suggestion(option, Options(command)));
   }
   std::vector<Candidate> commands;
   AppendCommands(command, "", &commands);
   if (commands.empty()) return "";
-  return absl::StrCat("there is no command \"", extra[0], "\"", Explanation(extra[0], commands));
+  return absl::StrCat("there is no command \"", extra[0], "\"", Suggestion(extra[0], commands));
 }
 
 }  // namespace
@@ -185,8 +178,8 @@ void AddCompletionCommand(CLI::App& app, Context& context) {
   completion->require_subcommand(1);
   SetRun(AddCommand(*completion, "bash", "Print a completion script for bash"), context,
          std::make_shared<std::string>(), [&app](const Context&, const std::string&) {
-           const std::string script = BashCompletion(app);
-           return absl::StatusOr<Result>(Result{.json = script, .text = script});
+           std::cout << BashCompletion(app);
+           return absl::OkStatus();
          });
 }
 

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
+#include "client/cli/numbers.h"
 #include "client/cli/plan_file.h"
-#include "client/flags/numbers.h"
+#include "client/files/private_file.h"
+#include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
-#include "client/queries/cell_queries.h"
-#include "client/queries/private_file.h"
 #include "client/schemes/published_collection.h"
-#include "common/base/printable.h"
+#include "client/search/result_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
@@ -79,12 +78,6 @@ nlohmann::json HeadJson(const MeasuredCollection& collection) {
           {"spent", ToJson(Budget{})}};
 }
 
-std::string MeasuredText(const MeasuredCollection& collection) {
-  return absl::StrFormat(
-      "measured by the server with %d items of its gallery as queries; nothing was spent\n",
-      collection.quality.queries);
-}
-
 // Fidelity by epsilon and bytes.
 absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOptions& options) {
   std::vector<double> epsilons(std::begin(kTableEpsilons), std::end(kTableEpsilons));
@@ -96,13 +89,8 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
     if (items >= collection.quality.items.back()) break;
   }
   Result result{.json = HeadJson(collection)};
-  result.text = absl::StrFormat(
-      "fidelity@%1$d, the share of the %1$d nearest items among %1$d matches, by "
-      "epsilon and bytes of an answer\n  epsilon",
-      kQualityMatches);
-  for (const int64_t bytes : columns) absl::StrAppendFormat(&result.text, " %8dK", bytes / 1000);
+  result.columns = {{"table", {"epsilon", "max_bytes", "items", "fidelity", "recall"}}};
   for (const double epsilon : epsilons) {
-    absl::StrAppendFormat(&result.text, "\n%9g", epsilon);
     for (const int64_t bytes : columns) {
       PlanWish wish = options.wish;
       wish.epsilon = epsilon;
@@ -112,34 +100,9 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
       nlohmann::json cell = PlanJson(plan);
       cell["max_bytes"] = bytes;
       result.json["table"].push_back(std::move(cell));
-      absl::StrAppendFormat(&result.text, " %9.2f", plan.prediction.fidelity.value);
     }
   }
-  absl::StrAppend(&result.text, "\n", MeasuredText(collection));
   return result;
-}
-
-std::string InWords(const char* what, const Estimate& estimate) {
-  return absl::StrFormat("%s@%d %.2f (%.2f to %.2f)", what, kQualityMatches, estimate.value,
-                         estimate.low, estimate.high);
-}
-
-std::string PlanText(const MeasuredCollection& collection, const QueryPlan& plan,
-                     const PlanOptions& options) {
-  std::string text = plan.fulfils ? "" : "no plan meets the requirements; the best:\n";
-  absl::StrAppendFormat(
-      &text,
-      "scheme cells: request 1 of the %d cells of partition %d; %d of %d items are returned, as "
-      "%s\n%s, %s: ",
-      plan.cells, plan.cost.partition, plan.items, collection.items(),
-      CodeName(collection.proto.parameters().cell_code()),
-      InWords("fidelity", plan.prediction.fidelity), InWords("recall", plan.prediction.recall));
-  absl::StrAppend(&text, MeasuredText(collection), plan.bytes_down,
-                  " bytes down without payloads, if ids take ", options.wish.id_bytes,
-                  " bytes\neach query spends epsilon ", plan.cost.epsilon, " (",
-                  plan.guarantee.proven ? "proven" : "NOT proven", ": ", plan.guarantee.source,
-                  "); hidden: ", plan.guarantee.neighbours, "\n");
-  return text;
 }
 
 absl::Status Write(const MeasuredCollection& collection, const QueryPlan& plan,
@@ -155,24 +118,23 @@ absl::Status Write(const MeasuredCollection& collection, const QueryPlan& plan,
 absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const QueryPlan plan, MakePlan(collection.parameters, collection.quality,
                                                      collection.items(), options.wish));
-  Result result{.json = HeadJson(collection),
-                .text = PlanText(collection, plan, options),
-                .exit_code = plan.fulfils ? 0 : kExitFailure};
+  Result result{.json = HeadJson(collection), .exit_code = plan.fulfils ? 0 : kExitFailure};
   result.json.update(PlanJson(plan));
   result.json["bytes"]["assumed_id_bytes"] = options.wish.id_bytes;
   result.json["guarantee"] = ToJson(plan.guarantee);
   result.json["fulfils"] = plan.fulfils;
   if (options.wish.fidelity && plan.prediction.fidelity.value < *options.wish.fidelity) {
     const double share = static_cast<double>(plan.items) / static_cast<double>(collection.items());
-    const std::string why = WhyNot(plan, share, *options.wish.fidelity);
-    result.json["ceiling"] = {{"share", share}, {"words", why}};
-    absl::StrAppend(&result.text, why, "\n");
+    result.json["ceiling"] = {{"share", share},
+                              {"words", WhyNot(plan, share, *options.wish.fidelity)}};
   }
   if (options.out.empty()) return result;
-  if (plan.fulfils) PM_RETURN_IF_ERROR(Write(collection, plan, options.out));
-  absl::StrAppend(&result.text, Printable(options.out),
-                  plan.fulfils ? " holds this plan, for `privatemail query --plan`\n"
-                               : " was not written; if it exists, it holds an earlier plan\n");
+  result.json["file"] = nullptr;
+  if (!plan.fulfils) return result;
+  PM_RETURN_IF_ERROR(Write(collection, plan, options.out));
+  result.json["file"] = options.out;
+  result.hint =
+      absl::StrCat("`privatemail query ", options.name, " --plan ", options.out, "` uses it");
   return result;
 }
 

@@ -1,285 +1,227 @@
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
-#include <string>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "client/cli/command.h"
+#include "client/cli/flags.h"
 #include "client/cli/images.h"
 #include "client/cli/plan_file.h"
-#include "client/cli/query_cells.h"
-#include "client/cli/query_encrypted.h"
-#include "client/cli/query_joint.h"
-#include "client/flags/names.h"
-#include "client/queries/filter_json.h"
-#include "client/queries/scheme.h"
-#include "common/base/printable.h"
+#include "client/cli/query_report.h"
+#include "client/cli/query_targets.h"
+#include "client/files/private_file.h"
+#include "client/schemes/filter_json.h"
+#include "client/schemes/request_checks.h"
+#include "client/search/result_json.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/offered_schemes.h"
-#include "common/wire/parameters_proto.h"
+#include "common/features/vector_file.h"
+#include "privatemail/search.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-constexpr char kFilterHelp[] =
-    "Only items whose payload matches. Encrypted: applied on this machine, the server does not see "
-    "it. Joint: SENT IN CLEAR, the server learns the filter, and epsilon does not "
-    "cover it; it must not depend on the target: ";
+const std::map<std::string, PostProcessing> kPostProcessingNames = {
+    {"client", PostProcessing::kClient}, {"server", PostProcessing::kServer}};
 
-// Options that the cells scheme does not have. Whether it takes labels depends on the collection.
-constexpr const char* kJointFlags[] = {
-    "--delta",          "--mechanism", "--radius",  "--private-iterations",
-    "--post-process",   "--filter",    "--dummies", "--dummy-labels",
-    "--compare-images", "--report",    "--classes", "--features-folder"};
-
-// Options that searches under encryption do not have.
-constexpr const char* kNotEncryptedFlags[] = {"--epsilon",
-                                              "--delta",
-                                              "--mechanism",
-                                              "--radius",
-                                              "--private-iterations",
-                                              "--post-process",
-                                              "--dummies",
-                                              "--dummy-labels",
-                                              "--report",
-                                              "--compare-images",
-                                              "--classes",
-                                              "--features-folder",
-                                              "--labels",
-                                              kAcceptMisalignmentFlag};
-
-// Options of noise. Given without --scheme, they could be meant for any scheme that takes them.
-constexpr const char* kNoiseFlags[] = {"--epsilon", "--delta", "--mechanism"};
-
-// Options that a plan replaces.
-constexpr const char* kPlannedFlags[] = {"--scheme", "--epsilon"};
-
-struct QueryCommandOptions {
-  std::optional<Scheme> scheme = std::nullopt;  // of --scheme
-  const CLI::App* command = nullptr;
-  bool gives_k = false;
-  bool gives_epsilon = false;
-  JointQuery joint;  // with the options of all schemes
-  CellsOptions cells;
-  std::string plan_file;  // empty: none
+struct QueryFlags {
+  SearchRequest request;
+  TargetOptions targets;
+  std::string plan_file;
+  std::optional<std::string> mechanism;
+  std::string classes;  // a number or auto
+  std::string dummies_file;
+  std::string dummy_labels_file;
+  std::string compare_images;
+  std::string report_file;
 };
 
-absl::Status QueryAsPlanned(const Context& context, const QueryCommandOptions& options) {
-  PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(options.plan_file));
-  if (plan.collection != options.joint.collection) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--plan ", options.plan_file, " must be for collection ",
-                     options.joint.collection, ", but is for ", plan.collection));
+// Adds what files and texts hold to the request.
+absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags) {
+  SearchRequest request = flags.request;
+  if (flags.mechanism.has_value()) {
+    PM_ASSIGN_OR_RETURN(request.mechanism, MechanismFromName(*flags.mechanism));
   }
-  return QueryCells(context, {.collection = plan.collection,
-                              .fingerprint = plan.fingerprint,
-                              .targets = options.joint.targets,
-                              .cells = {.partition = plan.cost.partition,
-                                        .ask = plan.cost.ask,
-                                        .focus = plan.cost.focus,
-                                        .items = plan.items},
-                              .epsilon = plan.cost.epsilon,
-                              .k = options.gives_k ? options.joint.query.k : plan.k,
-                              .with_payloads = options.joint.query.with_payloads,
-                              .accept_misalignment = options.joint.accept_misalignment});
-}
-
-// The first given option that the scheme or the plan does not take; empty: none.
-std::string FindForeignOption(const QueryCommandOptions& options, Scheme scheme) {
-  const CLI::App& query = *options.command;
-  const auto first = [&](std::initializer_list<absl::Span<const char* const>> groups) {
-    for (const absl::Span<const char* const> flags : groups) {
-      if (std::string foreign = FirstGiven(query, flags); !foreign.empty()) return foreign;
+  if (int64_t classes = 0; !flags.classes.empty()) {
+    if (flags.classes != "auto" && !(absl::SimpleAtoi(flags.classes, &classes) && classes >= 1)) {
+      return FieldError("classes", "auto or a number of classes",
+                        absl::StrCat("\"", flags.classes, "\""));
     }
-    return std::string();
-  };
-  if (!options.plan_file.empty()) {
-    return first({kPlannedFlags, kCellsFlags, kJointFlags});
+    request.classes = classes;
   }
-  switch (scheme) {
-    case Scheme::kEncrypted:
-      return first({kNotEncryptedFlags, kCellsFlags});
-    case Scheme::kCells:
-      return first({kJointFlags});
-    case Scheme::kJoint:
-      return first({kCellsFlags});
+  if (!flags.dummies_file.empty()) {
+    Anchors& dummies = request.dummies.emplace();
+    PM_ASSIGN_OR_RETURN(dummies.features, ReadVectors(flags.dummies_file));
+    PM_ASSIGN_OR_RETURN(dummies.labels, ReadLabels(flags.dummy_labels_file));
   }
-  return "";
+  PM_ASSIGN_OR_RETURN(request.own_anchors, ReadOwnAnchors(flags.targets));
+  if (!flags.report_file.empty() || !flags.compare_images.empty()) request.with_alignment = true;
+  if (flags.plan_file.empty()) return request;
+  PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(flags.plan_file));
+  if (plan.collection != request.collection) {
+    return FieldError("plan", absl::StrCat("for collection ", request.collection),
+                      absl::StrCat("for ", plan.collection));
+  }
+  request.scheme = Scheme::kCells;
+  request.fingerprint = plan.fingerprint;
+  request.partition = plan.cost.partition;
+  request.ask = plan.cost.ask;
+  request.focus = plan.cost.focus;
+  request.items = plan.items;
+  request.epsilon = plan.cost.epsilon;
+  return request;
 }
 
-absl::Status CheckNoForeignOption(const QueryCommandOptions& options, Scheme scheme) {
-  const std::string foreign = FindForeignOption(options, scheme);
-  if (foreign.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      foreign, " is of no use with ",
-      options.plan_file.empty() ? "--scheme " + NameOf(scheme) : "--plan", ": expected none"));
-}
-
-// Nobody changes the scheme unknowingly: commands that were written for another default are
-// refused.
-absl::Status CheckNoNoiseOption(const QueryCommandOptions& options,
-                                const PublicParameters& parameters) {
-  const std::string given = FirstGiven(*options.command, kNoiseFlags);
-  if (given.empty()) return absl::OkStatus();
-  std::vector<std::string> takers;
-  for (const std::string& scheme : OfferedSchemes(parameters)) {
-    const bool takes = given == "--epsilon" ? scheme != NameOf(Scheme::kEncrypted)
-                                            : scheme == NameOf(Scheme::kJoint);
-    if (takes) takers.push_back(scheme);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      given, " cannot be given without --scheme: collection ", Printable(options.joint.collection),
-      " is searched by encrypted, which takes none; ",
-      takers.empty() ? "the collection offers no scheme that does"
-                     : absl::StrCat("schemes that do: ", absl::StrJoin(takers, ", "))));
-}
-
-// The default scheme of the collection, which the server is asked for.
-absl::StatusOr<Scheme> FetchDefaultScheme(const Context& context,
-                                          const QueryCommandOptions& options) {
-  // What no collection accepts is refused before any call.
-  const TargetOptions& targets = options.joint.targets;
-  if (targets.vectors_file.empty() || !targets.rows.empty()) {
-    const bool encrypted = FirstGiven(*options.command, kNoiseFlags).empty();
-    PM_RETURN_IF_ERROR(ReadRows(targets, encrypted ? Metric::kDot : Metric::kCosine).status());
-  }
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
-                      transport.GetCollection(options.joint.collection));
-  const absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
-  if (!parameters.ok()) return absl::DataLossError(parameters.status().message());
-  const Scheme scheme = DefaultScheme(OfferedSchemes(*parameters));
-  if (scheme == Scheme::kEncrypted) {
-    PM_RETURN_IF_ERROR(CheckNoNoiseOption(options, *parameters));
-  }
-  return scheme;
-}
-
-absl::Status CheckHasEpsilon(const QueryCommandOptions& options, Scheme scheme) {
-  if (options.gives_epsilon || scheme == Scheme::kEncrypted) {
+// Every row of a file would be charged for.
+absl::Status CheckRowsChosen(const QueryFlags& flags, Scheme scheme) {
+  if (scheme == Scheme::kEncrypted || flags.targets.vectors_file.empty() ||
+      !flags.targets.rows.empty()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--epsilon is required with scheme ", NameOf(scheme)));
+      "--vectors needs rows: give --row I, --rows I,J,... or --rows all");
 }
 
-absl::Status Query(const Context& context, const QueryCommandOptions& options) {
-  if (!options.plan_file.empty()) {
-    PM_RETURN_IF_ERROR(CheckNoForeignOption(options, Scheme::kCells));
-    return QueryAsPlanned(context, options);
+absl::Status Query(const Context& context, const QueryFlags& flags) {
+  PM_ASSIGN_OR_RETURN(SearchRequest request, ReadRequest(flags));
+  PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> rows, ReadRows(flags.targets));
+  for (const QueryTarget& row : rows) request.targets.push_back(row.target);
+  PM_RETURN_IF_ERROR(CheckTargetValues(request));
+  std::optional<PrivateFile> report_file;
+  if (!flags.report_file.empty()) {
+    PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--report", flags.report_file));
+    report_file.emplace(std::move(file));
   }
-  Scheme scheme = options.scheme.value_or(Scheme::kJoint);
-  if (!options.scheme.has_value()) {
-    PM_ASSIGN_OR_RETURN(scheme, FetchDefaultScheme(context, options));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client,
+                      SearchClient::Connect(SearchOptionsOf(context)));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
+  const auto arrived = std::chrono::steady_clock::now();
+  PM_RETURN_IF_ERROR(CheckRowsChosen(flags, request.scheme.value_or(DefaultScheme(parameters))));
+  PM_ASSIGN_OR_RETURN(const std::vector<QueryTarget> targets,
+                      ReadTargets(flags.targets, parameters, std::move(rows)));
+  request.targets.clear();
+  for (const QueryTarget& target : targets) request.targets.push_back(target.target);
+  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
+                      OpenGallery(flags.compare_images, flags.targets.extractor, parameters));
+  WaitForDeparture(flags.targets, arrived);
+  PM_ASSIGN_OR_RETURN(const SearchResponse response, client->Search(request, Warn));
+  std::vector<ReportQuery> reports;
+  for (size_t i = 0; i < response.results.size(); ++i) {
+    if (!response.results[i].status.ok()) continue;
+    nlohmann::json json = ToJson(response, request.collection, i);
+    json["timings"]["features_ms"] = targets[i].features_ms;
+    if (targets[i].row.has_value()) json["row"] = *targets[i].row;
+    if (response.scheme == Scheme::kJoint) {
+      reports.push_back(ToReport(response, i, targets[i], gallery, json));
+      json["non_private_matches"] = ComparedJson(reports.back());
+    }
+    Print({.json = std::move(json), .columns = kMatchColumns}, context.json);
   }
-  PM_RETURN_IF_ERROR(CheckNoForeignOption(options, scheme));
-  PM_RETURN_IF_ERROR(CheckHasEpsilon(options, scheme));
-  const JointQuery& joint = options.joint;
-  switch (scheme) {
-    case Scheme::kEncrypted:
-      return QueryEncrypted(context, {.collection = joint.collection,
-                                      .targets = joint.targets,
-                                      .k = joint.query.k,
-                                      .with_payloads = joint.query.with_payloads,
-                                      .filter = joint.filter});
-    case Scheme::kCells:
-      return QueryCells(context, {.collection = joint.collection,
-                                  .targets = joint.targets,
-                                  .cells = options.cells,
-                                  .epsilon = joint.query.cost.epsilon,
-                                  .k = joint.query.k,
-                                  .with_payloads = joint.query.with_payloads,
-                                  .accept_misalignment = joint.accept_misalignment});
-    case Scheme::kJoint:
-      break;
+  if (report_file.has_value() && !reports.empty()) {
+    PM_RETURN_IF_ERROR(WriteReport(reports, &*report_file));
+    if (!context.json) {
+      std::cout << "\nreport: " << std::filesystem::absolute(report_file->path()).string() << "\n";
+    }
   }
-  return QueryJoint(context, joint);
-}
-
-void AddScheme(CLI::App* query, std::optional<Scheme>* scheme) {
-  // The option refers to it.
-  static const std::map<std::string, std::optional<Scheme>> names(kSchemeNames.begin(),
-                                                                  kSchemeNames.end());
-  AddChoice(
-      query, "--scheme", scheme, names,
-      "How the target is hidden; by default the first of encrypted, joint and cells that the "
-      "collection offers. encrypted: exact, the server computes on ciphertexts and learns nothing; "
-      "without noise or budget. joint: noise on an embedding; finds the class. cells: a noisy "
-      "choice of cells, whose items are ranked locally; needs a collection with cells");
+  return response.status;
 }
 
 // Mechanism and privacy cost.
-void AddReleaseOptions(CLI::App* query, JointQuery* joint) {
-  query->add_option("--epsilon", joint->query.cost.epsilon,
+void AddReleaseOptions(CLI::App* query, QueryFlags* flags) {
+  SearchRequest& request = flags->request;
+  query->add_option("--epsilon", request.epsilon,
                     "Spent by each query; required for joint and cells without --plan. Not for "
                     "encrypted");
-  query->add_option("--delta", joint->delta, "Spent by each query, for the Gaussian mechanisms");
-  query
-      ->add_option("--mechanism", joint->mechanism,
-                   absl::StrCat(MechanismNames(), "; published-... is no proven guarantee"))
-      ->capture_default_str();
-  query->add_option("--radius", joint->radius,
+  query->add_option("--delta", request.delta,
+                    "Joint: spent by each query, for the Gaussian mechanisms");
+  query->add_option("--mechanism", flags->mechanism,
+                    absl::StrCat("Joint, gaussian if absent: ", MechanismNames(),
+                                 "; published-... is no proven guarantee"));
+  query->add_option("--radius", request.radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
                     "among all within this distance, not the class. The answer says how many pairs "
                     "of anchors are within it");
-  query
-      ->add_option("--private-iterations", joint->query.cost.private_iterations,
-                   "Joint: number of iterations on the target, with noise after each")
-      ->capture_default_str();
-  query
-      ->add_option("--post-process", joint->post_process,
-                   "Joint: the party that runs the iterations after the noise, client or server")
-      ->capture_default_str();
-  query->add_option(
-      "--dummies", joint->dummies_file,
-      "Public vectors of your own to draw dummies from; the anchors if absent. Epsilon "
+  query->add_option("--private-iterations", request.private_iterations,
+                    "Joint: number of iterations on the target, with noise after each; 1 if "
+                    "absent");
+  AddChoice(query, "--post-process", &request.post_process, kPostProcessingNames,
+            "Joint: the party that runs the iterations after the noise, client if absent");
+  CLI::Option* dummies = query->add_option(
+      "--dummies", flags->dummies_file,
+      "Joint: public vectors of your own to draw dummies from; the anchors if absent. Epsilon "
       "protects the target, not these; not with gauss-input");
-  query->add_option("--dummy-labels", joint->dummy_labels_file, "Their labels");
+  query->add_option("--dummy-labels", flags->dummy_labels_file, "Their labels")->needs(dummies);
+  dummies->needs("--dummy-labels");
+  query->add_option(
+      "--classes", flags->classes,
+      "Joint, without --label: the number of classes whose matches fill -k, those that fit the "
+      "anchors best. auto, as if absent, takes one class if it is sure, more if not. The server "
+      "sends matches of every class anyway, so this costs nothing and it learns nothing");
 }
 
-void AddReportOptions(CLI::App* query, JointQuery* joint) {
-  query->add_option(
-      "--compare-images", joint->compare_images,
-      "The gallery's pictures on this machine, to show the matches of a search without privacy");
-  AddFeaturesFolderOption(query, &joint->targets.extractor);
-  query->add_option("--report", joint->report_file, "Write an HTML report with pictures and plots");
+void AddCellsOptions(CLI::App* query, QueryFlags* flags) {
+  SearchRequest& request = flags->request;
+  query->add_option("--partition", request.partition,
+                    "Cells: index of the collection's partition of the anchors, from 0; 0 if "
+                    "absent");
+  query->add_option("--ask", request.ask,
+                    "Cells: number of cells in each request, which the server sees; 1 if absent");
+  query->add_option("--focus", request.focus,
+                    "Cells: number of cells nearest to the query that the choice prefers; 1 if "
+                    "absent");
+  query->add_option("--items", request.items,
+                    "Cells: number of items to fetch, of which the nearest are printed; if absent "
+                    "by the published quality");
+  query
+      ->add_option("--plan", flags->plan_file,
+                   "File of `privatemail plan --out`: scheme cells with the plan's settings and "
+                   "epsilon")
+      ->excludes("--scheme", "--epsilon", "--partition", "--ask", "--focus", "--items");
 }
 
 }  // namespace
 
 void AddQueryCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<QueryCommandOptions>();
-  JointQuery& joint = options->joint;
+  auto flags = std::make_shared<QueryFlags>();
+  SearchRequest& request = flags->request;
+  request.with_payloads = false;
   CLI::App* query = AddCommand(
       app, "query", "Find the items nearest to a private target, which the server does not learn");
-  query->add_option("NAME", joint.collection, "The collection")->required();
-  AddScheme(query, &options->scheme);
-  AddTargetOptions(query, &joint.targets);
-  query->add_option("-k", joint.query.k, "Number of matches")->capture_default_str();
-  query
-      ->add_option(
-          "--classes", joint.classes,
-          "Joint, without --label: the number of classes whose matches fill "
-          "-k, those that fit the anchors best. auto takes one class if it is sure, more if "
-          "not. The server sends matches of every class anyway, so this costs nothing and "
-          "it learns nothing")
-      ->capture_default_str()
-      ->excludes("--label")
-      ->excludes("--labels");
-  AddReleaseOptions(query, &joint);
+  query->add_option("NAME", request.collection, "The collection")->required();
+  AddChoice(query, "--scheme", &request.scheme, kSchemeNames,
+            "How the target is hidden; by default the first of encrypted, joint and cells that the "
+            "collection offers. encrypted: exact, the server computes on ciphertexts and learns "
+            "nothing; without noise or budget. joint: noise on an embedding; finds the class. "
+            "cells: a noisy choice of cells, whose items are ranked locally; needs a collection "
+            "with cells");
+  AddTargetOptions(query, &flags->targets);
+  query->add_option("-k", request.k, "Number of matches")->capture_default_str();
+  AddReleaseOptions(query, flags.get());
+  AddCellsOptions(query, flags.get());
+  query->add_flag("--payloads", *request.with_payloads, "Fetch payloads of every slot or item");
+  query->add_flag(kAcceptMisalignmentFlag, request.accept_misalignment,
+                  "Joint: query although public data alone shows that the answer will hardly be of "
+                  "the target's class");
+  query->add_option("--filter", request.filter,
+                    absl::StrCat("Only items whose payload matches. Encrypted: applied on this "
+                                 "machine, the server does not see it. Joint: SENT IN CLEAR, the "
+                                 "server learns the filter, and epsilon does not cover it; it must "
+                                 "not depend on the target: ",
+                                 kFilterForm));
   query->add_option(
-      "--plan", options->plan_file,
-      "File of `privatemail plan --out`: scheme cells with the plan's settings, epsilon "
-      "and, unless given, -k");
-  query->add_flag("--payloads", joint.query.with_payloads, "Fetch payloads of every slot or item");
-  AddCellsOptions(query, &options->cells);
-  AddOwnAnchorsOption(query, &joint.targets);
-  query->add_flag(kAcceptMisalignmentFlag, joint.accept_misalignment,
-                  "Query although public data alone shows that the answer will hardly be of the "
-                  "target's class");
-  query->add_option("--filter", joint.filter, absl::StrCat(kFilterHelp, kFilterForm));
-  AddReportOptions(query, &joint);
+      "--compare-images", flags->compare_images,
+      "Joint: the gallery's pictures on this machine, to show the matches of a search without "
+      "privacy");
+  AddFeaturesFolderOption(query, &flags->targets.extractor);
+  query->add_option("--report", flags->report_file,
+                    "Joint: write an HTML report with pictures and plots");
   query->footer(absl::StrCat(
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "
@@ -289,15 +231,10 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
       "match, such as opening it at the operator's site, is seen by whoever serves it.\n",
-      "In JSON, `squared_distance` of a match is the squared Euclidean distance; `distance` is its "
-      "older name.\n",
+      "In JSON, `squared_distance` of a match is the squared Euclidean distance.\n",
       query->get_footer()));
-  query->callback([&context, options, query] {
-    options->gives_epsilon = !query->get_option("--epsilon")->empty();
-    options->command = query;
-    options->gives_k = !query->get_option("-k")->empty();
-    context.run = [&context, options] { return Query(context, *options); };
-  });
+  query->callback(
+      [&context, flags] { context.run = [&context, flags] { return Query(context, *flags); }; });
 }
 
 }  // namespace privatemail::client::cli

@@ -9,12 +9,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/flags/numbers.h"
+#include "client/cli/numbers.h"
 #include "client/schemes/published_collection.h"
+#include "client/search/departures.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_direction.h"
+#include "common/items/item_label.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -34,7 +35,6 @@ std::string SomeClasses(const PublicParameters& parameters) {
                       classes > kMaxListed ? absl::StrCat(", ... (", classes, " in all)") : "");
 }
 
-// Refuses rows of a file together with images, and neither of them.
 absl::Status CheckOptions(const TargetOptions& options) {
   if (!options.labels.empty() && !options.labels_file.empty()) {
     return absl::InvalidArgumentError("give at most one of --label and --labels");
@@ -45,19 +45,16 @@ absl::Status CheckOptions(const TargetOptions& options) {
         "--labels is a file for the rows of --vectors: with --image give one --label for all "
         "images or one each");
   }
-  const bool vectors = !options.vectors_file.empty();
-  const bool rows = !options.rows.empty();
-  if (images != vectors && vectors == rows) return absl::OkStatus();
-  if (vectors && !images) {
-    return absl::InvalidArgumentError(
-        "--vectors needs rows: give --row I, --rows I,J,..., --rows all, or --image instead");
+  if (images != !options.vectors_file.empty() && (!images || options.rows.empty())) {
+    return absl::OkStatus();
   }
-  if (rows && !images) return absl::InvalidArgumentError("--row needs the file of --vectors");
-  return absl::InvalidArgumentError("give either --vectors with --row, or --image");
+  if (!options.rows.empty() && !images) {
+    return absl::InvalidArgumentError("--row needs the file of --vectors");
+  }
+  return absl::InvalidArgumentError("give either --vectors, with or without --row, or --image");
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& options,
-                                                        Metric metric) {
+absl::StatusOr<std::vector<QueryTarget>> ReadRowsOfFile(const TargetOptions& options) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -68,28 +65,32 @@ absl::StatusOr<std::vector<NamedTarget>> ReadRowsOfFile(const TargetOptions& opt
                        " vectors, but holds ", labels.size()));
     }
   }
-  std::vector<NamedTarget> targets;
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, options.rows.Of("--row", vectors.rows()));
+  RowSelection selected = options.rows;
+  if (selected.empty()) {
+    PM_ASSIGN_OR_RETURN(selected, RowSelection::Parse("--row", {"all"}));
+  }
+  std::vector<QueryTarget> targets;
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, selected.Of("--row", vectors.rows()));
   for (const int64_t row : rows) {
-    NamedTarget target{.name = absl::StrCat(options.vectors_file, " row ", row), .row = row};
+    QueryTarget target{.row = row};
+    target.target.name = absl::StrCat(options.vectors_file, " row ", row);
     target.target.features = vectors.row(row);
-    PM_RETURN_IF_ERROR(
-        CheckHasSimilarity(target.name, metric, target.target.features.data(), vectors.cols()));
     if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
     targets.push_back(std::move(target));
   }
   return targets;
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadImages(const TargetOptions& options,
+absl::StatusOr<std::vector<QueryTarget>> ReadImages(const TargetOptions& options,
                                                     const PublicParameters& parameters) {
   ExtractorOptions settings = options.extractor;
   settings.collection = parameters.extractor;
   PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
   PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
-  std::vector<NamedTarget> targets;
+  std::vector<QueryTarget> targets;
   for (const std::string& path : options.images) {
-    NamedTarget target{.name = path, .image = path};
+    QueryTarget target{.image = path};
+    target.target.name = path;
     const auto start = std::chrono::steady_clock::now();
     PM_ASSIGN_OR_RETURN(target.target.features, extractor->Extract(path));
     target.features_ms =
@@ -109,28 +110,23 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   return lines.empty() ? std::vector<std::string>{""} : lines;
 }
 
-absl::Status CheckLabelCount(size_t labels, size_t queries) {
-  if (labels <= 1 || labels == queries) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--label must be given once, or once for each of the ", queries,
-                   " queries, but is given ", labels, " times"));
-}
-
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
   const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
   if (named != parameters.class_names.end()) {
     return parameters.slot_labels[static_cast<size_t>(named - parameters.class_names.begin())];
   }
   int32_t label = 0;
-  if (!absl::SimpleAtoi(text, &label)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--label must be a number or the name of a class of the collection, but is \"",
-                     text, "\"; its classes are ", SomeClasses(parameters)));
+  const bool is_number = absl::SimpleAtoi(text, &label);
+  if (!parameters.HasClasses()) {
+    if (is_number && label != kNoLabel) return label;
+    return FieldError("label", "an integer, since the collection has no classes",
+                      absl::StrCat("\"", text, "\""));
   }
-  const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
-  if (slot.ok()) return label;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", slot.status().message(), "; its classes are ", SomeClasses(parameters)));
+  if (is_number && parameters.SlotOf(label).ok()) return label;
+  return FieldError("label",
+                    absl::StrCat("the number or name of a class of the collection (",
+                                 SomeClasses(parameters), ")"),
+                    absl::StrCat("\"", text, "\""));
 }
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
@@ -164,44 +160,46 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file,
                       "File with a label for each row of --vectors");
-}
-
-void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options) {
   command->add_option("--own-anchors", options->own_anchors_file,
-                      "Cells with --cell-code none: features of the collection's anchors, in its "
-                      "order, by the model of --vectors (.npy .fvecs .csv); never sent");
+                      "Joint: features of the collection's anchors, in its order, by the model of "
+                      "--vectors and --dummies (.npy .fvecs .csv). Public: epsilon protects the "
+                      "target, not these; not with gauss-input");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {
   if (options.own_anchors_file.empty()) return std::nullopt;
   if (!options.images.empty()) {
-    return absl::InvalidArgumentError(
-        "--own-anchors is of no use with --image, whose features are the collection's: give "
-        "--vectors");
+    return FieldError("own_anchors", "absent with --image, whose features are the collection's",
+                      "given");
   }
   PM_ASSIGN_OR_RETURN(FloatMatrix own, ReadVectors(options.own_anchors_file));
   return own;
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options, Metric metric) {
+absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) {
   PM_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.images.empty()) return ReadRowsOfFile(options, metric);
+  if (options.images.empty()) return ReadRowsOfFile(options);
   for (const std::string& path : options.images) {
     PM_RETURN_IF_ERROR(CheckImage(path));
   }
-  return std::vector<NamedTarget>();
+  return std::vector<QueryTarget>();
 }
 
-absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
-                                                      const PublicParameters& parameters,
-                                                      std::vector<NamedTarget> rows) {
-  if (!options.images.empty()) return ReadImages(options, parameters);
-  if (!options.own_anchors_file.empty()) return rows;
-  for (const NamedTarget& row : rows) {
-    const Eigen::RowVectorXf& features = row.target.features;
-    PM_RETURN_IF_ERROR(CheckColumns(row.name, parameters.feature_dim, features.size()));
-    PM_RETURN_IF_ERROR(
-        CheckHasSimilarity(row.name, parameters.metric, features.data(), features.size()));
+absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
+                                                     const PublicParameters& parameters,
+                                                     std::vector<QueryTarget> rows) {
+  if (!options.images.empty()) {
+    PM_ASSIGN_OR_RETURN(rows, ReadImages(options, parameters));
+  }
+  const std::vector<std::string> labels = LabelTexts(options.labels);
+  if (labels.size() > 1 && labels.size() != rows.size()) {
+    return FieldError("label",
+                      absl::StrCat("given once, or once for each of the ", rows.size(), " queries"),
+                      absl::StrCat("given ", labels.size(), " times"));
+  }
+  for (size_t i = 0; i < rows.size() && !labels.empty(); ++i) {
+    PM_ASSIGN_OR_RETURN(rows[i].target.label,
+                        LabelFrom(labels[labels.size() == 1 ? 0 : i], parameters));
   }
   return rows;
 }
@@ -212,27 +210,6 @@ void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::t
   constexpr std::chrono::milliseconds kFirst(1000), kNext(100);
   std::this_thread::sleep_until(NextDeparture(arrived, std::chrono::steady_clock::now(),
                                               kFirst + (std::ssize(options.images) - 1) * kNext));
-}
-
-absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
-                                                      const PublicParameters& parameters,
-                                                      std::vector<NamedTarget> rows) {
-  PM_ASSIGN_OR_RETURN(std::vector<NamedTarget> targets,
-                      ReadFeatures(options, parameters, std::move(rows)));
-  const std::vector<std::string> labels = LabelTexts(options.labels);
-  PM_RETURN_IF_ERROR(CheckLabelCount(labels.size(), targets.size()));
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (!labels.empty()) {
-      const std::string& text = labels[labels.size() == 1 ? 0 : i];
-      PM_ASSIGN_OR_RETURN(targets[i].target.label, LabelFrom(text, parameters));
-    } else if (options.labels_file.empty()) {
-      targets[i].guessed = true;
-    } else if (const auto slot = parameters.SlotOf(targets[i].target.label); !slot.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(targets[i].name, ": ", slot.status().message()));
-    }
-  }
-  return targets;
 }
 
 }  // namespace privatemail::client::cli

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,65 +12,63 @@
 #include "absl/status/statusor.h"
 #include "client/cli/images.h"
 #include "client/cli/values.h"
-#include "client/queries/query_batch.h"
-#include "privatemail/joint_client.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/search_request.h"
 
 namespace privatemail::client::cli {
 
 struct TargetOptions {
   std::string vectors_file;
-  RowSelection rows;
+  RowSelection rows;  // of vectors_file; none: all
   std::vector<std::string> images;
-  std::vector<std::string> labels;  // one for all or one a target: number or class; none: guessed
+  std::vector<std::string> labels;  // one for all or one a target: number or class
   std::string labels_file;          // labels of the rows of vectors_file
-  std::string own_anchors_file;     // the anchors in the space of vectors_file; empty: as published
+  std::string own_anchors_file;     // the anchors in the space of vectors_file
   ExtractorOptions extractor;
 };
 
-// The values of --label; for "-" alone, the lines of standard input.
-std::vector<std::string> LabelTexts(const std::vector<std::string>& given);
-
-// INVALID_ARGUMENT: neither none, nor one, nor one for each query.
-absl::Status CheckLabelCount(size_t labels, size_t queries);
-
-// The label of a class's number or name. INVALID_ARGUMENT listing the classes: neither.
-absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
+// A target with what the command shows of it beside its features.
+struct QueryTarget {
+  SearchTarget target = {};
+  std::string image = {};           // path; empty for a vector
+  std::optional<int64_t> row = {};  // of a vector file
+  double features_ms = 0;
+};
 
 // --vectors, --row, --image and the extractor; no label.
 void AddFeatureOptions(CLI::App* command, TargetOptions* options);
+// With --label, --labels and --own-anchors.
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
 
-// The anchors by the model that made --vectors; nothing: the published anchors are used.
-void AddOwnAnchorsOption(CLI::App* command, TargetOptions* options);
+// The rows of --vectors with their labels of --labels, read before any call, so that what no
+// collection accepts is refused then. For --image: no rows, but every file is decoded.
+// INVALID_ARGUMENT naming option or file: options contradict each other, an unreadable file, a
+//   row out of range, another number of labels than of vectors.
+// Errors of CheckImage.
+absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options);
+
+// The targets of ReadRows or of the images, with the labels of --label.
+// INVALID_ARGUMENT naming the option: images or labels are wrong.
+// FAILED_PRECONDITION: the extractor is not the collection's.
+absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
+                                                     const PublicParameters& parameters,
+                                                     std::vector<QueryTarget> rows);
+
+// --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
+// features are the collection's.
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
-// The rows of --vectors, read before any call, so that what no collection accepts is refused then.
-// For --image: no rows, but every file is decoded.
-// metric: cosine for schemes that need a direction, dot if the collection may allow zero rows.
-// INVALID_ARGUMENT naming option or file: options contradict each other, an unreadable file, a
-//   non-finite or, by cosine, zero row, a row out of range, another number of labels than of
-//   vectors.
-// Errors of CheckImage.
-absl::StatusOr<std::vector<NamedTarget>> ReadRows(const TargetOptions& options, Metric metric);
+// The label of a class's number or name; without classes any number that an item may have.
+// INVALID_ARGUMENT listing the classes: neither.
+absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
-// The targets of ReadRows, or of the images, without labels; with own anchors of any number of
-// columns. Errors as ReadLabelled.
-absl::StatusOr<std::vector<NamedTarget>> ReadFeatures(const TargetOptions& options,
-                                                      const PublicParameters& parameters,
-                                                      std::vector<NamedTarget> rows);
+// The values of --label; for "-" alone, the lines of standard input.
+std::vector<std::string> LabelTexts(const std::vector<std::string>& given);
 
 // With --image: waits, before the next call, for a multiple of a second and a tenth for each
 // further image after `arrived`, the time of the last answer, so that the server sees no image's
 // size in the time that its features take. Without: returns at once.
 void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::time_point arrived);
-
-// Targets with their labels; without a given label `guessed` is set and the label is undefined.
-// INVALID_ARGUMENT naming the option: options, images or labels are wrong, or rows of another
-//   dimension, or zero if the collection's metric is cosine.
-// FAILED_PRECONDITION: the extractor is not the collection's.
-absl::StatusOr<std::vector<NamedTarget>> ReadLabelled(const TargetOptions& options,
-                                                      const PublicParameters& parameters,
-                                                      std::vector<NamedTarget> rows);
 
 }  // namespace privatemail::client::cli
 

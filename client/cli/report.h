@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/queries/private_file.h"
+#include "client/files/private_file.h"
 #include "common/base/matrix.h"
 
 namespace privatemail::client::cli {

@@ -5,9 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/flags/names.h"
+#include "client/cli/flags.h"
 #include "client/privacy/sensitivity/named_bounds.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
 
@@ -39,14 +38,8 @@ absl::StatusOr<Result> Sensitivity(const Context&, SensitivityOptions options) {
                          {"rows", bound.rows},
                          {"proven", bound.proven},
                          {"source", bound.source}};
-  std::string text;
-  for (const BoundValue& value : bound.values) {
-    json[value.key] = value.value;
-    absl::StrAppend(&text, value.text, " ", FormatExact(value.value), " over ", bound.rows,
-                    " rows\n");
-  }
-  absl::StrAppend(&text, bound.proven ? "proven: " : "NOT PROVEN: ", bound.source, "\n");
-  return Result{.json = json, .text = text};
+  for (const BoundValue& value : bound.values) json[value.key] = value.value;
+  return Result{.json = json};
 }
 
 }  // namespace

@@ -4,9 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/flags/numbers.h"
-#include "client/queries/snapshot_file.h"
-#include "common/base/printable.h"
+#include "client/cli/numbers.h"
+#include "client/transport/snapshot_file.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 
@@ -28,11 +27,11 @@ SnapshotProgress On(ProgressBar& bar) {
 }
 
 absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& options) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   ProgressBar bar("snapshot");
   PM_ASSIGN_OR_RETURN(
       const SavedSnapshot saved,
-      SaveSnapshot(transport, options.name, options.out,
+      SaveSnapshot(admin, options.name, options.out,
                    options.force ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep,
                    options.max_bytes, On(bar)));
   return Result{.json = {{"file", options.out},
@@ -40,11 +39,8 @@ absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& o
                          {"anchors", saved.anchors},
                          {"latest_version", saved.latest_version},
                          {"bytes", saved.bytes}},
-                .text = absl::StrCat(Counted(static_cast<uint64_t>(saved.items), "item"), " and ",
-                                     Counted(static_cast<uint64_t>(saved.anchors), "anchor"),
-                                     " in ", options.out, " (", saved.bytes,
-                                     " bytes)\n`privatemail restore NAME --in ", options.out,
-                                     "` creates a collection from it\n")};
+                .hint = absl::StrCat("`privatemail restore NAME --in ", options.out,
+                                     "` creates a collection from it")};
 }
 
 struct RestoreOptions {
@@ -53,44 +49,32 @@ struct RestoreOptions {
   bool no_build = false;
 };
 
-absl::StatusOr<bool> BuildRestored(const Transport& transport, const RestoreOptions& options,
+absl::StatusOr<bool> BuildRestored(const AdminClient& admin, const RestoreOptions& options,
                                    const v1::GetCollectionResponse& collection) {
   if (options.no_build || collection.items() == 0 || collection.parameters().anchor_count() == 0) {
     return false;
   }
   const absl::Status built =
-      BuildWithProgress(transport, options.name, /*accept_misalignment=*/true).status();
+      BuildWithProgress(admin, options.name, /*accept_misalignment=*/true).status();
   if (built.ok()) return true;
   return absl::Status(built.code(), absl::StrCat("collection ", options.name,
                                                  " is restored, but not built: ", built.message()));
 }
 
 absl::StatusOr<Result> Restore(const Context& context, const RestoreOptions& options) {
-  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   ProgressBar verify("verify"), restore("restore");
-  PM_ASSIGN_OR_RETURN(
-      const RestoredCollection restored,
-      RestoreSnapshot(transport, options.name, options.in, On(verify), On(restore)));
+  PM_ASSIGN_OR_RETURN(const RestoredCollection restored,
+                      RestoreSnapshot(admin, options.name, options.in, On(verify), On(restore)));
   const v1::GetCollectionResponse& collection = restored.collection;
-  PM_ASSIGN_OR_RETURN(const bool built, BuildRestored(transport, options, collection));
-  std::string text = absl::StrCat(
-      "restored ", Counted(collection.items(), "item"), " of the collection ",
-      Printable(restored.snapshot_of), " as ", options.name,
-      restored.same_digest
-          ? ", with its former digest: budgets granted for it stay valid\n"
-          : ", with a new digest, because the server has a collection with the snapshot's: "
-            "clients see another collection\n");
-  if (!built && collection.parameters().anchor_count() > 0) {
-    absl::StrAppend(&text, "run `privatemail build ", options.name,
-                    "` to make it answer searches\n");
-  }
+  PM_ASSIGN_OR_RETURN(const bool built, BuildRestored(admin, options, collection));
   return Result{.json = {{"collection", options.name},
                          {"snapshot_of", restored.snapshot_of},
                          {"items", collection.items()},
                          {"digest", ToHex(collection.fingerprint())},
                          {"same_digest", restored.same_digest},
                          {"built", built}},
-                .text = text};
+                .hint = built ? "" : BuildHint(collection)};
 }
 
 void AddSnapshot(CLI::App& app, Context& context) {

@@ -1,6 +1,7 @@
 #include "client/cli/values.h"
 
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -61,6 +63,17 @@ absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view
       " must be a future time within a hundred years, such as 30d, 12h, 90m, 2027-01-31 or "
       "2027-01-31T12:00:00Z, but is \"",
       text, "\""));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLines(absl::string_view flag,
+                                                   const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.emplace_back(absl::StripSuffix(line, "\r"));
+  }
+  if (file.eof()) return lines;
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " cannot be read"));
 }
 
 absl::StatusOr<RowSelection> RowSelection::Parse(absl::string_view flag,

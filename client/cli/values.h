@@ -1,4 +1,4 @@
-// Values as users type them: times and selections of rows.
+// Values as users type them: times, lines of files and selections of rows.
 #ifndef PRIVATEMAIL_CLIENT_CLI_VALUES_H_
 #define PRIVATEMAIL_CLIENT_CLI_VALUES_H_
 
@@ -18,6 +18,10 @@ namespace privatemail::client::cli {
 // INVALID_ARGUMENT naming `flag`: another form, not after `now`, or over a hundred years away.
 absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view text,
                                        absl::Time now);
+
+// The lines of a file, without their "\n" or "\r\n". INVALID_ARGUMENT naming `flag`: it cannot be
+// read.
+absl::StatusOr<std::vector<std::string>> ReadLines(absl::string_view flag, const std::string& path);
 
 // Rows of a file: "7", "0-9", "3,7,9-12" or "all".
 class RowSelection {

@@ -7,6 +7,7 @@
 
 #include "client/privacy/sampling/exact_sampling.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/alignment.h"
 #include "common/numerics/decompositions.h"
 #include "common/wire/codec.h"
 
@@ -36,13 +37,10 @@ nlohmann::json PointsJson(const Matrix& points) {
 
 }  // namespace
 
-absl::StatusOr<nlohmann::json> RowsSeen(const JointOutcome& outcome, const JointClient& client,
-                                        const PrivacyCost& cost) {
-  const PublicParameters& parameters = client.parameters();
+absl::StatusOr<nlohmann::json> RowsSeen(const JointResult& joint, const PrivacyCost& cost) {
+  const PublicParameters& parameters = joint.scheme->parameters();
   const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
-  PM_ASSIGN_OR_RETURN(const FloatMatrix server,
-                      FromProto("server_anchors", outcome.response.alignment().server_anchors()));
-  const Matrix anchors = server.cast<double>();
+  const Matrix& anchors = joint.server_anchors;
   const Matrix plane = PlaneOf(anchors);
   nlohmann::json releases = nlohmann::json::array();
   const auto add = [&](const Matrix& rows, int64_t slot) {
@@ -53,14 +51,12 @@ absl::StatusOr<nlohmann::json> RowsSeen(const JointOutcome& outcome, const Joint
                         {"points", PointsJson(map.Apply(rows) * plane)}});
     return absl::OkStatus();
   };
-  const int64_t own = outcome.prepared.state.places.front().slot;
-  PM_ASSIGN_OR_RETURN(const Matrix sent, client.Coordinates(outcome.prepared.request));
-  PM_RETURN_IF_ERROR(add(sent, own));
+  PM_RETURN_IF_ERROR(add(joint.released, joint.classes.front().slot));
   PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> drawn, DrawTwo(slots));
   for (const uint64_t one : drawn) {
     const auto slot = static_cast<int64_t>(one);
     SecureBits bits;
-    PM_ASSIGN_OR_RETURN(const Matrix rows, client.CoordinatesOfDummy(slot, cost, bits));
+    PM_ASSIGN_OR_RETURN(const Matrix rows, joint.scheme->CoordinatesOfDummy(slot, cost, bits));
     PM_RETURN_IF_ERROR(add(rows, slot));
   }
   return nlohmann::json{{"slots", slots},
@@ -68,19 +64,17 @@ absl::StatusOr<nlohmann::json> RowsSeen(const JointOutcome& outcome, const Joint
                         {"releases", std::move(releases)}};
 }
 
-absl::StatusOr<nlohmann::json> CellsSeen(const CellsOutcome& outcome, const CellScheme& scheme,
-                                         const CellCost& cost, int64_t cells) {
-  PM_ASSIGN_OR_RETURN(
-      const std::vector<int64_t> own,
-      scheme.NearestCells(outcome.target.target.features, cost.partition, /*count=*/1));
-  const auto& asked = outcome.prepared.request.cells();
-  nlohmann::json releases = {
-      {{"own", own[0]}, {"cells", std::vector<int64_t>(asked.begin(), asked.end())}}};
+absl::StatusOr<nlohmann::json> CellsSeen(const CellsResult& result,
+                                         const Eigen::RowVectorXf& features, const CellCost& cost,
+                                         int64_t cells) {
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> own,
+                      result.scheme->NearestCells(features, cost.partition, /*count=*/1));
+  nlohmann::json releases = {{{"own", own[0]}, {"cells", result.cells}}};
   PM_ASSIGN_OR_RETURN(const std::vector<uint64_t> drawn, DrawTwo(cells));
   for (const uint64_t one : drawn) {
     const auto cell = static_cast<int64_t>(one);
     SecureBits bits;
-    PM_ASSIGN_OR_RETURN(const auto chosen, scheme.ReleaseOfCell(cell, cost, bits));
+    PM_ASSIGN_OR_RETURN(const auto chosen, result.scheme->ReleaseOfCell(cell, cost, bits));
     releases.push_back({{"own", cell}, {"cells", chosen}});
   }
   return nlohmann::json{{"cells", cells}, {"releases", std::move(releases)}};

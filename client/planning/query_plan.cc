@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/items/item_code.h"
@@ -77,15 +78,15 @@ absl::StatusOr<std::vector<int64_t>> Candidates(const PublicParameters& paramete
                                                 const PlanWish& wish) {
   const int64_t within = ItemsWithin(parameters, wish.max_bytes, wish.id_bytes);
   if (within < quality.items.front()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("max_bytes must be at least %d, which %d items take, but is %d",
-                        AnswerBytes(parameters, quality.items.front(), wish.id_bytes),
-                        quality.items.front(), wish.max_bytes));
+    return InvalidField(
+        "max_bytes", absl::StrFormat("must be at least %d, which %d items take, but is %d",
+                                     AnswerBytes(parameters, quality.items.front(), wish.id_bytes),
+                                     quality.items.front(), wish.max_bytes));
   }
   if (gallery <= quality.items.front()) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the gallery has %d items left of those that its quality was measured with: "
-        "`privatemail build` measures again",
+        "a build measures again",
         gallery));
   }
   const int64_t most = std::min({within, gallery - 1, quality.items.back()});
@@ -182,7 +183,7 @@ std::string WhyNot(const QueryPlan& plan, double share, double wished) {
   if (plan.own_fidelity < wished) {
     return absl::StrFormat(
         "no ceiling of privacy: if the own cell were drawn for certain, its %d items as they are "
-        "encoded would have fidelity %.2f; more bytes or another --cell-code may have more",
+        "encoded would have fidelity %.2f; more bytes or another cell_code may have more",
         plan.items, plan.own_fidelity);
   }
   const double epsilon = plan.cost.epsilon, odds = wished / (1 - wished);

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/cells/cell_cost.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/cell_scheme.h"
 #include "privatemail/guarantee.h"
 
 namespace privatemail::client {
@@ -46,7 +46,7 @@ int64_t DefaultItems(const CellQuality& quality, const CellCost& cost, int64_t c
 
 // Requirements on a query: guarantee, cost and retrieval quality.
 struct PlanWish {
-  double epsilon = std::numeric_limits<double>::quiet_NaN();    // no default
+  double epsilon = 0;                                           // has no default: 0 is refused
   int64_t max_bytes = std::numeric_limits<int64_t>::max() / 2;  // of the answer
   std::optional<double> fidelity = {};  // at least, in (0, 1); neither: the most that can be found
   std::optional<double> recall = {};

@@ -5,6 +5,8 @@
 #include <future>
 #include <string>
 
+#include "common/base/field_error.h"
+
 namespace privatemail::client::python {
 namespace {
 
@@ -16,15 +18,21 @@ thread_local const std::atomic<bool>* interrupted_call = nullptr;  // of this th
 
 }  // namespace
 
+py::tuple ErrorTuple(const absl::Status& status) {
+  const std::optional<FieldProblem> problem = FieldProblemOf(status);
+  py::object field = py::none();
+  if (problem.has_value()) field = py::str(problem->field);
+  return py::make_tuple(absl::StatusCodeToString(status.code()), std::string(status.message()),
+                        field);
+}
+
 void RegisterStatusError(py::module_& /*module*/) {
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const StatusError& error) {
-      const absl::Status& status = error.status();
-      const py::object exception = py::module_::import("privatemail.errors")
-                                       .attr("of_status")(absl::StatusCodeToString(status.code()),
-                                                          std::string(status.message()));
+      const py::object exception =
+          py::module_::import("privatemail.errors").attr("of_status")(*ErrorTuple(error.status()));
       PyErr_SetObject(py::type::of(exception).ptr(), exception.ptr());
     }
   });

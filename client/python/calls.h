@@ -43,6 +43,10 @@ auto Unlocked(Run run) {
   return run();
 }
 
+// The arguments of privatemail.errors.of_status: code, message, and the field that it is about with
+// what was expected and what came, or None.
+pybind11::tuple ErrorTuple(const absl::Status& status);
+
 void RegisterStatusError(pybind11::module_& module);
 
 // Of the call that this thread runs: whether Ctrl-C was pressed since. For other threads, too.

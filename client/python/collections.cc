@@ -11,17 +11,18 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
 #include "client/python/calls.h"
 #include "client/python/session.h"
-#include "client/queries/cell_queries.h"
-#include "client/queries/scheme.h"
-#include "client/queries/snapshot_file.h"
 #include "client/schemes/published_collection.h"
+#include "client/search/batch.h"
+#include "client/transport/snapshot_file.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
+#include "privatemail/search_request.h"
 
 // Collections, items, builds and budgets. Nothing here sees a target.
 
@@ -71,7 +72,7 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
                               ? py::object(py::none())
                               : py::int_(parameters.settings().embedding_dim());
   dict["schemes"] = OfferedSchemes(parameters);
-  dict["default_scheme"] = NameOf(DefaultScheme(OfferedSchemes(parameters)));
+  dict["default_scheme"] = NameOf(DefaultScheme(parameters));
   dict["metric"] = MetricName(parameters.metric());
   dict["with_encrypted"] = parameters.with_encrypted();
   dict["extractor"] = parameters.extractor();
@@ -85,7 +86,7 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
   }
   dict["cells"] = cells;
   dict["cells_status"] = CellsStatusName(collection);
-  dict["cells_ready"] = AreCellsReady(collection);
+  dict["cells_ready"] = CheckCellsReady(collection).ok();
   return dict;
 }
 
@@ -136,9 +137,8 @@ py::dict Create(const Session& session, const std::string& name, const std::opti
   request.set_publish_quality(publish_quality);
   request.set_metric(Named<v1::Metric>("metric", kMetricPrefix, metric));
   request.set_with_encrypted(with_encrypted);
-  return ToDict(Interruptible([&] {
-                  return Check(session.transport().CreateCollection(request));
-                }).collection());
+  return ToDict(
+      Interruptible([&] { return Check(session.admin().CreateCollection(request)); }).collection());
 }
 
 // Reads the rows where the arrays hold them.
@@ -157,7 +157,7 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
       .payloads = payloads};
   // A Python function takes the interpreter's lock itself.
   const v1::UpsertItemsResponse response = Interruptible([&] {
-    return Check(UploadItems(session.transport(), name, items, {progress, warn, Interrupted()}));
+    return Check(UploadItems(session.admin(), name, items, {progress, warn, Interrupted()}));
   });
   py::list rejected;
   for (const v1::RejectedItem& item : response.first_rejected()) {
@@ -178,7 +178,7 @@ void Build(const Session& session, const std::string& name,
     if (progress) progress(message.share());
   };
   Interruptible(
-      [&] { return Check(session.transport().BuildEmbedding(name, show, accept_misalignment)); });
+      [&] { return Check(session.admin().BuildEmbedding(name, show, accept_misalignment)); });
 }
 
 py::dict ToDict(const Budget& budget) {
@@ -190,7 +190,7 @@ py::dict ToDict(const Budget& budget) {
 
 py::dict ShowBudget(const Session& session, const std::string& uuid) {
   const LedgerEntry entry = Interruptible(
-      [&] { return Check(Check(OpenLedger(session.settings().state_folder))->Show(uuid)); });
+      [&] { return Check(Check(OpenLedger(session.client().state_folder()))->Show(uuid)); });
   py::dict dict;
   dict["granted"] = entry.granted.has_value() ? py::object(ToDict(*entry.granted)) : py::none();
   dict["accounting"] = entry.accounting == Accounting::kBasic ? "basic" : "gaussian";
@@ -210,7 +210,7 @@ void Grant(const Session& session, const std::string& uuid, double epsilon, doub
         absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
   }
   RunInterruptibly([&] {
-    const auto ledger = Check(OpenLedger(session.settings().state_folder));
+    const auto ledger = Check(OpenLedger(session.client().state_folder()));
     const Accounting how = accounting.empty()      ? Check(ledger->Show(uuid)).accounting
                            : accounting == "basic" ? Accounting::kBasic
                                                    : Accounting::kGaussian;
@@ -220,7 +220,7 @@ void Grant(const Session& session, const std::string& uuid, double epsilon, doub
 
 py::list History(const Session& session, const std::string& uuid) {
   const std::vector<LedgerChange> changes = Interruptible(
-      [&] { return Check(Check(OpenLedger(session.settings().state_folder))->History(uuid)); });
+      [&] { return Check(Check(OpenLedger(session.client().state_folder()))->History(uuid)); });
   py::list rows;
   for (const LedgerChange& change : changes) {
     py::dict dict;
@@ -258,7 +258,7 @@ py::list GetItems(const Session& session, const std::string& name,
   request.set_collection(name);
   request.mutable_ids()->Assign(ids.begin(), ids.end());
   const v1::GetItemsResponse response =
-      Interruptible([&] { return Check(session.transport().GetItems(request)); });
+      Interruptible([&] { return Check(session.admin().GetItems(request)); });
   py::list items;
   for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
   return items;
@@ -272,7 +272,7 @@ py::tuple ScrollItems(const Session& session, const std::string& name, const std
   request.set_cursor(cursor);
   request.set_limit(limit);
   const v1::ScrollItemsResponse response =
-      Interruptible([&] { return Check(session.transport().ScrollItems(request)); });
+      Interruptible([&] { return Check(session.admin().ScrollItems(request)); });
   py::list items;
   for (const v1::Item& item : response.items()) items.append(ToDict(item, features));
   return py::make_tuple(items, response.next_cursor());
@@ -312,13 +312,13 @@ py::tuple CreateKey(const Session& session, const std::string& name,
   request.set_requests_per_second(requests_per_second);
   request.set_expires_at(expires_at);
   const v1::CreateKeyResponse response =
-      Interruptible([&] { return Check(session.transport().CreateKey(request)); });
+      Interruptible([&] { return Check(session.admin().CreateKey(request)); });
   return py::make_tuple(ToDict(response.key()), response.text());
 }
 
 py::list ListKeys(const Session& session) {
   const v1::ListKeysResponse response =
-      Interruptible([&] { return Check(session.transport().ListKeys()); });
+      Interruptible([&] { return Check(session.admin().ListKeys()); });
   py::list keys;
   for (const v1::Key& key : response.keys()) keys.append(ToDict(key));
   return keys;
@@ -329,7 +329,7 @@ py::dict Snapshot(const Session& session, const std::string& name, const std::st
                   const std::function<void(int64_t, int64_t)>& progress) {
   const SavedSnapshot saved = Interruptible([&] {
     return Check(
-        SaveSnapshot(session.transport(), name, path,
+        SaveSnapshot(session.admin(), name, path,
                      replace ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep,
                      max_bytes, progress));
   });
@@ -345,7 +345,7 @@ py::dict Snapshot(const Session& session, const std::string& name, const std::st
 uint64_t Restore(const Session& session, const std::string& name, const std::string& path,
                  const std::function<void(int64_t, int64_t)>& progress) {
   const v1::GetCollectionResponse restored = Interruptible([&] {
-    return Check(RestoreSnapshot(session.transport(), name, path, nullptr, progress)).collection;
+    return Check(RestoreSnapshot(session.admin(), name, path, nullptr, progress)).collection;
   });
   return restored.parameters().anchor_count() == 0 ? 0 : restored.items();
 }
@@ -355,7 +355,7 @@ py::dict Plan(const Session& session, const std::string& name, double epsilon, i
   std::string fingerprint;
   const QueryPlan plan = Interruptible([&] {
     const v1::GetCollectionResponse collection =
-        Check(session.transport().GetCollection(name, {.quality = true}));
+        Check(session.admin().GetCollection(name, {.quality = true}));
     fingerprint = ToHex(collection.fingerprint());
     PlanWish wish;
     wish.epsilon = epsilon;
@@ -387,21 +387,20 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
   session
       .def("get_collection",
            [](const Session& self, const std::string& name) {
-             return ToDict(
-                 Interruptible([&] { return Check(self.transport().GetCollection(name)); }));
+             return ToDict(Interruptible([&] { return Check(self.admin().GetCollection(name)); }));
            })
       .def("list_collections",
            [](const Session& self) {
              py::list list;
              const v1::ListCollectionsResponse response =
-                 Interruptible([&] { return Check(self.transport().ListCollections()); });
+                 Interruptible([&] { return Check(self.admin().ListCollections()); });
              for (const auto& collection : response.collections()) list.append(ToDict(collection));
              return list;
            })
       .def("create_collection", &Create)
       .def("delete_collection",
            [](const Session& self, const std::string& name) {
-             return Interruptible([&] { return Check(self.transport().DeleteCollection(name)); })
+             return Interruptible([&] { return Check(self.admin().DeleteCollection(name)); })
                  .deleted_items();
            })
       .def("upsert", &Upsert)
@@ -410,15 +409,14 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
              v1::DeleteItemsRequest request;
              request.set_collection(name);
              request.mutable_ids()->Assign(ids.begin(), ids.end());
-             return Interruptible([&] { return Check(self.transport().DeleteItems(request)); })
+             return Interruptible([&] { return Check(self.admin().DeleteItems(request)); })
                  .deleted();
            })
       .def("count_items",
            [](const Session& self, const std::string& name) {
              v1::CountItemsRequest request;
              request.set_collection(name);
-             return Interruptible([&] { return Check(self.transport().CountItems(request)); })
-                 .items();
+             return Interruptible([&] { return Check(self.admin().CountItems(request)); }).items();
            })
       .def("get_items", &GetItems)
       .def("scroll_items", &ScrollItems)
@@ -426,8 +424,7 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
       .def("list_keys", &ListKeys)
       .def("revoke_key",
            [](const Session& self, const std::string& id) {
-             return ToDict(
-                 Interruptible([&] { return Check(self.transport().RevokeKey(id)); }).key());
+             return ToDict(Interruptible([&] { return Check(self.admin().RevokeKey(id)); }).key());
            })
       .def("snapshot", &Snapshot)
       .def("restore", &Restore)

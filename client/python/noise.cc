@@ -20,16 +20,18 @@ namespace {
 
 namespace py = pybind11;
 
-py::tuple CalibrateNoise(const std::string& mechanism, double epsilon, double delta,
-                         double sensitivity, const std::vector<double>& lower,
-                         const std::vector<double>& upper, double radius, double norm,
-                         double lipschitz, std::optional<int64_t> dimension) {
+py::tuple CalibrateNoise(const std::string& mechanism, double epsilon, std::optional<double> delta,
+                         std::optional<double> sensitivity, const std::vector<double>& lower,
+                         const std::vector<double>& upper, std::optional<double> radius,
+                         double norm, std::optional<double> lipschitz,
+                         std::optional<int64_t> dimension) {
   const MechanismParameters parameters{.kind = Check(MechanismFromName(mechanism)),
                                        .epsilon = epsilon,
                                        .delta = delta,
                                        .sensitivity = sensitivity,
                                        .box = {.lower = lower, .upper = upper},
-                                       .ball = {.radius = radius, .p = norm},
+                                       .radius = radius,
+                                       .norm = norm,
                                        .lipschitz = lipschitz};
   const Calibration noise = Check(Calibrate(parameters, Check(ValueCount(parameters, dimension))));
   return py::make_tuple(noise.stddev, Check(VarianceOf(noise.stddev)),

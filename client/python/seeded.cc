@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/flags/names.h"
+#include "client/cli/flags.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -107,7 +107,7 @@ std::optional<PrivacyCost> CostOf(std::optional<double> epsilon, double delta,
                    .private_iterations = private_iterations};
   // Several iterations of a pure law compose better with a delta.
   if (TraitsOf(cost.mechanism).TakesDelta() || private_iterations > 1) cost.delta = delta;
-  if (radius) cost.radius = *radius;
+  cost.radius = radius;
   return cost;
 }
 

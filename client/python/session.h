@@ -3,21 +3,17 @@
 #define PRIVATEMAIL_CLIENT_PYTHON_SESSION_H_
 
 #include <pybind11/pybind11.h>
-#include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "client/queries/cell_queries.h"
-#include "client/queries/joint_queries.h"
-#include "client/search/search_client.h"
+#include "client/python/calls.h"
 #include "common/embedding/smlq.h"
+#include "privatemail/admin_client.h"
 #include "privatemail/guarantee.h"
+#include "privatemail/search.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client::python {
@@ -26,34 +22,14 @@ namespace privatemail::client::python {
 // and the locks of gRPC.
 class Session {
  public:
-  Session(const ConnectionOptions& options, std::string state_folder);
-  // In a fork the connection is leaked: gRPC would wait for threads that are not there.
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  explicit Session(const SearchOptions& options) : client_(Check(SearchClient::Connect(options))) {}
 
-  // For one call. Waits for the departure after an encrypted search (SearchClient).
-  // FAILED_PRECONDITION: another process made it.
-  const Transport& transport() const;
-  const QuerySettings& settings() const { return settings_; }
-
-  // The queries of a collection, with parameters and anchors that are still the server's; cached
-  // unless dummies are given.
-  std::shared_ptr<const JointQueries> Joint(const std::string& collection,
-                                            const std::optional<Anchors>& dummies);
-
-  // Encrypted searches, whose secret key lives as long as the session.
-  SearchClient& searches();
+  // For one call: after the wait of SearchClient::Admin.
+  AdminClient admin() const { return Check(client_->Admin()); }
+  SearchClient& client() const { return *client_; }
 
  private:
-  void CheckProcess() const;
-
-  const pid_t process_;
-  QuerySettings settings_;
-  std::unique_ptr<Transport> transport_;
-  mutable std::mutex mutex_;  // guards the following
-  std::map<std::string, std::shared_ptr<const JointQueries>> joint_;
-  std::unique_ptr<SearchClient> searches_;
+  const std::unique_ptr<SearchClient> client_;
 };
 
 // A collection's settings from Python's, or the defaults for these labels of anchors.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
 #include "common/numerics/neighbors.h"
@@ -52,23 +53,19 @@ absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
                            .relative_residual = RelativeResidual(map, anchors, server_anchors)};
 }
 
-Matrix MeansThenRows(const Matrix& rows, const std::vector<int64_t>& slot_of_row) {
-  const auto of_slot = RowsOfSlots(slot_of_row);
-  Matrix joined(std::ssize(of_slot) + rows.rows(), rows.cols());
-  for (size_t slot = 0; slot < of_slot.size(); ++slot) {
-    joined.row(static_cast<Eigen::Index>(slot)) = rows(of_slot[slot], Eigen::all).colwise().mean();
-  }
-  joined.bottomRows(rows.rows()) = rows;
-  return joined;
-}
-
 absl::Status CheckAlignment(const ExpectedAlignment& alignment) {
-  if (alignment.recall >= kMinExpectedRecall) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "the collection's embedding does not align with this client's: without any noise, the slots "
-      "of %.0f %% of the classes land at their class, expected at least %.0f %% (residual of the "
-      "anchors %.3g)",
-      100 * alignment.recall, 100 * kMinExpectedRecall, alignment.relative_residual));
+  if (alignment.recall >= kMinExpectedRecall) {
+    return alignment.pairing_score.has_value() ? CheckPairing(*alignment.pairing_score)
+                                               : absl::OkStatus();
+  }
+  return FieldError(
+      absl::StatusCode::kFailedPrecondition, "expected_recall",
+      absl::StrFormat("at least %.0f %%, since the collection's embedding must align with this "
+                      "client's",
+                      100 * kMinExpectedRecall),
+      absl::StrFormat("%.0f %%: without any noise, the slots of so many classes land at their "
+                      "class (residual of the anchors %.3g)",
+                      100 * alignment.recall, alignment.relative_residual));
 }
 
 double PairingScore(const Matrix& own, const Matrix& server,
@@ -88,10 +85,12 @@ double PairingScore(const Matrix& own, const Matrix& server,
 
 absl::Status CheckPairing(double score) {
   if (score >= kMinPairingScore) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "own_anchors do not seem to be the collection's anchors in their order: their places within "
-      "the classes agree with the server's by %.1f standard deviations, expected at least %.1f",
-      score, kMinPairingScore));
+  return FieldError(
+      absl::StatusCode::kFailedPrecondition, "own_anchors",
+      absl::StrFormat("the collection's anchors in their order, whose places within the classes "
+                      "agree with the server's by at least %.1f standard deviations",
+                      kMinPairingScore),
+      absl::StrFormat("other rows: they agree by %.1f", score));
 }
 
 }  // namespace privatemail::client

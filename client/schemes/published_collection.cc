@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
@@ -73,9 +74,8 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
   PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasAnchors(collection.name(), *parameters));
   if (collection.embedding_version() > 0) return parameters;
-  return absl::FailedPreconditionError(absl::StrCat("collection ", collection.name(),
-                                                    " is not built yet: run `privatemail build ",
-                                                    collection.name(), "`"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", collection.name(), " is not built yet"));
 }
 
 absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
@@ -95,35 +95,23 @@ absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
   return anchors;
 }
 
-absl::StatusOr<std::optional<Matrix>> CoordinatesIfServed(
+absl::StatusOr<std::optional<Matrix>> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
   if (HaveNoCoordinates(chunks)) return std::nullopt;
-  PM_ASSIGN_OR_RETURN(AnchorCoordinates joined, JoinCoordinates(parameters, chunks));
-  return std::move(joined.rows);
-}
-
-absl::StatusOr<AnchorCoordinates> JoinCoordinates(
-    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks) {
-  if (HaveNoCoordinates(chunks)) {
-    return absl::UnavailableError(
-        "anchors have no coordinates yet: the collection's cells are being built; fetch them again "
-        "later");
-  }
-  AnchorCoordinates joined{
-      .rows = Matrix(parameters.anchor_count, parameters.settings.embedding_dim),
-      .embedding_version = chunks.front().embedding_version()};
+  Matrix rows(parameters.anchor_count, parameters.settings.embedding_dim);
+  const uint64_t version = chunks.front().embedding_version();
   Eigen::Index row = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
-    const absl::StatusOr<Matrix> part = ParseCoordinates(chunks[i], joined.rows.cols());
+    const absl::StatusOr<Matrix> part = ParseCoordinates(chunks[i], rows.cols());
     if (!part.ok()) return InChunk(i, part.status());
-    const absl::Status same = CheckVersion(chunks[i].embedding_version(), joined.embedding_version);
+    const absl::Status same = CheckVersion(chunks[i].embedding_version(), version);
     if (!same.ok()) return InChunk(i, same);
-    if (part->rows() > joined.rows.rows() - row) break;
-    joined.rows.middleRows(row, part->rows()) = *part;
+    if (part->rows() > rows.rows() - row) break;
+    rows.middleRows(row, part->rows()) = *part;
     row += part->rows();
   }
-  if (row == joined.rows.rows()) return joined;
-  return absl::DataLossError(absl::StrCat("coordinates must be ", joined.rows.rows(),
+  if (row == rows.rows()) return std::optional<Matrix>(std::move(rows));
+  return absl::DataLossError(absl::StrCat("coordinates must be ", rows.rows(),
                                           " rows, one an anchor, but there are others"));
 }
 
@@ -132,9 +120,9 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   const auto rows = static_cast<int64_t>(anchors.features.rows());
   const int64_t labels = parameters.HasClasses() ? parameters.anchor_count : 0;
   if (rows != parameters.anchor_count || std::ssize(anchors.labels) != labels) {
-    return absl::InvalidArgumentError(absl::StrCat("anchors must be ", parameters.anchor_count,
-                                                   " rows with ", labels, " labels, but are ", rows,
-                                                   " rows and ", anchors.labels.size(), " labels"));
+    return InvalidField("anchors", absl::StrCat("must be ", parameters.anchor_count, " rows with ",
+                                                labels, " labels, but are ", rows, " rows and ",
+                                                anchors.labels.size(), " labels"));
   }
   if (DigestOf(anchors) != parameters.anchor_digest) {
     return absl::DataLossError(absl::StrCat("anchors have the digest ", ToHex(DigestOf(anchors)),
@@ -142,24 +130,6 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
                                             ToHex(parameters.anchor_digest)));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckOwnAnchorsAllowed(const PublicParameters& parameters, bool given) {
-  if (!given || parameters.SendsCoordinates()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "own_anchors must not be given unless the collection's cell_code is none: items come as "
-      "codes of its own features");
-}
-
-absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
-                                      const std::optional<FloatMatrix>& own) {
-  PM_RETURN_IF_ERROR(CheckOwnAnchorsAllowed(parameters, own.has_value()));
-  if (!own.has_value()) return UnitRows("anchors", anchors.features);
-  if (own->rows() != anchors.features.rows()) {
-    return absl::InvalidArgumentError(absl::StrCat("own_anchors must be ", anchors.features.rows(),
-                                                   " rows, one an anchor, but are ", own->rows()));
-  }
-  return UnitRows("own_anchors", *own);
 }
 
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity) {
@@ -195,23 +165,6 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view f
     }
   }
   return rows;
-}
-
-Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
-                  const std::vector<int32_t>& labels) {
-  Matrix means =
-      Matrix::Zero(static_cast<Eigen::Index>(parameters.slot_labels.size()), unit_anchors.cols());
-  for (Eigen::Index i = 0; i < unit_anchors.rows(); ++i) {
-    means.row(*parameters.SlotOf(labels[static_cast<size_t>(i)])) += unit_anchors.row(i);
-  }
-  means.rowwise().normalize();  // a mean of length zero stays zero: no direction is nearest to it
-  return means;
-}
-
-int64_t NearestSlot(const Matrix& class_means, const RowVector& unit_row) {
-  Eigen::Index nearest = 0;
-  (class_means * unit_row.transpose()).maxCoeff(&nearest);
-  return nearest;
 }
 
 }  // namespace privatemail::client

@@ -25,36 +25,15 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
 absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
                                     const std::vector<v1::GetAnchorsResponse>& chunks);
 
-// The anchors' coordinates in the server's embedding.
-struct AnchorCoordinates {
-  Matrix rows;  // anchors x embedding_dim, finite
-  uint64_t embedding_version = 0;
-};
-
-// Concatenates the coordinates of the same chunks.
-// UNAVAILABLE: the server has none yet.
+// Concatenates the anchors' coordinates in the server's embedding from the same chunks: anchors x
+// embedding_dim, finite; nullopt: the server sends none.
 // DATA_LOSS naming chunk and field: malformed, not one row an anchor, or of several embeddings.
-absl::StatusOr<AnchorCoordinates> JoinCoordinates(
-    const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
-
-// JoinCoordinates of the chunks of an untrusted server that may be older and send none: nullopt.
-absl::StatusOr<std::optional<Matrix>> CoordinatesIfServed(
+absl::StatusOr<std::optional<Matrix>> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
 
 // INVALID_ARGUMENT: the anchors' shape differs from the parameters'. DATA_LOSS: their digest
 // differs from the published one.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
-
-// INVALID_ARGUMENT: `given` although the collection's code is not none.
-absl::Status CheckOwnAnchorsAllowed(const PublicParameters& parameters, bool given);
-
-// The anchors scaled to length 1, in the feature space of targets.
-// own: with code none, features of the same anchors in the same order by the client's own model; by
-//   default the published features.
-// INVALID_ARGUMENT: `own` is given with another code or is not one row an anchor; a row is zero or
-// not finite.
-absl::StatusOr<Matrix> OwnUnitAnchors(const PublicParameters& parameters, const Anchors& anchors,
-                                      const std::optional<FloatMatrix>& own);
 
 // FAILED_PRECONDITION naming both extractors if they differ.
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity);
@@ -67,13 +46,6 @@ absl::Status CheckLabels(absl::string_view field, const PublicParameters& parame
 absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view field,
                                                              const PublicParameters& parameters,
                                                              const std::vector<int32_t>& labels);
-
-// slots x d: the sum of each class's unit anchors, scaled to length 1. labels: checked.
-Matrix ClassMeans(const PublicParameters& parameters, const Matrix& unit_anchors,
-                  const std::vector<int32_t>& labels);
-
-// The slot of the mean with the largest inner product with a unit row (d).
-int64_t NearestSlot(const Matrix& class_means, const RowVector& unit_row);
 
 }  // namespace privatemail::client
 

@@ -15,16 +15,15 @@ namespace {
 
 // The symbols of the header, as doubles, which do not overflow.
 struct Sizes {
-  double anchors, feature_dim, rank, classes, embedding_dim, rows, steps, cells, cores;
+  double anchors, feature_dim, rank, classes, embedding_dim, rows, cells, cores;
 
-  explicit Sizes(const PublicParameters& p)
+  explicit Sizes(const PublicParameters& p, int64_t own_columns = 0)
       : anchors(static_cast<double>(p.anchor_count)),
-        feature_dim(static_cast<double>(p.feature_dim)),
+        feature_dim(static_cast<double>(std::max(p.feature_dim, own_columns))),
         rank(std::min(anchors, feature_dim)),
         classes(static_cast<double>(p.slot_labels.size())),
         embedding_dim(p.settings.embedding_dim),
         rows(classes + anchors),
-        steps(p.settings.steps),
         cells(0),
         cores(std::max(1U, std::thread::hardware_concurrency())) {
     for (const CellPartition& partition : p.cell_partitions) {
@@ -37,35 +36,27 @@ double AnchorBytes(const Sizes& s) {
   return s.anchors * (28 * s.feature_dim + 4 * s.embedding_dim + 200) + 200 * s.classes;
 }
 
-double CachedAffinityBytes(const Sizes& s) {
-  const double cached = std::min<double>(s.anchors, TiledAffinity::kMaxCachedRows);
-  return 4 * cached * cached;
-}
-
 }  // namespace
 
-double JointQueryMemory(const PublicParameters& parameters) {
-  const Sizes s(parameters);
+double JointQueryMemory(const PublicParameters& parameters, int64_t own_columns) {
+  const Sizes s(parameters, own_columns);
   const auto graph = static_cast<double>(MaxAffinityBytes(
       static_cast<Eigen::Index>(s.rows), static_cast<Eigen::Index>(s.embedding_dim)));
-  return AnchorBytes(s) + CachedAffinityBytes(s) + graph +
+  const double cached = std::min<double>(s.anchors, TiledAffinity::kMaxCachedRows);
+  return AnchorBytes(s) + 4 * cached * cached + graph +
          8 * s.rows * s.embedding_dim * (14 + s.cores);
 }
 
 double CellQueryMemory(const PublicParameters& parameters) {
   const Sizes s(parameters);
-  const double cells = AnchorBytes(s) + 8 * s.cells * s.feature_dim;
-  if (!parameters.SendsCoordinates()) return cells;
-  return cells + CachedAffinityBytes(s) +
-         8 * s.embedding_dim *
-             (s.anchors * (s.steps + 8 + s.cores) + s.steps * (s.classes + s.embedding_dim));
+  return AnchorBytes(s) + 8 * s.cells * s.feature_dim;
 }
 
 absl::Status CheckQueryMemory(const PublicParameters& parameters, double bytes,
                               const ClientLimits& limits) {
   if (bytes <= static_cast<double>(limits.max_memory)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "memory of a query must be at most %d bytes (--max-memory), but with the collection's "
+      "memory of a query must be at most %d bytes (max_memory), but with the collection's "
       "anchor_count %d, feature_dim %d, embedding_dim %d, steps %d and %d classes it is up to %.0f",
       limits.max_memory, parameters.anchor_count, parameters.feature_dim,
       parameters.settings.embedding_dim, parameters.settings.steps, parameters.slot_labels.size(),
@@ -79,7 +70,7 @@ absl::Status ComputingDeadline::Check() const {
   if (absl::Now() < end_) return absl::OkStatus();
   return absl::DeadlineExceededError(
       absl::StrCat(what_, " must take at most ", absl::FormatDuration(limit_),
-                   " (--deadline), but takes longer with the sizes of this collection"));
+                   " (max_computing), but takes longer with the sizes of this collection"));
 }
 
 WorkObserver ComputingDeadline::work() const {
@@ -97,9 +88,10 @@ StepObserver ComputingDeadline::steps() const {
   return [deadline = *this](double, int) { return deadline.Check(); };
 }
 
-absl::Status CheckRanking(const PublicParameters& parameters, const ClientLimits& limits) {
+absl::Status CheckRanking(const PublicParameters& parameters, int64_t columns,
+                          const ClientLimits& limits) {
   constexpr double kPerSecond = 2e10;  // multiplications of one fast core
-  const Sizes s(parameters);
+  const Sizes s(parameters, columns);
   const double bytes = AnchorBytes(s) + 8 * (s.anchors * s.feature_dim + 2 * s.anchors * s.rank +
                                              2 * s.feature_dim * s.rank + 3 * s.rank * s.rank +
                                              std::min(2000 * s.anchors, 1e7));
@@ -110,8 +102,8 @@ absl::Status CheckRanking(const PublicParameters& parameters, const ClientLimits
   if (absl::Seconds(seconds) <= limits.max_computing) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(
       "ranking the classes must take at most ", absl::FormatDuration(limits.max_computing),
-      " (--deadline), but takes longer with anchor_count ", parameters.anchor_count,
-      " and feature_dim ", parameters.feature_dim, ": give the target's label"));
+      " (max_computing), but takes longer with anchor_count ", parameters.anchor_count,
+      " and feature_dim ", columns, ": give the target's label"));
 }
 
 }  // namespace privatemail::client

@@ -16,15 +16,15 @@
 namespace privatemail::client {
 
 // Upper estimates in bytes of the arrays of one client and its queries, with the messages of the
-// anchors. P anchors, d feature_dim, r = min(P, d), C classes, k embedding_dim, n = C + P, T steps,
-// K cells of all partitions.
+// anchors. P anchors, d feature_dim or the columns of own anchors if they are more, r = min(P, d),
+// C classes, k embedding_dim, n = C + P, K cells of all partitions.
 //
 //   all        P (28 d + 4 k + 200) + 200 C                       messages, floats, unit rows twice
 //   joint      4 min(P, 4096)^2 + MaxAffinityBytes(n, k)                 affinities
 //              8 n k (14 + cores)                                        iterates
 //   ranking    8 (P d + 2 P r + 2 d r + 3 r^2 + min(2000 P, 10^7)), for targets without a label
-//   cells      8 K d; with code none 8 k (P (T + 8 + cores) + T (C + k)) and 4 min(P, 4096)^2
-double JointQueryMemory(const PublicParameters& parameters);
+//   cells      8 K d
+double JointQueryMemory(const PublicParameters& parameters, int64_t own_columns = 0);
 double CellQueryMemory(const PublicParameters& parameters);
 
 // RESOURCE_EXHAUSTED naming the sizes: `bytes`, one of the above, exceed limits.max_memory.
@@ -51,10 +51,11 @@ class ComputingDeadline {
   absl::Time end_;
 };
 
-// Checks fitting a ClassRanker, which targets without a label need.
+// Checks fitting a ClassRanker to anchors with these columns, which targets without a label need.
 // RESOURCE_EXHAUSTED: it would take more than limits.max_memory, with the anchors.
 // DEADLINE_EXCEEDED: it would take longer even on a fast machine, and it cannot be interrupted.
-absl::Status CheckRanking(const PublicParameters& parameters, const ClientLimits& limits);
+absl::Status CheckRanking(const PublicParameters& parameters, int64_t columns,
+                          const ClientLimits& limits);
 
 }  // namespace privatemail::client
 

@@ -12,6 +12,7 @@
 #include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/rounding.h"
 #include "client/privacy/sensitivity/sensitivity.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -25,20 +26,20 @@ using Protects = MechanismTraits::Protects;
 constexpr int kChangedRows = 2;  // the target may be replaced by one of another class
 
 // The rounding errors of both neighbours, added to a sensitivity.
-absl::StatusOr<double> RoundingAllowance(const PublicParameters& parameters,
-                                         const IterationInputs& inputs, Law law) {
-  PM_ASSIGN_OR_RETURN(const double l2, IterationRoundingError(inputs, parameters.feature_dim));
+absl::StatusOr<double> RoundingAllowance(int64_t feature_dim, const IterationInputs& inputs,
+                                         Law law) {
+  PM_ASSIGN_OR_RETURN(const double l2, IterationRoundingError(inputs, feature_dim));
   const double to_l1 = std::sqrt(static_cast<double>(inputs.start.size()));
   return 2 * l2 * (law == Law::kLaplace ? to_l1 : 1);
 }
 
-absl::StatusOr<double> ProvenSensitivity(const PublicParameters& parameters, const Matrix& anchors,
+absl::StatusOr<double> ProvenSensitivity(int64_t feature_dim, const Matrix& anchors,
                                          const IterationInputs& inputs, Law law) {
   PM_ASSIGN_OR_RETURN(const double bound,
                       law == Law::kLaplace
                           ? KnownAnchorsL1Sensitivity(inputs, anchors, kChangedRows)
                           : KnownAnchorsSensitivity(inputs, anchors, kChangedRows));
-  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(parameters, inputs, law));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(feature_dim, inputs, law));
   return bound + rounding;
 }
 
@@ -48,28 +49,28 @@ bool SensitivityIsPrinted(const MechanismTraits& traits) {
          traits.law != Law::kBoundedGaussian;
 }
 
-absl::StatusOr<double> SensitivityOf(const PublicParameters& parameters, const Matrix& anchors,
-                                     const IterationInputs& inputs, const MechanismTraits& traits) {
+absl::StatusOr<double> SensitivityOf(const EmbeddingSettings& settings, int64_t feature_dim,
+                                     const Matrix& anchors, const IterationInputs& inputs,
+                                     const MechanismTraits& traits) {
   if (!SensitivityIsPrinted(traits)) {
-    return ProvenSensitivity(parameters, anchors, inputs, traits.law);
+    return ProvenSensitivity(feature_dim, anchors, inputs, traits.law);
   }
-  return traits.law == Law::kLaplace
-             ? PublishedLaplaceReleaseSensitivity(parameters.settings, inputs)
-             : PublishedGaussianReleaseSensitivity(parameters.settings, inputs);
+  return traits.law == Law::kLaplace ? PublishedLaplaceReleaseSensitivity(settings, inputs)
+                                     : PublishedGaussianReleaseSensitivity(settings, inputs);
 }
 
 // The release's Lipschitz constant, with the rounding allowance spread over the radius.
-absl::StatusOr<double> LipschitzOf(const PublicParameters& parameters,
-                                   const IterationInputs& inputs, Law law, double radius) {
+absl::StatusOr<double> LipschitzOf(int64_t feature_dim, const IterationInputs& inputs, Law law,
+                                   double radius) {
   PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(inputs));
-  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(parameters, inputs, law));
+  PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(feature_dim, inputs, law));
   return (law == Law::kLaplace ? constant.to_l1 : constant.to_l2) + rounding / radius;
 }
 
 // One iteration's share of the cost.
 struct NoiseShare {
   double epsilon = 0;
-  double delta = 0;
+  std::optional<double> delta = {};
   double delta_of_all = 0;    // 0 where the theorem needs none
   double widening = 1;        // factor of the noise
   absl::string_view theorem;  // of the composition
@@ -83,13 +84,13 @@ absl::StatusOr<NoiseShare> ShareNoise(const PrivacyCost& cost, const MechanismTr
   if (single || traits.TakesDelta()) {
     return NoiseShare{.epsilon = cost.epsilon,
                       .delta = cost.delta,
-                      .delta_of_all = traits.TakesDelta() ? cost.delta : 0,
+                      .delta_of_all = traits.TakesDelta() ? cost.delta.value_or(0) : 0,
                       .widening = std::sqrt(static_cast<double>(cost.private_iterations)),
                       .theorem = single ? "" : kGaussianComposition};
   }
-  PM_ASSIGN_OR_RETURN(const EpsilonShare each,
-                      EpsilonPerRelease(cost.epsilon, std::isnan(cost.delta) ? 0 : cost.delta,
-                                        cost.private_iterations));
+  PM_ASSIGN_OR_RETURN(
+      const EpsilonShare each,
+      EpsilonPerRelease(cost.epsilon, cost.delta.value_or(0), cost.private_iterations));
   return NoiseShare{.epsilon = each.epsilon, .delta_of_all = each.delta, .theorem = each.theorem};
 }
 
@@ -108,17 +109,17 @@ std::string Neighbours(const MechanismTraits& traits, double radius) {
                       FormatExact(radius), " away", chained, "; the class is not hidden");
 }
 
-// NaN: not given. INVALID_ARGUMENT: missing, not used by the mechanism, or outside (0, 2], the
+// INVALID_ARGUMENT: missing, not used by the mechanism, or outside (0, 2], the
 // distances between unit features.
-absl::Status CheckRadius(double radius, const MechanismTraits& traits) {
-  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius));
+absl::Status CheckRadius(const std::optional<double>& radius, const MechanismTraits& traits) {
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, radius.has_value()));
   if (traits.protects == Protects::kValue) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", radius));
-  if (radius <= 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("radius must be at most 2, the diameter of the unit sphere that features lie "
-                   "on, but is ",
-                   radius));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", *radius));
+  if (*radius <= 2) return absl::OkStatus();
+  return InvalidField(
+      "radius", absl::StrCat("must be at most 2, the diameter of the unit sphere that features lie "
+                             "on, but is ",
+                             *radius));
 }
 
 // Citation of the proof of sensitivity or Lipschitz constant; empty if none is needed or known.
@@ -137,8 +138,8 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 
 }  // namespace
 
-absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,
-                                                  const Matrix& anchors,
+absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& settings,
+                                                  int64_t feature_dim, const Matrix& anchors,
                                                   const IterationInputs& inputs,
                                                   const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
@@ -152,26 +153,24 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parame
   result.composition = share.theorem;
   switch (traits.protects) {
     case Protects::kValue: {
-      PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(parameters, anchors, inputs, traits));
+      PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(settings, feature_dim, anchors, inputs, traits));
       noise.sensitivity = share.widening * result.sensitivity;
       if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
       break;
     }
     case Protects::kOutput: {
       PM_ASSIGN_OR_RETURN(const double lipschitz,
-                          LipschitzOf(parameters, inputs, traits.law, cost.radius));
-      result.sensitivity = cost.radius * lipschitz;
-      noise.ball = {.radius = cost.radius, .p = 2};
+                          LipschitzOf(feature_dim, inputs, traits.law, *cost.radius));
+      result.sensitivity = *cost.radius * lipschitz;
+      noise.radius = *cost.radius;
       noise.lipschitz = share.widening * lipschitz;
       break;
     }
     case Protects::kInput:
-      result.sensitivity = cost.radius;
+      result.sensitivity = *cost.radius;
       // Scaling to length 1 rounds each of two neighbours' rows.
-      noise.ball = {.radius = cost.radius +
-                              2 * (static_cast<double>(parameters.feature_dim) + 4) * kUnitRoundoff,
-                    .p = 2};
-      shape = {.values = parameters.feature_dim, .largest_value = 1};
+      noise.radius = *cost.radius + 2 * (static_cast<double>(feature_dim) + 4) * kUnitRoundoff;
+      shape = {.values = feature_dim, .largest_value = 1};
       break;
   }
   PM_ASSIGN_OR_RETURN(result.mechanism, MakeMechanism(noise, shape));
@@ -183,8 +182,8 @@ Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise)
   Guarantee guarantee = noise.mechanism->guarantee();
   guarantee.epsilon = cost.epsilon;
   guarantee.delta = noise.delta;
-  guarantee.neighbours = Neighbours(traits, cost.radius);
-  if (guarantee.radius.has_value()) guarantee.radius = cost.radius;
+  guarantee.neighbours = Neighbours(traits, cost.radius.value_or(0));
+  if (guarantee.radius.has_value()) guarantee.radius = *cost.radius;
   if (const absl::string_view proof = SensitivityProof(traits); !proof.empty()) {
     guarantee.source = absl::StrCat(proof, guarantee.source, " (noise)");
   }

@@ -25,6 +25,7 @@ struct IterationNoise {
 };
 
 // anchors: unit rows, which follow the slots.
+// feature_dim: columns of target and anchors.
 // inputs: of this iteration, one of cost.private_iterations; each starts from the noisy, so public,
 //   result of the iteration before.
 // Noise: on the iterate, or on the target's unit row where the mechanism protects the input.
@@ -33,8 +34,8 @@ struct IterationNoise {
 //   pure laws      EpsilonPerRelease, or epsilon / iterations without delta where that is more
 // INVALID_ARGUMENT: a parameter is missing, out of range or not used by the mechanism.
 // FAILED_PRECONDITION: no bound is proven for these parameters.
-absl::StatusOr<IterationNoise> MakeIterationNoise(const PublicParameters& parameters,
-                                                  const Matrix& anchors,
+absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& settings,
+                                                  int64_t feature_dim, const Matrix& anchors,
                                                   const IterationInputs& inputs,
                                                   const PrivacyCost& cost);
 

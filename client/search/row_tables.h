@@ -10,10 +10,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/queries/query_batch.h"
 #include "client/search/row_table_cache.h"
 #include "privatemail/encrypted_answer.h"
 #include "privatemail/row_table.h"
+#include "privatemail/search_request.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {

@@ -1,292 +1,300 @@
-#include "client/search/search_client.h"
-
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
-#include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
+#include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "client/queries/last_release.h"
-#include "client/queries/memory_limit.h"
-#include "client/queries/scheme.h"
+#include "client/schemes/memory_budget.h"
+#include "client/schemes/request_checks.h"
+#include "client/search/batch.h"
+#include "client/search/last_search.h"
+#include "client/search/scheme_table.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/lattice/scores.h"
+#include "common/base/validate.h"
+#include "common/wire/parameters_proto.h"
 #include "privatemail/bit_source.h"
-#include "privatemail/state_folder.h"
+#include "privatemail/search.h"
 
 namespace privatemail::client {
 namespace {
 
-constexpr int kMaxSends = 3;  // of one message, while the server asks for the keys
+using Clock = std::chrono::steady_clock;
 
-absl::Status CheckMemory(int64_t targets, const v1::EncryptedStatus& status, bool with_payloads,
-                         int64_t max_memory) {
-  const auto rows = static_cast<double>(status.rows());
-  const double bytes = static_cast<double>(targets) * (rows / lattice::kDegree + 1) *
-                           static_cast<double>(lattice::kAnswerBytes) +
-                       static_cast<double>(status.table_bytes()) +
-                       (with_payloads ? static_cast<double>(status.payload_bytes()) : 0);
-  if (bytes <= static_cast<double>(max_memory)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("max_memory must be at least ", static_cast<int64_t>(bytes), " bytes for ",
-                   Counted(static_cast<uint64_t>(targets), "target"), ", but is ", max_memory));
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Whether the payloads of the matches fit is decided before it is known which rows match.
-absl::Status CheckPayloads(int64_t bytes, int64_t max_memory) {
-  if (bytes <= max_memory / kBytesPerPayloadCharacter) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("max_memory must be at least ", kBytesPerPayloadCharacter, " times the ", bytes,
-                   " bytes that the payloads of all matches can have, but is ", max_memory));
+absl::Status CheckFingerprint(const SearchRequest& request,
+                              const v1::GetCollectionResponse& published) {
+  if (!request.fingerprint.has_value() || *request.fingerprint == published.fingerprint()) {
+    return absl::OkStatus();
+  }
+  return FieldError(absl::StatusCode::kFailedPrecondition, "fingerprint",
+                    absl::StrCat("that of collection ", published.name(), ", ",
+                                 ToHex(published.fingerprint()), " (nothing was spent)"),
+                    ToHex(*request.fingerprint));
+}
+
+// The parameters, also of a collection that is not built.
+absl::StatusOr<PublicParameters> ReadParameters(const v1::GetCollectionResponse& collection) {
+  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
+  if (parameters.ok()) return parameters;
+  return absl::DataLossError(absl::StrCat("public parameters of collection ", collection.name(),
+                                          ": ", parameters.status().message()));
+}
+
+// The quality of cells is fetched where it may choose the number of items.
+bool MayNeedQuality(const SearchRequest& request) {
+  return !request.items.has_value() && request.scheme.value_or(Scheme::kCells) == Scheme::kCells;
+}
+
+// Of all results together, as they will be shown.
+absl::Status CheckPayloads(const std::vector<SearchResult>& results, int64_t max_memory) {
+  int64_t characters = 0;
+  for (const SearchResult& result : results) {
+    for (const Match& match : result.matches) characters += std::ssize(match.payload);
+  }
+  return CheckPayloadMemory(characters, max_memory);
+}
+
+// The targets of an encrypted search share messages, so each result has the totals of all.
+void ShareTotals(const std::vector<std::string>& tables, std::vector<SearchResult>* results) {
+  SearchBytes bytes;
+  SearchTimes times;
+  for (const SearchResult& one : *results) {
+    bytes.up += one.bytes.up;
+    bytes.down += one.bytes.down;
+    bytes.keys += one.bytes.keys;
+    bytes.table += one.bytes.table;
+    bytes.payloads += one.bytes.payloads;
+    times.prepare_ms += one.times.prepare_ms;
+    times.answer_ms += one.times.answer_ms;
+    times.finish_ms += one.times.finish_ms;
+  }
+  for (SearchResult& one : *results) {
+    one.bytes = bytes;
+    one.times = times;
+    if (one.encrypted.has_value()) one.encrypted->tables = tables;
+  }
+}
+
+// A message, and what came of it.
+struct Exchange {
+  size_t first, count;  // targets
+  std::optional<PreparedSearch> prepared = std::nullopt;
+  std::optional<SearchAnswer> answer = std::nullopt;
+};
+
+// What the messages of one search share.
+struct Running {
+  const SchemeEntry& entry;
+  SchemeSearch& scheme;
+  Ledger* ledger;  // null: nothing is charged
+  SearchRecord& record;
+  SearchResponse& response;
+  WarnFunction warn;
+  MemoryBudget memory;
+};
+
+// Charges, releases and sends one message. The result of its first target gets the figures.
+absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* exchange) {
+  const std::string& uuid = search.response.parameters.collection_uuid;
+  SearchResult& result = search.response.results[exchange->first];
+  const ChargeFunction charge = [&](const Guarantee& guarantee) {
+    PM_RETURN_IF_ERROR(search.ledger->Charge(uuid, guarantee).status());
+    result.guarantee = guarantee;
+    return absl::OkStatus();
+  };
+  SecureBits bits;
+  const Clock::time_point start = Clock::now();
+  PM_ASSIGN_OR_RETURN(exchange->prepared,
+                      search.scheme.Prepare(exchange->first, exchange->count, charge, bits));
+  result.times.prepare_ms = MillisecondsSince(start);
+  if (search.ledger != nullptr) {
+    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
+  }
+  // Saved first, so that Explain shows the message even if no answer comes.
+  google::protobuf::Message* message = exchange->prepared->message.get();
+  PM_RETURN_IF_ERROR(search.record.SaveMessage(*message));
+  const Clock::time_point sent = Clock::now();
+  absl::StatusOr<SearchAnswer> answer =
+      search.entry.send(context, search.response.parameters, message, &result, search.warn);
+  context.departures.NoteArrival();
+  PM_RETURN_IF_ERROR(answer.status());
+  result.times.answer_ms = MillisecondsSince(sent);
+  exchange->answer = *std::move(answer);
+  return search.memory.Reserve(exchange->answer->memory);
 }
 
 }  // namespace
 
-std::chrono::milliseconds SearchInterval(const SearchWork& work) {
-  const int64_t log_2k = std::bit_width(static_cast<uint64_t>(work.k - 1)) + 1;
-  const int64_t of_query_us = work.blocks * (500 + 20 * log_2k) + work.k;
-  return std::chrono::milliseconds(10 + work.queries * of_query_us / 1000 +
-                                   work.payload_bytes / 1'000'000 + work.filtered_bytes / 20'000);
+struct SearchClient::Impl {
+  Impl(Transport network, const SearchOptions& options)
+      : transport(std::move(network)),
+        state_folder(options.state_folder),
+        limits(options.limits),
+        context{.transport = transport,
+                .limits = limits,
+                .encrypted = {transport, state_folder, limits.max_memory}} {}
+
+  absl::Status CheckProcess() const;
+
+  const pid_t process = ::getpid();
+  const Transport transport;
+  const std::string state_folder;
+  const ClientLimits limits;
+  SchemeContext context;
+};
+
+absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Connect(const SearchOptions& options) {
+  PM_ASSIGN_OR_RETURN(Transport transport, Transport::Create(options.connection));
+  PM_RETURN_IF_ERROR(CreateStateFolder(options.state_folder));
+  return std::unique_ptr<SearchClient>(
+      new SearchClient(std::make_unique<Impl>(std::move(transport), options)));
 }
 
-int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
-  constexpr size_t kQueryBytes = size_t{16} << 20, kScoreBytes = size_t{64} << 20;
-  const size_t query = lattice::kSeedBytes + lattice::QueryChunkBytes(dimensions, delta);
-  const size_t scores =
-      static_cast<size_t>(std::max<int64_t>(1, lattice::CountBlocks(rows))) * lattice::kAnswerBytes;
-  return static_cast<int64_t>(
-      std::max<size_t>(1, std::min(kQueryBytes / query, kScoreBytes / scores)));
-}
-
-absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Create(Transport transport,
-                                                                   QuerySettings settings) {
-  PM_RETURN_IF_ERROR(CreateStateFolder(settings.state_folder));
-  return std::unique_ptr<SearchClient>(new SearchClient(std::move(transport), std::move(settings)));
-}
-
-SearchClient::SearchClient(Transport transport, QuerySettings settings)
-    : process_(::getpid()), transport_(std::move(transport)), settings_(std::move(settings)) {}
+SearchClient::SearchClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 SearchClient::~SearchClient() {
-  if (::getpid() == process_) WaitForDeparture().IgnoreError();
+  if (impl_->CheckProcess().ok()) {
+    WaitForDeparture().IgnoreError();
+  } else {
+    (void)impl_.release();  // gRPC would wait for threads that a fork does not have
+  }
 }
 
-absl::Status SearchClient::CheckProcess() const {
-  if (::getpid() == process_) return absl::OkStatus();
+absl::Status SearchClient::Impl::CheckProcess() const {
+  if (::getpid() == process) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "this client belongs to the process that made it, and this one was forked from it: create a "
-      "new client here");
+      "this client belongs to the process that made it, and this one was forked from it: connect "
+      "again here");
 }
 
-absl::Status SearchClient::WaitForDeparture() {
-  constexpr std::chrono::milliseconds kPollInterval(50);
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!arrived_.has_value()) return absl::OkStatus();
-  const Clock::time_point departure = NextDeparture(*arrived_, Clock::now(), interval_);
-  lock.unlock();
-  for (Clock::time_point now = Clock::now(); now < departure; now = Clock::now()) {
-    if (transport_.is_cancelled()) return absl::CancelledError("the search was cancelled");
-    std::this_thread::sleep_until(std::min(departure, now + kPollInterval));
-  }
-  return absl::OkStatus();
+absl::Status SearchClient::WaitForDeparture() const {
+  PM_RETURN_IF_ERROR(impl_->CheckProcess());
+  return impl_->context.departures.Wait([this] { return impl_->transport.is_cancelled(); });
 }
 
-absl::StatusOr<std::shared_ptr<const EncryptedSession>> SearchClient::SessionOf(int delta) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Session& session = sessions_[delta];
-  if (session.keys == nullptr) {
-    SecureBits bits;
-    PM_ASSIGN_OR_RETURN(session.keys, EncryptedSession::Create(delta, bits));
-  }
-  return session.keys;
-}
-
-std::shared_ptr<RowTables> SearchClient::TablesOf(const std::string& collection_uuid) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::shared_ptr<RowTables>& tables = tables_[collection_uuid];
-  if (tables == nullptr) {
-    tables = std::make_shared<RowTables>(
-        RowTableCache(settings_.state_folder, transport_.server(), collection_uuid),
-        settings_.limits.max_memory);
-  }
-  return tables;
-}
-
-absl::StatusOr<SearchClient::Prepared> SearchClient::Prepare(
-    const v1::GetCollectionResponse& collection, const EncryptedClient& client,
-    const std::vector<SearchTarget>& targets, bool with_payloads) {
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncryptedSession> session,
-                      SessionOf(client.delta()));
-  const int64_t share = QueriesPerMessage(client.parameters().feature_dim, client.delta(),
-                                          static_cast<int64_t>(collection.encrypted().rows()));
-  SecureBits bits;
-  Prepared prepared;
-  for (const SearchTarget& target : targets) {
-    if (prepared.requests.empty() || prepared.requests.back().queries_size() == share) {
-      v1::SearchEncryptedRequest& request = prepared.requests.emplace_back();
-      request.set_collection(collection.name());
-      request.set_fingerprint(collection.fingerprint());
-      request.set_delta(static_cast<uint32_t>(session->delta()));
-      request.set_keys_digest(session->keys_digest());
-      request.set_with_payloads(with_payloads);
-    }
-    PM_RETURN_IF_ERROR(client.CheckRanking({.label = target.label}));
-    PM_ASSIGN_OR_RETURN(PreparedEncryptedQuery query,
-                        client.Prepare(target.features, session, bits));
-    *prepared.requests.back().add_queries() = std::move(query.request);
-    prepared.states.push_back(std::move(query.state));
-  }
-  return prepared;
-}
-
-// Names everything that the server sees, but not the ciphertexts, and nothing that was decrypted.
-absl::Status SearchClient::SaveForExplain(const v1::GetCollectionResponse& collection,
-                                          const Prepared& prepared,
-                                          const std::vector<std::string>& root_digests) const {
-  const v1::SearchEncryptedRequest& first = prepared.requests.front();
-  uint64_t bytes = 0;
-  for (const v1::SearchEncryptedRequest& request : prepared.requests) {
-    bytes += request.ByteSizeLong() - request.keys().size();
-  }
-  nlohmann::json tables = nlohmann::json::array();
-  for (const std::string& digest : root_digests) tables.push_back(ToHex(digest));
-  const nlohmann::json view = {{"collection", collection.name()},
-                               {"digest", ToHex(collection.fingerprint())},
-                               {"scheme", NameOf(Scheme::kEncrypted)},
-                               {"delta", first.delta()},
-                               {"queries", prepared.states.size()},
-                               {"messages", prepared.requests.size()},
-                               {"bytes", bytes},
-                               {"keys_digest", ToHex(first.keys_digest())},
-                               {"keys_bytes", lattice::KeysBytes(static_cast<int>(first.delta()))},
-                               {"known_blocks", first.known_blocks_size()},
-                               {"with_payloads", first.with_payloads()},
-                               {"known_payload_blocks", first.known_payload_blocks_size()},
-                               {"tables", tables}};
-  LastRelease last{.scheme = Scheme::kEncrypted, .collection = collection};
-  last.view = view.dump();
-  return SaveLastRelease(settings_.state_folder, last);
-}
-
-// The same queries and keys each time: nothing is encrypted again.
-absl::StatusOr<EncryptedAnswer> SearchClient::Send(v1::SearchEncryptedRequest* request,
-                                                   SearchBytes* bytes) {
-  const auto session = [&]() -> Session& { return sessions_[static_cast<int>(request->delta())]; };
-  for (int sends = 0; sends < kMaxSends; ++sends) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (sends > 0 || !session().uploaded) request->set_keys(session().keys->keys());
-    }
-    bytes->keys += request->keys().size();
-    bytes->queries += request->ByteSizeLong() - request->keys().size();
-    absl::StatusOr<EncryptedAnswer> answer = transport_.SearchEncrypted(*request);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    arrived_ = Clock::now();
-    if (!answer.ok()) return answer;
-    bytes->table += answer->table_bytes();
-    bytes->payloads += answer->payload_bytes();
-    bytes->scores += answer->score_bytes();
-    if (answer->header().keys_missing()) continue;
-    session().uploaded = true;
-    return answer;
-  }
-  return absl::UnavailableError(
-      absl::StrCat("the server must keep the evaluation keys of this session, but asked for them ",
-                   kMaxSends, " times: it is restarting, or its cache of keys is too small"));
-}
-
-absl::StatusOr<SearchAnswer> SearchClient::Search(const std::string& name,
-                                                  const std::vector<SearchTarget>& targets,
-                                                  const EncryptedRanking& ranking,
-                                                  const WarnFunction& warn) {
-  PM_RETURN_IF_ERROR(CheckProcess());
-  if (targets.empty()) return absl::InvalidArgumentError("targets must be given, but are none");
+absl::StatusOr<AdminClient> SearchClient::Admin() const {
   PM_RETURN_IF_ERROR(WaitForDeparture());
-  const auto count = [this](int more) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    searching_ += more;
+  return AdminClient(impl_->transport);
+}
+
+const std::string& SearchClient::state_folder() const { return impl_->state_folder; }
+
+absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& collection) const {
+  PM_RETURN_IF_ERROR(WaitForDeparture());
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse published,
+                      impl_->transport.GetCollection(collection));
+  return ReadParameters(published);
+}
+
+absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request,
+                                                    const WarnFunction& warn) {
+  PM_RETURN_IF_ERROR(CheckTargetValues(request));
+  PM_RETURN_IF_ERROR(WaitForDeparture());
+  SchemeContext& context = impl_->context;
+  Departures::Search departing(context.departures);
+
+  // Fetch what is public, and check the request. Up to the first charge a failure costs nothing.
+  PM_ASSIGN_OR_RETURN(
+      const v1::GetCollectionResponse published,
+      impl_->transport.GetCollection(request.collection, {.quality = MayNeedQuality(request)}));
+  PM_RETURN_IF_ERROR(CheckFingerprint(request, published));
+  SearchResponse response;
+  PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(published));
+  PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(request, response.parameters));
+  const SchemeEntry& entry = EntryOf(response.scheme);
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
+                      entry.open(context, published, request));
+  SearchRecord record(impl_->state_folder, response.scheme, published);
+  PM_RETURN_IF_ERROR(record.CheckWritable());
+  const Expectation& expected = scheme->expectation();
+  std::unique_ptr<Ledger> ledger;
+  if (expected.cost.has_value()) {
+    PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
+    PM_ASSIGN_OR_RETURN(const LedgerEntry budget,
+                        ledger->Show(response.parameters.collection_uuid));
+    PM_RETURN_IF_ERROR(CheckAffordable(budget, request.targets.size(), *expected.cost));
+  }
+
+  // Show what to expect.
+  const WarnFunction tell = [&](const std::string& warning) {
+    response.warnings.push_back(warning);
+    if (warn) warn(warning);
   };
-  count(1);
-  const absl::Cleanup end = [&] { count(-1); };
+  for (const std::string& warning : expected.warnings) tell(warning);
 
-  // Fetch and check. Nothing here depends on a target.
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, transport_.GetCollection(name));
-  PM_ASSIGN_OR_RETURN(const EncryptedClient client, EncryptedClient::Create(collection));
-  PM_RETURN_IF_ERROR(client.CheckRanking(ranking));
-  const bool with_payloads = ranking.with_payloads || ranking.filter.has_value();
-  PM_RETURN_IF_ERROR(CheckMemory(std::ssize(targets), collection.encrypted(), with_payloads,
-                                 settings_.limits.max_memory));
-  const std::shared_ptr<RowTables> tables = TablesOf(client.parameters().collection_uuid);
-
-  // Encrypt all targets.
-  const Clock::time_point start = Clock::now();
-  PM_ASSIGN_OR_RETURN(Prepared prepared, Prepare(collection, client, targets, with_payloads));
-  tables->AddKnownBlocks(&prepared.requests.front());
-  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, /*root_digests=*/{}));
-  SearchAnswer found;
-  found.parameters = client.parameters();
-  found.delta = client.delta();
-  found.prepare_ms = MillisecondsSince(start);
-
-  // Send all messages, and take their tables.
-  const Clock::time_point sent = Clock::now();
-  std::vector<Exchanged> exchanged;
-  for (v1::SearchEncryptedRequest& request : prepared.requests) {
-    if (!exchanged.empty()) tables->AddKnownBlocks(&request);
-    PM_ASSIGN_OR_RETURN(EncryptedAnswer answer, Send(&request, &found.bytes));
-    PM_ASSIGN_OR_RETURN(RowTable table, tables->Take(answer, warn));
-    exchanged.push_back({std::move(answer), std::move(table)});
-  }
-  const v1::EncryptedSearchHeader& header = exchanged.back().answer.header();
-  // The most that matches can have, whichever rows they are.
-  int64_t payload_bytes = 0;
-  if (ranking.with_payloads) {
-    payload_bytes = std::ssize(targets) * ranking.k * exchanged.back().table.longest_payload();
-  }
-  PM_RETURN_IF_ERROR(CheckPayloads(payload_bytes, settings_.limits.max_memory));
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const RowTable& table = exchanged.back().table;
-    const int64_t filtered =
-        ranking.filter.has_value() ? std::ssize(targets) * table.payload_bytes() : 0;
-    const auto own = SearchInterval({.queries = std::ssize(targets),
-                                     .blocks = std::ssize(table.blocks()),
-                                     .k = ranking.k,
-                                     .payload_bytes = payload_bytes,
-                                     .filtered_bytes = filtered});
-    interval_ = searching_ > 1 ? std::max(interval_, own) : own;
-  }
-  found.items = header.items();
-  found.items_version = header.items_version();
-  for (const Exchanged& one : exchanged) {
-    std::string digest = RootDigest(one.answer.header());
-    const auto& others = found.root_digests;
-    if (std::find(others.begin(), others.end(), digest) == others.end()) {
-      found.root_digests.push_back(std::move(digest));
+  // Charge, release and send each message. No answer is read before all are sent: a message that
+  // depended on an answer, in content or time, would reveal something about a target.
+  Running search{entry,
+                 *scheme,
+                 ledger.get(),
+                 record,
+                 response,
+                 tell,
+                 {"the answers of this search", impl_->limits.max_memory}};
+  std::vector<Exchange> exchanges;
+  const auto share = static_cast<size_t>(expected.targets_per_message);
+  if (ledger != nullptr) ledger->StartBatch(std::ssize(request.targets));
+  for (size_t first = 0; first < request.targets.size(); first += share) {
+    Exchange& one = exchanges.emplace_back(
+        Exchange{.first = first, .count = std::min(share, request.targets.size() - first)});
+    for (size_t i = 0; i < one.count; ++i) {
+      response.results.emplace_back().target = TargetName(request, first + i);
     }
+    const absl::Status status = ChargeAndSend(context, search, &one);
+    response.results[first].status = status;
+    // A failed release ends the batch, and so does what the next message would meet.
+    if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
-  found.answer_ms = MillisecondsSince(sent);
-  PM_RETURN_IF_ERROR(SaveForExplain(collection, prepared, found.root_digests));
+  const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
+  for (const Exchange& one : exchanges) {
+    if (!one.answer.has_value()) continue;
+    departing.SetWork(scheme->WorkOf(*one.answer));
+    PM_RETURN_IF_ERROR(record.SaveAnswer(*one.answer));
+  }
 
-  // Decrypt and rank. Nothing is sent from here on, and no check depends on what is decrypted.
-  const Clock::time_point received = Clock::now();
-  size_t target = 0;
-  for (const Exchanged& one : exchanged) {
-    for (const std::string& scores : one.answer.scores()) {
-      EncryptedRanking of_target = ranking;
-      if (targets[target].label.has_value()) of_target.label = targets[target].label;
-      PM_ASSIGN_OR_RETURN(
-          found.matches.emplace_back(),
-          client.Finish(std::move(prepared.states[target]), scores, one.table, of_target));
-      ++target;
-    }
+  // Finish: decrypt or rank. Nothing is sent from here on, and nothing that was decrypted decides
+  // what a server sees.
+  for (Exchange& one : exchanges) {
+    const auto results = absl::MakeSpan(response.results).subspan(one.first, one.count);
+    const Clock::time_point start = Clock::now();
+    absl::Status status = results.front().status;
+    if (status.ok()) status = scheme->Finish(*std::move(one.prepared), *one.answer, results);
+    for (SearchResult& result : results) result.status = status;
+    results.front().times.finish_ms = MillisecondsSince(start);
   }
-  found.finish_ms = MillisecondsSince(received);
-  return found;
+  const absl::Status shown = CheckPayloads(response.results, impl_->limits.max_memory);
+  for (SearchResult& result : response.results) result.status.Update(shown);
+  if (response.scheme == Scheme::kEncrypted) ShareTotals(record.tables(), &response.results);
+  response.status =
+      FailureOf(response.results, request.targets.size(), record.can_resend(), not_taken);
+  const bool none_answered = std::all_of(response.results.begin(), response.results.end(),
+                                         [](const auto& result) { return !result.status.ok(); });
+  if (none_answered) return response.status;
+  return response;
+}
+
+absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& target,
+                                                    std::optional<int64_t> k,
+                                                    const std::string& collection) {
+  PM_RETURN_IF_ERROR(WaitForDeparture());
+  PM_ASSIGN_OR_RETURN(const LastSearch last, LoadLastRelease(impl_->state_folder, collection));
+  if (k.has_value()) PM_RETURN_IF_ERROR(CheckIntegerBetween("k", *k, 1, kMaxNeighbors));
+  SearchResponse response;
+  response.scheme = last.scheme;
+  PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(last.collection));
+  SearchResult& result = response.results.emplace_back();
+  result.target = target.name;
+  const absl::Status status =
+      EntryOf(last.scheme).resend(impl_->context, response.parameters, last, target, k, &result);
+  impl_->context.departures.NoteArrival();
+  PM_RETURN_IF_ERROR(status);
+  PM_RETURN_IF_ERROR(CheckPayloads(response.results, impl_->limits.max_memory));
+  return response;
 }
 
 }  // namespace privatemail::client

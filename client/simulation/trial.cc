@@ -137,7 +137,7 @@ absl::StatusOr<std::shared_ptr<const Scene>> Trial::MakeScene(
   PM_ASSIGN_OR_RETURN(std::shared_ptr<const FixedRows> fixed,
                       AnchorGraph(settings.KernelDenominator()));
   PM_ASSIGN_OR_RETURN(JointSetting joint,
-                      MakeJointSetting(parameters, anchors, std::nullopt, std::move(fixed)));
+                      MakeJointSetting(parameters, anchors, {}, std::move(fixed)));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph, ServerGraph(parameters));
   PM_ASSIGN_OR_RETURN(UnitPoints points,
                       UnitPoints::Create(split_.gallery.features.cast<float>(), anchors.features));

@@ -7,8 +7,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "client/transport/connection_error.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
 
@@ -77,7 +77,7 @@ absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Messag
     if (memory_ <= max_memory_) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         absl::StrCat("memory of the server's answer must be at most ", max_memory_,
-                     " bytes (--max-memory), but is ", memory_));
+                     " bytes (max_memory), but is ", memory_));
   };
   const absl::Status parsed = ParseMessage(bytes, admit, message);
   if (!absl::IsInvalidArgument(parsed)) return parsed;
@@ -120,6 +120,29 @@ std::optional<absl::Duration> Call::retry_after() const {
   const absl::string_view text(found->second.data(), found->second.size());
   if (!absl::SimpleAtoi(text, &milliseconds) || milliseconds < 0) return std::nullopt;
   return std::max(kMinWait, absl::Milliseconds(milliseconds));
+}
+
+absl::Status CallWithDeadline(const ConnectionOptions& options, OnRateLimit on_rate_limit,
+                              absl::FunctionRef<Attempted(absl::Time deadline)> attempt) {
+  const absl::Time deadline = absl::Now() + options.deadline;
+  while (true) {
+    const auto [status, wait] = attempt(deadline);
+    const bool repeat = on_rate_limit == OnRateLimit::kWait && absl::IsResourceExhausted(status);
+    if (!repeat || !wait.has_value() || absl::Now() + *wait >= deadline) return status;
+    PM_RETURN_IF_ERROR(SleepUnlessCancelled(*wait, options.cancelled));
+  }
+}
+
+absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& message) {
+  const size_t bytes = message.ByteSizeLong();
+  if (bytes <= static_cast<size_t>(kMaxMessageBytes)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(field, " make a message of ", bytes,
+                                                   " bytes, expected at most ", kMaxMessageBytes));
+}
+
+absl::Status FinishCall(const ConnectionOptions& options, Call* call) {
+  const absl::Status status = call->Finish();
+  return call->cancelled() ? status : ExplainConnectionError(options, status);
 }
 
 }  // namespace privatemail::client

@@ -14,9 +14,14 @@
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
+#include "common/base/status_macros.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client {
@@ -74,6 +79,51 @@ class Call {
   grpc::CompletionQueue operations_;
   std::unique_ptr<Stream> stream_;
 };
+
+// Whether a call waits and is sent again when the key exceeds its rate.
+enum class OnRateLimit { kReturn, kWait };
+
+// The end of one attempt of a call.
+struct Attempted {
+  absl::Status status;
+  std::optional<absl::Duration> retry_after;
+};
+
+// Attempts of a call; the options' deadline bounds all together. OnRateLimit::kWait: repeated after
+// the wait that a refusal for the key's rate names (RESOURCE_EXHAUSTED with kRetryAfterMetadata);
+// returns the refusal if the wait exceeds the deadline. Times depend on the server's answers only.
+absl::Status CallWithDeadline(const ConnectionOptions& options, OnRateLimit on_rate_limit,
+                              absl::FunctionRef<Attempted(absl::Time deadline)> attempt);
+
+// RESOURCE_EXHAUSTED naming the field, which gRPC's own error does not: the message is larger than
+// kMaxMessageBytes.
+absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& message);
+
+// Ends the call. Errors of the client itself stay as they are.
+absl::Status FinishCall(const ConnectionOptions& options, Call* call);
+
+// "/privatemail.v1.KeysService/ListKeys"
+template <typename Service>
+std::string MethodOf(absl::string_view name) {
+  return absl::StrCat("/", Service::service_full_name(), "/", name);
+}
+
+// One unary call of a service.
+template <typename Service, typename Response>
+absl::StatusOr<Response> CallUnary(const ConnectionOptions& options,
+                                   const std::shared_ptr<grpc::Channel>& channel,
+                                   absl::string_view name, const google::protobuf::Message& request,
+                                   OnRateLimit on_rate_limit = OnRateLimit::kReturn) {
+  Response response;
+  const auto attempt = [&](absl::Time deadline) {
+    Call call(channel, MethodOf<Service>(name), options, deadline);
+    call.WriteLast(request);
+    call.Read(&response);
+    return Attempted{FinishCall(options, &call), call.retry_after()};
+  };
+  PM_RETURN_IF_ERROR(CallWithDeadline(options, on_rate_limit, attempt));
+  return response;
+}
 
 }  // namespace privatemail::client
 

@@ -64,7 +64,7 @@ int MaxReceivedBytes(const ConnectionOptions& options) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options,
                                                            const std::string& access_key) {
   if (!IsTarget(options.server)) {
-    PM_RETURN_IF_ERROR(ParseHostPort("--server", options.server).status());
+    PM_RETURN_IF_ERROR(ParseHostPort("server", options.server).status());
   }
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                       MakeChannelCredentials(options, access_key));

@@ -41,30 +41,31 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     const std::string dates = DescribeAuthorityDates(options);
     if (!dates.empty()) return dates;
     return absl::StrCat(
-        "its certificate is not trusted: give --trust with the fingerprint that privatemaild "
-        "printed, or --ca; or it is not valid at this time: set this machine's clock (",
+        "its certificate is not trusted: trust the fingerprint that privatemaild printed, or its "
+        "authority; or it is not valid at this time: set this machine's clock (",
         absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
         ") if it is wrong, or have the certificate renewed");
   }
   if (says("connection refused")) {
     return absl::StrCat("connection refused: is privatemaild running?",
                         NamesHost(options.server)
-                            ? " (A name may have several addresses: give --server the right one.)"
+                            ? " (A name may have several addresses: give the right one.)"
                             : "");
   }
   if (says("is not in peer certificate")) {
     return absl::StrCat("its certificate is for other names (", reason,
-                        "): give --server one that it names, or --trust its fingerprint");
+                        "): connect to one that it names, or trust its fingerprint");
   }
-  if (says("wrong version number")) return "it does not speak TLS: does it run with --insecure?";
+  if (says("wrong version number")) return "it does not speak TLS: does it run without?";
   const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
   if (hung_up && options.insecure) {
-    return "it closed the connection: it probably speaks TLS, so replace --insecure by --trust or "
-           "--ca";
+    return "it closed the connection: it probably speaks TLS, so trust its fingerprint or "
+           "authority "
+           "instead of connecting without TLS";
   }
   if (options.certificate_file.empty() && (hung_up || says("certificate required"))) {
     return absl::StrCat("it closed the connection (", reason,
-                        "): it was stopped, or requires client certificates (--cert, --cert-key)");
+                        "): it was stopped, or requires a client certificate");
   }
   return std::string(reason);
 }
@@ -90,7 +91,7 @@ absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl
   if (absl::StrContains(status.message(), "eceived message larger than max")) {
     return absl::Status(status.code(),
                         absl::StrCat(status.message(), ": messages must have at most ",
-                                     MaxReceivedBytes(options), " bytes (--max-memory)"));
+                                     MaxReceivedBytes(options), " bytes (max_memory)"));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options.server,

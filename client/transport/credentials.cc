@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/pem.h"
@@ -84,8 +85,8 @@ absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::strin
 absl::StatusOr<std::string> ParseFingerprint(const std::string& text) {
   const std::string hex = absl::AsciiStrToLower(absl::StrReplaceAll(text, {{":", ""}}));
   if (hex.size() != 64 || !std::all_of(hex.begin(), hex.end(), absl::ascii_isxdigit)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--trust must be a SHA-256 fingerprint of 64 hex digits, but is \"", text, "\""));
+    return FieldError("trust_fingerprint", "a SHA-256 fingerprint of 64 hex digits",
+                      absl::StrCat("\"", text, "\""));
   }
   return hex;
 }
@@ -117,23 +118,25 @@ absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std:
 
 // gRPC's own error would only be that the connection failed.
 absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
-  const std::string flag = absl::StrCat("--cert-key ", options.certificate_key_file);
+  const std::string flag = absl::StrCat("certificate_key_file ", options.certificate_key_file);
   const absl::StatusOr<PrivateKey> key = ParsePrivateKey(flag, own.key_pem);
   PM_RETURN_IF_ERROR(ToInvalidArgument(key.status()));
   PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
-                      ParseCertificates("--cert", own.certificate_pem));
+                      ParseCertificates("certificate_file", own.certificate_pem));
   const bool belongs = X509_check_private_key(chain.front().get(), key->get()) == 1;
   ERR_clear_error();
   if (belongs) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is not the key of --cert ", options.certificate_file));
+      absl::StrCat(flag, " is not the key of certificate_file ", options.certificate_file));
 }
 
 absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {
   OwnCertificate own;
   if (options.certificate_file.empty()) return own;
-  PM_ASSIGN_OR_RETURN(own.certificate_pem, ReadCertificates("--cert", options.certificate_file));
-  PM_ASSIGN_OR_RETURN(own.key_pem, ReadSecret("--cert-key", options.certificate_key_file));
+  PM_ASSIGN_OR_RETURN(own.certificate_pem,
+                      ReadCertificates("certificate_file", options.certificate_file));
+  PM_ASSIGN_OR_RETURN(own.key_pem,
+                      ReadSecret("certificate_key_file", options.certificate_key_file));
   PM_RETURN_IF_ERROR(CheckPair(options, own));
   return own;
 }
@@ -149,7 +152,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
   ssl.pem_cert_chain = own.certificate_pem;
   ssl.pem_private_key = own.key_pem;
   if (!options.ca_file.empty()) {
-    PM_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadCertificates("--ca", options.ca_file));
+    PM_ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadCertificates("ca_file", options.ca_file));
   }
   return grpc::SslCredentials(ssl);
 }
@@ -159,12 +162,12 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsChannelCredentials(
 absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
   const std::string& path = options.key_file;
   if (path.empty() || options.insecure) return "";
-  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("--key-file", path));
+  PM_ASSIGN_OR_RETURN(const std::string text, ReadSecret("key_file", path));
   std::string key(absl::StripAsciiWhitespace(text));
   // One line of visible ASCII, as an HTTP header requires.
   if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--key-file ", path, " must hold one key on one line, but ",
+        absl::StrCat("key_file ", path, " must hold one key on one line, but ",
                      key.empty() ? "is empty" : "holds blanks or control characters"));
   }
   return key;
@@ -173,17 +176,17 @@ absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options, const std::string& access_key) {
   if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
-    return absl::InvalidArgumentError("give at most one of --ca, --trust and --insecure");
+    return absl::InvalidArgumentError(
+        "give at most one of ca_file, trust_fingerprint and insecure");
   }
   if (options.certificate_file.empty() != options.certificate_key_file.empty()) {
-    return absl::InvalidArgumentError("give --cert and --cert-key together");
+    return absl::InvalidArgumentError("give certificate_file and certificate_key_file together");
   }
   if (options.insecure && !options.certificate_file.empty()) {
-    return absl::InvalidArgumentError("--cert needs TLS: remove --insecure");
+    return InvalidField("certificate_file", "needs TLS: remove insecure");
   }
   if (options.insecure && !options.key_file.empty()) {
-    return absl::InvalidArgumentError(
-        "--key-file needs TLS: --insecure would send the key in clear; remove it");
+    return InvalidField("key_file", "needs TLS: insecure would send the key in clear; remove it");
   }
   if (options.insecure) return grpc::InsecureChannelCredentials();
   PM_ASSIGN_OR_RETURN(const auto tls, TlsChannelCredentials(options));
@@ -192,17 +195,17 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
 }
 
 std::string DescribeAuthorityDates(const ConnectionOptions& options) {
-  const absl::StatusOr<std::string> pem = ReadFile("--ca", options.ca_file);
+  const absl::StatusOr<std::string> pem = ReadFile("ca_file", options.ca_file);
   if (!pem.ok()) return "";
-  const auto authorities = ParseCertificates("--ca", *pem);
+  const auto authorities = ParseCertificates("ca_file", *pem);
   if (!authorities.ok()) return "";
   const absl::Time now = absl::Now();
   Validity validity;
   for (const Certificate& one : *authorities) {
     validity = Validity();
-    if (!Narrow("--ca", one.get(), &validity).ok() || validity.Holds(now)) return "";
+    if (!Narrow("ca_file", one.get(), &validity).ok() || validity.Holds(now)) return "";
   }
-  return DescribeInvalidity(absl::StrCat("--ca ", options.ca_file), validity, now,
+  return DescribeInvalidity(absl::StrCat("ca_file ", options.ca_file), validity, now,
                             "ask the server's operator for a new one");
 }
 

@@ -14,10 +14,10 @@
 namespace privatemail::client {
 
 // Parts of the verifier's error for another than the pinned certificate:
-// "the server's certificate has the fingerprint HEX, but --trust names HEX".
+// "the server's certificate has the fingerprint HEX, but the trusted one is HEX".
 inline constexpr absl::string_view kFingerprintMismatch =
     "the server's certificate has the fingerprint ";
-inline constexpr absl::string_view kTrustNames = ", but --trust names ";
+inline constexpr absl::string_view kTrustNames = ", but the trusted one is ";
 
 // The key in options.key_file; empty: none is given. Errors: see Transport::Create.
 absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options);

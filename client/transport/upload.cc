@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMaxItemsPerMessage = 512;
 constexpr int64_t kMaxValuesPerMessage = 1 << 20;
 
-absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const Transport& transport,
+absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const AdminClient& admin,
                                                    const std::string& collection,
                                                    const ItemColumns& items,
                                                    const std::function<void(int64_t)>& progress) {
@@ -22,7 +22,7 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const Transport& transport,
   const int64_t per_message =
       std::clamp(kMaxValuesPerMessage / items.feature_dim, int64_t{1}, kMaxItemsPerMessage);
   int64_t sent = 0;
-  return transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
+  return admin.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (sent == rows) return false;
     message->set_collection(collection);
     for (const int64_t end = std::min(rows, sent + per_message); sent < end; ++sent) {
@@ -41,14 +41,14 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadOnce(const Transport& transport,
 
 }  // namespace
 
-absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
+absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const AdminClient& admin,
                                                     const std::string& collection,
                                                     const ItemColumns& items,
                                                     const UploadObserver& observer) {
   constexpr int kTries = 6;  // about half a minute: long enough for a daemon to start again
   for (int attempt = 1;; ++attempt) {
     absl::StatusOr<v1::UpsertItemsResponse> response =
-        UploadOnce(transport, collection, items, observer.progress);
+        UploadOnce(admin, collection, items, observer.progress);
     if (response.status().code() != absl::StatusCode::kUnavailable || attempt == kTries) {
       return response;
     }
@@ -58,7 +58,7 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
     PM_RETURN_IF_ERROR(SleepUnlessCancelled(pause, observer.cancelled));
     // Connects: between calls a handshake of gRPC takes longer than the 5 s that nginx waits for
     // it, and only calls that gRPC retries wait for one.
-    (void)transport.IsServing("");
+    (void)admin.IsServing("");
   }
 }
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/cancellation.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 
 namespace privatemail::client {
 
@@ -28,10 +28,10 @@ struct UploadObserver {
   CancelledFunction cancelled = nullptr;         // between two streams
 };
 
-// Transport::UpsertItems in messages far below their limit. A stream that breaks off with
+// AdminClient::UpsertItems in messages far below their limit. A stream that breaks off with
 // UNAVAILABLE is sent again from its first item, up to half a minute: stored items count as
 // unchanged. An exception of the observer ends the upload.
-absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const Transport& transport,
+absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const AdminClient& admin,
                                                     const std::string& collection,
                                                     const ItemColumns& items,
                                                     const UploadObserver& observer);

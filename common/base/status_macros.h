@@ -24,12 +24,13 @@
   } while (false)
 
 // PM_ASSIGN_OR_RETURN(declaration or lvalue, expression of type absl::StatusOr<T>);
-#define PM_ASSIGN_OR_RETURN(left, expression) \
-  PM_ASSIGN_OR_RETURN_INNER(PM_STATUS_CONCAT(status_or_, __LINE__), left, expression)
+// Variadic, because an expression may have a comma outside of parentheses.
+#define PM_ASSIGN_OR_RETURN(left, ...) \
+  PM_ASSIGN_OR_RETURN_INNER(PM_STATUS_CONCAT(status_or_, __LINE__), left, __VA_ARGS__)
 
-#define PM_ASSIGN_OR_RETURN_INNER(status_or, left, expression) \
-  auto status_or = (expression);                               \
-  if (!status_or.ok()) return status_or.status();              \
+#define PM_ASSIGN_OR_RETURN_INNER(status_or, left, ...) \
+  auto status_or = (__VA_ARGS__);                       \
+  if (!status_or.ok()) return status_or.status();       \
   left = *std::move(status_or)
 // NOLINTEND(bugprone-macro-parentheses)
 

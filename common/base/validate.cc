@@ -5,13 +5,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
 
-absl::Status Expected(absl::string_view field, absl::string_view expectation, double value) {
-  return absl::InvalidArgumentError(absl::StrCat(field, " ", expectation, ", but is ", value));
+absl::Status Expected(absl::string_view field, absl::string_view expected, double value) {
+  return FieldError(field, expected, absl::StrCat(value));
 }
 
 // Length of a row, computed without overflow or underflow.
@@ -53,29 +54,28 @@ absl::StatusOr<Matrix> ScaledRows(absl::string_view field, const Rows& rows) {
 
 absl::Status CheckFinitePositive(absl::string_view field, double value) {
   if (!(value > 0) || !std::isfinite(value)) {
-    return Expected(field, "must be finite and positive", value);
+    return Expected(field, "finite and positive", value);
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckFiniteNonNegative(absl::string_view field, double value) {
   if (!(value >= 0) || !std::isfinite(value)) {
-    return Expected(field, "must be finite and not negative", value);
+    return Expected(field, "finite and not negative", value);
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckOpenUnitInterval(absl::string_view field, double value) {
   if (!(value > 0) || !(value < 1)) {
-    return Expected(field, "must lie strictly between 0 and 1", value);
+    return Expected(field, "strictly between 0 and 1", value);
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckBetween(absl::string_view field, double value, double lowest, double highest) {
   if (value >= lowest && value <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be between ", lowest, " and ", highest, ", but is ", value));
+  return Expected(field, absl::StrCat("between ", lowest, " and ", highest), value);
 }
 
 absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
@@ -83,7 +83,7 @@ absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t
   if (value >= lowest && value <= highest) return absl::OkStatus();
   const std::string expected =
       lowest == highest ? absl::StrCat(lowest) : absl::StrCat("between ", lowest, " and ", highest);
-  return absl::InvalidArgumentError(absl::StrCat(field, " must be ", expected, ", but is ", value));
+  return FieldError(field, expected, absl::StrCat(value));
 }
 
 absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t actual) {

@@ -18,7 +18,7 @@ absl::Status CheckFinitePositive(absl::string_view field, double value);
 // "alpha must be finite and not negative, but is -1"
 absl::Status CheckFiniteNonNegative(absl::string_view field, double value);
 
-// "delta must lie strictly between 0 and 1, but is 1"
+// "delta must be strictly between 0 and 1, but is 1"
 absl::Status CheckOpenUnitInterval(absl::string_view field, double value);
 
 // "alpha must be between 0 and 1e+09, but is nan"

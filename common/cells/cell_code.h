@@ -16,9 +16,6 @@ enum class CellCode {
   kPq16 = 4,
   kPq32 = 5,
   kPq64 = 6,
-  // The item's embedding_dim coordinates in the server's embedding as floats, instead of its
-  // feature vector.
-  kNone = 7,
 };
 
 // Whether the code needs a codebook.
@@ -41,8 +38,6 @@ constexpr int64_t CodeBytes(CellCode code, int64_t dim) {
       return 32;
     case CellCode::kPq64:
       return 64;
-    case CellCode::kNone:
-      return static_cast<int64_t>(sizeof(float)) * dim;
   }
   __builtin_unreachable();
 }

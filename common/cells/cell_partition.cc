@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -35,8 +36,8 @@ absl::Status ValidateOne(const CellPartition& partition, const std::string& fiel
 
 absl::Status Validate(const std::vector<CellPartition>& partitions, int64_t anchors) {
   if (partitions.size() > kMaxCellPartitions) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cell_partitions must be at most ", kMaxCellPartitions, ", but are ", partitions.size()));
+    return InvalidField("cell_partitions", absl::StrCat("must be at most ", kMaxCellPartitions,
+                                                        ", but are ", partitions.size()));
   }
   for (size_t i = 0; i < partitions.size(); ++i) {
     PM_RETURN_IF_ERROR(

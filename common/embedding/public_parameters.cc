@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -30,8 +31,10 @@ void AppendSettings(const EmbeddingSettings& s, std::string* text) {
   absl::StrAppendFormat(text, "kernel_bandwidth %a\nalpha %a\nkernel %d\nlabel_graph %d\n",
                         s.kernel_bandwidth, s.alpha, static_cast<int>(s.kernel),
                         static_cast<int>(s.label_graph));
-  absl::StrAppendFormat(text, "embedding_dim %d\nsteps %d\nnormalise %d\nstart_stddev %a\n",
-                        s.embedding_dim, s.steps, s.normalise ? 1 : 0, s.start_stddev);
+  absl::StrAppendFormat(text, "embedding_dim %d\nsteps %d\nnormalise %d\n", s.embedding_dim,
+                        s.steps, s.normalise ? 1 : 0);
+  absl::StrAppendFormat(text, "start_stddev %a\nstart %d\n", s.start_stddev,
+                        static_cast<int>(s.start));
 }
 
 void AppendCodebook(const ProductCodebook& codebook, std::string* text) {
@@ -54,9 +57,8 @@ std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
 // Alignment of the two sides' coordinates needs that many.
 absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
   if (anchors > settings.embedding_dim) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("anchors must be at least embedding_dim + 1 = ", settings.embedding_dim + 1,
-                   ", but are ", anchors));
+  return InvalidField("anchors", absl::StrCat("must be at least embedding_dim + 1 = ",
+                                              settings.embedding_dim + 1, ", but are ", anchors));
 }
 
 // The class code has one dimension less than classes.
@@ -66,8 +68,9 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
   }
   const auto k = static_cast<Eigen::Index>(settings.embedding_dim);
   if (static_cast<size_t>(k) >= classes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("embedding_dim must be at most ", classes - 1, ", one less than the ", classes,
+    return InvalidField(
+        "embedding_dim",
+        absl::StrCat("must be at most ", classes - 1, ", one less than the ", classes,
                      " classes, with the label graph balanced or the start classes, but is ", k));
   }
   return absl::OkStatus();
@@ -75,9 +78,8 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
 
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
   if (!names.empty() && names.size() != classes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("class_names must hold no name or one for each of the ", classes,
-                     " classes, but holds ", names.size()));
+    return InvalidField("class_names", absl::StrCat("must hold no name or one for each of the ",
+                                                    classes, " classes, but holds ", names.size()));
   }
   return absl::OkStatus();
 }
@@ -94,9 +96,9 @@ absl::Status CheckDistinct(const std::vector<std::string>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     const auto [first, fresh] = seen.emplace(names[i], i);
     if (fresh) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("class_names must differ, but class_names[", first->second,
-                     "] and class_names[", i, "] are the same: \"", Printable(names[i]), "\""));
+    return InvalidField("class_names", absl::StrCat("must differ, but class_names[", first->second,
+                                                    "] and class_names[", i, "] are the same: \"",
+                                                    Printable(names[i]), "\""));
   }
   return absl::OkStatus();
 }
@@ -119,24 +121,22 @@ absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_code
 }
 
 absl::Status CheckQuality(const PublicParameters& parameters) {
-  if (!parameters.publish_quality) return absl::OkStatus();
-  if (parameters.cell_code && !parameters.SendsCoordinates()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "publish_quality must not be given without cells whose items are sent as codes of their "
-      "features: what searchers find there is not measured");
+  if (!parameters.publish_quality || parameters.cell_code) return absl::OkStatus();
+  return InvalidField("publish_quality", "must not be given without cells");
 }
 
 absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
   if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("slot_labels must hold at most ", kMaxSlots, " classes, but hold ",
-                   labels.size(), ": use coarser classes with cells, which need none"));
+  return InvalidField(
+      "slot_labels",
+      absl::StrCat("must hold at most ", kMaxSlots, " classes, but hold ", labels.size(),
+                   ": use coarser classes with cells, which need none"));
 }
 
 absl::Status CheckExtractor(absl::string_view extractor) {
   if (!extractor.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "extractor must name how features are made (\"vectors\" for your own), but is empty");
+  return InvalidField("extractor",
+                      "must name how features are made (\"vectors\" for your own), but is empty");
 }
 
 // The embedding ignores labels then, and nothing else may need classes.
@@ -145,28 +145,24 @@ absl::Status CheckWithoutClasses(const PublicParameters& parameters) {
   const EmbeddingSettings& settings = parameters.settings;
   if (settings.alpha != 0 || settings.label_graph != LabelGraphKind::kDistance ||
       settings.start != StartKind::kRandom) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "settings must be alpha 0, the label graph distance and the start random "
-        "where anchors have no labels, but are alpha ",
-        settings.alpha, ", label graph number ", static_cast<int>(settings.label_graph),
-        " and start number ", static_cast<int>(settings.start)));
-  }
-  if (parameters.SendsCoordinates()) {
-    return absl::InvalidArgumentError(
-        "cell_code must not be none where anchors have no labels: coordinates in the embedding "
-        "tell classes apart");
+    return InvalidField(
+        "settings", absl::StrCat("must be alpha 0, the label graph distance and the start random "
+                                 "where anchors have no labels, but are alpha ",
+                                 settings.alpha, ", label graph number ",
+                                 static_cast<int>(settings.label_graph), " and start number ",
+                                 static_cast<int>(settings.start)));
   }
   if (parameters.with_encrypted || !parameters.cell_partitions.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "anchor_labels must be given unless the collection has cells or with_encrypted: it would "
-      "offer no scheme");
+  return InvalidField("anchor_labels",
+                      "must be given unless the collection has cells or with_encrypted: it would "
+                      "offer no scheme");
 }
 
 absl::Status CheckClasses(const PublicParameters& parameters) {
   const std::vector<int32_t>& labels = parameters.slot_labels;
   PM_RETURN_IF_ERROR(CheckSlotCount(labels));
   if (labels.size() < 2 || DistinctLabels(labels) != labels) {
-    return absl::InvalidArgumentError("slot_labels must be at least two, ascending and distinct");
+    return InvalidField("slot_labels", "must be at least two, ascending and distinct");
   }
   PM_RETURN_IF_ERROR(CheckClassCode(parameters.settings, labels.size()));
   return CheckClassNames(parameters.class_names, labels.size());
@@ -184,19 +180,20 @@ absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
   if (parameters.cell_codebook.has_value()) return unexpected("cell_codebook");
   if (parameters.publish_quality) return unexpected("publish_quality");
   if (parameters.with_encrypted) return absl::OkStatus();
-  return absl::InvalidArgumentError("with_encrypted must be set where there are no anchors");
+  return InvalidField("with_encrypted", "must be set where there are no anchors");
 }
 
 absl::Status CheckEncrypted(const PublicParameters& parameters) {
   if (!parameters.with_encrypted) {
     if (parameters.metric == Metric::kCosine) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "metric must be cosine unless with_encrypted is set: the other schemes rank by direction");
+    return InvalidField(
+        "metric",
+        "must be cosine unless with_encrypted is set: the other schemes rank by direction");
   }
   if (parameters.feature_dim > lattice::kMaxDimensions) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("feature_dim must be at most ", lattice::kMaxDimensions,
-                     " where with_encrypted is set, but is ", parameters.feature_dim));
+    return InvalidField("feature_dim", absl::StrCat("must be at most ", lattice::kMaxDimensions,
+                                                    " where with_encrypted is set, but is ",
+                                                    parameters.feature_dim));
   }
   return absl::OkStatus();
 }
@@ -250,9 +247,9 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   PM_RETURN_IF_ERROR(Validate(settings));
   const auto rows = static_cast<int64_t>(anchors.features.rows());
   if (!anchors.labels.empty() && static_cast<int64_t>(anchors.labels.size()) != rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("anchor_labels must hold no label or one for each of the ", rows,
-                     " anchors, but holds ", anchors.labels.size()));
+    return InvalidField("anchor_labels",
+                        absl::StrCat("must hold no label or one for each of the ", rows,
+                                     " anchors, but holds ", anchors.labels.size()));
   }
   PM_RETURN_IF_ERROR(CheckAnchorCount(rows, settings));
   PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
@@ -261,9 +258,10 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   parameters.slot_labels = DistinctLabels(anchors.labels);
   PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
   if (parameters.slot_labels.size() == 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "anchor_labels must hold at least two classes or no labels, but hold the class ",
-        parameters.slot_labels.front()));
+    return InvalidField(
+        "anchor_labels",
+        absl::StrCat("must hold at least two classes or no labels, but hold the class ",
+                     parameters.slot_labels.front()));
   }
   if (parameters.HasClasses()) {
     PM_RETURN_IF_ERROR(CheckClassCode(settings, parameters.slot_labels.size()));
@@ -299,7 +297,7 @@ absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collec
   parameters.anchor_digest = DigestOf(Anchors());
   parameters.metric = metric;
   parameters.with_encrypted = true;
-  PM_RETURN_IF_ERROR(ValidateTexts(parameters));
+  PM_RETURN_IF_ERROR(Validate(parameters));
   return parameters;
 }
 
@@ -315,26 +313,23 @@ std::string Fingerprint(const PublicParameters& p) {
   for (const std::string& name : p.class_names) AppendString("name", name, &text);
   absl::StrAppend(&text, "anchor_count ", p.anchor_count, "\n");
   AppendString("anchor_digest", p.anchor_digest, &text);
+  absl::StrAppend(&text, "cell_partitions ", p.cell_partitions.size(), "\n");
   for (const CellPartition& partition : p.cell_partitions) {
     absl::StrAppend(&text, "cell_partition ", partition.cells, "\n");
     for (const int32_t cell : partition.cell_of_anchor) absl::StrAppend(&text, cell, "\n");
   }
   if (p.cell_code) absl::StrAppend(&text, "cell_code ", static_cast<int>(*p.cell_code), "\n");
   if (p.cell_codebook) AppendCodebook(*p.cell_codebook, &text);
-  if (p.HasAnchors() && p.settings.start != StartKind::kRandom) {
-    absl::StrAppend(&text, "start ", static_cast<int>(p.settings.start), "\n");
-  }
-  if (p.publish_quality) text += "publish_quality 1\n";
-  if (p.metric != Metric::kCosine) {
-    absl::StrAppend(&text, "metric ", static_cast<int>(p.metric), "\n");
-  }
-  if (p.with_encrypted) text += "with_encrypted 1\n";
+  absl::StrAppend(&text, "publish_quality ", p.publish_quality ? 1 : 0, "\n");
+  absl::StrAppend(&text, "metric ", static_cast<int>(p.metric), "\n");
+  absl::StrAppend(&text, "with_encrypted ", p.with_encrypted ? 1 : 0, "\n");
   return Sha256::Of(text);
 }
 
 std::string ToHex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
 
 absl::Status Validate(const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
   PM_RETURN_IF_ERROR(CheckEncrypted(parameters));
   if (!parameters.HasAnchors()) return CheckWithoutAnchors(parameters);
   PM_RETURN_IF_ERROR(parameters.HasClasses() ? CheckClasses(parameters)
@@ -347,10 +342,6 @@ absl::Status Validate(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckQuality(parameters));
   if (!parameters.cell_codebook) return absl::OkStatus();
   return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
-}
-
-absl::Status ValidateTexts(const PublicParameters& parameters) {
-  return CheckTexts(parameters.extractor, parameters.class_names);
 }
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {

@@ -58,8 +58,6 @@ struct PublicParameters {
 
   bool HasAnchors() const { return anchor_count > 0; }
   bool HasClasses() const { return !slot_labels.empty(); }
-  // Whether cells return items' coordinates in the server's embedding instead of codes.
-  bool SendsCoordinates() const { return cell_code == CellCode::kNone; }
   // "lime", or the label "3" if classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
   // The slot of a label. NOT_FOUND: no class has it; the message names the range, or says that
@@ -102,23 +100,19 @@ absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collec
 // - doubles as C's %a
 // - lists as a count, then one line an element
 // - strings as byte length, space, bytes
-// - what is newer last and only if it is there, so that older collections keep their fingerprint:
-//   partitions, code, codebook ("cell_codebook" rows columns; "centroids", a string of
-//   little-endian floats row by row; its error); the start unless it is random; "publish_quality
-//   1"; "metric" unless it is cosine; "with_encrypted 1"
+// - code and codebook only if they are set; a codebook is "cell_codebook" rows columns, then
+//   "centroids", a string of little-endian floats row by row, then its error
+// - enums and booleans as their numbers
 std::string Fingerprint(const PublicParameters& parameters);
 
 // Lower-case hex, for messages.
 std::string ToHex(absl::string_view bytes);
 
-// INVALID_ARGUMENT naming the field: the fields do not fit together. Does not validate the settings
+// INVALID_ARGUMENT naming the field: the fields do not fit together, a text exceeds its limit, or
+// two class names are equal. Does not validate the settings
 // alone, but with anchors without labels they must be alpha 0, the label graph kDistance and the
 // start kRandom.
 absl::Status Validate(const PublicParameters& parameters);
-
-// INVALID_ARGUMENT: a text exceeds its limit, or two class names are equal. Collections older than
-// these limits are exempt.
-absl::Status ValidateTexts(const PublicParameters& parameters);
 
 // FAILED_PRECONDITION unless `theirs` (from a request) equals the fingerprint `ours`. The message
 // names both, or the length of `theirs` if it is not that of a fingerprint.

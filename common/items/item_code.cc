@@ -27,9 +27,6 @@ float Decode(CellCode code, const char* row, int64_t coordinate) {
     return static_cast<float>(
         Eigen::numext::bit_cast<Eigen::half>(Read<uint16_t>(row + 2 * coordinate)));
   }
-  if (code == CellCode::kNone) {
-    return Read<float>(row + static_cast<int64_t>(sizeof(float)) * coordinate);
-  }
   const auto byte = Read<int8_t>(row + sizeof(float) + coordinate);
   return Read<float>(row) * static_cast<float>(byte) / kMaxByte;
 }
@@ -41,10 +38,6 @@ void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string*
     for (const float value : row) {
       Append(Eigen::numext::bit_cast<uint16_t>(static_cast<Eigen::half>(value)), bytes);
     }
-    return;
-  }
-  if (code == CellCode::kNone) {
-    for (const float value : row) Append(value, bytes);
     return;
   }
   const float largest = row.cwiseAbs().maxCoeff();
@@ -66,12 +59,8 @@ FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view byte
   return rows;
 }
 
-int64_t ItemColumns(const PublicParameters& parameters) {
-  return parameters.SendsCoordinates() ? parameters.settings.embedding_dim : parameters.feature_dim;
-}
-
 int64_t ItemCodeBytes(const PublicParameters& parameters) {
-  return CodeBytes(*parameters.cell_code, ItemColumns(parameters));
+  return CodeBytes(*parameters.cell_code, parameters.feature_dim);
 }
 
 void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
@@ -92,7 +81,7 @@ absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
   }
   FloatMatrix rows = parameters.cell_codebook
                          ? parameters.cell_codebook->Decode(bytes)
-                         : DecodeScalarCodes(*parameters.cell_code, ItemColumns(parameters), bytes);
+                         : DecodeScalarCodes(*parameters.cell_code, parameters.feature_dim, bytes);
   if (rows.allFinite()) return rows;
   return absl::DataLossError("codes must decode to finite values, but one is NaN or infinite");
 }

@@ -1,5 +1,4 @@
-// The encoding of items that cells return: scalar or product codes of feature vectors, or
-// coordinates in the server's embedding.
+// The encoding of items that cells return: scalar or product codes of feature vectors.
 #ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
 #define PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
 
@@ -14,14 +13,12 @@
 
 namespace privatemail {
 
-// Appends the scalar code of `row`: finite values, of magnitude at most 1 except for kNone.
-// Little-endian.
+// Appends the scalar code of `row`: finite values, of magnitude at most 1. Little-endian.
 //
 //   code      bytes                                           error of a value x
 //   kFloat16  IEEE half precision                             2^-11 |x|, at least 2^-25
 //   kScalar8  m = max |x| as a float, then signed bytes b     m / 254 and a rounding
 //             with x = m b / 127
-//   kNone     floats                                          0
 void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string* bytes);
 
 // Decodes a whole number of scalar codes: rows x dim, perhaps with values that are not finite.
@@ -29,17 +26,14 @@ FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view byte
 
 // The functions below use the code of the collection and require one.
 
-// Values of an item's row: feature_dim, or embedding_dim if the code is kNone.
-int64_t ItemColumns(const PublicParameters& parameters);
-
 // Bytes of an encoded item.
 int64_t ItemCodeBytes(const PublicParameters& parameters);
 
-// Appends the code of `row`: ItemColumns finite values; feature vectors of magnitude at most 1.
+// Appends the code of `row`: feature_dim finite values of magnitude at most 1.
 void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf& row,
                     std::string* bytes);
 
-// Decodes items: rows x ItemColumns. DATA_LOSS: not a whole number of rows, or a value is not
+// Decodes items: rows x feature_dim. DATA_LOSS: not a whole number of rows, or a value is not
 // finite.
 absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
                                             absl::string_view bytes);

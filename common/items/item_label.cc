@@ -1,15 +1,17 @@
 #include "common/items/item_label.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 
 namespace privatemail {
 
 absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters) {
   if (!parameters.HasClasses()) return absl::OkStatus();
   if (label == kNoLabel) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "label must be one of the collection's ", parameters.slot_labels.size(), " classes (",
-        parameters.slot_labels.front(), " to ", parameters.slot_labels.back(), "), but is missing"));
+    return InvalidField(
+        "label", absl::StrCat("must be one of the collection's ", parameters.slot_labels.size(),
+                              " classes (", parameters.slot_labels.front(), " to ",
+                              parameters.slot_labels.back(), "), but is missing"));
   }
   if (const auto slot = parameters.SlotOf(label); !slot.ok()) {
     return absl::InvalidArgumentError(slot.status().message());

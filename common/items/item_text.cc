@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 
 namespace privatemail {
 
@@ -68,12 +69,12 @@ absl::Status CheckPayload(const std::string& payload) {
   DepthCheck check;
   const bool is_json = nlohmann::json::sax_parse(payload, &check);
   if (check.too_deep()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("payload must be nested at most ", kMaxPayloadDepth, " deep, but is deeper"));
+    return InvalidField("payload", absl::StrCat("must be nested at most ", kMaxPayloadDepth,
+                                                " deep, but is deeper"));
   }
   if (has_nul || !is_json) {
-    return absl::InvalidArgumentError(absl::StrCat("payload must be empty or a JSON text, but its ",
-                                                   payload.size(), " bytes are not JSON"));
+    return InvalidField("payload", absl::StrCat("must be empty or a JSON text, but its ",
+                                                payload.size(), " bytes are not JSON"));
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/wire/message_memory.h"
 
@@ -13,9 +14,8 @@ namespace privatemail {
 namespace {
 
 absl::Status NotAMessage(const grpc::ByteBuffer& bytes, const google::protobuf::Descriptor& type) {
-  return absl::InvalidArgumentError(absl::StrCat("message must be a ", type.full_name(),
-                                                 ", but its ", bytes.Length(),
-                                                 " bytes cannot be parsed as one"));
+  return InvalidField("message", absl::StrCat("must be a ", type.full_name(), ", but its ",
+                                              bytes.Length(), " bytes cannot be parsed as one"));
 }
 
 absl::StatusOr<int64_t> EstimateMemory(const grpc::ByteBuffer& bytes,

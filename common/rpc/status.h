@@ -5,9 +5,11 @@
 #include <grpcpp/support/status.h>
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 
 namespace privatemail {
@@ -22,11 +24,14 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // Trailing metadata of a RESOURCE_EXHAUSTED that passes with time: whole milliseconds to wait.
 inline constexpr char kRetryAfterMetadata[] = "retry-after-ms";
 
-// The codes have the same numbers on both sides.
+// The codes have the same numbers on both sides. The problem of a field travels as the details,
+// unless it is longer than a message may be.
 inline grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
+  const std::string details = FieldPayloadOf(status);
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
-                      TruncateUtf8(status.message(), kMaxStatusMessageBytes));
+                      TruncateUtf8(status.message(), kMaxStatusMessageBytes),
+                      details.size() <= kMaxStatusMessageBytes ? details : "");
 }
 
 // A code that gRPC does not define becomes UNKNOWN, with its number in the message.
@@ -36,7 +41,9 @@ inline absl::Status FromGrpc(const grpc::Status& status) {
   if (code < 0 || code > static_cast<int>(absl::StatusCode::kUnauthenticated)) {
     return absl::UnknownError(absl::StrCat("status code ", code, ": ", status.error_message()));
   }
-  return absl::Status(static_cast<absl::StatusCode>(code), status.error_message());
+  absl::Status converted(static_cast<absl::StatusCode>(code), status.error_message());
+  SetFieldPayload(status.error_details(), &converted);
+  return converted;
 }
 
 }  // namespace privatemail

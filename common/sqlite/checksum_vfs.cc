@@ -23,8 +23,7 @@ namespace {
 struct File {
   sqlite3_file handle;
   sqlite3_file* below;
-  bool database;  // not a journal or log
-  bool checked;   // a database whose pages end with checksums
+  bool database;  // not a journal or log: its pages end with checksums
   bool log;       // a write-ahead log, whose frames have checksums of SQLite's own
   // Of a log: offset from which frames have checksums that SQLite corrects only at the end of a
   // transaction that changes a page twice. No other connection reads them before.
@@ -50,27 +49,6 @@ int CallNeedingSpace(const Call& call) {
   const int kind = code & 0xff;
   const bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
   return full && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) ? SQLITE_FULL : code;
-}
-
-// Sets file->checked. Empty files will have checksums. If the header says no, the checksum of the
-// first page decides, since that byte itself may be damaged.
-int DetectChecksums(File* file) {
-  sqlite3_int64 size = 0;
-  const sqlite3_io_methods* methods = file->below->pMethods;
-  if (const int code = methods->xFileSize(file->below, &size); code != SQLITE_OK) return code;
-  file->checked = size < kDatabaseHeaderBytes;
-  if (file->checked) return SQLITE_OK;
-  std::array<unsigned char, kDatabaseHeaderBytes> header;
-  int code = methods->xRead(file->below, header.data(), kDatabaseHeaderBytes, 0);
-  file->checked = header[kReservedBytesOffset] == kPageChecksumBytes;
-  if (code != SQLITE_OK || file->checked) return code;
-  const int bytes = PageBytesOf(header.data());
-  if (bytes == 0 || size < bytes) return SQLITE_OK;  // SQLite reports the damage
-  std::vector<unsigned char> page(static_cast<size_t>(bytes));
-  code = methods->xRead(file->below, page.data(), bytes, 0);
-  page[kReservedBytesOffset] = kPageChecksumBytes;
-  file->checked = code == SQLITE_OK && PageMatches(page.data(), bytes, 0);
-  return code;
 }
 
 // Empty: a new file.
@@ -142,7 +120,7 @@ int Read(sqlite3_file* file, void* out, int bytes, sqlite3_int64 offset) {
     const auto* page = static_cast<const unsigned char*>(out);
     return MatchesLog(file, page, bytes, offset) ? SQLITE_OK : SQLITE_IOERR_DATA;
   }
-  if (code != SQLITE_OK || !Of(file)->checked || !IsPage(bytes, offset)) return code;
+  if (code != SQLITE_OK || !Of(file)->database || !IsPage(bytes, offset)) return code;
   return PageMatches(static_cast<unsigned char*>(out), bytes, offset) ? SQLITE_OK
                                                                       : SQLITE_IOERR_DATA;
 }
@@ -158,7 +136,7 @@ void TrackLogWrite(File* log, int bytes, sqlite3_int64 offset) {
 int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 offset) try {
   const sqlite3_io_methods* methods = Below(file)->pMethods;
   if (Of(file)->log) TrackLogWrite(Of(file), bytes, offset);
-  if (!Of(file)->checked || !IsPage(bytes, offset)) {
+  if (!Of(file)->database || !IsPage(bytes, offset)) {
     return CallNeedingSpace([&] { return methods->xWrite(Below(file), bytes_in, bytes, offset); });
   }
   // A copy: SQLite still uses its own buffer.
@@ -174,7 +152,6 @@ int Write(sqlite3_file* file, const void* bytes_in, int bytes, sqlite3_int64 off
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
-  if (size == 0) Of(file)->checked = Of(file)->database;  // an emptied file is new
   return CallNeedingSpace([&] { return Below(file)->pMethods->xTruncate(Below(file), size); });
 }
 int Sync(sqlite3_file* file, int flags) {
@@ -232,18 +209,16 @@ int Open(sqlite3_vfs* /*vfs*/, sqlite3_filename name, sqlite3_file* handle, int 
   if (below == nullptr) return SQLITE_NOMEM;
   std::memset(below, 0, static_cast<size_t>(vfs->szOsFile));
   const bool log = (flags & SQLITE_OPEN_WAL) != 0;
-  File* file = new (handle) File{.handle = {nullptr},
-                                 .below = below,
-                                 .database = (flags & SQLITE_OPEN_MAIN_DB) != 0,
-                                 .checked = false,
-                                 .log = log,
-                                 .unsettled_from = kNoOffset,
-                                 .frame_header = 0,
-                                 .main = log ? Of(sqlite3_database_file_object(name)) : nullptr,
-                                 .uses_log_flag = false,
-                                 .log_flag = false};
-  int code = CallNeedingSpace([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
-  if (code == SQLITE_OK && file->database) code = DetectChecksums(file);
+  new (handle) File{.handle = {nullptr},
+                    .below = below,
+                    .database = (flags & SQLITE_OPEN_MAIN_DB) != 0,
+                    .log = log,
+                    .unsettled_from = kNoOffset,
+                    .frame_header = 0,
+                    .main = log ? Of(sqlite3_database_file_object(name)) : nullptr,
+                    .uses_log_flag = false,
+                    .log_flag = false};
+  const int code = CallNeedingSpace([&] { return vfs->xOpen(vfs, name, below, flags, out_flags); });
   if (code == SQLITE_OK) {
     handle->pMethods = &kMethods;  // from now on SQLite closes it
     return SQLITE_OK;
@@ -263,7 +238,6 @@ File* MainFileOf(sqlite3* database) {
 
 void UseLogFlag(sqlite3* database) {
   File* main = MainFileOf(database);
-  if (!main->checked) return;
   std::vector<unsigned char> page;
   const int code = ReadFirstPage(main, &page);
   // A power loss may have left parts of the first page, whose whole is then in the log: the

@@ -10,7 +10,6 @@ namespace privatemail::sqlite {
 // Registers the VFS on top of the default one and returns its name for sqlite3_open_v2.
 // - A page that does not match fails the statement with SQLITE_IOERR_DATA. In the write-ahead log
 //   SQLite's own frame checksums are verified; pages get theirs when they move to the file.
-// - A file without reserved bytes stays readable and is not verified.
 // - SQLITE_FULL is also returned for quotas and file size limits, which the default VFS reports as
 //   I/O errors.
 const char* ChecksumVfsName();

@@ -16,7 +16,6 @@ using PageChecksum = std::array<unsigned char, kPageChecksumBytes>;
 
 // Of a database file, at its beginning.
 inline constexpr int kDatabaseHeaderBytes = 100;
-inline constexpr int kReservedBytesOffset = 20;
 
 // Whether an access is to a whole page, as SQLite's are except for the header.
 bool IsPage(int bytes, int64_t offset);

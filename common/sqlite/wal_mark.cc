@@ -80,7 +80,7 @@ bool HasLogFlag(const std::string& path) {
   std::vector<unsigned char> page(kDatabaseHeaderBytes);
   if (!file.exists() || !file(0, kDatabaseHeaderBytes, page.data())) return false;
   const int bytes = PageBytesOf(page.data());
-  if (bytes == 0 || page[kReservedBytesOffset] != kPageChecksumBytes) return false;
+  if (bytes == 0) return false;
   page.resize(static_cast<size_t>(bytes));
   return file(0, bytes, page.data()) && ReadLogFlag(page.data(), bytes).value_or(false);
 }

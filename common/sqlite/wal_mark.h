@@ -29,7 +29,7 @@ namespace privatemail::sqlite {
 // - Never a hidden loss: without the flag no commit of the log was acknowledged, or all are moved.
 // - A first page that a power loss left in parts matches with the flag neither set nor cleared. Its
 //   whole is in the log; without the log, reading it is DATA_LOSS.
-// A log that restarts in place keeps the flag. A database without page checksums has no flag.
+// A log that restarts in place keeps the flag.
 class WalMark {
  public:
   explicit WalMark(std::string database_path) : path_(std::move(database_path)) {}

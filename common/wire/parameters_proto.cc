@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
@@ -26,7 +27,6 @@ static_assert(static_cast<int>(CellCode::kPq8) == v1::CELL_CODE_PQ8);
 static_assert(static_cast<int>(CellCode::kPq16) == v1::CELL_CODE_PQ16);
 static_assert(static_cast<int>(CellCode::kPq32) == v1::CELL_CODE_PQ32);
 static_assert(static_cast<int>(CellCode::kPq64) == v1::CELL_CODE_PQ64);
-static_assert(static_cast<int>(CellCode::kNone) == v1::CELL_CODE_NONE);
 static_assert(static_cast<int>(Metric::kCosine) == v1::METRIC_COSINE);
 static_assert(static_cast<int>(Metric::kDot) == v1::METRIC_DOT);
 static_assert(static_cast<int>(Metric::kEuclidean) == v1::METRIC_EUCLIDEAN);
@@ -63,15 +63,6 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 
 }  // namespace
 
-uint32_t RequiredLevel(const PublicParameters& parameters) {
-  if (parameters.with_encrypted || !parameters.HasClasses()) return 3;
-  if (parameters.publish_quality) return 2;
-  const EmbeddingSettings& settings = parameters.settings;
-  const bool old =
-      settings.label_graph != LabelGraphKind::kBalanced && settings.start == StartKind::kRandom;
-  return old ? 0 : 1;
-}
-
 v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }
 
 v1::LabelGraph ToProto(LabelGraphKind graph) { return static_cast<v1::LabelGraph>(graph); }
@@ -79,14 +70,13 @@ v1::LabelGraph ToProto(LabelGraphKind graph) { return static_cast<v1::LabelGraph
 v1::CellCode ToProto(CellCode code) { return static_cast<v1::CellCode>(code); }
 
 absl::StatusOr<CellCode> FromProto(v1::CellCode code) {
-  return EnumFromProto("cell_code", code, CellCode::kNone,
-                       "1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)");
+  return EnumFromProto("cell_code", code, CellCode::kPq64,
+                       "1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64)");
 }
 
 v1::Metric ToProto(Metric metric) { return static_cast<v1::Metric>(metric); }
 
 absl::StatusOr<Metric> FromProto(v1::Metric metric) {
-  if (metric == v1::METRIC_UNSPECIFIED) return Metric::kCosine;
   return EnumFromProto("metric", metric, Metric::kEuclidean,
                        "1 (cosine), 2 (dot) or 3 (euclidean)");
 }
@@ -100,9 +90,7 @@ void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
   proto->set_steps(static_cast<uint32_t>(settings.steps));
   proto->set_normalise(settings.normalise);
   proto->set_start_stddev(settings.start_stddev);
-  // Absent where it can be, as in messages of before.
-  if (settings.start != StartKind::kRandom)
-    proto->set_start(static_cast<v1::Start>(settings.start));
+  proto->set_start(static_cast<v1::Start>(settings.start));
 }
 
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) {
@@ -117,11 +105,9 @@ absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto) 
       settings.label_graph,
       EnumFromProto("settings.label_graph", proto.label_graph(), LabelGraphKind::kBalanced,
                     "1 (distance), 2 (kernel), 3 (one_hot_kernel) or 4 (balanced)"));
-  if (proto.start() != v1::START_UNSPECIFIED) {
-    PM_ASSIGN_OR_RETURN(settings.start,
-                        EnumFromProto("settings.start", proto.start(), StartKind::kClasses,
-                                      "1 (random) or 2 (classes)"));
-  }
+  PM_ASSIGN_OR_RETURN(settings.start,
+                      EnumFromProto("settings.start", proto.start(), StartKind::kClasses,
+                                    "1 (random) or 2 (classes)"));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("embedding_dim", proto.embedding_dim(), 1, 1024));
   settings.embedding_dim = static_cast<int>(proto.embedding_dim());
   PM_RETURN_IF_ERROR(CheckIntegerBetween("steps", proto.steps(), 1, 10000));
@@ -150,15 +136,8 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   if (parameters.cell_codebook)
     EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
   proto->set_publish_quality(parameters.publish_quality);
-  // Absent where it can be, as in messages of before.
-  if (parameters.metric != Metric::kCosine) proto->set_metric(ToProto(parameters.metric));
+  proto->set_metric(ToProto(parameters.metric));
   proto->set_with_encrypted(parameters.with_encrypted);
-}
-
-absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, FromStoredProto(proto));
-  PM_RETURN_IF_ERROR(ValidateTexts(parameters));
-  return parameters;
 }
 
 std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto) {
@@ -166,14 +145,14 @@ std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto) {
   return parameters.ok() ? OfferedSchemes(*parameters) : std::vector<std::string>();
 }
 
-absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto) {
+absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
   PublicParameters parameters;
   parameters.collection_uuid = proto.collection_uuid();
   const bool has_anchors = proto.anchor_count() > 0;
   if (has_anchors) {
     PM_ASSIGN_OR_RETURN(parameters.settings, FromProto(proto.settings()));
   } else if (proto.has_settings()) {
-    return absl::InvalidArgumentError("settings must not be given where there are no anchors");
+    return InvalidField("settings", "must not be given where there are no anchors");
   }
   PM_RETURN_IF_ERROR(CheckIntegerBetween("feature_dim", proto.feature_dim(), has_anchors ? 1 : 0,
                                          int64_t{1} << 20));
@@ -195,7 +174,7 @@ absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& pro
     // Without a product code Validate refuses any codebook.
     PM_ASSIGN_OR_RETURN(
         parameters.cell_codebook,
-        DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kNone)));
+        DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kScalar8)));
   }
   parameters.publish_quality = proto.publish_quality();
   PM_ASSIGN_OR_RETURN(parameters.metric, FromProto(proto.metric()));

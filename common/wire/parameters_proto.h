@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 #define PRIVATEMAIL_COMMON_WIRE_PARAMETERS_PROTO_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,6 @@
 
 namespace privatemail {
 
-// GetCollectionRequest.parameters_level of this code.
-inline constexpr uint32_t kParametersLevel = 3;
-// The level that a client needs to understand the parameters.
-uint32_t RequiredLevel(const PublicParameters& parameters);
-
 v1::Kernel ToProto(KernelConvention kernel);
 v1::LabelGraph ToProto(LabelGraphKind graph);
 v1::CellCode ToProto(CellCode code);
@@ -29,11 +23,9 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto);
 // INVALID_ARGUMENT naming the field: a value is missing or out of range, an enum is unspecified, or
 // a text of public parameters is too long.
 absl::StatusOr<CellCode> FromProto(v1::CellCode code);
-absl::StatusOr<Metric> FromProto(v1::Metric metric);  // unspecified: kCosine
+absl::StatusOr<Metric> FromProto(v1::Metric metric);
 absl::StatusOr<EmbeddingSettings> FromProto(const v1::EmbeddingSettings& proto);
 absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto);
-// FromProto without the limits on texts, for stored parameters, which may be older than the limits.
-absl::StatusOr<PublicParameters> FromStoredProto(const v1::PublicParameters& proto);
 
 // OfferedSchemes; none for malformed parameters.
 std::vector<std::string> OfferedSchemes(const v1::PublicParameters& proto);

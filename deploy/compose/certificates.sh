@@ -9,6 +9,10 @@ umask 022 # for folders that others read; make-certificates.sh sets its own
 make_all() { # DIR
   make-certificates.sh authority "$1/service"
   make-certificates.sh server "$1/service" privatemaild privatemaild localhost 127.0.0.1
+  local client
+  for client in proxy importer searcher; do
+    make-certificates.sh client "$1/service" "$client"
+  done
   make-certificates.sh authority "$1/database"
   make-certificates.sh server "$1/database" postgres postgres
   make-certificates.sh client "$1/database" privatemail # the database role
@@ -44,10 +48,6 @@ connection_to_database >conninfo
 give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key} database-ca.crt \
   database/privatemail.{crt,key} conninfo
 give postgres 10002 database/{ca.crt,postgres.crt,postgres.key}
-# Also for volumes of earlier versions, which lack some.
-for client in proxy importer searcher; do
-  [ -e "service/$client.crt" ] || make-certificates.sh client service "$client"
-done
 cp service/privatemaild.crt server.crt
 cp service/privatemaild.key server.key
 cp service/ca.crt daemon.crt

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -74,30 +75,32 @@ std::vector<std::string> ScopeNames(Scopes scopes) {
 
 absl::Status Validate(const KeyGrant& grant, int64_t now) {
   if (grant.name.empty() || grant.name.size() > kMaxNameBytes || !IsPrintable(grant.name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("name must be 1 to ", kMaxNameBytes, " printable ASCII characters, but is '",
+    return InvalidField(
+        "name",
+        absl::StrCat("must be 1 to ", kMaxNameBytes, " printable ASCII characters, but is '",
                      absl::CHexEscape(grant.name.substr(0, kMaxNameBytes)), "'"));
   }
   if (grant.scopes == 0 || (grant.scopes & ~kAnyScope) != 0) {
-    return absl::InvalidArgumentError(
-        "scopes must be one or more of search, write and admin, but none is given");
+    return InvalidField("scopes",
+                        "must be one or more of search, write and admin, but none is given");
   }
   if (grant.collections.size() > kMaxCollections) {
-    return absl::InvalidArgumentError(absl::StrCat("collections must be at most ", kMaxCollections,
-                                                   ", but are ", grant.collections.size()));
+    return InvalidField("collections", absl::StrCat("must be at most ", kMaxCollections,
+                                                    ", but are ", grant.collections.size()));
   }
   for (const std::string& collection : grant.collections) {
     if (collection.empty() || collection.size() > kMaxNameBytes || !IsPrintable(collection)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("collections must be names of 1 to ", kMaxNameBytes,
-                       " printable ASCII characters, but one is '",
-                       absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
+      return InvalidField("collections",
+                          absl::StrCat("must be names of 1 to ", kMaxNameBytes,
+                                       " printable ASCII characters, but one is '",
+                                       absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
     }
   }
   if (grant.expires_at != 0 && grant.expires_at <= now) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expires_at must be 0 (never) or a time to come in seconds since 1970, now ",
-                     now, ", but is ", grant.expires_at));
+    return InvalidField(
+        "expires_at",
+        absl::StrCat("must be 0 (never) or a time to come in seconds since 1970, now ", now,
+                     ", but is ", grant.expires_at));
   }
   return CheckBetween("requests_per_second", grant.requests_per_second, 0, kMaxRate);
 }

@@ -1,6 +1,5 @@
 #include "server/access/key_file.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -20,28 +19,25 @@ using nlohmann::json;
 
 constexpr absl::string_view kMagic = "privatemail keys ";
 constexpr absl::string_view kHeader = "privatemail keys 1\n";
-constexpr absl::string_view kHeaderWithExpiry = "privatemail keys 2\n";
 constexpr absl::string_view kChecksum = "sha256 ";
 constexpr size_t kTrailerBytes = kChecksum.size() + 2 * 32 + 1;  // hex of 32 bytes, newline
 constexpr size_t kMaxBytes = size_t{1} << 30;  // every key with every collection it may name
-
-bool Expires(const AccessKey& key) { return key.grant.expires_at != 0; }
 
 std::string Trailer(absl::string_view body) {
   return absl::StrCat(kChecksum, absl::BytesToHexString(Sha256::Of(body)), "\n");
 }
 
 std::string Line(const AccessKey& key) {
-  json line = {{"id", key.id},
-               {"name", key.grant.name},
-               {"scopes", ScopeNames(key.grant.scopes)},
-               {"collections", key.grant.collections},
-               {"requests_per_second", key.grant.requests_per_second},
-               {"salt", absl::BytesToHexString(key.salt)},
-               {"digest", absl::BytesToHexString(key.digest)},
-               {"created_at", key.created_at},
-               {"revoked_at", key.revoked_at}};
-  if (Expires(key)) line["expires_at"] = key.grant.expires_at;
+  const json line = {{"id", key.id},
+                     {"name", key.grant.name},
+                     {"scopes", ScopeNames(key.grant.scopes)},
+                     {"collections", key.grant.collections},
+                     {"requests_per_second", key.grant.requests_per_second},
+                     {"salt", absl::BytesToHexString(key.salt)},
+                     {"digest", absl::BytesToHexString(key.digest)},
+                     {"created_at", key.created_at},
+                     {"revoked_at", key.revoked_at},
+                     {"expires_at", key.grant.expires_at}};
   return absl::StrCat(line.dump(), "\n");
 }
 
@@ -58,7 +54,7 @@ AccessKey Parse(absl::string_view text) {
   key.digest = absl::HexStringToBytes(line.at("digest").get<std::string>());
   key.created_at = line.at("created_at");
   key.revoked_at = line.at("revoked_at");
-  key.grant.expires_at = line.value("expires_at", int64_t{0});
+  key.grant.expires_at = line.at("expires_at");
   return key;
 }
 
@@ -84,7 +80,7 @@ absl::StatusOr<std::vector<AccessKey>> KeyFile::Load() const {
     return damaged("its checksum does not match");
   }
   if (!absl::StartsWith(body, kMagic)) return damaged("it holds no keys");
-  if (!absl::ConsumePrefix(&body, kHeader) && !absl::ConsumePrefix(&body, kHeaderWithExpiry)) {
+  if (!absl::ConsumePrefix(&body, kHeader)) {
     return absl::FailedPreconditionError(
         absl::StrCat("key file ", path_, " is of a version that this program does not know"));
   }
@@ -100,7 +96,7 @@ absl::StatusOr<std::vector<AccessKey>> KeyFile::Load() const {
 }
 
 absl::Status KeyFile::Save(const std::vector<AccessKey>& keys) const {
-  std::string body(std::any_of(keys.begin(), keys.end(), Expires) ? kHeaderWithExpiry : kHeader);
+  std::string body(kHeader);
   for (const AccessKey& key : keys) absl::StrAppend(&body, Line(key));
   return WriteFileAtomically(path_, absl::StrCat(body, Trailer(body)), 0600);
 }

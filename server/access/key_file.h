@@ -13,13 +13,12 @@ namespace privatemail::server {
 
 // Reads and writes all keys at once. Lines of text:
 //
-//   privatemail keys 1    version; 2 if a key expires
-//   {"id":...}            one key a line, as JSON; salt and digest in hex; expires_at if it expires
+//   privatemail keys 1    version
+//   {"id":...}            one key a line, as JSON; salt and digest in hex
 //   sha256 HEX            of all bytes before this line
 //
-// Programs that do not know expiry refuse version 2, because they would accept expired keys. A file
-// rather than a table, because one checksum over all keys detects every damage: a key must not
-// become valid again by losing its revocation.
+// A file rather than a table, because one checksum over all keys detects every damage: a key must
+// not become valid again by losing its revocation.
 class KeyFile {
  public:
   explicit KeyFile(std::string path) : path_(std::move(path)) {}

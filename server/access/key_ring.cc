@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 
@@ -152,8 +153,9 @@ absl::StatusOr<AccessKey> KeyRing::Revoke(absl::string_view id) {
   if (found == keys.end()) {
     // A key's text, given by mistake, must not appear in a log.
     if (!IsKeyId(id)) {
-      return absl::InvalidArgumentError(
-          "id must be the 12 hexadecimal digits that `privatemail key list` shows, not a key's "
+      return InvalidField(
+          "id",
+          "must be the 12 hexadecimal digits that a list of the keys shows, not a key's "
           "text");
     }
     return absl::NotFoundError(absl::StrCat("key ", id, " does not exist"));

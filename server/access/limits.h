@@ -34,7 +34,6 @@ struct Limits {
   int64_t max_resident_memory = 0;                // bytes of all collections; 0: of the machine
   double max_create_seconds = 600;                // cells and codebook of a new collection
   int64_t max_snapshot_bytes = int64_t{1} << 36;  // scratch files of all running snapshots
-  int64_t max_connections = 4096;                 // approximate
   double connection_idle_seconds = 300;           // maximum time without a call
   int64_t max_concurrent = 64;                    // running calls
   int64_t max_concurrent_per_key = 0;             // running calls of a key, and waiting ones

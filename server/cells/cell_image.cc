@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 constexpr absl::string_view kMagic("\x89PMCELL\n", 8);
 constexpr uint32_t kVersion = 1;
 constexpr size_t kFingerprintBytes = 32, kDigestBytes = 32;
-constexpr size_t kSections = 5, kSectionsOfPartition = 5;
+constexpr size_t kSections = 4, kSectionsOfPartition = 5;
 
 struct Header {
   uint32_t version = kVersion;
@@ -157,7 +157,6 @@ class Reader {
     PM_RETURN_IF_ERROR(ReadGallery(&contents.gallery));
     PM_ASSIGN_OR_RETURN(const absl::string_view codes, Next(n_, RowBytes(), "codes"));
     contents.codes = std::string(codes);
-    PM_RETURN_IF_ERROR(ReadAnchors(&contents.anchor_coordinates));
     for (const CellPartition& partition : parameters_.cell_partitions) {
       PM_ASSIGN_OR_RETURN(ItemCells items, ReadItemCells(partition.cells));
       PM_ASSIGN_OR_RETURN(Demand demand, ReadDemand(partition.cells));
@@ -235,16 +234,6 @@ class Reader {
     return absl::OkStatus();
   }
 
-  absl::Status ReadAnchors(FloatMatrix* anchors) {
-    const bool sent = parameters_.SendsCoordinates();
-    anchors->resize(sent ? parameters_.anchor_count : 0,
-                    sent ? parameters_.settings.embedding_dim : 0);
-    PM_ASSIGN_OR_RETURN(const absl::string_view bytes,
-                        Next(static_cast<size_t>(anchors->size()), sizeof(float), "coordinates"));
-    if (sent) std::memcpy(anchors->data(), bytes.data(), bytes.size());
-    return anchors->allFinite() ? absl::OkStatus() : Damaged("a coordinate");
-  }
-
   absl::StatusOr<ItemCells> ReadItemCells(int64_t cells) {
     PM_ASSIGN_OR_RETURN(const auto of_items, NextColumn<uint32_t>(n_, "cells"));
     PM_ASSIGN_OR_RETURN(const auto distances, NextColumn<float>(n_, "distances"));
@@ -297,9 +286,7 @@ class Reader {
 std::string WriteCellImage(const PublicParameters& parameters, const CellContents& contents) {
   const Gallery& gallery = contents.gallery;
   const size_t n = gallery.ids.size();
-  const auto anchors = static_cast<size_t>(contents.anchor_coordinates.size());
-  size_t bytes =
-      n * (sizeof(uint64_t) + sizeof(int32_t)) + contents.codes.size() + anchors * sizeof(float);
+  size_t bytes = n * (sizeof(uint64_t) + sizeof(int32_t)) + contents.codes.size();
   for (const std::string& id : gallery.ids) bytes += id.size();
   for (const PartitionDemand& partition : contents.partitions) {
     bytes += 8 * (n + static_cast<size_t>(partition.demand.cells()) + CountPairs(partition.demand));
@@ -313,8 +300,6 @@ std::string WriteCellImage(const PublicParameters& parameters, const CellContent
   AddIds(gallery.ids, &writer);
   writer.Add(gallery.labels);
   writer.Add(contents.codes);
-  writer.Add(
-      {reinterpret_cast<const char*>(contents.anchor_coordinates.data()), anchors * sizeof(float)});
   for (const PartitionDemand& partition : contents.partitions) AddPartition(partition, &writer);
   return std::move(writer).Finish();
 }

@@ -14,7 +14,6 @@
 //
 //   | ends of ids, ids, labels         | n uint64, bytes, n int32                       |
 //   | codes                            | n ItemCodeBytes                                |
-//   | coordinates of the anchors       | anchors x embedding_dim floats; code none only |
 //   | of each partition of K cells:    |                                                |
 //   |   cells and distances of items   | n uint32, n floats (ItemCells)                 |
 //   |   demand: ends, rows, weights    | K uint64, uint32, floats (Demand::FromCell)    |
@@ -27,7 +26,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/matrix.h"
 #include "common/cells/cell_lists.h"
 #include "common/embedding/public_parameters.h"
 #include "server/store/types.h"
@@ -40,7 +38,6 @@ struct CellContents {
   std::vector<PartitionDemand> partitions = {};
   std::string codes = {};  // of the items
   uint64_t embedding_version = 0;
-  FloatMatrix anchor_coordinates = {};  // in the published order; empty unless the code is none
 };
 
 // Equal contents, payloads apart, give equal bytes.

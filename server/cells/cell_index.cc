@@ -122,17 +122,17 @@ FloatMatrix CellIndex::UnitItems(FloatMatrix features) {
 std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& parameters,
                                                    const Anchors& anchors, Gallery gallery,
                                                    const std::atomic<bool>& stopped,
-                                                   CellCoordinates coordinates,
+                                                   uint64_t embedding_version,
                                                    QualitySample* sample) {
   const MatrixRows items(UnitItems(std::exchange(gallery.features, {})));
-  return Create(parameters, anchors, std::move(gallery), items, stopped, std::move(coordinates),
+  return Create(parameters, anchors, std::move(gallery), items, stopped, embedding_version,
                 sample)
       .value_or(nullptr);  // rows in memory can be read
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
     const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
-    const RowSource& items, const std::atomic<bool>& stopped, CellCoordinates coordinates,
+    const RowSource& items, const std::atomic<bool>& stopped, uint64_t embedding_version,
     QualitySample* sample) {
   const Matrix unit_anchors = UnitItems(anchors.features).cast<double>();
   const auto partitions = parameters.cell_partitions.size();
@@ -152,17 +152,15 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
     for (size_t partition = 0; partition < partitions && !stopped; ++partition) {
       Append(FindItemCells(block, centroids[partition], &stopped), &item_cells[partition]);
     }
-    if (!parameters.SendsCoordinates()) AppendCodes(parameters, block, stopped, &codes);
+    AppendCodes(parameters, block, stopped, &codes);
     return CheckNotStopped(stopped);
   }));
-  if (parameters.SendsCoordinates()) AppendCodes(parameters, coordinates.items, stopped, &codes);
   const std::vector<Eigen::Index> queries = ChooseQueries(items);
   PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> nearest,
                       NearestOthers(items, queries, Demand::kRanks, stopped));
   CellContents contents{.gallery = std::move(gallery),
                         .codes = std::move(codes),
-                        .embedding_version = coordinates.embedding_version,
-                        .anchor_coordinates = std::move(coordinates.anchors)};
+                        .embedding_version = embedding_version};
   for (size_t partition = 0; partition < partitions; ++partition) {
     KnownQueries known{.nearest = nearest, .cells = {}};
     for (const Eigen::Index query : queries) {
@@ -213,13 +211,9 @@ int64_t CellIndex::MemoryToCreate(const PublicParameters& parameters, int64_t it
   // ItemCells, and Demand by items and by queries.
   const int64_t of_item_in_partition = kRow + 2 * kValue;
   const int64_t of_query_in_partition = Demand::kRanks * 2 * kRow;
-  // CellCoordinates, which the codes copy.
-  const int64_t of_coordinates =
-      parameters.SendsCoordinates() ? parameters.settings.embedding_dim * kValue : 0;
-  const int64_t create =
-      nearest +
-      items * (ItemCodeBytes(parameters) + of_coordinates + partitions * of_item_in_partition) +
-      queries * partitions * of_query_in_partition + parameters.anchor_count * of_coordinates;
+  const int64_t create = nearest +
+                         items * (ItemCodeBytes(parameters) + partitions * of_item_in_partition) +
+                         queries * partitions * of_query_in_partition;
   return parameters.publish_quality ? std::max(create, MemoryToMeasure(parameters, items)) : create;
 }
 

@@ -32,14 +32,6 @@ struct EncodedBlock {
   std::shared_ptr<const void> hidden;  // identifies the rows left out; null: none
 };
 
-// The embedding that a gallery belongs to, and the coordinates of the gallery and of its
-// collection's anchors there, in float. With a code of features there are none.
-struct CellCoordinates {
-  uint64_t embedding_version = 0;
-  FloatMatrix items;    // n x embedding_dim, in the order of the gallery
-  FloatMatrix anchors;  // anchors x embedding_dim, in the published order
-};
-
 // An index of the items of one embedding by the cells of all partitions of its collection's
 // anchors. Server side; of a searcher it sees the requested cells only. Immutable except for its
 // caches; thread-safe. A new version comes with each embedding; deletions in between are hidden by
@@ -60,10 +52,9 @@ class CellIndex {
 
   // Indexes a gallery of n items whose unit rows are `items` (UnitItems), read some MiB at a time.
   // O(sample n d) time. Errors of RowSource; CANCELLED: `stopped` became true.
-  //   gallery:      its features are not used.
-  //   sample:       filled with queries for Measure, unless null.
-  //   parameters:   have a code and at least one partition.
-  //   coordinates:  if the code is `none`, they replace the codes.
+  //   gallery:            of the embedding `embedding_version`; its features are not used.
+  //   sample:             filled with queries for Measure, unless null.
+  //   parameters:         have at least one partition.
   // Memory:
   //   | ids, labels, payloads       | as in the gallery                                         |
   //   | codes                       | n code_bytes                                              |
@@ -73,13 +64,13 @@ class CellIndex {
   // A sample of the items serves as known queries; all of a small gallery.
   static absl::StatusOr<std::shared_ptr<const CellIndex>> Create(
       const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
-      const RowSource& items, const std::atomic<bool>& stopped, CellCoordinates coordinates = {},
+      const RowSource& items, const std::atomic<bool>& stopped, uint64_t embedding_version = 0,
       QualitySample* sample = nullptr);
   // The same from the gallery's own features; null if it was stopped.
   static std::shared_ptr<const CellIndex> Create(const PublicParameters& parameters,
                                                  const Anchors& anchors, Gallery gallery,
                                                  const std::atomic<bool>& stopped,
-                                                 CellCoordinates coordinates = {},
+                                                 uint64_t embedding_version = 0,
                                                  QualitySample* sample = nullptr);
   // Rows of length 1, of features of which none is zero.
   static FloatMatrix UnitItems(FloatMatrix features);
@@ -89,8 +80,7 @@ class CellIndex {
                                                   CellContents contents);
   const CellContents& contents() const { return contents_; }
 
-  // The index's retrieval quality, as MeasureQuality. parameters: those of the index, with a code
-  // of features.
+  // The index's retrieval quality, as MeasureQuality. parameters: those of the index.
   std::optional<CellQuality> Measure(const PublicParameters& parameters,
                                      const QualitySample& sample,
                                      absl::FunctionRef<bool()> stopped) const;
@@ -108,11 +98,6 @@ class CellIndex {
   // The version of the gallery.
   uint64_t items_version() const { return contents_.gallery.version; }
   uint64_t embedding_version() const { return contents_.embedding_version; }
-  // The embedding of the coordinates; 0 and an empty matrix if there are codes.
-  uint64_t coordinates_version() const {
-    return anchor_coordinates().size() == 0 ? 0 : embedding_version();
-  }
-  const FloatMatrix& anchor_coordinates() const { return contents_.anchor_coordinates; }
 
   // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
   // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -32,8 +33,8 @@ absl::Status CheckTls(const DaemonOptions& options) {
   if (options.insecure && !(options.tls_certificate.empty() && options.client_ca.empty() &&
                             options.trusted_proxies.empty())) {
     return absl::InvalidArgumentError(
-        "--insecure turns TLS and limits of connections off, so --tls-cert, --tls-key, --client-ca "
-        "and --trusted-proxies must not be given beside it");
+        "--insecure turns TLS and keys off, so --tls-cert, --tls-key, --client-ca and "
+        "--trusted-proxies must not be given beside it");
   }
   return absl::OkStatus();
 }
@@ -49,10 +50,11 @@ absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& ad
 absl::Status CheckPlacesPerKey(const Limits& limits) {
   const int64_t most = std::max<int64_t>(1, 3 * limits.max_concurrent / 4);
   if (limits.max_concurrent_per_key <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("max_concurrent_per_key must be at most ", most,
-                   ", three quarters of max_concurrent ", limits.max_concurrent,
-                   ", so that other keys find a place, but is ", limits.max_concurrent_per_key));
+  return InvalidField(
+      "max_concurrent_per_key",
+      absl::StrCat("must be at most ", most, ", three quarters of max_concurrent ",
+                   limits.max_concurrent, ", so that other keys find a place, but is ",
+                   limits.max_concurrent_per_key));
 }
 
 }  // namespace

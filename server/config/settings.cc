@@ -50,8 +50,8 @@ std::vector<Setting> AddressSettings() {
        "Interval at which the files of tls_cert, tls_key and client_ca are checked for changes.", 1,
        86400},
       {"trusted_proxies", Of<&Options::trusted_proxies>, kRestart,
-       "IP addresses of proxies, separated by commas, that limit the connections of an address and "
-       "send the caller's address as header x-real-ip (deploy/nginx)."},
+       "IP addresses of proxies, separated by commas, that send the caller's address as header "
+       "x-real-ip (deploy/nginx); calls without a valid key are then refused at their header."},
       {"insecure", Of<&Options::insecure>, kRestart,
        "No TLS and no keys: everyone who reaches the port has all rights. Loopback addresses "
        "only."},
@@ -112,8 +112,7 @@ std::vector<Setting> LimitSettings() {
        "to 64 MiB. Streams use messages of a few MiB.",
        65536, kMaxMessageBytes},
       {"max_transport_memory", Limit<&Limits::max_transport_memory>, kRestart,
-       "Maximum bytes of messages being received, over all callers; calls beyond are reset. From "
-       "half of it on, connections of the key with the most end.",
+       "Maximum bytes of messages being received, over all callers; calls beyond are reset.",
        1 << 24, int64_t{1} << 40},
       {"max_parsed_memory", Limit<&Limits::max_parsed_memory>, kLive,
        "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "
@@ -156,10 +155,6 @@ std::vector<Setting> LimitSettings() {
       {"max_snapshot_bytes", Limit<&Limits::max_snapshot_bytes>, kLive,
        "Maximum bytes of all running snapshots and restores, which use unnamed files in data_dir.",
        65536, kMaxBytes},
-      {"max_connections", Limit<&Limits::max_connections>, kRestart,
-       "Approximate maximum of connections; beyond, one of the key that has more than half of them "
-       "is closed, or the new one. The process needs two open files for each, and 256.",
-       1, 1'000'000},
       {"connection_idle_seconds", Limit<&Limits::connection_idle_seconds>, kRestart,
        "Idle time after which a connection without calls is closed.", 1, 86400},
       {"max_concurrent", Limit<&Limits::max_concurrent>, kLive,

@@ -12,7 +12,6 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "server/access/key_file.h"
-#include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/store/postgres/connection.h"
@@ -99,7 +98,6 @@ absl::Status CheckAuditLog(const std::string& path) {
 Problems CheckFiles(const DaemonOptions& options) {
   Problems problems;
   problems.Add(CheckDataDirectory(options.data_directory));
-  problems.Add(CheckOpenFiles(options.limits.max_connections));
   if (!options.insecure) {
     problems.Add(CheckIdentity(options));
     if (!options.client_ca.empty()) {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/config/options.h"
-#include "server/daemon/listening_sockets.h"
+#include "server/daemon/listen_check.h"
 
 namespace privatemail::server {
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view 
   ListenAddress where;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(where), ParseHttpAddress(address));
   // civetweb gives no reason for a failure.
-  PM_RETURN_IF_ERROR(ListeningSockets::Open(where).status());
+  PM_RETURN_IF_ERROR(CheckCanListen({where}));
   auto http = std::unique_ptr<HttpServer>(new HttpServer(std::move(pages)));
   mg_callbacks callbacks = {};
   callbacks.begin_request = &HttpServer::Serve;

@@ -1,6 +1,7 @@
 // privatemaild: serves the collections of one store.
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
@@ -94,6 +95,21 @@ void WarnAboutTls(const DaemonServer& server) {
   }
 }
 
+void WarnAboutProxies(const DaemonServer& server) {
+  if (server.address().loopback || !server.options().trusted_proxies.empty()) return;
+  Log(LogLevel::kWarning,
+      "listening beyond loopback without trusted_proxies: floods of connections and of headers are "
+      "limited only by a proxy before this daemon (deploy/nginx)");
+}
+
+// gRPC accepts no connection any more once the process has had no file left for one.
+void RaiseOpenFileLimit() {
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 void WarnAboutFilePermissions(const CommandLine& command_line, const DaemonOptions& options,
                               const std::string& tls_key) {
   for (const std::string& warning :
@@ -159,7 +175,6 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
       return;
     } else {
       ReturnFreeMemory();
-      server->RelieveMemory();
       const auto now = std::chrono::steady_clock::now();
       if (absl::FromChrono(now - refreshed) < reload) continue;
       refreshed = now;
@@ -170,6 +185,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
 
 int Run(const CommandLine& command_line, const DaemonOptions& options) {
   BoundKeptMemory();
+  RaiseOpenFileLimit();
   const sigset_t signals = BlockSignals();
   // Debian's Abseil checks every lock of gRPC for deadlocks, which costs some percent of a search.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -179,6 +195,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
     return ExitCodeOf(server.status());
   }
   WarnAboutTls(**server);
+  WarnAboutProxies(**server);
   WarnAboutFilePermissions(command_line, options,
                            (*server)->identity() ? (*server)->identity()->key_path : "");
   PrintAnnouncement(**server);

@@ -42,7 +42,6 @@ class ReloadableTls {
   static absl::StatusOr<std::unique_ptr<ReloadableTls>> Start(TlsIdentity identity,
                                                               const std::string& client_ca);
 
-  // New credentials, which all share one watch of the files.
   std::shared_ptr<grpc::ServerCredentials> Credentials() const;
 
   // Reads the files again. True: they have changed; new connections use them within two seconds,

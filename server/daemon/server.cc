@@ -17,9 +17,9 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
-#include "server/daemon/listening_sockets.h"
+#include "server/daemon/listen_check.h"
 #include "server/daemon/process_memory.h"
-#include "server/services/connection_processor.h"
+#include "server/services/header_check.h"
 #include "server/services/log.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -29,8 +29,6 @@ namespace {
 
 constexpr int kMaxStreamsPerConnection = 100;
 constexpr int kHandshakeMilliseconds = 10'000;
-constexpr int kWindowBytes = 512 << 10;
-constexpr int kReadBytes = 256 << 10;
 constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
 
@@ -57,13 +55,8 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                               static_cast<int>(1000 * limits.connection_idle_seconds));
-  // A caller hears from the server after this much of a message, but for the last MiB of it, which
-  // tells messages from endless headers (Connections). By default it grows with bandwidth and
-  // delay.
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  // gRPC parses a whole read before it serves other connections.
-  builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
+  // Two daemons must not share a port.
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Detects callers whose machine is gone.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);
@@ -130,29 +123,12 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
 }
 
 // Checks everything possible before the data directory is created: a first start that failed later
-// would leave an admin key that was never announced. Opens both addresses, which may be equal.
+// would leave an admin key that was never announced.
 absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddress& address) {
-  PM_RETURN_IF_ERROR(CheckOpenFiles(options.limits.max_connections));
-  PM_ASSIGN_OR_RETURN(const ListeningSockets calls, ListeningSockets::Open(address));
-  if (options.http.empty()) return absl::OkStatus();
+  if (options.http.empty()) return CheckCanListen({address});
   ListenAddress http;
   PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(http), ParseHttpAddress(options.http));
-  return ListeningSockets::Open(http).status();
-}
-
-Connections::Options ToConnectionOptions(const DaemonOptions& daemon, const KeyRing* keys) {
-  const Limits& limits = daemon.limits;
-  Connections::Options options;
-  options.trusted_proxies =
-      ParseIpAddresses("--trusted-proxies", daemon.trusted_proxies).value();  // is validated
-  options.is_valid = [keys](const std::string& id) {
-    return id.empty() || keys->CheckValid(id, absl::Now()).ok();
-  };
-  options.max_connections = limits.max_connections;
-  // Honest callers have the rest.
-  options.max_unread_bytes =
-      std::max(limits.max_transport_memory / 2, limits.max_message_bytes + (1 << 20));
-  return options;
+  return CheckCanListen({address, http});
 }
 
 void LogRefresh(const absl::Status& status) {
@@ -193,12 +169,9 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       parts_(std::move(parts)),
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
-      connections_(parts_.tls == nullptr ? nullptr
-                                         : std::make_unique<Connections>(
-                                               ToConnectionOptions(options, parts_.keys.get()))),
-      dispatcher_(
-          {parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, connections_.get()},
-          options.limits),
+      dispatcher_({parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
+                   ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value()},
+                  options.limits),
       retrieval_(parts_.catalog.get(), &dispatcher_),
       encrypted_(parts_.catalog.get(), &dispatcher_, &metrics_),
       collections_(parts_.catalog.get(), &dispatcher_),
@@ -271,8 +244,6 @@ absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(parts_.address));
-  parts_.address.port = sockets.port();
   grpc::EnableDefaultHealthCheckService(false);  // it knows no keys
   grpc::ServerBuilder builder;
   SetArguments(options.limits, &builder);
@@ -284,50 +255,28 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   builder.RegisterService(&collections_);
   builder.RegisterService(&key_service_);
   builder.RegisterService(&health_);
-  Acceptor::Listeners listeners = AddListeners(&builder);
+  builder.AddListeningPort(parts_.address.ToString(), MakeCredentials(options),
+                           &parts_.address.port);
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot serve on ", parts_.address.ToString()));
+  if (server_ == nullptr || parts_.address.port == 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", options.listen));
   }
-  PM_ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sockets), options.limits.max_connections,
-                                                 std::move(listeners), connections_.get(), [this] {
-                                                   metrics_.CountRejection("connections");
-                                                 }));
   return absl::OkStatus();
 }
 
-Acceptor::Listeners DaemonServer::AddListeners(grpc::ServerBuilder* builder) {
-  constexpr auto kFromSocket =
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
-  Acceptor::Listeners listeners;
-  if (parts_.tls == nullptr) {
-    listeners.push_back(builder->experimental().AddExternalConnectionAcceptor(
-        kFromSocket, grpc::InsecureServerCredentials()));
-    return listeners;
+std::shared_ptr<grpc::ServerCredentials> DaemonServer::MakeCredentials(
+    const DaemonOptions& options) {
+  if (parts_.tls == nullptr) return grpc::InsecureServerCredentials();
+  std::shared_ptr<grpc::ServerCredentials> credentials = parts_.tls->Credentials();
+  if (!options.trusted_proxies.empty()) {
+    credentials->SetAuthMetadataProcessor(std::make_shared<HeaderCheck>(&dispatcher_));
   }
-  for (size_t slot = 0; slot < connections_->slots(); ++slot) {
-    const auto credentials = parts_.tls->Credentials();
-    credentials->SetAuthMetadataProcessor(
-        std::make_shared<ConnectionProcessor>(slot, connections_.get(), &dispatcher_));
-    listeners.push_back(
-        builder->experimental().AddExternalConnectionAcceptor(kFromSocket, credentials));
-  }
-  return listeners;
-}
-
-void DaemonServer::RelieveMemory() {
-  if (connections_ == nullptr || ResidentMemory() <= AvailableMemory() / 8 * 7) return;
-  const int64_t ended = connections_->EndUnauthenticated(Connections::Clock::now());
-  if (ended == 0) return;
-  Log(LogLevel::kWarning, "memory is short: connections without a valid key were ended",
-      {{"connections", absl::StrCat(ended)}});
+  return credentials;
 }
 
 void DaemonServer::Drain(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_.Drain();
-  acceptor_.reset();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

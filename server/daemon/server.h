@@ -15,10 +15,8 @@
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
-#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/config/options.h"
-#include "server/daemon/acceptor.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
@@ -62,9 +60,6 @@ class DaemonServer {
   // The certificate part of ReloadFiles; logs only changes and failures.
   void RefreshCertificates();
 
-  // Ends connections without a valid key if the process has nearly all AvailableMemory.
-  void RelieveMemory();
-
   const ListenAddress& address() const { return parts_.address; }  // with the actual port
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
@@ -93,7 +88,7 @@ class DaemonServer {
 
   RebuildScheduler::Hooks BuildHooks();
   absl::Status Listen(const DaemonOptions& options);
-  Acceptor::Listeners AddListeners(grpc::ServerBuilder* builder);
+  std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
   absl::Status StartHttp(const DaemonOptions& options);
@@ -103,7 +98,6 @@ class DaemonServer {
   Parts parts_;
   Admission admission_;
   Metrics metrics_;
-  std::unique_ptr<Connections> connections_;  // null: keys are off
   Dispatcher dispatcher_;
   RetrievalService retrieval_;
   EncryptedService encrypted_;
@@ -113,7 +107,6 @@ class DaemonServer {
   RebuildScheduler builds_;  // reports to the members above
   WriteRecovery recovery_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };
 

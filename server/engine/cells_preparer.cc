@@ -9,7 +9,6 @@
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
-#include "common/embedding/alignment.h"
 #include "server/engine/row_file.h"
 
 namespace privatemail::server {
@@ -25,19 +24,6 @@ void MoveRow(const Retriever& retriever, int64_t embedded, size_t from, size_t t
   }
   gallery->labels[to] = retriever.LabelOf(embedded);
   gallery->payloads[to] = retriever.PayloadOf(embedded);
-}
-
-absl::Status CheckFloatCoordinates(const CellCoordinates& coordinates) {
-  if (!coordinates.items.allFinite() || !coordinates.anchors.allFinite()) {
-    return absl::FailedPreconditionError(
-        "coordinates must be finite as floats, but one of the embedding is not: the collection's "
-        "settings are extreme");
-  }
-  const Matrix anchors = coordinates.anchors.cast<double>();
-  const absl::Status aligned = KabschUmeyama(anchors, anchors, /*with_scale=*/true).status();
-  if (aligned.ok()) return aligned;
-  return absl::FailedPreconditionError(
-      absl::StrCat("coordinates of the anchors as floats: ", aligned.message()));
 }
 
 EmbeddingVersion VersionOf(uint64_t version, uint64_t items_version) {
@@ -161,12 +147,13 @@ absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
   PM_ASSIGN_OR_RETURN(CellInputs inputs, ReadInputs(view, stopped));
+  const uint64_t embedding_version = view.retriever->version();
   view = {};  // so that a later build frees what it replaces
   PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, inputs.gallery));
   QualitySample sample;
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells,
                       CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery),
-                                        *inputs.items, stopped, std::move(inputs.coordinates),
+                                        *inputs.items, stopped, embedding_version,
                                         parameters.publish_quality ? &sample : nullptr));
   inputs.items = nullptr;
   registry_->InstallCells(entry.get(), cells);
@@ -218,10 +205,6 @@ absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
   } else {
     inputs.items = std::move(file);
   }
-  if (parameters.SendsCoordinates()) {
-    PM_ASSIGN_OR_RETURN(inputs.coordinates, embedded.Coordinates());
-  }
-  inputs.coordinates.embedding_version = retriever.version();
   return inputs;
 }
 
@@ -276,7 +259,6 @@ void EmbeddingFilter::Keep(Gallery* part) {
     const bool is_hidden = hidden_ != nullptr && hidden_->hidden[static_cast<size_t>(next_)];
     if (retriever_.IdOf(next_) != id || is_hidden) continue;
     MoveRow(retriever_, next_, row, kept++, part);
-    rows_.push_back(next_);
   }
   part->ids.resize(kept);
   part->labels.resize(kept);
@@ -285,20 +267,10 @@ void EmbeddingFilter::Keep(Gallery* part) {
   part->version = retriever_.items_version();
 }
 
-absl::StatusOr<CellCoordinates> EmbeddingFilter::Coordinates() const {
-  CellCoordinates coordinates{.embedding_version = retriever_.version(),
-                              .items = retriever_.coordinates()(rows_, Eigen::all).cast<float>(),
-                              .anchors = retriever_.anchor_coordinates().cast<float>()};
-  PM_RETURN_IF_ERROR(CheckFloatCoordinates(coordinates));
-  return coordinates;
-}
-
 absl::Status TakePayloads(const Retriever& retriever, CellContents* contents) {
   Gallery& gallery = contents->gallery;
-  const FloatMatrix& anchors = contents->anchor_coordinates;
   bool same = contents->embedding_version == retriever.version() &&
-              gallery.version == retriever.items_version() &&
-              (anchors.size() == 0 || anchors == retriever.anchor_coordinates().cast<float>());
+              gallery.version == retriever.items_version();
   int64_t embedded = 0;  // ids of both ascend
   for (size_t row = 0; same && row < gallery.ids.size(); ++row, ++embedded) {
     while (embedded < retriever.items() && retriever.IdOf(embedded) < gallery.ids[row]) ++embedded;

@@ -52,7 +52,6 @@ class CellsPreparer {
   struct CellInputs {
     Gallery gallery;                         // without features
     std::unique_ptr<const RowSource> items;  // their unit rows
-    CellCoordinates coordinates;
   };
 
   // Queues PrepareCells. While another daemon makes the cells it goes back to the end of the queue,
@@ -101,15 +100,10 @@ class EmbeddingFilter {
   // embedding and keep the part's features. All parts: O(n).
   void Keep(Gallery* part);
 
-  // The coordinates of the items that were kept. FAILED_PRECONDITION: coordinates that overflow in
-  // float, or anchors that cannot be aligned in float.
-  absl::StatusOr<CellCoordinates> Coordinates() const;
-
  private:
   const Retriever& retriever_;
   const HiddenRows* const hidden_;
-  int64_t next_ = 0;           // row of the embedding
-  std::vector<int64_t> rows_;  // of the embedding that were kept
+  int64_t next_ = 0;  // row of the embedding
 };
 
 // Takes the payloads of stored contents from their embedding. DATA_LOSS: they are of another one.

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/background_queue.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/embed_rows.h"
@@ -77,8 +78,9 @@ absl::Status CheckCollectionName(absl::string_view name) {
     valid = valid && (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-');
   }
   if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("name must be 1 to ", kMaxCollectionNameBytes,
+  return InvalidField(
+      "name",
+      absl::StrCat("must be 1 to ", kMaxCollectionNameBytes,
                    " letters, digits, '.', '_' and '-', the first a letter or a digit, but is '",
                    absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
 }

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/cancellation.h"
+#include "common/base/field_error.h"
 #include "common/base/huge_pages.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -69,15 +70,15 @@ absl::Status Retriever::Check(const RetrievalQuery& query) const {
   }
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", query.k, 1, kMaxNeighbors));
   if (query.post_processing_steps != 0 && query.post_processing_steps != settings_.steps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("post_processing_steps must be 0 or the collection's steps ", settings_.steps,
-                     ", but is ", query.post_processing_steps));
+    return InvalidField("post_processing_steps",
+                        absl::StrCat("must be 0 or the collection's steps ", settings_.steps,
+                                     ", but is ", query.post_processing_steps));
   }
   const Eigen::Index rows = slots_ + anchor_coordinates().rows();
   if (query.release.rows() != rows || query.release.cols() != settings_.embedding_dim) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "release has the wrong dimension: expected ", rows, " x ", settings_.embedding_dim,
-        ", got ", query.release.rows(), " x ", query.release.cols()));
+    return InvalidField("release", absl::StrCat("has the wrong dimension: expected ", rows, " x ",
+                                                settings_.embedding_dim, ", got ",
+                                                query.release.rows(), " x ", query.release.cols()));
   }
   return absl::OkStatus();
 }

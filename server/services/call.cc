@@ -1,7 +1,6 @@
 #include "server/services/call.h"
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/parse_message.h"
@@ -26,27 +25,6 @@ Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes) {
   // gRPC never writes into a slice, so the const_cast is safe.
   const grpc::Slice slice(const_cast<char*>(held.data()), held.size(), release, owner.release());
   return Bytes(&slice, 1);
-}
-
-std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context) {
-  const auto known = context.FindPropertyValues(kConnectionProperty);
-  if (known.empty()) return std::nullopt;
-  uint64_t number = 0;
-  (void)absl::SimpleAtoi(absl::string_view(known[0].data(), known[0].size()), &number);
-  return number;
-}
-
-std::string AddressOf(const std::string& peer, const grpc::AuthContext& context,
-                      const Metadata& metadata) {
-  if (context.FindPropertyValues(kProxyProperty).empty()) return peer;
-  const auto [first, last] = metadata.equal_range("x-real-ip");
-  if (first == last) return peer;
-  return std::string(first->second.data(), std::min(first->second.size(), kMaxQuotedNameBytes));
-}
-
-void Call::CountMessage(const Bytes& bytes) {
-  if (dependencies_.connections == nullptr) return;
-  dependencies_.connections->CountMessage(dependencies_.connection, bytes.Length());
 }
 
 absl::Status Call::Parse(const Bytes& bytes, google::protobuf::Message* message) {

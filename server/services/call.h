@@ -4,7 +4,6 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <grpcpp/security/auth_context.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -26,7 +25,6 @@
 #include "absl/time/time.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
-#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/idle_calls.h"
@@ -46,19 +44,6 @@ Bytes ToByteBuffer(const std::string& bytes);
 // Shares ownership of the bytes instead of copying them.
 Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes);
 
-// The number of a call's connection, which a ConnectionProcessor gave as this property; 0: it had
-// ended before. nullopt: none was given.
-inline constexpr char kConnectionProperty[] = "privatemail_connection";
-std::optional<uint64_t> ConnectionOf(const grpc::AuthContext& context);
-
-// Of the connections of trusted proxies.
-inline constexpr char kProxyProperty[] = "privatemail_proxy";
-
-using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
-// The caller: that of the connection or, without the port, what a trusted proxy says.
-std::string AddressOf(const std::string& peer, const grpc::AuthContext& context,
-                      const Metadata& metadata);
-
 // State of one RPC: identity and rights of the caller, and data for logs and metrics.
 // Not thread-safe: used by one handler.
 class Call {
@@ -71,23 +56,14 @@ class Call {
     const KeyRing* keys;  // null: keys are off
     Metrics* metrics;
     IdleCalls* idle;
-    ByteQuota* parsed;         // memory of the parsed messages of all calls
-    ByteQuota* searches;       // memory of all searches
-    Connections* connections;  // null: keys are off
-    uint64_t connection;       // number of the caller's
+    ByteQuota* parsed;    // memory of the parsed messages of all calls
+    ByteQuota* searches;  // memory of all searches
   };
   explicit Call(const Dependencies& dependencies)
       : dependencies_(dependencies), parsed_(dependencies.parsed), search_(dependencies.searches) {}
-  // The answer is delivered, or the caller is gone.
-  virtual ~Call() {
-    if (dependencies_.connections == nullptr) return;
-    dependencies_.connections->EndCall(dependencies_.connection, answered_);
-  }
+  virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-
-  // A message has arrived.
-  void CountMessage(const Bytes& bytes);
 
   // Parses `bytes` into `message` and releases the quota of the previously parsed message. gRPC's
   // own parser would answer UNIMPLEMENTED without a log line, and end a stream as if it were
@@ -186,7 +162,6 @@ class Call {
   uint64_t rows_ = 0;
   uint64_t request_bytes_ = 0;
   bool is_build_ = false;
-  bool answered_ = false;  // for Connections: neither reset at once nor without a valid key
   absl::Status stream_error_;
   std::optional<Admission::Ticket> ticket_;         // held until the answer is delivered
   std::optional<IdleCalls::Watch> delivery_watch_;  // from SendStatus on
@@ -252,15 +227,7 @@ class ReactorCall : public Reactor, public Call {
   void OnDone() final { delete this; }
 };
 
-class UnaryCall final : public ReactorCall<UnaryReactor> {
- public:
-  using ReactorCall::ReactorCall;
-
- private:
-  // OnDone is short and enters no lock under which gRPC is called, so it needs no other thread,
-  // which would cost as much as a tenth of a search. Of gRPC 1.51, not of its API.
-  bool InternalInlineable() override { return true; }
-};
+using UnaryCall = ReactorCall<UnaryReactor>;
 
 template <typename Message>
 class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageReader<Message> {
@@ -273,7 +240,6 @@ class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageRe
       return read_.Wait();
     });
     if (!received) return false;
-    this->CountMessage(bytes_);
     return this->UpdateStream(AtNumber(next_++, this->Parse(bytes_, message)));
   }
 

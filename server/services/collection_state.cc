@@ -12,8 +12,8 @@ namespace {
 
 absl::Status CellsProblem(const CollectionView& view) {
   if (view.cells_problem.ok()) return absl::OkStatus();
-  return absl::Status(view.cells_problem.code(), absl::StrCat(view.cells_problem.message(),
-                                                              "; `privatemail build` tries again"));
+  return absl::Status(view.cells_problem.code(),
+                      absl::StrCat(view.cells_problem.message(), "; a build tries again"));
 }
 
 }  // namespace
@@ -24,16 +24,14 @@ absl::Status CheckHasItems(const CollectionView& view) {
 
 absl::Status CheckHasItems(const std::string& name, int64_t items) {
   if (items > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "collection ", name, " has no items: run `privatemail ingest ", name, "` first"));
+  return absl::FailedPreconditionError(absl::StrCat("collection ", name, " has no items yet"));
 }
 
 absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view) {
   if (view.retriever != nullptr) return view.retriever;
   PM_RETURN_IF_ERROR(view.embedding_problem);
   const std::string& name = view.published->name;
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", name, " is not built yet: run `privatemail build ", name, "`"));
+  return absl::FailedPreconditionError(absl::StrCat("collection ", name, " is not built yet"));
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
@@ -190,7 +191,7 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
     PM_ASSIGN_OR_RETURN(collection.settings, FromProto(request.settings()));
     PM_ASSIGN_OR_RETURN(collection.anchors.features, FromProto("anchors", request.anchors()));
   } else if (request.has_settings()) {
-    return absl::InvalidArgumentError("settings must not be given where there are no anchors");
+    return InvalidField("settings", "must not be given where there are no anchors");
   }
   collection.anchors.labels.assign(request.anchor_labels().begin(), request.anchor_labels().end());
   collection.class_names.assign(request.class_names().begin(), request.class_names().end());

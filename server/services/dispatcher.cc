@@ -1,6 +1,9 @@
 #include "server/services/dispatcher.h"
 
+#include <arpa/inet.h>
 #include <grpc/grpc_security_constants.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <exception>
@@ -15,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/cancellation.h"
 #include "common/base/operator_only_error.h"
@@ -31,8 +35,6 @@ constexpr size_t kMaxLoggedMessageBytes = 300;
 
 constexpr absl::string_view kScheme = "Bearer ";
 
-constexpr absl::Duration kShortestHonestWait = absl::Milliseconds(100);
-
 const std::shared_ptr<const AccessKey>& AnyoneKey() {
   static const auto anyone = [] {
     AccessKey key;
@@ -43,6 +45,23 @@ const std::shared_ptr<const AccessKey>& AnyoneKey() {
 }
 
 bool IsOpen(const Rpc& rpc) { return rpc.any_of == 0; }
+
+// The bytes of the address in gRPC's "ipv4:192.0.2.1:50051" or "ipv6:%5B2001:db8::1%5D:50051";
+// empty: there is none.
+std::string AddressIn(absl::string_view peer) {
+  const int family = absl::ConsumePrefix(&peer, "ipv4:") ? AF_INET : AF_INET6;
+  if (family == AF_INET6 && !absl::ConsumePrefix(&peer, "ipv6:%5B")) return "";
+  const std::string text(peer.substr(0, family == AF_INET ? peer.rfind(':') : peer.find("%5D")));
+  std::string bytes(family == AF_INET ? sizeof(in_addr) : sizeof(in6_addr), '\0');
+  return ::inet_pton(family, text.c_str(), bytes.data()) == 1 ? bytes : "";
+}
+
+// The address that a proxy names; empty: none.
+std::string ForwardedAddress(const Metadata& metadata) {
+  const auto found = metadata.find("x-real-ip");
+  if (found == metadata.end()) return "";
+  return std::string(found->second.data(), std::min(found->second.size(), kMaxLoggedNameBytes));
+}
 
 std::string CertificateOf(const RpcContext& context) {
   const auto names = context.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
@@ -84,11 +103,8 @@ absl::Status Dispatcher::CatchExceptions(absl::FunctionRef<absl::Status()> run) 
 }
 
 Call::Dependencies Dispatcher::NewCall(RpcContext* context, absl::string_view rpc) {
-  Connections* const connections = dependencies_.connections;
-  uint64_t connection = 0;
-  if (connections != nullptr) connection = ConnectionOf(*context->auth_context()).value_or(0);
-  return {FindRpc(rpc), CurrentLimits(), context,    dependencies_.keys, dependencies_.metrics,
-          &idle_,       &parsed_,        &searches_, connections,        connection};
+  return {FindRpc(rpc),          CurrentLimits(), context,  dependencies_.keys,
+          dependencies_.metrics, &idle_,          &parsed_, &searches_};
 }
 
 void Dispatcher::Start(Call* call, const google::protobuf::Message* request, Execution execution,
@@ -115,8 +131,7 @@ absl::StatusOr<std::shared_ptr<const AccessKey>> Dispatcher::Authenticate(
   if (dependencies_.keys == nullptr) return AnyoneKey();
   const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) {
-    return absl::UnauthenticatedError(
-        "a key is needed, but none came: privatemail --key-file FILE sends one");
+    return absl::UnauthenticatedError("a key is needed, but none came");
   }
   absl::string_view header(first->second.data(), first->second.size());
   // Two headers are ambiguous, and the token of another scheme is not a key.
@@ -194,9 +209,6 @@ absl::Status Dispatcher::AwaitPlaceAndRun(Call* call, const Handler& handler) {
 void Dispatcher::Finish(Call* call, const absl::Status& status) {
   if (call->is_build_) dependencies_.metrics->EndBuild(call->collection_);
   Record(*call, status);
-  // A caller whose deadline passed has waited for the answer.
-  const bool reset = absl::IsCancelled(status) && absl::Now() - call->start_ < kShortestHonestWait;
-  call->answered_ = !reset && !absl::IsUnauthenticated(status);
   call->parsed_.Release();
   call->delivery_watch_.emplace(&idle_, call->dependencies_.context, IdleCalls::For::kAnswer,
                                 call->limits().stream_idle_seconds);
@@ -213,8 +225,7 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   if (call.key_ != nullptr) entry.key_id = call.key_->id;
   if (call.key_ != nullptr) entry.key_name = call.key_->grant.name;
   entry.certificate = CertificateOf(*call.dependencies_.context);
-  const RpcContext& context = *call.dependencies_.context;
-  entry.peer = AddressOf(context.peer(), *context.auth_context(), context.client_metadata());
+  entry.peer = CallerOf(*call.dependencies_.context);
   entry.rows = call.rows_;
   entry.request_bytes = call.request_bytes_;
   entry.code = absl::StatusCodeToString(status.code());
@@ -225,22 +236,31 @@ void Dispatcher::Record(const Call& call, const absl::Status& status) {
   Record(entry, /*has_key=*/call.key_ != nullptr, probe, status);
 }
 
-bool Dispatcher::RefuseAtHeader(const Metadata& metadata, const grpc::AuthContext& context,
-                                const absl::Status& key) {
-  const auto path = metadata.find(":path");
-  if (key.ok() || path == metadata.end()) return false;
-  const absl::string_view text(path->second.data(), path->second.size());
-  const absl::string_view name = text.substr(text.rfind('/') + 1);
-  const auto rpc =
-      std::find_if(Rpcs().begin(), Rpcs().end(), [&](const Rpc& one) { return one.name == name; });
-  if (rpc == Rpcs().end() || IsOpen(*rpc)) return false;
-  AuditEntry entry;
-  entry.time = absl::Now();
-  entry.rpc = rpc->name;
-  entry.peer = AddressOf(/*peer=*/"", context, metadata);
-  entry.code = absl::StatusCodeToString(key.code());
-  Record(entry, /*has_key=*/false, /*probe=*/false, key);
-  return true;
+std::string Dispatcher::CallerOf(const RpcContext& context) const {
+  const std::string peer = context.peer();
+  if (!dependencies_.trusted_proxies.contains(AddressIn(peer))) return peer;
+  const std::string forwarded = ForwardedAddress(context.client_metadata());
+  return forwarded.empty() ? peer : forwarded;
+}
+
+absl::Status Dispatcher::CheckHeader(const Metadata& metadata) {
+  return CatchExceptions([&]() -> absl::Status {
+    const absl::Status key = Authenticate(metadata).status();
+    const auto path = metadata.find(":path");
+    if (key.ok() || path == metadata.end()) return absl::OkStatus();
+    const absl::string_view text(path->second.data(), path->second.size());
+    const absl::string_view name = text.substr(text.rfind('/') + 1);
+    const auto rpc = std::find_if(Rpcs().begin(), Rpcs().end(),
+                                  [&](const Rpc& one) { return one.name == name; });
+    if (rpc == Rpcs().end() || IsOpen(*rpc)) return absl::OkStatus();
+    AuditEntry entry;
+    entry.time = absl::Now();
+    entry.rpc = rpc->name;
+    entry.peer = ForwardedAddress(metadata);
+    entry.code = absl::StatusCodeToString(key.code());
+    Record(entry, /*has_key=*/false, /*probe=*/false, key);
+    return key;
+  });
 }
 
 void Dispatcher::Record(const AuditEntry& entry, bool has_key, bool probe,

@@ -11,6 +11,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -22,7 +24,6 @@
 #include "common/base/thread_pool.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
-#include "server/access/connections.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/call.h"
@@ -30,6 +31,8 @@
 #include "server/services/metrics.h"
 
 namespace privatemail::server {
+
+using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
 
 // A generated service whose methods exchange bytes: RawService<Service, A, B> is A<B<Service>>.
 template <typename Service, template <typename> class... Methods>
@@ -53,7 +56,7 @@ class Dispatcher {
     AuditLog* audit = nullptr;      // null: no audit log
     Admission* admission = nullptr;
     Metrics* metrics = nullptr;
-    Connections* connections = nullptr;  // null: keys are off
+    std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
   };
   Dispatcher(const Dependencies& dependencies, const Limits& limits)
       : dependencies_(dependencies), limits_(limits) {}
@@ -117,13 +120,9 @@ class Dispatcher {
     return call;
   }
 
-  // The key that a call's metadata shows. UNAUTHENTICATED: no valid one.
-  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const Metadata& metadata) const;
-
-  // For calls of proxies, before their message. If the status of the key is not OK, and the RPC is
-  // neither open nor unknown (gRPC refuses those), records a refusal and returns true.
-  bool RefuseAtHeader(const Metadata& metadata, const grpc::AuthContext& context,
-                      const absl::Status& key);
+  // For a call of a trusted proxy, before its message: UNAUTHENTICATED, and recorded, if no valid
+  // key came and the RPC needs one. gRPC refuses RPCs that are unknown.
+  absl::Status CheckHeader(const Metadata& metadata);
 
   // Applies to calls that start from now on.
   void SetLimits(const Limits& limits);
@@ -159,7 +158,6 @@ class Dispatcher {
   void StartWithRequest(Call* call, const Bytes* bytes,
                         absl::FunctionRef<Execution(const Message&)> execution,
                         std::function<absl::Status(Call&, const Message&)> handler) {
-    call->CountMessage(*bytes);
     const std::shared_ptr<Message> message = NewMessage<Message>(bytes->Length());
     const auto parse = [bytes, message, call] { return call->Parse(*bytes, message.get()); };
     if (bytes->Length() > kMaxInlineParseBytes) {
@@ -189,6 +187,10 @@ class Dispatcher {
   // calls Call::CheckAccess.
   void Start(Call* call, const google::protobuf::Message* request, Execution execution,
              Handler handler);
+  // The key that a call's metadata shows. UNAUTHENTICATED: no valid one.
+  absl::StatusOr<std::shared_ptr<const AccessKey>> Authenticate(const Metadata& metadata) const;
+  // The address of the connection or, without the port, the one that a trusted proxy names.
+  std::string CallerOf(const RpcContext& context) const;
   // Sets the call's key and checks rate, scopes and collection.
   absl::Status Authorise(Call* call, const google::protobuf::Message* request);
   absl::Status CheckScopes(const Call& call) const;

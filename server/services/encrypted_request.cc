@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/field_error.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/wire.h"
@@ -33,13 +34,13 @@ absl::Status CheckKeys(const v1::SearchEncryptedRequest& request, int delta) {
   PM_RETURN_IF_ERROR(
       CheckBytes("keys", request.keys(), static_cast<int64_t>(lattice::KeysBytes(delta))));
   if (Sha256::Of(request.keys()) == request.keys_digest()) return absl::OkStatus();
-  return absl::InvalidArgumentError("keys_digest must be the SHA-256 of keys, but is not");
+  return InvalidField("keys_digest", "must be the SHA-256 of keys, but is not");
 }
 
 absl::Status CheckQueries(const v1::SearchEncryptedRequest& request, int64_t dimensions,
                           int delta) {
   if (request.queries().empty()) {
-    return absl::InvalidArgumentError("queries must hold at least one, but hold none");
+    return InvalidField("queries", "must hold at least one, but hold none");
   }
   PM_RETURN_IF_ERROR(CheckCount("queries", request.queries_size(), kMaxQueriesPerRequest));
   const auto chunk_bytes = static_cast<int64_t>(lattice::QueryChunkBytes(dimensions, delta));
@@ -58,9 +59,9 @@ absl::Status CheckQueries(const v1::SearchEncryptedRequest& request, int64_t dim
 absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
                                    const PublicParameters& parameters) {
   if (!lattice::IsDelta(request.delta())) {
-    return absl::InvalidArgumentError(absl::StrCat("delta must be one of ",
-                                                   absl::StrJoin(lattice::kDeltas, ", "),
-                                                   ", but is ", request.delta()));
+    return InvalidField(
+        "delta", absl::StrCat("must be one of ", absl::StrJoin(lattice::kDeltas, ", "), ", but is ",
+                              request.delta()));
   }
   const auto delta = static_cast<int>(request.delta());
   PM_RETURN_IF_ERROR(CheckKeys(request, delta));
@@ -69,8 +70,7 @@ absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
   PM_RETURN_IF_ERROR(
       CheckCount("known_payload_blocks", request.known_payload_blocks_size(), kMaxKnownBlocks));
   if (request.with_payloads() || request.known_payload_blocks().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "known_payload_blocks must not be given unless with_payloads is set");
+  return InvalidField("known_payload_blocks", "must not be given unless with_payloads is set");
 }
 
 }  // namespace privatemail::server

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/sha256.h"
 #include "common/base/shake128.h"
 #include "common/base/status_macros.h"
@@ -177,16 +178,16 @@ absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
     const auto delta = static_cast<int>(request.delta());
     found.keys = lattice::Evaluator::Best().ParseKeys(request.keys(), delta, Shake128);
     if (found.keys == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("keys must hold numbers less than ", lattice::kModulus, ", but do not"));
+      return InvalidField(
+          "keys", absl::StrCat("must hold numbers less than ", lattice::kModulus, ", but do not"));
     }
     if (!catalog_->CacheEvaluationKeys(request.keys_digest(), found.keys)) {
       found.uncached_bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
     }
   }
   if (found.keys == nullptr || found.keys->delta == static_cast<int>(request.delta())) return found;
-  return absl::InvalidArgumentError(absl::StrCat("delta must be that of the keys, ",
-                                                 found.keys->delta, ", but is ", request.delta()));
+  return InvalidField("delta", absl::StrCat("must be that of the keys, ", found.keys->delta,
+                                            ", but is ", request.delta()));
 }
 
 absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request, Call& call,

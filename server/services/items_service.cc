@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/item_label_proto.h"
@@ -21,8 +22,7 @@ constexpr int64_t kMaxItemsToGet = 1000;
 
 absl::Status CheckCount(int64_t ids, int64_t max) {
   if (ids >= 1 && ids <= max) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("ids must be 1 to ", max, " in one call, but are ", ids));
+  return InvalidField("ids", absl::StrCat("must be 1 to ", max, " in one call, but are ", ids));
 }
 
 template <typename Request>

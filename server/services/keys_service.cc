@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "server/services/rpc_table.h"
 
@@ -20,8 +21,9 @@ absl::StatusOr<KeyGrant> ParseGrant(const v1::CreateKeyRequest& request) {
     Scopes bit = 0;
     for (const auto& [scope, known] : kScopes) bit |= scope == wanted ? known : 0;
     if (bit == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("scopes must be KEY_SCOPE_SEARCH, _WRITE or _ADMIN, but one is ", wanted));
+      return InvalidField(
+          "scopes",
+          absl::StrCat("must be KEY_SCOPE_SEARCH, _WRITE or _ADMIN, but one is ", wanted));
     }
     grant.scopes |= bit;
   }

@@ -138,7 +138,7 @@ Metrics::Metrics(const Catalog* catalog, const Admission* admission)
                   .Register(registry_);
   rejections_ = &prometheus::BuildCounter()
                      .Name("privatemail_rejected_total")
-                     .Help("Calls refused by a limit: rate, concurrency or size; and connections.")
+                     .Help("Calls refused by a limit: rate, concurrency or size.")
                      .Register(registry_);
   refusals_ = &prometheus::BuildCounter()
                    .Name("privatemail_access_refused_total")

@@ -29,7 +29,7 @@ class Metrics {
   Metrics(const Catalog* catalog, const Admission* admission);
 
   void CountCall(const std::string& rpc, const absl::Status& status, double seconds);
-  // limit: "rate", "concurrency", "size" or "connections".
+  // limit: "rate", "concurrency" or "size".
   void CountRejection(const std::string& limit);
   void CountStoreError(absl::StatusCode code);
   void CountAuditFailure() { audit_failures_->Increment(); }

@@ -32,7 +32,6 @@ constexpr uint8_t kCellLabels = Tag(CellsResponse::kLabelsFieldNumber, kLengthDe
 constexpr uint8_t kCellCodes = Tag(CellsResponse::kCodesFieldNumber, kLengthDelimited);
 constexpr uint8_t kCellPayloads = Tag(CellsResponse::kPayloadsFieldNumber, kLengthDelimited);
 constexpr uint8_t kItemsVersion = Tag(CellsResponse::kItemsVersionFieldNumber, kVarint);
-constexpr uint8_t kEmbeddingVersion = Tag(CellsResponse::kEmbeddingVersionFieldNumber, kVarint);
 
 // Encoded size of a length-delimited field, tag and length included.
 size_t DelimitedSize(size_t length) {
@@ -110,7 +109,6 @@ std::string Join(const CellFields& fields, const CellIndex& index) {
   AppendUnlessEmpty(kCellCodes, fields.codes, &message);
   message.append(fields.payloads);
   AppendUnlessZero(kItemsVersion, index.items_version(), &message);
-  AppendUnlessZero(kEmbeddingVersion, index.coordinates_version(), &message);
   return message;
 }
 

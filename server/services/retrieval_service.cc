@@ -32,16 +32,12 @@ constexpr int64_t kAnchorChunkBytes = 1 << 20;
 constexpr int64_t kEncodedMatchBytes = 64;  // estimate, without payload
 constexpr int64_t kMinMatchBytes = 14;      // an id of one byte and the distance
 
-// The anchors in the embedding that answers: with code none that of the cell index.
+// The anchors in the embedding that answers.
 struct ServedCoordinates {
   FloatMatrix rows = {};           // anchors x embedding_dim
   uint64_t embedding_version = 0;  // 0: not built
 };
 ServedCoordinates CoordinatesOf(const CollectionView& view) {
-  if (view.published->parameters.SendsCoordinates()) {
-    if (view.cells == nullptr) return {};
-    return {view.cells->anchor_coordinates(), view.cells->embedding_version()};
-  }
   if (view.retriever == nullptr) return {};
   FloatMatrix rows = view.retriever->anchor_coordinates().cast<float>();
   if (!rows.allFinite()) return {};  // not normalised: answers align in double
@@ -157,21 +153,6 @@ bool IsQualityCurrent(const CollectionView& view) {
   return kMaxDeletedShare * hidden <= view.cells->items();
 }
 
-// Older clients would take the parameters for damaged.
-absl::Status CheckLevel(const v1::GetCollectionRequest& request,
-                        const PublicParameters& parameters) {
-  if (request.parameters_level() >= RequiredLevel(parameters)) return absl::OkStatus();
-  const char* unknown = parameters.with_encrypted  ? "the scheme encrypted"
-                        : !parameters.HasClasses() ? "anchors without labels"
-                        : parameters.publish_quality
-                            ? "published quality"
-                            : "the label graph balanced or the start classes";
-  return absl::FailedPreconditionError(absl::StrCat("collection ", request.collection(), " has ",
-                                                    unknown,
-                                                    ", which this client does not know: upgrade "
-                                                    "the client"));
-}
-
 }  // namespace
 
 UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* request,
@@ -180,7 +161,6 @@ UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* 
       context, "GetCollection", request, response,
       [this](Call& call, const auto& message, auto* answer) -> absl::Status {
         PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        PM_RETURN_IF_ERROR(CheckLevel(message, view.published->parameters));
         call.DescribeCollection(view, answer);
         if (message.with_quality() && IsQualityCurrent(view)) {
           ToProto(*view.quality, answer->mutable_quality());

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_lists.h"
@@ -40,9 +41,9 @@ absl::Status CheckRequest(const v1::RetrieveCellsRequest& request,
   PM_RETURN_IF_ERROR(CheckCells(request, parameters.cell_partitions[request.partition()].cells));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", request.epsilon()));
   if (request.items() >= static_cast<uint32_t>(request.cells_size())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("items must be at least one for each of the ",
-                                                 request.cells_size(), " cells, but is ",
-                                                 request.items()));
+  return InvalidField("items",
+                      absl::StrCat("must be at least one for each of the ", request.cells_size(),
+                                   " cells, but is ", request.items()));
 }
 
 // ceil(items / cells) rows of each cell's list, at most all.
@@ -58,17 +59,6 @@ absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest&
   PM_RETURN_IF_ERROR(CheckLimit("memory of this request in bytes", bytes,
                                 call.limits().max_request_memory, "max_request_memory"));
   return call.ReserveSearchMemory(bytes);
-}
-
-// The searcher's anchors may come from another daemon's later embedding, with which coordinates of
-// this one cannot be compared; UNAVAILABLE makes clients retry.
-absl::Status CheckEmbeddingVersion(const CellIndex& index,
-                                   const v1::RetrieveCellsRequest& request) {
-  if (request.embedding_version() <= index.embedding_version()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
-      " is not here yet: this daemon sends coordinates of version ", index.embedding_version(),
-      "; send it again"));
 }
 
 using BlockSource = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const EncodedBlock>>(
@@ -107,9 +97,6 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
   PM_RETURN_IF_ERROR(CheckHasCells(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
-  if (view.published->parameters.SendsCoordinates()) {
-    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(*index, request));
-  }
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call));
   const auto cancelled = [&call] { return call.Cancelled(); };
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> rows,

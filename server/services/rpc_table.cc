@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/public_parameters.h"
 #include "common/lattice/scores.h"
@@ -101,9 +102,10 @@ absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value) {
 absl::Status CheckSameCollection(absl::string_view first, absl::string_view actual, int64_t number,
                                  absl::string_view consequence) {
   if (first == actual) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "collection must be the same in every message of the stream: expected '", first, "', got '",
-      absl::CHexEscape(actual.substr(0, 64)), "' in message ", number, " (from 0); ", consequence));
+  return InvalidField("collection",
+                      absl::StrCat("must be the same in every message of the stream: expected '",
+                                   first, "', got '", absl::CHexEscape(actual.substr(0, 64)),
+                                   "' in message ", number, " (from 0); ", consequence));
 }
 
 absl::Status ResponseTooLargeError(int64_t max_bytes, absl::string_view remedy) {
@@ -132,7 +134,6 @@ void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* pr
   proto->set_name(view.published->name);
   proto->set_changes_since_embedding(view.changes_since_embedding());
   proto->set_cells(DescribeCells(view));
-  proto->set_cells_ready(RequireCells(view).ok());
   proto->set_cells_status(GetCellsStatus(view));
   proto->set_cells_partitions(
       static_cast<uint32_t>(view.published->parameters.cell_partitions.size()));

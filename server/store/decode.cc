@@ -60,7 +60,7 @@ absl::StatusOr<PublicParameters> DecodeParameters(absl::string_view name, absl::
     return absl::DataLossError(
         absl::StrCat("collection ", name, ": its parameters cannot be parsed"));
   }
-  absl::StatusOr<PublicParameters> checked = FromStoredProto(proto);
+  absl::StatusOr<PublicParameters> checked = FromProto(proto);
   if (checked.ok()) return checked;
   return absl::DataLossError(absl::StrCat("collection ", name, ": ", checked.status().message()));
 }

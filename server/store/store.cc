@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -110,8 +111,8 @@ absl::Status Store::Import(const StoredCollection& collection, GallerySource sou
       return visit(std::move(part));
     }));
     if (rows == collection.items) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("gallery must have ", collection.items, " items, but has ", rows));
+    return InvalidField("gallery",
+                        absl::StrCat("must have ", collection.items, " items, but has ", rows));
   });
 }
 

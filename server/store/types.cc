@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/items/item_direction.h"
@@ -22,12 +23,12 @@ namespace {
 
 absl::Status CheckId(const std::string& id) {
   if (id.empty() || id.size() > kMaxItemIdBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "id must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but has ", id.size(), " bytes"));
+    return InvalidField("id", absl::StrCat("must be 1 to ", kMaxItemIdBytes,
+                                           " bytes of UTF-8, but has ", id.size(), " bytes"));
   }
   if (!IsUtf8(id)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("id must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but is not UTF-8"));
+    return InvalidField(
+        "id", absl::StrCat("must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but is not UTF-8"));
   }
   return absl::OkStatus();
 }
@@ -63,7 +64,7 @@ absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckItemLabel(item.label, parameters));
   PM_RETURN_IF_ERROR(CheckPayload(item.payload));
   if (has_dimension) return absl::OkStatus();
-  return absl::InvalidArgumentError("features must wait until the collection has a dimension");
+  return InvalidField("features", "must wait until the collection has a dimension");
 }
 
 int64_t BytesOf(const Gallery& gallery) {
@@ -87,9 +88,10 @@ absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parame
   const size_t rows = gallery.ids.size();
   if (gallery.labels.size() != rows || gallery.payloads.size() != rows ||
       static_cast<size_t>(gallery.features.rows()) != rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gallery must have as many labels, payloads and features as ids, but has ",
-                     rows, " ids, ", gallery.labels.size(), " labels, ", gallery.payloads.size(),
+    return InvalidField(
+        "gallery",
+        absl::StrCat("must have as many labels, payloads and features as ids, but has ", rows,
+                     " ids, ", gallery.labels.size(), " labels, ", gallery.payloads.size(),
                      " payloads and ", gallery.features.rows(), " features"));
   }
   for (size_t i = 1; i < rows; ++i) {

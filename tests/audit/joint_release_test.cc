@@ -72,11 +72,11 @@ TEST_P(JointAudit, AttackedReleaseEqualsProduction) {
   const Target target{NormalRows(1, 4, 2), 1};
   const FundedLedger funded;
   SeededBits bits(7);
-  ASSERT_OK_AND_ASSIGN(
-      const JointRelease production,
-      JointScheme::Create(parameters, anchors)->Release(target, cost, *funded.ledger, bits));
+  ASSERT_OK_AND_ASSIGN(const JointRelease production,
+                       JointScheme::Create(parameters, anchors)
+                           ->Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits));
 
-  const JointSetting setting = *MakeJointSetting(parameters, anchors, std::nullopt);
+  const JointSetting setting = *MakeJointSetting(parameters, anchors);
   const Matrix unit = *UnitRows("target", FloatMatrix(target.features));
   SeededBits again(7);
   ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,

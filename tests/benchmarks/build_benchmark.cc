@@ -53,7 +53,7 @@ struct Job {
 Job BuildWith(const TemporaryFolder& folder, const Certificates& certificates,
               const std::string& settings) {
   const auto daemon = StartDaemon(folder, certificates, {"--config", settings});
-  const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
   const pid_t process = daemon->program().pid();
   ForgetPeak(process);
   const double before = MemoryOf(process, "VmRSS:");
@@ -68,7 +68,7 @@ int Measure(int items, int dim) {
   const Certificates certificates = *Certificates::Make(folder.path());
   {
     const auto daemon = StartDaemon(folder, certificates);
-    const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+    const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
     if (!admin.CreateCollection(NewThingsOf(kAnchors, dim, kClasses)).ok()) std::abort();
     Upload(admin, "things", SeparatedClasses(items, 2, dim).vectors, kClasses);
   }

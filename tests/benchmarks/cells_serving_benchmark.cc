@@ -70,7 +70,7 @@ class Memory final : public v1::RetrievalService::WithRawCallbackMethod_Retrieve
   const grpc::ByteBuffer chunk_ = Piece(kChunkBytes);
 };
 
-void Fill(const Transport& admin, int items) {
+void Fill(const AdminClient& admin, int items) {
   v1::CreateCollectionRequest create = NewThingsOf(kAnchors, kFeaturesOfRows, kClassesOfRows);
   create.add_cells(kCells);
   create.set_cell_code(v1::CELL_CODE_FLOAT16);
@@ -80,10 +80,11 @@ void Fill(const Transport& admin, int items) {
 }
 
 // Returns the seconds until the cells are ready.
-double WaitForCells(const Transport& admin) {
+double WaitForCells(const AdminClient& admin) {
   const auto start = std::chrono::steady_clock::now();
-  if (!WaitUntil([&] { return admin.GetCollection("things")->cells_ready(); },
-                 std::chrono::hours(1))) {
+  if (!WaitUntil(
+          [&] { return admin.GetCollection("things")->cells_status() == v1::CELLS_STATUS_READY; },
+          std::chrono::hours(1))) {
     std::abort();
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -93,7 +94,7 @@ int Measure(const char* self, int items) {
   const TemporaryFolder folder;
   const Certificates certificates = *Certificates::Make(folder.path());
   const auto daemon = StartDaemon(folder, certificates);
-  const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
   Fill(admin, items);
   std::printf("cells of %d items: ready %.0f s after the embedding\n", items, WaitForCells(admin));
 

@@ -1,16 +1,14 @@
-// Bytes and fidelity of each item code, and of coordinates (code `none`).
+// Bytes and fidelity of each item code.
 //
 // usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS
 //
 // VECTORS and LABELS have the formats of common/features/vector_file.h. Rows are split at random
 // into ANCHORS anchors, kTargets targets and a gallery. Each target queries its nearest one of
 // CELLS cells for ITEMS items and ranks them by their decoded features. Fidelity is the mean share
-// of the kMatches nearest returned items among the kMatches ranked first. For coordinates the
-// target is placed by the class it resembles, and by its own class.
+// of the kMatches nearest returned items among the kMatches ranked first.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -25,17 +23,14 @@
 #include "common/features/vector_file.h"
 #include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "privatemail/out_of_sample_embedder.h"
 #include "server/cells/anchor_training.h"
 #include "server/cells/cell_index.h"
-#include "server/engine/embed.h"
 #include "tests/benchmarks/feature_codes.h"
 
 namespace privatemail {
 namespace {
 
-using namespace client;  // NOLINT: placement
-using namespace server;  // NOLINT: lists and embeddings
+using namespace server;  // NOLINT: lists
 
 constexpr int64_t kMatches = 8;
 constexpr int64_t kTargets = 500;
@@ -47,7 +42,6 @@ struct Scene {
   FloatMatrix unit_anchors;
   Matrix unit_items;
   Matrix unit_targets;
-  std::vector<int32_t> target_labels;
 };
 
 Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64_t anchors) {
@@ -64,9 +58,6 @@ Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64
   scene.anchors.features = take(rows.begin(), targets_begin);
   for (auto row = rows.begin(); row != targets_begin; ++row) {
     scene.anchors.labels.push_back(labels[static_cast<size_t>(*row)]);
-  }
-  for (auto row = targets_begin; row != gallery_begin; ++row) {
-    scene.target_labels.push_back(labels[static_cast<size_t>(*row)]);
   }
   scene.gallery.features = take(gallery_begin, rows.end());
   for (auto row = gallery_begin; row != rows.end(); ++row) {
@@ -87,9 +78,8 @@ std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
   return rows;
 }
 
-// places: what the targets are compared with, in the space of what is decoded.
 double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& decoded,
-                  const Matrix& places, const PublicParameters& parameters, int64_t items) {
+                  const PublicParameters& parameters, int64_t items) {
   const Matrix centroids =
       CellCentroids(parameters.cell_partitions[0], scene.unit_anchors.cast<double>());
   double sum = 0;
@@ -98,7 +88,7 @@ double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& deco
     const auto cell = static_cast<uint32_t>(NearestRows(target, centroids, 1)[0][0].row);
     const auto rows = index.RowsFor(0, {cell}, kEpsilon, items, [] { return false; }).value();
     const std::vector<int64_t> answer(rows.begin(), rows.end());
-    const auto first = RowsOf(NearestRows(places.row(i), decoded(answer, Eigen::all), kMatches)[0]);
+    const auto first = RowsOf(NearestRows(target, decoded(answer, Eigen::all), kMatches)[0]);
     const auto nearest =
         RowsOf(NearestRows(target, scene.unit_items(answer, Eigen::all), kMatches)[0]);
     std::vector<int64_t> both;
@@ -137,47 +127,8 @@ void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells,
               static_cast<long>(ItemCodeBytes(parameters)), error);
   if (codebook) std::printf(" (stated of the anchors: %.2g)", codebook->relative_squared_error);
   std::printf(", fidelity@%ld among the returned %.3f\n", static_cast<long>(kMatches),
-              FidelityOf(scene, *index, decoded, scene.unit_targets, parameters, items));
+              FidelityOf(scene, *index, decoded, parameters, items));
   std::fflush(stdout);
-}
-
-// label_of: the class of target i, given by what places it.
-Matrix PlacesOf(const Scene& scene, const OutOfSampleEmbedder& placer,
-                const std::function<int32_t(Eigen::Index)>& label_of) {
-  Matrix places(kTargets, EmbeddingSettings{}.embedding_dim);
-  for (Eigen::Index i = 0; i < kTargets; ++i) {
-    places.row(i) = placer.Embed(scene.unit_targets.row(i), label_of(i)).value();
-  }
-  return places;
-}
-
-// By coordinates, with the settings that `collection create` takes.
-void MeasureCoordinates(const Scene& scene, int64_t cells, int64_t items) {
-  const PublicParameters parameters = ParametersFor(scene, CellCode::kNone, cells);
-  const Embedding embedding =
-      Embed(parameters, scene.anchors, scene.gallery, /*observer=*/nullptr).value();
-  const std::atomic<bool> stopped{false};
-  const auto index =
-      CellIndex::Create(parameters, scene.anchors, scene.gallery, stopped,
-                        CellCoordinates{.embedding_version = 1,
-                                        .items = embedding.coordinates.cast<float>(),
-                                        .anchors = embedding.anchor_coordinates.cast<float>()});
-  const OutOfSampleEmbedder placer =
-      OutOfSampleEmbedder::Create(parameters, UnitRows("anchors", scene.anchors.features).value(),
-                                  scene.anchors.labels, index->anchor_coordinates().cast<double>())
-          .value();
-  const Matrix decoded = Decoded(parameters, *index);
-  const auto fidelity = [&](const std::function<int32_t(Eigen::Index)>& label_of) {
-    return FidelityOf(scene, *index, decoded, PlacesOf(scene, placer, label_of), parameters, items);
-  };
-  std::printf(
-      "none     %4ld bytes an item, alignment residual %.3f, fidelity@%ld among the returned %.3f "
-      "with guessed classes, %.3f with their own; a blind draw %.3f\n",
-      static_cast<long>(ItemCodeBytes(parameters)), placer.expected_alignment().relative_residual,
-      static_cast<long>(kMatches),
-      fidelity([&](Eigen::Index i) { return placer.GuessLabel(scene.unit_targets.row(i)); }),
-      fidelity([&](Eigen::Index i) { return scene.target_labels[static_cast<size_t>(i)]; }),
-      static_cast<double>(kMatches) / static_cast<double>(items));
 }
 
 int Main(int argc, char** argv) {
@@ -204,7 +155,6 @@ int Main(int argc, char** argv) {
       static_cast<long>(anchors), static_cast<long>(gallery), static_cast<long>(vectors.cols()),
       static_cast<long>(items), static_cast<long>(cells), static_cast<long>(kTargets));
   for (const auto& [name, code] : kFeatureCodes) Measure(scene, name, code, cells, items);
-  MeasureCoordinates(scene, cells, items);
   return 0;
 }
 

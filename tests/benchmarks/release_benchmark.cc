@@ -51,7 +51,7 @@ void Release(benchmark::State& state, bool batch) {
   int64_t done = 0;
   for (auto _ : state) {
     if (batch && done++ % 100 == 0) ledger->StartBatch(100);
-    const auto release = scheme.Release(target, Cost(), *ledger, bits);
+    const auto release = scheme.Release(target, Cost(), ChargeTo(*ledger, kUuid), bits);
     if (!release.ok()) std::abort();
     benchmark::DoNotOptimize(PostProcess(release->rows.cast<double>(), scheme.label_graph(),
                                          scheme.parameters().settings)
@@ -85,7 +85,7 @@ void Steps(benchmark::State& state) {
   const auto ledger = *Ledger::Open(folder / "ledger");
   if (!ledger->Grant(kUuid, {1e9, .99}).ok()) std::abort();
   const Anchors anchors = MakeAnchors();
-  const JointSetting setting = *MakeJointSetting(Parameters(anchors), anchors, std::nullopt);
+  const JointSetting setting = *MakeJointSetting(Parameters(anchors), anchors);
   const RowVector target = UnitRows("target", anchors.features)->row(kTargetRow);
   SecureBits bits;
   // Found in the counters as soon as they all are there: a map's values stay where they are.

@@ -140,7 +140,7 @@ class Searcher:
         self.messages, self.address = messages, address
         self.collection = messages.GetCollectionResponse.FromString(
             self.call(self.channel(), "GetCollection",
-                      messages.GetCollectionRequest(collection="things", parameters_level=2)))
+                      messages.GetCollectionRequest(collection="things")))
 
     def channel(self):
         return grpc.insecure_channel(self.address, [("grpc.max_receive_message_length", -1),

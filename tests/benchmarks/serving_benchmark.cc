@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "client/schemes/joint/joint_search.h"
 #include "common/wire/codec.h"
-#include "privatemail/joint_client.h"
 #include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/engine/retriever.h"
@@ -60,7 +60,7 @@ class Echo final : public v1::RetrievalService::CallbackService {
   v1::RetrieveResponse answer_;
 };
 
-void Fill(const Transport& admin, int items) {
+void Fill(const AdminClient& admin, int items) {
   v1::CreateCollectionRequest create = NewThingsOf(kAnchors, kFeaturesOfRows, kSlots);
   if (!admin.CreateCollection(create).ok()) std::abort();
   Upload(admin, "things", SeparatedClasses(items, 2, kFeaturesOfRows).vectors, kSlots);
@@ -68,23 +68,28 @@ void Fill(const Transport& admin, int items) {
 }
 
 // Real requests, each for another target.
-std::vector<v1::RetrieveRequest> Searches(const Transport& admin, const TemporaryFolder& folder) {
+std::vector<v1::RetrieveRequest> Searches(const AdminClient& admin, const TemporaryFolder& folder) {
   const auto collection = *admin.GetCollection("things");
-  const auto client =
-      *JointClient::Create(collection, *admin.GetAnchors("things", collection.fingerprint()));
+  const auto joint = *JointCollection::Create(
+      collection, *admin.GetAnchors("things", collection.fingerprint()), {}, {});
+  const std::string& uuid = joint->scheme.parameters().collection_uuid;
   const auto ledger = *Ledger::Open(folder / "ledger");
-  if (!ledger->Grant(client.parameters().collection_uuid, {.epsilon = 1000, .delta = .1}).ok()) {
-    std::abort();
-  }
+  if (!ledger->Grant(uuid, {.epsilon = 1000, .delta = .1}).ok()) std::abort();
   SecureBits bits;
-  std::vector<v1::RetrieveRequest> searches;
+  SearchRequest request{.collection = "things",
+                        .k = kNeighbours,
+                        .with_payloads = false,
+                        .epsilon = 1,
+                        .delta = 1e-5};
   for (int i = 0; i < kSearches; ++i) {
-    const Target target{Eigen::RowVectorXf::Random(kFeaturesOfRows), /*label=*/i % kSlots};
-    searches.push_back(client
-                           .Prepare(target,
-                                    {.cost = {.epsilon = 1, .delta = 1e-5}, .k = kNeighbours},
-                                    *ledger, bits)
-                           ->request);
+    request.targets.push_back(
+        {.features = Eigen::RowVectorXf::Random(kFeaturesOfRows), .label = i % kSlots});
+  }
+  const auto search = *JointSearch::Create(joint, request);
+  std::vector<v1::RetrieveRequest> searches;
+  for (size_t i = 0; i < request.targets.size(); ++i) {
+    const PreparedSearch prepared = *search->Prepare(i, 1, ChargeTo(*ledger, uuid), bits);
+    searches.push_back(static_cast<const v1::RetrieveRequest&>(*prepared.message));
   }
   return searches;
 }
@@ -139,7 +144,7 @@ void PrintProcessorTime(const SideBySide& figures, double index) {
       1e6 * daemon, 1e6 * echo, 1e6 * index, daemon / least, Verdict(daemon <= 1.4 * least));
 }
 
-void PrintSearchesDuringBuilds(const Transport& admin, const Served& served, double rate,
+void PrintSearchesDuringBuilds(const AdminClient& admin, const Served& served, double rate,
                                const std::function<bool(Caller&)>& search) {
   std::atomic<bool> loaded = false;
   int builds = 0;
@@ -160,7 +165,7 @@ int Measure(const char* self, int items) {
   const TemporaryFolder folder;
   const Certificates certificates = *Certificates::Make(folder.path());
   auto daemon = StartDaemon(folder, certificates);
-  Fill(*Transport::Create(AdminOf(*daemon, folder, certificates)), items);
+  Fill(*AdminClient::Create(AdminOf(*daemon, folder, certificates)), items);
   daemon->program().Signal(SIGTERM);
   daemon->program().Wait();
 
@@ -168,7 +173,7 @@ int Measure(const char* self, int items) {
   const Clock::time_point before = Clock::now();
   daemon = StartDaemon(folder, certificates);
   const double ready = std::chrono::duration<double>(Clock::now() - before).count();
-  const Transport admin = *Transport::Create(AdminOf(*daemon, folder, certificates));
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
   const std::vector<v1::RetrieveRequest> requests = Searches(admin, folder);
   const v1::RetrieveRequest& request = requests.front();
   const size_t answer_bytes = admin.Retrieve(request)->ByteSizeLong();

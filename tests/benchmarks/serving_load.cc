@@ -203,7 +203,7 @@ v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes) 
   return create;
 }
 
-void Upload(const Transport& admin, const std::string& collection, const FloatMatrix& rows,
+void Upload(const AdminClient& admin, const std::string& collection, const FloatMatrix& rows,
             int classes) {
   Eigen::Index sent = 0;
   const auto filled = admin.UpsertItems([&](v1::UpsertItemsRequest* message) {
@@ -220,7 +220,7 @@ void Upload(const Transport& admin, const std::string& collection, const FloatMa
   if (!filled.ok()) std::abort();
 }
 
-void Build(const Transport& admin, const std::string& collection) {
+void Build(const AdminClient& admin, const std::string& collection) {
   // Labels of the rows are not those of their clouds.
   const auto built = admin.BuildEmbedding(
       collection, [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/base/matrix.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
@@ -101,11 +101,11 @@ std::string AdminKey(const TemporaryFolder& folder);
 v1::CreateCollectionRequest NewThingsOf(int anchors, int features, int classes);
 
 // Uploads rows under the ids item-10000000, ...; row i has class i mod `classes`.
-void Upload(const Transport& admin, const std::string& collection, const FloatMatrix& rows,
+void Upload(const AdminClient& admin, const std::string& collection, const FloatMatrix& rows,
             int classes);
 
 // Aborts on failure.
-void Build(const Transport& admin, const std::string& collection);
+void Build(const AdminClient& admin, const std::string& collection);
 
 }  // namespace privatemail::e2e
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/search/search_client.h"
+#include "privatemail/search.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/wait_until.h"
 
@@ -55,7 +55,7 @@ void AtWork::BuildOnce() {
   acknowledged_version_ = built->collection().embedding_version();
 }
 
-void AtWork::BuildUntilFailure(const Transport& transport) {
+void AtWork::BuildUntilFailure(const AdminClient& transport) {
   while (true) {
     const auto built = transport.BuildEmbedding(
         "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
@@ -67,7 +67,7 @@ void AtWork::BuildUntilFailure(const Transport& transport) {
 }
 
 void AtWork::WorkUntil(const std::function<void()>& strike, unsigned max_microseconds) {
-  const Transport transport = Connect();
+  const AdminClient transport = Connect();
   std::atomic<bool> struck = false;
   std::vector<std::thread> threads;
   for (Writer& writer : writers_) {
@@ -89,7 +89,7 @@ void AtWork::WorkUntil(const std::function<void()>& strike, unsigned max_microse
   for (std::thread& thread : threads) thread.join();
 }
 
-std::vector<std::string> AtWork::SearchFaults(const Transport& transport,
+std::vector<std::string> AtWork::SearchFaults(const AdminClient& transport,
                                               const v1::GetCollectionResponse& things,
                                               const Stored& stored) const {
   v1::RetrieveRequest request = RandomSearch(things);
@@ -113,13 +113,14 @@ std::vector<std::string> AtWork::SearchFaults(const Transport& transport,
 std::vector<std::string> AtWork::EncryptedFaults(const Stored& stored) const {
   std::filesystem::create_directories(user_.state);
   std::filesystem::permissions(user_.state, std::filesystem::perms::owner_all);
-  const auto client = SearchClient::Create(Connect(), {.state_folder = user_.state, .limits = {}});
+  const auto client = SearchClient::Connect({.connection = Options(), .state_folder = user_.state});
   if (!client.ok()) return {client.status().ToString()};
-  absl::StatusOr<SearchAnswer> answer;
+  absl::StatusOr<SearchResponse> answer;
   const bool answered = WaitUntil([&] {
-    answer = (*client)->Search("things", {{.features = Eigen::RowVectorXf::Ones(kFeatures)}},
-                               {.k = kMaxNeighbors, .with_payloads = true},
-                               [](const std::string& /*warning*/) {});
+    answer = (*client)->Search({.collection = "things",
+                                .targets = {{.features = Eigen::RowVectorXf::Ones(kFeatures)}},
+                                .k = kMaxNeighbors,
+                                .with_payloads = true});
     return !absl::IsUnavailable(answer.status());
   });
   if (!answered || !answer.ok()) {
@@ -127,7 +128,7 @@ std::vector<std::string> AtWork::EncryptedFaults(const Stored& stored) const {
   }
   std::vector<std::string> faults;
   std::set<std::string> found;
-  for (const QueryMatch& match : answer->matches[0]) {
+  for (const Match& match : answer->results[0].matches) {
     const auto item = stored.find(match.id);
     if (!found.insert(match.id).second) faults.push_back(absl::StrCat(match.id, " is found twice"));
     if (item == stored.end()) {
@@ -143,7 +144,7 @@ std::vector<std::string> AtWork::EncryptedFaults(const Stored& stored) const {
 }
 
 std::vector<std::string> AtWork::Faults() {
-  const Transport transport = Connect();
+  const AdminClient transport = Connect();
   const absl::StatusOr<Stored> stored = StoredItems(transport, "things");
   if (!stored.ok()) return {absl::StrCat("items: ", stored.status().ToString())};
   std::vector<std::string> faults;

@@ -46,9 +46,9 @@ class AtWork : public Service {
   std::vector<Writer> writers_;
 
  private:
-  void BuildUntilFailure(const Transport& transport);
+  void BuildUntilFailure(const AdminClient& transport);
   void BuildOnce();
-  std::vector<std::string> SearchFaults(const Transport& transport,
+  std::vector<std::string> SearchFaults(const AdminClient& transport,
                                         const v1::GetCollectionResponse& things,
                                         const Stored& stored) const;
   std::vector<std::string> EncryptedFaults(const Stored& stored) const;

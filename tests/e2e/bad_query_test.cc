@@ -51,7 +51,7 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
            {"-k", "0", "k must be between 1 and 10000, but is 0"},
            {"-k", "5000000000", "k must be between 1 and 10000, but is 5000000000"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
-           {"--delta", "1", "--delta must lie strictly between 0 and 1, but is 1"},
+           {"--delta", "1", "--delta must be strictly between 0 and 1, but is 1"},
            {"--delta", "nan", "--delta must be a number, but is nan"},
            {"--mechanism", "laplacian",
             "mechanism must be one of gaussian, published-gaussian, laplace"},
@@ -75,7 +75,7 @@ TEST_F(BadQuery, InvalidGrantIsRefused) {
         {{"--epsilon", "1", "--delta", "1"}, "--delta must be at least 0 and below 1, but is 1"},
         {{"--epsilon", "1", "--delta", "nan"}, "--delta must be at least 0 and below 1"},
         {{"--epsilon", "1", "--delta", "0", "--accounting", "gaussian"},
-         "--delta must lie strictly between 0 and 1 for Gaussian accounting, but is 0"}}) {
+         "--delta must be strictly between 0 and 1 for Gaussian accounting, but is 0"}}) {
     ExpectRefused(Join({"budget", "set", "things"}, bad.flags), "INVALID_ARGUMENT", {bad.message});
   }
 }
@@ -102,8 +102,8 @@ TEST_F(BadQuery, ExhaustedBudgetIsNamed) {
   Grant(2.5, .1);
   Answer(With("--epsilon", "1"));
   ExpectRefused(With("--epsilon", "1.75"), "RESOURCE_EXHAUSTED",
-                {"privacy budget exhausted in epsilon", "spent epsilon 1 delta 1e-05",
-                 "asked epsilon 1.75 delta 1e-05", "left epsilon 1.5 delta 0.09999"});
+                {"budget must be left for epsilon 1.75 delta 1e-05", "exhausted in epsilon",
+                 "spent epsilon 1 delta 1e-05", "left epsilon 1.5 delta 0.09999"});
   Answer(With("--epsilon", "1.5"));
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 }
@@ -111,7 +111,7 @@ TEST_F(BadQuery, ExhaustedBudgetIsNamed) {
 TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
   Grant(.9, .1);
   ExpectRefused(Batch(".4", "0-2"), "RESOURCE_EXHAUSTED",
-                {"3 queries of epsilon 0.4 delta 1e-05 need epsilon 1.2", "left epsilon 0.9",
+                {"3 releases of epsilon 0.4 delta 1e-05, in all epsilon 1.2", "left epsilon 0.9",
                  "nothing was spent"});
   const Outcome two = Run(Join(Batch(".4", "0,1"), {"--json"}));
   EXPECT_THAT(two.lines(), SizeIs(2)) << two.err;
@@ -144,7 +144,7 @@ TEST_F(BadQuery, RecreatedCollectionHasNoBudget) {
   Build();
   EXPECT_NE(Info()["digest"], before["digest"]);
   ExpectRefused(With("--epsilon", "1"), "FAILED_PRECONDITION",
-                {"no privacy budget is set", "privatemail budget set things --epsilon"});
+                {"budget must be granted", "privatemail budget set"});
   EXPECT_EQ(Budget()["releases"], 0);
   // The former answer is still explained by its own parameters.
   EXPECT_EQ(Answer({"explain"})["digest"], before["digest"]);
@@ -186,7 +186,7 @@ TEST_F(BadQuery, MisalignedCollectionIsRefusedUnlessAccepted) {
   EXPECT_THAT(std::string(info["warnings"][0]), HasSubstr("classes land at their class"));
   for (const char* label : {"0", "2"}) {  // every target alike
     ExpectRefused(With("--label", label), "FAILED_PRECONDITION",
-                  {"does not align", "expected at least 90 %",
+                  {"expected_recall must be at least 90 %",
                    "nothing was charged; to query all the same: --accept-misalignment"});
   }
   EXPECT_EQ(Budget()["releases"], 0);

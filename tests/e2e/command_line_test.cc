@@ -40,20 +40,6 @@ TEST_F(CommandLine, MistypedWordIsSuggested) {
   ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
 }
 
-TEST_F(CommandLine, RemovedNamesAreToldWhatToUse) {
-  const char* const instead = "it was removed: scheme encrypted finds the exact nearest items";
-  for (const Command& removed : {Command{"image", "make", "things"},
-                                 {"mirror", "things", "--pin", "ab"},
-                                 {"plan", "things", "--second-server", "b:1"},
-                                 {"page", "--second-trust", "ab"},
-                                 {"query", "things", "--scheme", "two-server"},
-                                 {"query", "things", "--epsilon", "1", "--lists", "4"},
-                                 {"query", "things", "--epsilon", "1", "--mode=lists"},
-                                 {"query", "things", "--epsilon", "1", "--trust-again"}}) {
-    ExpectUsageError(removed, instead);
-  }
-}
-
 TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
   const Outcome script = Run({"completion", "bash"});
   EXPECT_EQ(script.exit_code, 0) << script.err;
@@ -219,7 +205,7 @@ TEST_F(Advice, QueryWarnsOfUnsearchableItems) {
   Write("more", SeparatedClasses(kItems + 5, 2));
   EXPECT_THAT(
       Run({"ingest", "things", "--vectors", Vectors("more"), "--labels", Labels("more")}).out,
-      HasSubstr("run `privatemail build things` to make them searchable"));
+      HasSubstr("searches with joint find new items after `privatemail build things`\n"));
   const std::string warning =
       "200 items are searchable, 205 are stored, and 5 changes since the last build may be "
       "missing, except for deletions: `privatemail build things` (write access) includes them";
@@ -232,29 +218,30 @@ TEST_F(Advice, BudgetShowsExactSums) {
   Grant(1.1, .1);
   const auto spend = [&](const std::string& epsilon) {
     Answer(Query({"--row", "0", "--label", "0", "--epsilon", epsilon, "--delta", "1e-6"}));
-    return Run({"budget", "show", "things"}).out;
+    return Budget();
   };
-  EXPECT_THAT(spend(".9"), AllOf(HasSubstr("in 1 release\n"), HasSubstr("left    epsilon 0.")));
+  EXPECT_NEAR(spend(".9")["left"]["epsilon"], .2, 1e-12);
   spend(".1");
-  EXPECT_THAT(spend(".1"),
-              AllOf(HasSubstr("in 3 releases\n"), HasSubstr("left    epsilon 0 delta")));
+  const json spent = spend(".1");
+  EXPECT_EQ(spent["releases"], 3);
+  EXPECT_NEAR(spent["left"]["epsilon"], 0, 1e-12);
 }
 
 TEST_F(Advice, CollectionShowsItsSettings) {
-  const Outcome shown = Run({"collection", "info", "things"});
-  for (const char* part :
-       {"BALANCED", "alpha 5", "bandwidth 6", "10 steps", "start classes, stddev 1e-08"}) {
-    EXPECT_THAT(shown.out, HasSubstr(part));
-  }
-  EXPECT_EQ(Info()["start"], "classes");
-  EXPECT_EQ(Info()["start_stddev"], 1e-8);
-  EXPECT_EQ(Info()["normalise"], true);
+  const json info = Info();
+  EXPECT_EQ(info["label_graph"], "LABEL_GRAPH_BALANCED");
+  EXPECT_EQ(info["alpha"], 5);
+  EXPECT_EQ(info["kernel_bandwidth"], 6);
+  EXPECT_EQ(info["steps"], 10);
+  EXPECT_EQ(info["start"], "classes");
+  EXPECT_EQ(info["start_stddev"], 1e-8);
+  EXPECT_EQ(info["normalise"], true);
 }
 
 TEST_F(Advice, DefaultAlphaDependsOnLabels) {
   const Command anchors = {"--anchors", Vectors("anchors"), "--anchor-labels", Labels("anchors")};
-  const Outcome outcome = Run(Join({"collection", "create", "others"}, anchors));
-  EXPECT_THAT(outcome.out, HasSubstr("alpha 5 was chosen"));
+  const Outcome outcome = Run(Join({"collection", "create", "others", "--json"}, anchors));
+  EXPECT_EQ(outcome.json()["alpha"], 5);
   EXPECT_THAT(outcome.err, IsEmpty());
   const Command kernel = {"collection", "create", "kernels", "--label-graph", "kernel"};
   EXPECT_EQ(Answer(Join(kernel, anchors))["alpha"], .6);

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "server/engine/embed.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/e2e/mpirun.h"
@@ -135,7 +135,7 @@ TEST_F(EmbedRanks, RunningDaemonLoadsTheEmbedding) {
   ConnectionOptions connection;
   connection.server = daemon.address();
   connection.insecure = true;
-  const Transport transport = *Transport::Create(connection);
+  const AdminClient transport = *AdminClient::Create(connection);
   EXPECT_EQ(transport.GetCollection("things")->embedding_version(), 0u);
   // With the daemon's own configuration file.
   const std::string config = folder_.Write(

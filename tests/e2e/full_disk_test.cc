@@ -47,14 +47,14 @@ class FullDisk : public Service {
   }
 
   // A connection with TLS and a key.
-  Transport With(const std::string& key_file) const {
+  AdminClient With(const std::string& key_file) const {
     ConnectionOptions options;
     options.server = daemon_->address();
     options.trust_fingerprint = daemon_->fingerprint();
     options.key_file = key_file;
-    return *Transport::Create(options);
+    return *AdminClient::Create(options);
   }
-  Transport WithKeyText(const std::string& text) const {
+  AdminClient WithKeyText(const std::string& text) const {
     const std::string file = folder_.Write(text.substr(0, 12) + ".key", text + "\n");
     EXPECT_EQ(::chmod(file.c_str(), 0600), 0);
     return With(file);
@@ -174,7 +174,7 @@ TEST_F(FullDisk, AuditLineWithoutSpaceIsDroppedAsAWhole) {
 TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
   daemon_ = std::make_unique<Daemon>(folder_ / "data");
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  const Transport transport = With(daemon_->admin_key());
+  const AdminClient transport = With(daemon_->admin_key());
   v1::CreateKeyRequest request;
   request.set_name("one");
   request.add_scopes(v1::KEY_SCOPE_SEARCH);
@@ -186,7 +186,7 @@ TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
   EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
   // A revocation takes effect even if it cannot be saved.
-  const Transport held = WithKeyText(one->text());
+  const AdminClient held = WithKeyText(one->text());
   EXPECT_THAT(held.ListCollections(), IsOk());
   EXPECT_THAT(transport.RevokeKey(one->key().id()),
               FailsWith(kExhausted, "is revoked until the next start or reload"));
@@ -238,7 +238,8 @@ class FullDiskMessage : public FullDisk {
     ASSERT_THAT(With(daemon_->admin_key()).CreateCollection(NewThings()), IsOk());
   }
 
-  Transport WithNewKey(v1::KeyScope scope, const std::vector<std::string>& collections = {}) const {
+  AdminClient WithNewKey(v1::KeyScope scope,
+                         const std::vector<std::string>& collections = {}) const {
     v1::CreateKeyRequest request;
     request.set_name("test");
     request.add_scopes(scope);
@@ -263,16 +264,16 @@ class FullDiskMessage : public FullDisk {
 };
 
 TEST_F(FullDiskMessage, WriterAndCollectionAdminSeeNoPath) {
-  const Transport admin = With(daemon_->admin_key());
-  const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
-  const Transport admin_of_one = WithNewKey(v1::KEY_SCOPE_ADMIN, {"things"});
+  const AdminClient admin = With(daemon_->admin_key());
+  const AdminClient writer = WithNewKey(v1::KEY_SCOPE_WRITE);
+  const AdminClient admin_of_one = WithNewKey(v1::KEY_SCOPE_ADMIN, {"things"});
   Writer items("a", "things", 1);
   ASSERT_THAT(items.Write(writer, 10), IsOk());
   EXPECT_EQ(FullDisksCounted(), 0);
   ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
   EXPECT_THAT(Writer("b", "things", 2).WriteUntilFailure(admin),
               FailsWith(kExhausted, "no space left for database"));
-  for (const Transport* one : {&writer, &admin_of_one}) {
+  for (const AdminClient* one : {&writer, &admin_of_one}) {
     const absl::Status told = Writer("c", "things", 3).WriteUntilFailure(*one);
     EXPECT_THAT(told, FailsWith(kExhausted, "the store has no space left"));
     EXPECT_THAT(std::string(told.message()), Not(HasSubstr("/")));
@@ -285,7 +286,7 @@ TEST_F(FullDiskMessage, WriterAndCollectionAdminSeeNoPath) {
 }
 
 TEST_F(FullDiskMessage, BuilderSeesNoPathOfAnUnnamedFile) {
-  const Transport writer = WithNewKey(v1::KEY_SCOPE_WRITE);
+  const AdminClient writer = WithNewKey(v1::KEY_SCOPE_WRITE);
   Fill(writer);
   ASSERT_NO_FATAL_FAILURE(LimitFilesTo(1024));
   const auto built = writer.BuildEmbedding(
@@ -338,10 +339,9 @@ TEST_F(FullDiskAtStart, DaemonIsReadOnlyUntilThereIsSpace) {
     ASSERT_NO_FATAL_FAILURE(StartDaemonOnFullDisk());
     EXPECT_THAT(Search(), IsOk());
     EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-    const Outcome health = Run({"health", "--collection", "things"});
-    EXPECT_EQ(health.exit_code, 0);
-    EXPECT_EQ(health.out, "SERVING, read-only: its disk is full\n");
-    EXPECT_EQ(Answer({"health"})["read_only"], true);
+    const nlohmann::json read_only = {{"status", "SERVING"}, {"read_only", true}};
+    EXPECT_EQ(Answer({"health", "--collection", "things"}), read_only);
+    EXPECT_EQ(Answer({"health"}), read_only);
     EXPECT_EQ(ReadOnlyMetric(), "1");
     const auto refused =
         FailsWith(kExhausted,
@@ -353,7 +353,7 @@ TEST_F(FullDiskAtStart, DaemonIsReadOnlyUntilThereIsSpace) {
     EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
     LiftLimit();
     EXPECT_TRUE(WaitUntil([&] { return ReadOnlyMetric() == "0"; }));
-    EXPECT_EQ(Run({"health"}).out, "SERVING\n");
+    EXPECT_EQ(Answer({"health"})["read_only"], false);
     EXPECT_THAT(writer.Write(Connect(), 10), IsOk());
     EXPECT_THAT(BuildStatus(), IsOk());
     EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());

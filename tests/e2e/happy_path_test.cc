@@ -69,6 +69,42 @@ TEST_F(NewService, CreateIngestBuildAndQuery) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 }
 
+// The client's own model has more columns, in reverse order.
+TEST_F(FilledService, QueryByAnotherModelFindsTheClass) {
+  const auto other = [](Labelled rows) {
+    FloatMatrix wide = FloatMatrix::Zero(rows.vectors.rows(), kFeatures + 5);
+    wide.rightCols(kFeatures) = rows.vectors.rowwise().reverse();
+    rows.vectors = wide;
+    return rows;
+  };
+  Write("own_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 1)));
+  Write("other_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 17)));
+  Write("own_queries", other(SeparatedClasses(kClasses, 3)));
+  const auto query = [&](const std::string& anchors, const Command& more) {
+    return Join(
+        {"query", "things", "--vectors", Vectors("own_queries"), "--own-anchors", Vectors(anchors)},
+        more);
+  };
+  const Command cost = {"--epsilon", "20", "--delta", "1e-5"};
+  const json guessed = Answer(query("own_anchors", Join({"--row", "1"}, cost)));
+  EXPECT_EQ(CountOf(guessed["matches"], 1), 8) << guessed;
+  const json told = Answer(query("own_anchors", Join({"--row", "4", "--label", "4"}, cost)));
+  EXPECT_EQ(CountOf(told["matches"], 4), 8) << told;
+  EXPECT_EQ(CountOf(Answer({"resend", "--label", "4"})["matches"], 4), 8);
+
+  const Command wrong = query("other_anchors", Join({"--row", "1"}, cost));
+  ExpectRefused(
+      wrong, "FAILED_PRECONDITION",
+      {"--own-anchors must be the collection's anchors in their order", "--accept-misalignment"});
+  Answer(Join(wrong, {"--accept-misalignment"}));
+  ExpectRefused(query("own_queries", Join({"--row", "0"}, cost)), "INVALID_ARGUMENT",
+                {"--own-anchors must be 40 rows"});
+  ExpectRefused(query("own_anchors", {"--row", "0", "--scheme", "cells", "--epsilon", "1"}),
+                "INVALID_ARGUMENT", {"--own-anchors must be absent with the scheme cells"});
+  ExpectRefused(query("own_anchors", {"--row", "0", "--scheme", "encrypted"}), "INVALID_ARGUMENT",
+                {"--own-anchors must be absent with the scheme encrypted"});
+}
+
 TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   const json answer = Answer(
       Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
@@ -77,10 +113,9 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   double nearer = 0;
   for (const json& match : answer["matches"]) {
     EXPECT_EQ(Keys(match),
-              (std::set<std::string>{"distance", "id", "label", "payload", "squared_distance"}));
-    EXPECT_GE(match["distance"], nearer);
-    EXPECT_EQ(match["squared_distance"], match["distance"]);
-    nearer = match["distance"];
+              (std::set<std::string>{"class", "id", "label", "payload", "squared_distance"}));
+    EXPECT_GE(match["squared_distance"], nearer);
+    nearer = match["squared_distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.
     EXPECT_EQ(std::stoi(match["id"].get<std::string>()) % kClasses, match["label"]);
     EXPECT_TRUE(match["payload"].is_null());

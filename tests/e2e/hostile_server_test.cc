@@ -35,7 +35,7 @@ class FakeUploads final : public v1::CollectionsService::Service {
 
 class Relay final : public v1::RetrievalService::Service {
  public:
-  explicit Relay(Transport daemon) : daemon_(std::move(daemon)) {
+  explicit Relay(AdminClient daemon) : daemon_(std::move(daemon)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
@@ -77,7 +77,7 @@ class Relay final : public v1::RetrievalService::Service {
   int retrievals = 0;
 
  private:
-  Transport daemon_;
+  AdminClient daemon_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -169,7 +169,7 @@ TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
     EXPECT_EQ(outcome.exit_code, 1);
     const std::string message =
         "1 of 3 queries failed; the first, " + Vectors("queries") +
-        " row 0: not you; epsilon 1 was spent for it; `privatemail resend --label CLASS` sends the "
+        " row 0: not you; epsilon 1 was spent for it; `resend` sends the "
         "last of these releases again at no cost; 2 more were not sent and cost nothing";
     EXPECT_EQ(outcome.json()["error"]["message"], message);
     EXPECT_THAT(outcome.err, HasSubstr(message));
@@ -181,7 +181,7 @@ TEST_F(HostileServer, RefusedQueryCanBeResentAtNoCost) {
   const Outcome refused =
       RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", ".5", "--delta", "1e-5"}));
   EXPECT_EQ(refused.json()["error"]["message"],
-            "not now; epsilon 0.5 was spent for it; `privatemail resend --label CLASS` sends the "
+            "not now; epsilon 0.5 was spent for it; `resend` sends the "
             "same release again at no cost");
   const json spent = Budget();
   relay_->retrieve_status = grpc::Status::OK;

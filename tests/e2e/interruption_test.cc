@@ -2,8 +2,8 @@
 #include <csignal>
 #include <numeric>
 
+#include "privatemail/admin_client.h"
 #include "privatemail/ledger.h"
-#include "privatemail/transport.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/wait_until.h"
@@ -35,7 +35,7 @@ class InterruptedIngest : public Service {
 
   // Waits until the server has this many items; returns how many it has.
   uint64_t WaitForItems(uint64_t wanted) const {
-    const Transport transport = Connect();
+    const AdminClient transport = Connect();
     while (true) {
       const auto collection = transport.GetCollection("things");
       if (!collection.ok()) return 0;

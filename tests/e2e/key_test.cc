@@ -80,8 +80,6 @@ TEST_F(Keys, ExpiringKeyIsListedWithItsTime) {
   for (const json& key : Admin({"key", "list"}).json()) {
     EXPECT_EQ(key["expires_at"].is_null(), key["name"] == "admin") << key;
   }
-  EXPECT_THAT(Run({"key", "list", "--key-file", daemon_->admin_key()}).out,
-              HasSubstr(", expires 20"));
 }
 
 TEST_F(Keys, OutDashPrintsTheKey) {
@@ -135,9 +133,7 @@ TEST_F(Keys, HealthWithInvalidFlagsExitsWith2) {
 }
 
 TEST_F(FilledService, HealthOfACollectionPrintsServing) {
-  const Outcome outcome = Run({"health", "--collection", "things"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "SERVING\n");
+  EXPECT_EQ(Answer({"health", "--collection", "things"})["status"], "SERVING");
 }
 
 }  // namespace

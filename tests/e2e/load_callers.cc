@@ -22,7 +22,7 @@ constexpr uint32_t kNearest = 10;
 // A searcher with its connection. Not thread-safe.
 class Searcher {
  public:
-  Searcher(Scene* scene, const Transport& transport, v1::GetCollectionResponse things)
+  Searcher(Scene* scene, const AdminClient& transport, v1::GetCollectionResponse things)
       : scene_(*scene), transport_(transport), things_(std::move(things)) {
     request_ = RandomSearch(things_);
     request_.set_k(kNearest);
@@ -77,13 +77,13 @@ class Searcher {
   }
 
   Scene& scene_;
-  const Transport& transport_;
+  const AdminClient& transport_;
   const v1::GetCollectionResponse things_;
   v1::RetrieveRequest request_;
 };
 
 // Reads single items, pages and counts.
-void ReadItems(Scene* scene, const Transport& transport, int call) {
+void ReadItems(Scene* scene, const AdminClient& transport, int call) {
   v1::GetItemsRequest ids;
   ids.set_collection("things");
   for (int i = 0; i < 10; ++i) {
@@ -108,10 +108,10 @@ void ReadItems(Scene* scene, const Transport& transport, int call) {
 
 // The connection stands before the first change, which is not repeated: the daemon ends some of
 // the new connections of one address if many come at once and handshakes are slow.
-absl::StatusOr<Transport> ConnectAs(Scene* scene, const std::string& name, v1::KeyScope scope) {
+absl::StatusOr<AdminClient> ConnectAs(Scene* scene, const std::string& name, v1::KeyScope scope) {
   const auto key = scene->MakeKey(name, scope);
   if (!key.ok()) return key.status();
-  absl::StatusOr<Transport> transport = scene->Connect(key->file);
+  absl::StatusOr<AdminClient> transport = scene->Connect(key->file);
   if (!transport.ok()) return transport;
   PM_RETURN_IF_ERROR(
       scene->Persist("GetCollection", [&] { return transport->GetCollection("things").status(); }));
@@ -120,7 +120,7 @@ absl::StatusOr<Transport> ConnectAs(Scene* scene, const std::string& name, v1::K
 
 // The copy has at least the items that stay, and is gone in the end.
 void RestoreAndDelete(Scene* scene, const std::string& snapshot, Achievements* achievements) {
-  const Transport& admin = scene->admin();
+  const AdminClient& admin = scene->admin();
   absl::StatusOr<v1::RestoreCollectionResponse> restored;
   const absl::Status status = scene->Persist("RestoreCollection", [&] {
     size_t sent = 0;
@@ -148,7 +148,7 @@ constexpr auto kMaxReloadTime = std::chrono::seconds(20);
 
 // Calls with a key until it is refused, and sets `called` after the first call. `revoking` is set
 // before RevokeKey is sent, `revoked` after its answer.
-void CallUntilRefused(Scene* scene, const Transport& transport, const std::atomic<bool>& revoking,
+void CallUntilRefused(Scene* scene, const AdminClient& transport, const std::atomic<bool>& revoking,
                       const std::atomic<bool>& revoked, std::atomic<bool>* called) {
   while (true) {
     const bool was_revoked = revoked;
@@ -164,9 +164,9 @@ void CallUntilRefused(Scene* scene, const Transport& transport, const std::atomi
 }
 
 // Calls on the former connection and on a new one.
-void ExpectRefused(Scene* scene, const Scene::Key& key, const Transport& former) {
+void ExpectRefused(Scene* scene, const Scene::Key& key, const AdminClient& former) {
   const auto transport = scene->Connect(key.file);
-  for (const Transport* one : {&former, &*transport}) {
+  for (const AdminClient* one : {&former, &*transport}) {
     scene->outcomes().Count("ListCollections", one->ListCollections().status(), KeyState::kRevoked);
   }
 }

@@ -170,19 +170,19 @@ absl::Status Scene::FillThings() {
   return built.status();
 }
 
-absl::StatusOr<Transport> Scene::Connect(const std::string& key_file) const {
+absl::StatusOr<AdminClient> Scene::Connect(const std::string& key_file) const {
   ConnectionOptions options;
   options.server = daemon_->address();
   options.ca_file = certificates_->authority();
   options.key_file = key_file;
-  return Transport::Create(options);
+  return AdminClient::Create(options);
 }
 
-absl::StatusOr<Transport> Scene::ConnectPinned(const std::string& fingerprint) const {
+absl::StatusOr<AdminClient> Scene::ConnectPinned(const std::string& fingerprint) const {
   ConnectionOptions options;
   options.server = daemon_->address();
   options.trust_fingerprint = fingerprint;
-  return Transport::Create(options);
+  return AdminClient::Create(options);
 }
 
 absl::StatusOr<Scene::Key> Scene::MakeKey(const std::string& name, v1::KeyScope scope) {

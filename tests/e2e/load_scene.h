@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
@@ -74,9 +74,9 @@ class Scene {
                                                       const std::string& postgres);
 
   // Creates a connection that trusts the authority.
-  absl::StatusOr<Transport> Connect(const std::string& key_file) const;
+  absl::StatusOr<AdminClient> Connect(const std::string& key_file) const;
   // Creates a connection without key that trusts one certificate.
-  absl::StatusOr<Transport> ConnectPinned(const std::string& fingerprint) const;
+  absl::StatusOr<AdminClient> ConnectPinned(const std::string& fingerprint) const;
 
   struct Key {
     std::string id;
@@ -96,7 +96,7 @@ class Scene {
   void End() { ended_ = true; }
 
   Daemon& daemon() { return *daemon_; }
-  const Transport& admin() const { return *admin_; }
+  const AdminClient& admin() const { return *admin_; }
   const Certificates& certificates() const { return *certificates_; }
   Outcomes& outcomes() { return outcomes_; }
   std::string audit_log() const { return folder_ / "data/audit.jsonl"; }
@@ -110,7 +110,7 @@ class Scene {
   const TemporaryFolder folder_;
   std::optional<Certificates> certificates_;
   std::unique_ptr<Daemon> daemon_;
-  std::optional<Transport> admin_;
+  std::optional<AdminClient> admin_;
   Outcomes outcomes_;
   std::atomic<bool> ended_ = false;
 };

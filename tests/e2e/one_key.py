@@ -1,17 +1,14 @@
-"""One search key, and the admin key of one collection, against all other callers.
+"""One search key, and the admin key of one collection, against all other callers of nginx before a daemon.
 
-usage: one_key.py [--proxy CONFIGURATION] PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
+usage: one_key.py CONFIGURATION PRIVATEMAILD PRIVATEMAIL PROTO_FOLDER [SECONDS [ATTACK...]]
 
 Attacks: `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every
 class, `creations` creates collections of many cells and does not wait for them, `uploads` never ends a message;
-`resets`, `headers` and `settings`, and with nginx before the daemon `parts` and `fields`, are those of strangers.py
-after a first valid call. `mixed` is these and strangers.py together. Each runs for SECONDS (default 8) against a
-daemon of 16 places. Fails if a call of eight honest searchers fails (with nginx, which may put it on a connection that
-the daemon ends: if it fails again when it is repeated, as the client repeats it, or if more than one of a thousand has
-to be) or takes much longer than without an attack, if the daemon's memory exceeds 1.5 GB, stays afterwards or grows in
-the second half of five minutes or more, if a creation leaves a collection whose caller was told that it failed, if
-health checks whose answers nobody takes end no connection (without nginx, which takes them), or if the daemon does not
-end soon after SIGTERM.
+`resets`, `headers`, `settings`, `parts` and `fields` are those of strangers.py after a first valid call. `mixed` is
+these and strangers.py together. Each runs for SECONDS (default 8) against a daemon of 16 places. CONFIGURATION is the
+folder of nginx's. Fails if a call of eight honest searchers fails or takes much longer than without an attack, if the
+memory of the daemon and nginx exceeds 1.5 GB, stays afterwards or grows in the second half of five minutes or more, if
+a creation leaves a collection whose caller was told that it failed, or if the daemon does not end soon after SIGTERM.
 """
 
 import collections
@@ -31,8 +28,8 @@ import time
 import numpy
 
 from strangers import ATTACKS as STRANGERS
-from strangers import (DATA, POOL_BYTES, PREFACE, PROXY_ATTACKS, SETTINGS, Attackers, Service, begin, connect, frame,
-                       parse_arguments, resident_bytes)
+from strangers import (DATA, POOL_BYTES, PREFACE, SETTINGS, Attackers, Service, begin, frame, parse_arguments,
+                       resident_bytes)
 
 CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
 HONEST = 8
@@ -41,15 +38,12 @@ WINDOW_UPDATE = 8
 MAX_BYTES = 1500 << 20
 MAX_TIMES_SLOWER, SLOWEST = 10, 10  # seconds
 QUIET_SECONDS = 5
-MAX_REPEATED = 0.001
 MAX_WAIT_SECONDS = 60
 KEPT_BYTES = 64 << 20  # caches
 END_SECONDS = 10
 LONG_SECONDS = 300
 END_STREAM = 1
-MAX_PROBING, PROBING_ADDRESS = 200, "127.0.0.30"
 NO_WINDOW = b"\0\4" + bytes(4)
-CHECK = b"/grpc.health.v1.Health/Check"
 RETRIEVAL, COLLECTIONS = "/privatemail.v1.RetrievalService/", "/privatemail.v1.CollectionsService/"
 LIMITS = ["--max-concurrent", "16", "--drain-seconds", "1"]
 # Threads.
@@ -68,7 +62,7 @@ class Caller:
         self.grpc, self.messages, self.parameters, self.retrieval = grpc, collections_pb2, parameters_pb2, retrieval_pb2
         self.scene, self.until, self.sent = scene, 0, 0
         self.begun = threading.Event()
-        request = self.retrieval.GetCollectionRequest(collection="gallery", parameters_level=100)
+        request = self.retrieval.GetCollectionRequest(collection="gallery")
         collection = self.retrieval.GetCollectionResponse.FromString(
             self.call(self.channel(), "honest", RETRIEVAL + "GetCollection", request.SerializeToString()))
         self.embedding, self.fingerprint = collection.parameters.settings, collection.fingerprint
@@ -188,7 +182,7 @@ class Caller:
                 connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b"") + self.anchors(1))
                 connection.recv(1 << 16)
                 key = self.scene["keys"]["searcher"].encode()
-                for piece in (STRANGERS | PROXY_ATTACKS)[attack](stream=3, path=b"/x", key=key):
+                for piece in STRANGERS[attack](stream=3, path=b"/x", key=key):
                     if time.time() > self.until:
                         return
                     connection.sendall(piece)
@@ -227,7 +221,8 @@ class Caller:
         channel = self.channel()
         request = self.messages.CreateCollectionRequest(
             name="other", extractor="vectors", settings=self.embedding, cells=[4096] * 8,
-            cell_code=self.parameters.CELL_CODE_FLOAT16, anchor_labels=[i % 10 for i in range(20_000)],
+            cell_code=self.parameters.CELL_CODE_FLOAT16,
+            metric=self.parameters.METRIC_COSINE, anchor_labels=[i % 10 for i in range(20_000)],
             anchors=self.matrix(numpy.random.default_rng(2).standard_normal((20_000, 64))))
         request.settings.alpha = 10
         request = request.SerializeToString()
@@ -265,7 +260,7 @@ class Caller:
         print("ready", flush=True)
         wait = float(input())  # comes once all attacks have begun
         self.until = time.time() + wait
-        seconds, failures, repeats = [], [], []
+        seconds, failures = [], []
         requests = [self.search(), self.search("year")]
 
         def search_again_and_again():
@@ -278,24 +273,10 @@ class Caller:
                 try:
                     self.call(channel, "honest", RETRIEVAL + "Retrieve", random.choice(requests))
                 except self.grpc.RpcError as error:
-                    if not self.sent_again(channel, error, repeats):
-                        failures.append(f"{error.code().name}: {error.details()}")
+                    failures.append(f"{error.code().name}: {error.details()}")
                 seconds.append(time.time() - start)
         self.join(self.start(search_again_and_again, HONEST))
-        if len(repeats) > 1 + len(seconds) * MAX_REPEATED:
-            failures += repeats
         print(json.dumps({"seconds": seconds, "failures": failures}))
-
-    def sent_again(self, channel, error, repeats):
-        """Whether nginx does not answer, but does when it is asked again."""
-        if not self.scene["proxied"] or error.code() is not self.grpc.StatusCode.UNAVAILABLE:
-            return False
-        repeats.append(f"sent again after {error.details()}")
-        try:
-            self.call(channel, "honest", RETRIEVAL + "Retrieve", self.search())
-        except self.grpc.RpcError:
-            return False
-        return True
 
 
 class Role:
@@ -338,23 +319,14 @@ def quiet_p99(scene):
     return p99(seconds)
 
 
-def attacks_of(name, proxied):
-    """With nginx, a mixed load has those that gRPC alone does not survive."""
-    if name != "mixed":
-        return [name], []
-    more = list(PROXY_ATTACKS) if proxied else []
-    return [one for one in ATTACKERS if one in more or one not in PROXY_ATTACKS], list(STRANGERS) + more
-
-
 def run(name, scene, service, seconds, quiet):
     before = resident_bytes(service.processes())
     peaks = [before, before]  # of the halves of the attack
-    of_key, of_strangers = attacks_of(name, service.proxy)
-    attackers = [Role(one, scene) for one in of_key]
+    attackers = [Role(one, scene) for one in (ATTACKERS if name == "mixed" else [name])]
     searchers = Role("honest", scene)
     for attacker in attackers:
         attacker.tell()
-    strangers = [Attackers(one, scene["port"]) for one in of_strangers]
+    strangers = [Attackers(one, scene["port"]) for one in (STRANGERS if name == "mixed" else [])]
     for attacker in attackers:
         attacker.wait_for("begun")
     for stranger in strangers:
@@ -377,7 +349,7 @@ def run(name, scene, service, seconds, quiet):
     for stranger in strangers:
         print(f"  strangers, {stranger.name}: {stranger.stop()}")
     ended = time.time()
-    allowed = 1.1 * before + KEPT_BYTES + (POOL_BYTES if service.proxy else 0)
+    allowed = 1.1 * before + KEPT_BYTES + POOL_BYTES
     while resident_bytes(service.processes()) > allowed and time.time() < ended + MAX_WAIT_SECONDS:
         time.sleep(0.2)
     after = resident_bytes(service.processes())
@@ -395,14 +367,13 @@ def run(name, scene, service, seconds, quiet):
 
 class Gallery(Service):
     def __init__(self, arguments, folder):
-        super().__init__(arguments.daemon, folder, arguments.proxy, LIMITS)
+        super().__init__(arguments.daemon, folder, arguments.configuration, LIMITS)
         self.client, protos = arguments.client, arguments.protos
         files = [f"privatemail/v1/{name}.proto" for name in ("parameters", "retrieval", "collections", "snapshot")]
         subprocess.run(["protoc", "-I", protos, "--python_out", folder] + files, check=True)
         keys = {name: self.key(folder, name, scope, collection) for name, scope, collection in (
             ("honest", "search", "gallery"), ("searcher", "search", "gallery"), ("admin", "admin", "other"))}
-        self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys,
-                      "proxied": bool(arguments.proxy)}
+        self.scene = {"folder": folder, "port": self.port, "certificate": self.data + "/tls/server.crt", "keys": keys}
         self.fill(folder)
 
     def run(self, *arguments):
@@ -432,25 +403,6 @@ class Gallery(Service):
         self.run("ingest", "gallery", "--vectors", items, "--labels", labels, "--payloads", payloads)
         self.run("build", "gallery", "--accept-misalignment")
 
-    def check_probes(self):
-        """Answers of health checks that nobody takes end connections of their key."""
-        connections, ended = [], False
-        while not ended and len(connections) < MAX_PROBING:
-            try:
-                connection = connect(self.scene["port"], PROBING_ADDRESS)
-                connections.append(connection)
-                connection.sendall(frame(SETTINGS, 0, 0, NO_WINDOW))
-                for stream in range(1, 200, 2):
-                    key = self.scene["keys"]["searcher"].encode()
-                    connection.sendall(begin(stream, path=CHECK, key=key) + frame(DATA, END_STREAM, stream, bytes(5)))
-            except OSError:
-                ended = True
-        for connection in connections:
-            connection.close()
-        print(f"probes: a connection was ended after {len(connections)} with 100 each: "
-              f"{'held' if ended else 'NOT HELD'}")
-        return ended
-
     def check_end(self):
         """No creation left anything, and one that runs ends with the daemon."""
         left = self.run("collection", "list", "--json")
@@ -473,13 +425,13 @@ def main():
         caller = Caller(json.loads(sys.argv[3]))
         return caller.honest() if sys.argv[2] == "honest" else caller.attack(sys.argv[2])
     arguments = parse_arguments("daemon", "client", "protos")
-    attacks = arguments.attacks or [one for one in ATTACKERS if arguments.proxy or one not in PROXY_ATTACKS]
     with tempfile.TemporaryDirectory() as folder:
         gallery = Gallery(arguments, folder)
         try:
             quiet = quiet_p99(gallery.scene)
+            attacks = arguments.attacks or ATTACKERS
             held = [run(name, gallery.scene, gallery, arguments.seconds, quiet) for name in attacks]
-            held += [gallery.check_end()] if arguments.proxy else [gallery.check_probes(), gallery.check_end()]
+            held.append(gallery.check_end())
         finally:
             gallery.stop()
     return 0 if all(held) else 1

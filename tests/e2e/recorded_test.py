@@ -93,14 +93,14 @@ def main():
         for path in copy.rglob("*"):  # what git does not keep
             path.chmod(0o700 if path.is_dir() else 0o600)
         with Daemon(copy / "data") as daemon:
-            for name in ("trees", "leaves", "seeds"):
+            for name in ("trees", "leaves"):
                 # cells are prepared in the background after a start, the other values at once
                 check(f"{name}.info", daemon.run(copy / "state_joint", "collection", "info", name),
                       ignore=("cells_state", "cells_ready"))
                 wait_for_cells(daemon, copy / "state_joint", name)
             check("trees.items", daemon.run(copy / "state_joint", "items", "list", "trees"))
             queries = str(copy / "queries.npy")
-            for scheme, collection in (("joint", "trees"), ("cells", "leaves"), ("coordinates", "seeds")):
+            for scheme, collection in (("joint", "trees"), ("cells", "leaves")):
                 state = copy / f"state_{scheme}"
                 target = (["--label", "2"] if collection == "trees" else ["--vectors", queries, "--row", "2"])
                 check(f"{scheme}.resend", daemon.run(state, "resend", *target))

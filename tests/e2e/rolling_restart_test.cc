@@ -59,17 +59,17 @@ class RollingRestart : public ::testing::Test {
     ASSERT_TRUE(daemons_[which]->listening()) << daemons_[which]->program().Wait().err;
   }
 
-  Transport Connect(const std::string& server) const {
+  AdminClient Connect(const std::string& server) const {
     ConnectionOptions options;
     options.server = server;
     options.trust_fingerprint = daemons_[0]->fingerprint();
     options.key_file = folder_ / "0/admin.key";
-    return *Transport::Create(options);
+    return *AdminClient::Create(options);
   }
 
   // Builds the collection "things" through one daemon; both load it.
   void Fill() {
-    const Transport transport = Connect(daemons_[0]->address());
+    const AdminClient transport = Connect(daemons_[0]->address());
     ASSERT_THAT(transport.CreateCollection(NewThings()), IsOk());
     bool sent = false;
     const auto filled = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
@@ -89,12 +89,12 @@ class RollingRestart : public ::testing::Test {
   }
 
   void WaitUntilReady(int which) const {
-    const Transport transport = Connect(daemons_[which]->address());
+    const AdminClient transport = Connect(daemons_[which]->address());
     ASSERT_TRUE(WaitUntil([&] { return transport.IsServing("things").value_or(false); }));
   }
 
   // Makes read-only calls of every kind until ended_.
-  void Call(const Transport& transport) {
+  void Call(const AdminClient& transport) {
     const auto things = transport.GetCollection("things");
     Count(things.status());
     if (!things.ok()) return;
@@ -143,7 +143,7 @@ class RollingRestart : public ::testing::Test {
 };
 
 TEST_F(RollingRestart, NoRequestFails) {
-  const Transport transport = Connect(name_);
+  const AdminClient transport = Connect(name_);
   std::vector<std::thread> callers;
   for (int i = 0; i < kCallers; ++i) callers.emplace_back([&] { Call(transport); });
   for (int round = 0; round < kRounds; ++round) {

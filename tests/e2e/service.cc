@@ -35,6 +35,7 @@ v1::CreateCollectionRequest NewThings(const EmbeddingSettings& settings) {
   const Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
   v1::CreateCollectionRequest request;
   request.set_name("things");
+  request.set_metric(v1::METRIC_COSINE);
   request.set_extractor("vectors");
   ToProto(settings, request.mutable_settings());
   ToProto(anchors.vectors, request.mutable_anchors());
@@ -69,12 +70,11 @@ void Service::StartDaemon(const std::string& listen) {
   user_.flags = {"--server", daemon_->address(), "--insecure"};
 }
 
-Transport Service::Connect() const {
-  ConnectionOptions options;
-  options.server = daemon_->address();
-  options.insecure = true;
-  return *Transport::Create(options);
+ConnectionOptions Service::Options() const {
+  return {.server = daemon_->address(), .insecure = true};
 }
+
+AdminClient Service::Connect() const { return *AdminClient::Create(Options()); }
 
 void Service::Write(const std::string& name, const Labelled& rows) const {
   ASSERT_THAT(WriteNpy(Vectors(name), rows.vectors), IsOk());
@@ -94,7 +94,7 @@ void Service::CreateCollection(const EmbeddingSettings& settings) const {
   ASSERT_THAT(Connect().CreateCollection(NewThings(settings)), IsOk());
 }
 
-void Service::Fill(const Transport& transport) const {
+void Service::Fill(const AdminClient& transport) const {
   const Labelled rows = SeparatedClasses(kItems, 2);
   Write("gallery", rows);
   bool sent = false;

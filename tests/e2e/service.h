@@ -12,7 +12,7 @@
 
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -47,8 +47,9 @@ class Service : public ::testing::Test {
   // Starts a daemon without TLS on `data` in the folder.
   void StartDaemon(const std::string& listen = "127.0.0.1:0");
 
+  ConnectionOptions Options() const;
   // A connection of the SDK to the daemon.
-  Transport Connect() const;
+  AdminClient Connect() const;
 
   // Writes NAME.npy and NAME_labels.npy into the folder.
   void Write(const std::string& name, const Labelled& rows) const;
@@ -63,7 +64,7 @@ class Service : public ::testing::Test {
   // program; happy_path_test.cc takes the same steps through the programs.
   void CreateCollection(const EmbeddingSettings& settings = ThingsSettings()) const;
   void Fill() const { Fill(Connect()); }
-  void Fill(const Transport& transport) const;  // with the rows of the file "gallery"
+  void Fill(const AdminClient& transport) const;  // with the rows of the file "gallery"
   void Build() const;
   void Grant(double epsilon, double delta) const;
 

@@ -25,11 +25,11 @@ bool SameItems(const Stored& one, const Stored& other) {
 
 }  // namespace
 
-absl::Status Snapshotter::WorkUntilFailure(const Transport& transport) {
+absl::Status Snapshotter::WorkUntilFailure(const AdminClient& transport) {
   while (true) PM_RETURN_IF_ERROR(WorkOnce(transport));
 }
 
-absl::Status Snapshotter::WorkOnce(const Transport& transport) {
+absl::Status Snapshotter::WorkOnce(const AdminClient& transport) {
   std::string bytes;
   Stored items;
   PM_RETURN_IF_ERROR(Take(transport, &bytes, &items));
@@ -53,7 +53,7 @@ absl::Status Snapshotter::WorkOnce(const Transport& transport) {
   return absl::OkStatus();
 }
 
-absl::Status Snapshotter::Take(const Transport& transport, std::string* bytes, Stored* items) {
+absl::Status Snapshotter::Take(const AdminClient& transport, std::string* bytes, Stored* items) {
   PM_RETURN_IF_ERROR(transport.SnapshotCollection(collection_, [&](absl::string_view piece) {
     bytes->append(piece.data(), piece.size());
     return absl::OkStatus();
@@ -69,7 +69,7 @@ absl::Status Snapshotter::Take(const Transport& transport, std::string* bytes, S
   return complete.ok() ? complete : absl::DataLossError(complete.message());
 }
 
-std::vector<std::string> Snapshotter::Check(const Transport& transport) {
+std::vector<std::string> Snapshotter::Check(const AdminClient& transport) {
   std::vector<std::string> faults;
   const auto collections = transport.ListCollections();
   if (!collections.ok()) return {std::string(collections.status().message())};
@@ -91,7 +91,7 @@ std::vector<std::string> Snapshotter::Check(const Transport& transport) {
   return faults;
 }
 
-std::string Snapshotter::CheckCopy(const Transport& transport, const std::string& name,
+std::string Snapshotter::CheckCopy(const AdminClient& transport, const std::string& name,
                                    const Stored& expected) const {
   const absl::StatusOr<Stored> stored = StoredItems(transport, name);
   if (!stored.ok()) return absl::StrCat(name, ": ", stored.status().message());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "privatemail/v1/collections.pb.h"
 #include "tests/e2e/writers.h"
 
@@ -27,19 +27,19 @@ class Snapshotter {
 
   // Works until a call fails; its effect is open from then on. Returns its status, or DATA_LOSS if
   // a snapshot is incomplete although its call succeeded.
-  absl::Status WorkUntilFailure(const Transport& transport);
+  absl::Status WorkUntilFailure(const AdminClient& transport);
 
   // Compares the copies with what was acknowledged. An open copy must exist as a whole or not at
   // all; it is settled then. Returns a line for each difference.
-  std::vector<std::string> Check(const Transport& transport);
+  std::vector<std::string> Check(const AdminClient& transport);
 
   int64_t snapshots() const { return snapshots_; }
   int64_t restored() const { return restored_; }
 
  private:
-  absl::Status WorkOnce(const Transport& transport);
-  absl::Status Take(const Transport& transport, std::string* bytes, Stored* items);
-  std::string CheckCopy(const Transport& transport, const std::string& name,
+  absl::Status WorkOnce(const AdminClient& transport);
+  absl::Status Take(const AdminClient& transport, std::string* bytes, Stored* items);
+  std::string CheckCopy(const AdminClient& transport, const std::string& name,
                         const Stored& expected) const;
 
   const std::string collection_;

@@ -1,14 +1,13 @@
-"""Strangers without a key attack one port; honest callers from another address are answered meanwhile.
+"""Strangers without a key attack nginx before a daemon; honest callers from another address are answered meanwhile.
 
-usage: strangers.py [--proxy CONFIGURATION] PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
+usage: strangers.py CONFIGURATION PRIVATEMAILD PRIVATEMAIL [SECONDS [ATTACK...]]
 
 Attacks (RFC 9113): `resets` begins calls and cancels them at once, `headers` never ends a header, `settings` sends
 nothing but settings, `slow` opens many connections that say little, `holds` sends messages that do not end with a key
-that nobody made; with nginx and its CONFIGURATION before the daemon also `parts`, a header in empty parts, and
-`fields`, a header of nothing but references. Implemented here, because no gRPC client does any of it. Each runs for
-SECONDS (default 8) from an address of its own. Fails if an honest call fails or takes much longer than without an
-attack, if the memory of the daemon exceeds 400 MB (with nginx 1.5 GB), or if it is not back within 10 % of before a
-minute later, after a first peak. Without nginx, a request that is sent byte by byte must be ended, too.
+that nobody made, `parts` sends a header in empty parts, `fields` a header of nothing but references. Implemented here,
+because no gRPC client does any of it. Each runs for SECONDS (default 8) from an address of its own. CONFIGURATION is
+the folder of nginx's. Fails if an honest call fails or takes much longer than without an attack, if the memory of the
+daemon and nginx exceeds 1.5 GB, or if it is not back within 10 % of before a minute later, after a first peak.
 """
 
 import argparse
@@ -27,13 +26,11 @@ import time
 
 from proxy import TRUST, Proxy
 
-DRIPS_FROM = "127.0.0.3"  # not refused for the attacks
-MAX_BYTES, MAX_BYTES_PROXIED = 0.4e9, 1.5e9
+MAX_BYTES = 1.5e9
 MAX_TIMES_SLOWER, SLOWEST = 10, 5  # seconds
 FIRST_PEAK_SECONDS, FIRST_FROM = 2, "127.0.0.4"
 QUIET_CALLS = 40
 MAX_WAIT_SECONDS = 60
-DRIP_SECONDS = 10  # that a connection has to show a key
 KEPT_BYTES = 8 << 20  # free bytes that the daemon does not return (server/daemon/process_memory.cc)
 POOL_BYTES = 48e6  # of up to 64 connections to the daemon that each worker of nginx keeps open
 DATA, HEADERS, RESET, SETTINGS, CONTINUATION = 0, 1, 3, 4, 9
@@ -107,9 +104,8 @@ def slow(**_):
 
 CONNECTIONS = {"resets": 16, "headers": 4, "settings": 4, "slow": 500, "parts": 28, "fields": 15,
                "holds": 32}
-ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow, "holds": holds}
-# gRPC 1.51 does not survive them.
-PROXY_ATTACKS = {"parts": parts, "fields": fields}
+ATTACKS = {"resets": resets, "headers": headers, "settings": settings, "slow": slow, "holds": holds, "parts": parts,
+           "fields": fields}
 
 
 def connect(port, address):
@@ -125,7 +121,7 @@ class Attackers:
     """A process of least priority, as if on another machine, which attacks until it is stopped."""
 
     def __init__(self, name, port, address=None):
-        self.name, self.port, self.attack = name, port, (ATTACKS | PROXY_ATTACKS)[name]
+        self.name, self.port, self.attack = name, port, ATTACKS[name]
         # Of its own: it may be refused after an attack.
         self.address = address or f"127.0.0.{40 + list(CONNECTIONS).index(name)}"
         # Shares no lock with this process: a thread that ends with its own would keep it.
@@ -152,7 +148,7 @@ class Attackers:
                         connection.sendall(piece)
                         self.count(self.bytes, len(piece))
             except OSError:
-                time.sleep(0.1)  # closed by the daemon
+                time.sleep(0.1)  # closed by nginx
 
     def count(self, value, more):
         with self.lock:
@@ -220,49 +216,31 @@ def run(name, seconds, service, command, quiet):
         peak = max(peak, resident_bytes(processes))
     sent = attackers.stop()
     ended = time.time()
-    allowed = 1.1 * before + KEPT_BYTES + (POOL_BYTES if service.proxy else 0)
+    allowed = 1.1 * before + KEPT_BYTES + POOL_BYTES
     while resident_bytes(processes) > allowed and time.time() < ended + MAX_WAIT_SECONDS:
         time.sleep(0.2)
     after = resident_bytes(processes)
-    most = MAX_BYTES_PROXIED if service.proxy else MAX_BYTES
-    good = honest.held(seconds, quiet) and peak <= most and after <= allowed
+    good = honest.held(seconds, quiet) and peak <= MAX_BYTES and after <= allowed
     print(f"{name}: {sent}; {len(honest.seconds)} honest calls, {honest.failures} failed, p99 {honest.p99():.2f} s "
           f"(quiet {quiet:.2f} s); memory {before / 1e6:.0f} MB before, {peak / 1e6:.0f} MB at most, "
           f"{after / 1e6:.0f} MB {time.time() - ended:.0f} s later: {'held' if good else 'NOT HELD'}", flush=True)
     return good
 
 
-def ends_drips(port):
-    start, ended = time.time(), False
-    try:
-        with connect(port, DRIPS_FROM) as connection:
-            connection.sendall(begin(1))
-            while time.time() < start + 3 * DRIP_SECONDS:
-                connection.sendall(frame(DATA, 0, 1, b"\0"))
-                time.sleep(0.5)
-    except OSError:
-        ended = True
-    seconds = time.time() - start
-    good = ended and seconds > DRIP_SECONDS / 2
-    print(f"a request byte by byte: ended after {seconds:.1f} s: {'held' if good else 'NOT HELD'}", flush=True)
-    return good
-
-
 class Service:
-    """A daemon, with nginx before it if `proxy` names a configuration."""
+    """A daemon, with nginx before it."""
 
-    def __init__(self, program, folder, proxy, limits=()):
-        self.data, self.proxy = os.path.join(folder, "data"), None
-        command = [program, "--data-dir", self.data, "--listen", "127.0.0.1:0", *limits, *(TRUST if proxy else [])]
+    def __init__(self, program, folder, configuration, limits=()):
+        self.data = os.path.join(folder, "data")
+        command = [program, "--data-dir", self.data, "--listen", "127.0.0.1:0", *limits, *TRUST]
         # pylint: disable-next=consider-using-with
         self.daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = next(int(line.rsplit(":", 1)[1]) for line in self.daemon.stdout if line.startswith("listening on"))
-        if proxy:
-            self.proxy = Proxy(proxy, folder, self.data + "/tls", self.port)
-            self.port = self.proxy.port
+        port = next(int(line.rsplit(":", 1)[1]) for line in self.daemon.stdout if line.startswith("listening on"))
+        self.proxy = Proxy(configuration, folder, self.data + "/tls", port)
+        self.port = self.proxy.port
 
     def processes(self):
-        return [self.daemon.pid] + (self.proxy.processes() if self.proxy else [])
+        return [self.daemon.pid] + self.proxy.processes()
 
     def arguments(self):
         """Of the command line, as administrator."""
@@ -270,16 +248,14 @@ class Service:
                 self.data + "/tls/server.crt"]
 
     def stop(self):
-        if self.proxy:
-            self.proxy.stop()
+        self.proxy.stop()
         self.daemon.kill()
         self.daemon.wait()
 
 
 def parse_arguments(*programs):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--proxy")
-    for name in programs:
+    for name in ("configuration", *programs):
         parser.add_argument(name)
     parser.add_argument("seconds", nargs="?", type=float, default=8)
     parser.add_argument("attacks", nargs="*")
@@ -288,14 +264,10 @@ def parse_arguments(*programs):
 
 def main():
     arguments = parse_arguments("daemon", "client")
-    attacks = arguments.attacks or list(ATTACKS) + (list(PROXY_ATTACKS) if arguments.proxy else [])
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(arguments.daemon, folder, arguments.proxy)
+        service = Service(arguments.daemon, folder, arguments.configuration)
         try:
             calls = [arguments.client, "collection", "list", *service.arguments()]
-            drips = multiprocessing.Process(target=lambda: sys.exit(not ends_drips(service.port)))
-            if not arguments.proxy:
-                drips.start()
             # Starts the daemon's threads and takes their memory; ends once the daemon has returned the rest.
             first = Attackers("resets", service.port, FIRST_FROM)
             first.wait_for_begin()
@@ -305,10 +277,7 @@ def main():
             while (now := resident_bytes(service.processes())) < last:
                 last = now
                 time.sleep(4)
-            held = [run(name, arguments.seconds, service, calls, quiet) for name in attacks]
-            if not arguments.proxy:
-                drips.join()
-                held.append(drips.exitcode == 0)
+            held = [run(name, arguments.seconds, service, calls, quiet) for name in arguments.attacks or ATTACKS]
         finally:
             service.stop()
     return 0 if all(held) else 1

@@ -1,6 +1,6 @@
 // The bytes that a client sends, recorded on the socket.
+#include "client/schemes/joint/joint_search.h"
 #include "privatemail/bit_source.h"
-#include "privatemail/joint_client.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/tap.h"
 #include "tests/testing/matchers.h"
@@ -32,7 +32,7 @@ class WireTap : public FilledService {
       options.server = tap_->address();
       options.insecure = true;
       options.deadline = absl::Seconds(kDeadlineSeconds);
-      EXPECT_THAT(Transport::Create(options)->Retrieve(request), IsOk());
+      EXPECT_THAT(AdminClient::Create(options)->Retrieve(request), IsOk());
     }
     return CallsOf(tap_->NextConversation());
   }
@@ -54,20 +54,26 @@ class WireTap : public FilledService {
 // Two targets of two classes: with the release of the first, the second request is byte-identical
 // in calls, headers and data.
 TEST_F(WireTap, RequestDependsOnTheTargetByItsReleaseOnly) {
-  const Transport direct = Connect();
+  const AdminClient direct = Connect();
   const v1::GetCollectionResponse collection = *direct.GetCollection("things");
-  const JointClient client =
-      *JointClient::Create(collection, *direct.GetAnchors("things", collection.fingerprint()));
+  const auto joint = *JointCollection::Create(
+      collection, *direct.GetAnchors("things", collection.fingerprint()), {}, {});
+  const std::string& uuid = joint->scheme.parameters().collection_uuid;
   const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
-  ASSERT_THAT(ledger->Grant(client.parameters().collection_uuid, {100, .1}), IsOk());
+  ASSERT_THAT(ledger->Grant(uuid, {100, .1}), IsOk());
   const Labelled queries = SeparatedClasses(2, 3);
   SecureBits bits;
   for (const PostProcessing where : {PostProcessing::kClient, PostProcessing::kServer}) {
     const auto prepare = [&](int row) {
-      return client
-          .Prepare({queries.vectors.row(row), queries.labels[row]},
-                   {.cost = {.epsilon = 1, .delta = 1e-5}, .post_processing = where}, *ledger, bits)
-          ->request;
+      const SearchRequest request{
+          .collection = "things",
+          .targets = {{.features = queries.vectors.row(row), .label = queries.labels[row]}},
+          .epsilon = 1,
+          .delta = 1e-5,
+          .post_process = where};
+      const auto search = *JointSearch::Create(joint, request);
+      const PreparedSearch prepared = *search->Prepare(0, 1, ChargeTo(*ledger, uuid), bits);
+      return static_cast<const v1::RetrieveRequest&>(*prepared.message);
     };
     const v1::RetrieveRequest one = prepare(0);
     v1::RetrieveRequest two = prepare(1);
@@ -85,16 +91,15 @@ TEST_F(WireTap, RequestDependsOnTheTargetByItsReleaseOnly) {
 TEST_F(WireTap, QueriesForTwoTargetsDifferInTheReleaseOnly) {
   const std::vector<SentCall> one = SendQuery(0);
   const std::vector<SentCall> two = SendQuery(1);
-  ASSERT_THAT(one, SizeIs(3)) << "GetCollection, GetAnchors, Retrieve";
-  ASSERT_THAT(two, SizeIs(3));
-  EXPECT_EQ(one[0], two[0]);
-  EXPECT_EQ(one[1], two[1]);
-  EXPECT_EQ(one[2].headers, two[2].headers);
-  EXPECT_EQ(one[2].data.size(), two[2].data.size());
+  ASSERT_THAT(one, SizeIs(4)) << "GetCollection twice, GetAnchors, Retrieve";
+  ASSERT_THAT(two, SizeIs(4));
+  for (const size_t call : {0, 1, 2}) EXPECT_EQ(one[call], two[call]);
+  EXPECT_EQ(one[3].headers, two[3].headers);
+  EXPECT_EQ(one[3].data.size(), two[3].data.size());
   v1::RetrieveRequest asked_one;
   v1::RetrieveRequest asked_two;
-  ASSERT_TRUE(asked_one.ParseFromString(Message(one[2])));
-  ASSERT_TRUE(asked_two.ParseFromString(Message(two[2])));
+  ASSERT_TRUE(asked_one.ParseFromString(Message(one[3])));
+  ASSERT_TRUE(asked_two.ParseFromString(Message(two[3])));
   asked_one.clear_release();
   asked_two.clear_release();
   EXPECT_EQ(asked_one.SerializeAsString(), asked_two.SerializeAsString());

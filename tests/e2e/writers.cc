@@ -37,7 +37,7 @@ bool IsOfWrite(const v1::Item& item, uint64_t number) {
                     expected.features().end());
 }
 
-absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const Transport& transport,
+absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const AdminClient& transport,
                                                             const std::string& collection) {
   std::map<std::string, v1::Item> stored;
   v1::ScrollItemsRequest request;
@@ -88,7 +88,7 @@ absl::Status Writer::Settle(const absl::Status& status) {
   return status;
 }
 
-absl::Status Writer::Upsert(const Transport& transport) {
+absl::Status Writer::Upsert(const AdminClient& transport) {
   const size_t messages = 1 + bits_() % kMaxMessages;
   const auto response = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
     if (open_.size() == messages) return false;
@@ -101,7 +101,7 @@ absl::Status Writer::Upsert(const Transport& transport) {
   return Settle(response.status());
 }
 
-absl::Status Writer::Delete(const Transport& transport) {
+absl::Status Writer::Delete(const AdminClient& transport) {
   v1::DeleteItemsRequest request;
   request.set_collection(collection_);
   for (const auto& [id, number] : open_.emplace_back(NewChange(/*deletes=*/true))) {
@@ -110,17 +110,17 @@ absl::Status Writer::Delete(const Transport& transport) {
   return Settle(transport.DeleteItems(request).status());
 }
 
-absl::Status Writer::WriteOnce(const Transport& transport) {
+absl::Status Writer::WriteOnce(const AdminClient& transport) {
   return bits_() % 3 == 0 ? Delete(transport) : Upsert(transport);
 }
 
-absl::Status Writer::WriteUntilFailure(const Transport& transport) {
+absl::Status Writer::WriteUntilFailure(const AdminClient& transport) {
   absl::Status status;
   while (status.ok()) status = WriteOnce(transport);
   return status;
 }
 
-absl::Status Writer::Write(const Transport& transport, int calls) {
+absl::Status Writer::Write(const AdminClient& transport, int calls) {
   absl::Status status;
   for (int i = 0; i < calls && status.ok(); ++i) status = WriteOnce(transport);
   return status;

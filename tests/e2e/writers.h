@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "privatemail/v1/collections.pb.h"
 #include "tests/e2e/programs.h"
 
@@ -26,7 +26,7 @@ v1::Item ItemOf(const std::string& id, uint64_t number);
 bool IsOfWrite(const v1::Item& item, uint64_t number);
 
 // All items of a collection by id. Returns errors of the calls.
-absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const Transport& transport,
+absl::StatusOr<std::map<std::string, v1::Item>> StoredItems(const AdminClient& transport,
                                                             const std::string& collection);
 
 // Makes random calls, one after another: deletions, and upserts in streams of up to three messages.
@@ -36,12 +36,12 @@ class Writer {
   Writer(const std::string& name, const std::string& collection, unsigned seed);
 
   // Makes calls until one fails; its effect is open from then on. Returns its status.
-  absl::Status WriteUntilFailure(const Transport& transport);
+  absl::Status WriteUntilFailure(const AdminClient& transport);
   // Makes `calls` calls; stops at the first that fails.
-  absl::Status Write(const Transport& transport, int calls);
+  absl::Status Write(const AdminClient& transport, int calls);
   // A single call of either kind.
-  absl::Status Upsert(const Transport& transport);
-  absl::Status Delete(const Transport& transport);
+  absl::Status Upsert(const AdminClient& transport);
+  absl::Status Delete(const AdminClient& transport);
   // States that the failed call had no effect, so that calls may go on without a Check.
   void DropRefusedCall() { open_.clear(); }
 
@@ -63,7 +63,7 @@ class Writer {
   // The write of each id of one message; 0 deletes it.
   using Change = std::map<std::string, uint64_t>;
 
-  absl::Status WriteOnce(const Transport& transport);
+  absl::Status WriteOnce(const AdminClient& transport);
   absl::Status Settle(const absl::Status& status);
   Change NewChange(bool deletes);
   void Acknowledge();

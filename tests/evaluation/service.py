@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 
 import numpy as np
 
@@ -48,7 +47,3 @@ class Service:
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def wait_for_cells(self, collection):
-        while not self.call("collection", "info", collection)[0]["cells_ready"]:
-            time.sleep(.05)

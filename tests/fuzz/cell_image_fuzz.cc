@@ -1,5 +1,5 @@
-// Fuzzes the reader of stored cells. The first byte chooses the code of the items, and whether the
-// checksum is corrected first, so that inputs get past it.
+// Fuzzes the reader of stored cells. The first byte chooses whether the checksum is corrected
+// first, so that inputs get past it.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace {
 constexpr size_t kSumBytes = 32;
 
 // 6 anchors of 3 features in two classes, and two partitions.
-PublicParameters Parameters(CellCode code) {
+PublicParameters Parameters() {
   Anchors anchors{FloatMatrix::Identity(6, 3), {0, 0, 0, 1, 1, 1}};
   anchors.features.bottomRows(3).setIdentity();
   const std::vector<CellPartition> partitions = {{2, {0, 0, 0, 1, 1, 1}}, {3, {0, 1, 2, 0, 1, 2}}};
   return *MakePublicParameters("uuid", EmbeddingSettings{}, anchors, {}, "vectors", partitions,
-                               code);
+                               CellCode::kScalar8);
 }
 
 // An accepted image can be answered from, and is written as it was read.
@@ -44,13 +44,12 @@ void Check(const PublicParameters& parameters, absl::string_view image) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace privatemail::server;
   if (size == 0) return 0;
-  static const auto with_codes = Parameters(privatemail::CellCode::kScalar8);
-  static const auto with_coordinates = Parameters(privatemail::CellCode::kNone);
+  static const auto parameters = Parameters();
   std::string image(reinterpret_cast<const char*>(data) + 1, size - 1);
   if ((data[0] & 1) != 0 && image.size() > kSumBytes) {
     image.resize(image.size() - kSumBytes);
     image += privatemail::Sha256::Of(image);
   }
-  Check((data[0] & 2) != 0 ? with_coordinates : with_codes, image);
+  Check(parameters, image);
   return 0;
 }

@@ -192,26 +192,16 @@ class Errors(unittest.TestCase):
         for epsilon in (0, -1, np.nan, np.inf):
             self.refused(pm.InvalidArgument, "epsilon", lambda e=epsilon: things.search(row, epsilon=e, delta=1e-6))
         self.refused(pm.InvalidArgument, "delta", lambda: things.search(row, epsilon=.1))
-        self.refused(pm.InvalidArgument, "none", lambda: things.search(row, scheme="cells", **COST), "delta")
+        self.refused(pm.InvalidArgument, "absent", lambda: things.search(row, scheme="cells", **COST), "delta")
         self.refused(pm.InvalidArgument, "scheme", lambda: things.search(row, scheme="magic", **COST), "scheme")
         self.refused(pm.InvalidArgument, "gaussian", lambda: things.search(row, mechanism="magic", **COST))
         for field, value in (("k", "8"), ("k", 2.5), ("k", 2**70), ("delta", "x"), ("radius", []), ("mechanism", 3),
-                             ("private_iterations", None), ("classes", 1.5), ("epsilon", "1"), ("scheme", 5)):
+                             ("classes", 1.5), ("epsilon", "1"), ("scheme", 5)):
             self.refused(pm.InvalidArgument, field, lambda f=field, v=value: things.search(row, **dict(COST, **{f: v})))
         for field in ("partition", "ask", "focus", "items"):
             self.refused(pm.InvalidArgument, field,
                          lambda f=field: things.search(row, scheme="cells", epsilon=1, **{f: "1"}), field)
-        self.refused(pm.BudgetExhausted, "budget exhausted", lambda: things.search(row, epsilon=2000, delta=1e-6))
-
-    def test_removed_names_say_what_to_use(self):
-        removed = "removed: scheme encrypted finds the exact nearest items"
-        self.refused(pm.InvalidArgument, removed, lambda: things.search(service.rows[0], scheme="two-server"), "scheme")
-        for call in (lambda: things.search(service.rows[0], lists=4), lambda: pm.connect(second=service.server),
-                     lambda: things.search(service.rows[0], trust_again=True)):
-            with self.assertRaisesRegex(TypeError, removed):
-                call()
-        with self.assertRaisesRegex(TypeError, "^unexpected keyword argument 'magic'$"):
-            things.search(service.rows[0], magic=1)
+        self.refused(pm.BudgetExhausted, "exhausted", lambda: things.search(row, epsilon=2000, delta=1e-6))
 
     def test_errors_show_no_value_of_a_target(self):
         row = np.full(DIM, 123.456, np.float32)

@@ -19,7 +19,8 @@
 namespace privatemail::client {
 
 // 40 anchors of 8 features in 5 classes, each shifted along its own axis, in chunks of 15 rows.
-// With a cell code, which must not be a pq code, the anchors are cut into 10 cells in turn.
+// With a cell code, which must not be a pq code, the anchors are cut into 10 cells in turn. The
+// anchors have no coordinates.
 // Without classes the anchors have no labels.
 struct PublishedThings {
   static constexpr int kClasses = 5;
@@ -50,28 +51,20 @@ struct PublishedThings {
     collection.set_fingerprint(Fingerprint(parameters));
     collection.set_name("things");
     collection.set_embedding_version(embedding_version);
-    const FloatMatrix coordinates =
-        NormalRows(kAnchors, settings.embedding_dim, 40 + embedding_version);
     for (int from = 0; from < kAnchors; from += 15) {
       const int rows = std::min(15, kAnchors - from);
       v1::GetAnchorsResponse& chunk = chunks.emplace_back();
       ToProto(FloatMatrix(anchors.features.middleRows(from, rows)), chunk.mutable_features());
-      if (has_classes) {
-        chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
-                                       anchors.labels.begin() + from + rows);
-      }
-      if (!parameters.SendsCoordinates()) continue;
-      ToProto(FloatMatrix(coordinates.middleRows(from, rows)), chunk.mutable_coordinates());
-      chunk.set_embedding_version(embedding_version);
+      if (!has_classes) continue;
+      chunk.mutable_labels()->Assign(anchors.labels.begin() + from,
+                                     anchors.labels.begin() + from + rows);
     }
   }
 };
 
-// Unit features of an item, or its coordinates with code none.
-inline Eigen::RowVectorXf RowOfItem(const PublicParameters& parameters, int item) {
-  Eigen::RowVectorXf row = NormalRows(1, static_cast<int>(ItemColumns(parameters)), 100 + item);
-  if (!parameters.SendsCoordinates()) row.normalize();
-  return row;
+// Unit features of an item.
+inline Eigen::RowVectorXf RowOfItem(int item) {
+  return NormalRows(1, PublishedThings::kDim, 100 + item).row(0).normalized();
 }
 
 // A message of version 17 with "item <first>" and the following items.
@@ -81,7 +74,7 @@ inline v1::RetrieveCellsResponse CellMessage(const PublicParameters& parameters,
   for (int i = first; i < first + items; ++i) {
     message.add_ids(absl::StrCat("item ", i));
     message.add_labels(i % PublishedThings::kClasses);
-    AppendItemCode(parameters, RowOfItem(parameters, i), message.mutable_codes());
+    AppendItemCode(parameters, RowOfItem(i), message.mutable_codes());
     if (with_payloads) message.add_payloads(absl::StrCat("{\"i\":", i, "}"));
   }
   message.set_items_version(17);

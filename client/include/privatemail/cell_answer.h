@@ -3,14 +3,13 @@
 #define PRIVATEMAIL_CELL_ANSWER_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/joint_client.h"
+#include "privatemail/search_result.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
@@ -21,7 +20,7 @@ int64_t MaxItems(const v1::RetrieveCellsRequest& request);
 // Item and byte limit on a streamed answer; protects the client's memory.
 class CellAnswerLimit {
  public:
-  // parameters: of a collection with a code.
+  // parameters: of a collection with cells.
   CellAnswerLimit(const PublicParameters& parameters, const v1::RetrieveCellsRequest& request);
 
   // DATA_LOSS: with this message the answer exceeds the requested items, their largest size in
@@ -34,42 +33,31 @@ class CellAnswerLimit {
   int64_t empty_messages_left_ = 1;
 };
 
-// Decodes a message's item codes: items x d, feature vectors or, with code none, coordinates.
+// Decodes a message's item codes: items x feature_dim.
 // DATA_LOSS: the numbers of ids, labels, payloads and codes differ; a label is none of the
-// collection's; an id or payload is malformed; coordinates without embedding_version.
+// collection's; an id or payload is malformed.
 absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
                                         const v1::RetrieveCellsResponse& message);
 
-// The point that received items are ranked by. Private. Made by CellTargetFactory.
+// The point that received items are ranked by. Private.
 struct CellTarget {
-  RowVector point;  // unit features or, with code none, server embedding coordinates
+  RowVector point;  // features scaled to length 1
   int64_t k = 8;    // matches
-  // With code none: the class by which the point was embedded, and the embedding's version.
-  std::optional<int32_t> label = std::nullopt;
-  uint64_t embedding_version = 0;
+
+  // INVALID_ARGUMENT: features of another dimension than the collection's, zero or not finite.
+  static absl::StatusOr<CellTarget> From(const PublicParameters& parameters,
+                                         const Eigen::RowVectorXf& features, int64_t k);
 };
 
-struct CellQueryResult {
-  // Nearest first. Squared distances are to the decoded codes: between unit features or, with code
-  // none, in the server's embedding coordinates.
-  std::vector<QueryMatch> matches;
-  int64_t candidates = 0;      // items received
-  uint64_t items_version = 0;  // collection version of the last message
-};
-
-// ABORTED: target and coordinates are of different embeddings, since the collection was built after
-// its anchors were fetched or the daemon lags behind. Remedy: fetch the anchors again.
-absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target);
-
-// The k received items nearest to the target.
-// DATA_LOSS naming message and field: malformed, a repeated item, more than was requested, or
-//   coordinates of several embeddings.
-// ABORTED: see CheckEmbeddingVersion.
+// Reads the k received items nearest to the target into `result`; squared distances are between
+// unit features, the item's as its code holds them.
+// DATA_LOSS naming message and field: malformed, a repeated item, or more than was requested.
 // Privacy: all messages are validated before the target is used, so success does not depend on it
 // and errors tell nothing about it.
-absl::StatusOr<CellQueryResult> ReadCellAnswer(
-    const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
-    const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response);
+absl::Status ReadCellAnswer(const PublicParameters& parameters,
+                            const v1::RetrieveCellsRequest& request, const CellTarget& target,
+                            const std::vector<v1::RetrieveCellsResponse>& response,
+                            SearchResult* result);
 
 }  // namespace privatemail::client
 

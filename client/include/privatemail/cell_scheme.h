@@ -4,11 +4,10 @@
 #define PRIVATEMAIL_CELL_SCHEME_H_
 
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/cells/cell_cost.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
@@ -16,14 +15,6 @@
 #include "privatemail/ledger.h"
 
 namespace privatemail::client {
-
-// Parameters of the choice. Public; choose them independently of the target.
-struct CellCost {
-  int64_t partition = 0;  // index of one of the collection's partitions
-  int64_t ask = 1;        // w: cells requested
-  int64_t focus = 1;      // t: cells nearest to the target that the choice prefers
-  double epsilon = std::numeric_limits<double>::quiet_NaN();  // no default
-};
 
 // The output of a release: safe to publish as a whole.
 struct CellRelease {
@@ -35,13 +26,11 @@ struct CellRelease {
 // thread-safe. Held by the client; sees a target only while NearestCells or Release runs.
 class CellScheme {
  public:
-  // anchors: published with the parameters. own_anchors: see CellClient::Create.
+  // anchors: published with the parameters.
   // FAILED_PRECONDITION: the collection has no cells.
   // INVALID_ARGUMENT: shapes differ; an anchor is zero or not finite.
   // DATA_LOSS: the anchors do not have the published digest.
-  static absl::StatusOr<CellScheme> Create(
-      PublicParameters parameters, const Anchors& anchors,
-      const std::optional<FloatMatrix>& own_anchors = std::nullopt);
+  static absl::StatusOr<CellScheme> Create(PublicParameters parameters, const Anchors& anchors);
 
   const PublicParameters& parameters() const { return parameters_; }
 
@@ -56,7 +45,7 @@ class CellScheme {
   // FAILED_PRECONDITION, RESOURCE_EXHAUSTED, DATA_LOSS: see Ledger::Charge.
   // UNAVAILABLE: no durable charge, or no random bits.
   absl::StatusOr<CellRelease> Release(const Eigen::RowVectorXf& features, const CellCost& cost,
-                                      Ledger& ledger, BitSource& bits) const;
+                                      const ChargeFunction& charge, BitSource& bits) const;
 
   // Cells requested for a target in the middle of a cell, to compare others with. No charge: the
   // cells' centroids are public, so nobody learns anything about any target. Errors of Release.

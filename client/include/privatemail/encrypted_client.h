@@ -25,22 +25,13 @@
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/bit_source.h"
-#include "privatemail/joint_client.h"
+#include "privatemail/guarantee.h"
 #include "privatemail/row_table.h"
+#include "privatemail/search_result.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
-
-// What the server learns of a target: nothing, under an assumption. No epsilon, nothing is charged.
-struct EncryptedGuarantee {
-  std::string kind = "computational";
-  int bits = 128;  // of work to tell two targets apart, by Core-SVP
-  std::string assumption =
-      "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
-      "circular security for the automorphism keys, and SHAKE128 as a random oracle";
-  std::string source = "PRIVACY.md section 9";
-};
 
 class SecretKey;
 
@@ -131,9 +122,9 @@ class EncryptedClient {
   // may reach the operator: unrounded ones, and any of a lying server, tell the session's secret.
   // INVALID_ARGUMENT: scores of another size, or errors of CheckRanking. FAILED_PRECONDITION: the
   // session is of another process. RESOURCE_EXHAUSTED: no memory.
-  absl::StatusOr<std::vector<QueryMatch>> Finish(EncryptedState state, absl::string_view scores,
-                                                 const RowTable& table,
-                                                 const EncryptedRanking& ranking) const;
+  absl::StatusOr<std::vector<Match>> Finish(EncryptedState state, absl::string_view scores,
+                                            const RowTable& table,
+                                            const EncryptedRanking& ranking) const;
 
  private:
   EncryptedClient(PublicParameters parameters, int delta)

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_EXPECTED_ALIGNMENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@ struct ExpectedAlignment {
   // the precision@k that follows; recall@k is at least that.
   double recall = 0;
   double relative_residual = 0;  // of the anchors: 0 perfect, 1 no better than their mean
+  std::optional<double> pairing_score = std::nullopt;  // of own anchors
 };
 
 // rows: (C + P) x k, a release's slots, then its anchors; slot_of_anchor: P; server_anchors: P x k.
@@ -27,14 +29,11 @@ absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
                                                   const Matrix& server_anchors,
                                                   const WorkObserver& observer = nullptr);
 
-// (C + P) x k: the mean of each class's rows, then the rows (P x k). Every class has a row.
-Matrix MeansThenRows(const Matrix& rows, const std::vector<int64_t>& slot_of_row);
-
 // Queries below are refused unless the user accepts them. Measured over 72 collections of three
 // data sets by the papers' settings (docs/results.md): at .9 and above a label found recall@8 .967
 // or more and precision@8 .887 or more, below down to .000.
 inline constexpr double kMinExpectedRecall = 0.9;
-// FAILED_PRECONDITION with both figures: recall below kMinExpectedRecall.
+// FAILED_PRECONDITION with both figures: recall below kMinExpectedRecall; or CheckPairing refuses.
 absl::Status CheckAlignment(const ExpectedAlignment& alignment);
 
 // Whether two embeddings of the same anchors in the same order agree within the classes: the sum of

@@ -4,7 +4,6 @@
 #define PRIVATEMAIL_JOINT_SCHEME_H_
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +19,13 @@
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
+#include "privatemail/search_result.h"
 
 namespace privatemail::client {
 
 // A private query. Never leaves the client.
 struct Target {
-  Eigen::RowVectorXf features;  // feature_dim finite values, not all zero
+  Eigen::RowVectorXf features;  // finite, not all zero; as many values as an anchor has columns
   // One of the collection's slot labels. Mechanisms of Inference Privacy do not hide it: a label
   // that is computed from the features (AllotClasses) then reveals part of them, and places are
   // refused.
@@ -38,13 +38,13 @@ struct Target {
 // The privacy cost of one release. Numbers have no default. Refused: a missing parameter that the
 // mechanism needs, a given one that it does not use.
 struct PrivacyCost {
-  double epsilon = std::numeric_limits<double>::quiet_NaN();
+  double epsilon = 0;  // 0 is refused
   // Of the Gaussian laws, and of strong composition over several iterations of a pure law; not
   // charged if basic composition is cheaper.
-  double delta = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> delta = std::nullopt;
   MechanismKind mechanism = MechanismKind::kGaussian;
   // Inference Privacy only: neighbours are unit features at most this far apart, in (0, 2].
-  double radius = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> radius = std::nullopt;
   int64_t private_iterations = 1;  // each is followed by noise; 2 in the first paper's experiments
 };
 
@@ -61,23 +61,21 @@ struct JointRelease {
   double noise_stddev = 0;
 };
 
-// Counts of anchor pairs within a radius of Inference Privacy. Public: a function of the anchors.
-// A radius that covers few pairs of one class hides a target among few others.
-struct RadiusStats {
-  double radius = 0;
-  int64_t same_class_pairs = 0;
-  int64_t cross_class_pairs = 0;
-  int64_t same_class_pairs_within = 0;  // at most `radius` apart
-  int64_t cross_class_pairs_within = 0;
-
-  // "closer than 0.5: 3 % of pairs of one class, 0.2 % of pairs of two classes"
-  std::string ToString() const;
-};
-
 // anchors: P x d, unit rows; class_of_anchor: P. Of more than 4,000 anchors, 4,000 evenly spaced
 // ones are compared. O(min(P, 4,000)^2 d) time.
 RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>& class_of_anchor,
                                double radius);
+
+// Public rows of the client's own in place of the collection's. Guarantees are for the target
+// alone.
+struct OwnRows {
+  // A pool of dummies with the columns of the anchors; by default dummies are drawn from the
+  // anchors of each class.
+  std::optional<Anchors> dummies = std::nullopt;
+  // P x d': features of the collection's anchors, in their order, by the client's own model, which
+  // the server does not need. Targets and dummies are then features by that model.
+  std::optional<FloatMatrix> anchors = std::nullopt;
+};
 
 struct JointSetting;
 
@@ -85,20 +83,20 @@ struct JointSetting;
 // Held by the client; sees a target only while AllotClasses or Release runs.
 class JointScheme {
  public:
-  // anchors: published with the parameters. dummies: a pool of the client's own in the shape of
-  // anchors, public: guarantees are for the target alone; by default dummies are drawn from the
-  // anchors of each class.
+  // anchors: published with the parameters.
   // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
-  //   none of the collection's; a class has no dummy.
+  //   none of the collection's; a class has no dummy; own anchors are not one row an anchor.
   // FAILED_PRECONDITION: the collection has no classes.
   // DATA_LOSS: the anchors do not have the published digest.
   // DEADLINE_EXCEEDED: affinities of the anchors take longer than limits.max_computing.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
-                                            const std::optional<Anchors>& dummies = std::nullopt,
+                                            const OwnRows& own = {},
                                             const ClientLimits& limits = ClientLimits::None());
 
   const PublicParameters& parameters() const;
   const ClientLimits& limits() const;
+  bool has_own_anchors() const;
+  int64_t columns() const;                // of targets: of the anchors that are used
   const LabelGraph& label_graph() const;  // over the slots, then the anchors; for post-processing
 
   // For a target without a label: the classes that fit best by ClassRanker::Allot, most probable
@@ -114,7 +112,8 @@ class JointScheme {
 
   // Of a release without noise that has a dummy in every slot, finished by all iterations.
   // server_anchors: P x embedding_dim. Errors of PostProcess and KabschUmeyama. Cost: a release,
-  // once. DEADLINE_EXCEEDED: it takes longer than limits().max_computing.
+  // once; with own anchors also an embedding of them, for the pairing score.
+  // DEADLINE_EXCEEDED: it takes longer than limits().max_computing.
   absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& server_anchors) const;
 
   // One release, in this order:
@@ -124,8 +123,8 @@ class JointScheme {
   //      fail;
   //   4. the private iterations with their noise.
   // INVALID_ARGUMENT: features, label, epsilon or delta; places out of range, or with a mechanism
-  //   that does not hide the class; a pool of dummies with noise on the input, which would publish
-  //   its rows.
+  //   that does not hide the class; rows of the client's own with noise on the input, which would
+  //   publish them.
   // FAILED_PRECONDITION: no bound is proven for these parameters, or no budget is granted.
   // RESOURCE_EXHAUSTED: the budget does not suffice.
   // UNAVAILABLE: no random bits, or the charge could not be made durable.
@@ -133,13 +132,16 @@ class JointScheme {
   //   sensitivity bound takes longer than limits().max_computing. After the charge no time is
   //   checked: what is released never depends on how long computing with the target took.
   absl::StatusOr<JointRelease> Release(const Target& target, const PrivacyCost& cost,
-                                       Ledger& ledger, BitSource& bits) const;
+                                       const ChargeFunction& charge, BitSource& bits) const;
 
   // Rows of a release whose target is a dummy of the slot's class, to compare others with. No
   // charge: dummies are public, so the rows tell nothing about any target, whoever sees them.
   // INVALID_ARGUMENT: slot outside [0, C), or the cost. Otherwise errors of Release.
   absl::StatusOr<FloatMatrix> ReleaseOfDummy(int64_t slot, const PrivacyCost& cost,
                                              BitSource& bits) const;
+  // The same after all post-processing, as the server aligns them. Errors also of PostProcess.
+  absl::StatusOr<Matrix> CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
+                                            BitSource& bits) const;
 
  private:
   explicit JointScheme(std::shared_ptr<const JointSetting> setting)

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_LEDGER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -98,8 +99,6 @@ struct LedgerEntry {
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
 // | witness copied, restored or lost, or | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 // | given another mode or a hard link    |                                                       |
-// | ledger of schema 3 opened            | migrated; refused later if its last change was        |
-// |                                      | witnessed and the witness's stamp not recorded        |
 //
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
@@ -185,6 +184,13 @@ class Ledger {
   std::unique_ptr<const LedgerWitness> witness_;
   Batch batch_;
 };
+
+// Charges a collection's budget. Whoever samples calls it first; after an error nothing may be
+// released.
+using ChargeFunction = std::function<absl::Status(const Guarantee&)>;
+
+// Charges this ledger, which must outlive the function.
+ChargeFunction ChargeTo(Ledger& ledger, const std::string& collection_uuid);
 
 }  // namespace privatemail::client
 

@@ -50,9 +50,9 @@ struct MechanismTraits {
 absl::Span<const MechanismTraits> AllMechanisms();
 const MechanismTraits& TraitsOf(MechanismKind kind);
 
-// INVALID_ARGUMENT: an Inference Privacy mechanism without a radius (NaN), or another mechanism
+// INVALID_ARGUMENT: an Inference Privacy mechanism without a radius, or another mechanism
 // with one.
-absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius);
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, bool given);
 
 // "gaussian", "published-gaussian", ...; INVALID_ARGUMENT listing all for another name.
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name);

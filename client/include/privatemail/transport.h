@@ -1,4 +1,4 @@
-// The client's network: channel, deadlines, retries and all calls to a server.
+// The client's network: channel, deadlines, retries and the calls that searches need.
 #ifndef PRIVATEMAIL_TRANSPORT_H_
 #define PRIVATEMAIL_TRANSPORT_H_
 
@@ -10,13 +10,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "privatemail/client_limits.h"
 #include "privatemail/encrypted_answer.h"
-#include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/encrypted.pb.h"
-#include "privatemail/v1/keys.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace grpc {
@@ -56,15 +53,12 @@ struct CollectionDetails {
   bool quality = false;  // of queries for cells; if it is published
 };
 
-// The client's gRPC calls over one channel. Held by the client; everything that it carries is
-// visible to the server. Thread-safe.
+// The gRPC calls of a search over one channel; AdminClient has the others. Held by the client;
+// everything that it carries is visible to the server. Thread-safe.
 //
 // Retries, within the deadline:
-//   read-only calls and searches   up to 4 attempts with the same bytes on UNAVAILABLE or CANCELLED
-//   GetCollection, GetAnchors, Retrieve, RetrieveCells, SearchEncrypted
-//                                  also after the server's retry-after time
-//                                  when the key exceeds its rate
-//   changes                        never
+//   UNAVAILABLE, CANCELLED              up to 4 attempts with the same bytes
+//   the key exceeds its rate            after the server's retry-after time
 // Statuses are the server's, except:
 //   UNAVAILABLE        the server cannot be reached; the message names it and a remedy
 //   CANCELLED          options.cancelled
@@ -102,52 +96,9 @@ class Transport {
   // call. RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
   absl::StatusOr<EncryptedAnswer> SearchEncrypted(const v1::SearchEncryptedRequest& request) const;
 
-  // RESOURCE_EXHAUSTED naming the field: larger than the maximum message.
-  absl::StatusOr<v1::CreateCollectionResponse> CreateCollection(
-      const v1::CreateCollectionRequest& request) const;
-  absl::StatusOr<v1::ListCollectionsResponse> ListCollections() const;
-  absl::StatusOr<v1::DeleteCollectionResponse> DeleteCollection(const std::string& name) const;
-  absl::StatusOr<v1::DeleteItemsResponse> DeleteItems(const v1::DeleteItemsRequest& request) const;
-  absl::StatusOr<v1::GetItemsResponse> GetItems(const v1::GetItemsRequest& request) const;
-  absl::StatusOr<v1::ScrollItemsResponse> ScrollItems(const v1::ScrollItemsRequest& request) const;
-  absl::StatusOr<v1::CountItemsResponse> CountItems(const v1::CountItemsRequest& request) const;
-  // `next` fills a message and returns true, or returns false at the end. No deadline.
-  // RESOURCE_EXHAUSTED: a message is too large; the ones before it are stored.
-  // DATA_LOSS: the server's counts do not add up to the items sent.
-  absl::StatusOr<v1::UpsertItemsResponse> UpsertItems(
-      const std::function<bool(v1::UpsertItemsRequest*)>& next) const;
-  // `progress` sees every message; returns the last. No deadline. FAILED_PRECONDITION: no items,
-  // or, unless accept_misalignment, items whose labels do not seem to mean the anchors' classes.
-  absl::StatusOr<v1::BuildEmbeddingResponse> BuildEmbedding(
-      const std::string& name,
-      const std::function<void(const v1::BuildEmbeddingResponse&)>& progress,
-      bool accept_misalignment = false) const;
-
-  // `take` gets the snapshot's bytes in order; its error ends the call and is returned. No
-  // deadline.
-  absl::Status SnapshotCollection(const std::string& name,
-                                  const std::function<absl::Status(absl::string_view)>& take) const;
-  // `next` fills a piece of at most kSnapshotPieceBytes and returns true, or returns false at the
-  // end; its error ends the call and is returned, and nothing is stored. No deadline.
-  absl::StatusOr<v1::RestoreCollectionResponse> RestoreCollection(
-      const std::string& name, const std::function<absl::StatusOr<bool>(std::string*)>& next) const;
-
-  // Administration of keys. Only CreateKey's response contains the new key's text.
-  absl::StatusOr<v1::CreateKeyResponse> CreateKey(const v1::CreateKeyRequest& request) const;
-  absl::StatusOr<v1::ListKeysResponse> ListKeys() const;
-  absl::StatusOr<v1::RevokeKeyResponse> RevokeKey(const std::string& id) const;
-
-  // grpc.health.v1 of the server, or of the collection if one is named.
-  absl::StatusOr<bool> IsServing(const std::string& collection) const;
-  // Whether the server refuses writes for want of disk space. False for servers that cannot tell.
-  absl::StatusOr<bool> IsReadOnly() const;
-
- private:
+ protected:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)
       : options_(std::move(options)), channel_(std::move(channel)) {}
-
-  // Whether grpc.health.v1 answers SERVING for the service.
-  absl::StatusOr<bool> CheckHealth(const std::string& service) const;
 
   ConnectionOptions options_;
   std::shared_ptr<grpc::Channel> channel_;

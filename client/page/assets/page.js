@@ -182,7 +182,7 @@ function showAnswer(answer) {
   // Of a joint query distances are between noisy rows.
   const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
-    (match.class === "" || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
+    (match.class === null || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
     + (answer.scheme === "encrypted" ? ` · similarity ${number(match.similarity, 4)}`
       : cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
   at("sentence").textContent = answer.sentence;

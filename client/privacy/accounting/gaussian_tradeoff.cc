@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/guarantee_fields.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -17,8 +18,7 @@ constexpr long double kLnSqrtTwoPi = .91893853320467274178032973640561763986L;
 
 absl::Status CheckMu(double mu) {
   if (!(mu >= 1e-6) || !(mu <= 1e6)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gaussian_mu must be between 1e-6 and 1e6, but is ", mu));
+    return InvalidField("gaussian_mu", absl::StrCat("must be between 1e-6 and 1e6, but is ", mu));
   }
   return absl::OkStatus();
 }

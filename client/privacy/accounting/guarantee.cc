@@ -3,6 +3,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/guarantee_fields.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -32,12 +33,11 @@ std::string ClippedNeighbours(absl::string_view to, double l2_sensitivity) {
 absl::Status Validate(const Guarantee& guarantee) {
   PM_RETURN_IF_ERROR(CheckFiniteNonNegative("epsilon", guarantee.epsilon));
   if (!(guarantee.delta >= 0) || !(guarantee.delta < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta must be at least 0 and below 1, but is ", guarantee.delta));
+    return InvalidField("delta",
+                        absl::StrCat("must be at least 0 and below 1, but is ", guarantee.delta));
   }
   if (guarantee.radius.has_value() && !(*guarantee.radius > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("radius must be positive, but is ", *guarantee.radius));
+    return InvalidField("radius", absl::StrCat("must be positive, but is ", *guarantee.radius));
   }
   if (guarantee.radius.has_value() == guarantee.metric.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -48,8 +48,8 @@ absl::Status Validate(const Guarantee& guarantee) {
     PM_RETURN_IF_ERROR(CheckFiniteNonNegative("gaussian_mu", *guarantee.gaussian_mu));
   }
   if (guarantee.source.empty()) {
-    return absl::InvalidArgumentError(
-        "source must name the theorem that the guarantee follows from, but is empty");
+    return InvalidField("source",
+                        "must name the theorem that the guarantee follows from, but is empty");
   }
   return absl::OkStatus();
 }
@@ -57,14 +57,13 @@ absl::Status Validate(const Guarantee& guarantee) {
 absl::Status CheckEpsilon(double epsilon) {
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", epsilon));
   if (epsilon >= 1e-9 && epsilon <= 1e6) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("epsilon must be between 1e-9 and 1e6, but is ", epsilon));
+  return InvalidField("epsilon", absl::StrCat("must be between 1e-9 and 1e6, but is ", epsilon));
 }
 
 absl::Status CheckDelta(double delta) {
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("delta", delta));
   if (delta >= 1e-300) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("delta must be at least 1e-300, but is ", delta));
+  return InvalidField("delta", absl::StrCat("must be at least 1e-300, but is ", delta));
 }
 
 std::string NeighboursOfValue(double sensitivity, absl::string_view norm) {

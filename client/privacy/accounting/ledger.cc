@@ -14,6 +14,7 @@
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/sqlite/sqlite.h"
@@ -56,61 +57,57 @@ LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge, int64_t times)
 
 absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64_t times) {
   if (!entry.granted.has_value()) {
-    return absl::FailedPreconditionError(
-        "no privacy budget is set for this collection; set one with: privatemail budget set NAME "
-        "--epsilon E --delta D");
+    return FieldError(absl::StatusCode::kFailedPrecondition, "budget",
+                      "granted to the collection before it is searched", "absent");
   }
   if (entry.accounting == Accounting::kGaussian && !MuOfCharge(asked).has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "Gaussian accounting needs a proven guarantee of Gaussian noise or with delta 0, but got ",
-        asked.source, " with delta ", asked.delta,
-        "; privatemail budget set ... --accounting basic adds any up"));
+    return FieldError(absl::StatusCode::kFailedPrecondition, "accounting",
+                      absl::StrCat("basic for ", asked.source, " with delta ", asked.delta,
+                                   ", which is neither proven Gaussian noise nor pure"),
+                      "gaussian");
   }
   const Budget after = AddCharge(entry, asked, times).spent();
   const bool epsilon = Exceeds(after.epsilon, entry.granted->epsilon);
-  if (epsilon || Exceeds(after.delta, entry.granted->delta)) {
-    const Budget spent = entry.spent();
-    const Budget left = entry.left();
-    const std::string together =
-        entry.accounting == Accounting::kGaussian
-            ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
-                           after.epsilon, " together")
-            : "";
-    if (!epsilon && entry.granted->delta == 0) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the privacy budget was granted without delta, which pays for releases without delta "
-          "only, but this one asks delta ",
-          asked.delta, ": privatemail budget set NAME --epsilon ", entry.granted->epsilon,
-          " --delta D grants some"));
-    }
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "privacy budget exhausted in ", epsilon ? "epsilon" : "delta", ": spent epsilon ",
-        spent.epsilon, " delta ", spent.delta, ", asked epsilon ", asked.epsilon, " delta ",
-        asked.delta, ", left epsilon ", left.epsilon, " delta ", left.delta, together));
+  if (!epsilon && !Exceeds(after.delta, entry.granted->delta)) return absl::OkStatus();
+  if (!epsilon && entry.granted->delta == 0) {
+    return FieldError(
+        absl::StatusCode::kResourceExhausted, "budget",
+        absl::StrCat("granted with a delta for releases that spend delta ", asked.delta),
+        "granted without one");
   }
-  return absl::OkStatus();
+  const Budget spent = entry.spent();
+  const Budget left = entry.left();
+  const std::string together =
+      entry.accounting == Accounting::kGaussian
+          ? absl::StrCat("; by Gaussian accounting what was spent and what is asked are epsilon ",
+                         after.epsilon, " together")
+          : "";
+  return FieldError(absl::StatusCode::kResourceExhausted, "budget",
+                    absl::StrCat("left for epsilon ", asked.epsilon, " delta ", asked.delta),
+                    absl::StrCat("exhausted in ", epsilon ? "epsilon" : "delta", ": spent epsilon ",
+                                 spent.epsilon, " delta ", spent.delta, ", left epsilon ",
+                                 left.epsilon, " delta ", left.delta, together));
 }
 
 // 0 is allowed for sums of pure releases; a mu needs delta > 0 to have an epsilon.
 absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
   if (accounting == Accounting::kBasic) {
     if (delta >= 0 && delta < 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("delta must be at least 0 and below 1, but is ", delta));
+    return InvalidField("delta", absl::StrCat("must be at least 0 and below 1, but is ", delta));
   }
   if (delta > 0 && delta < 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "delta must lie strictly between 0 and 1 for Gaussian accounting, but is ", delta));
+  return InvalidField(
+      "delta",
+      absl::StrCat("must be strictly between 0 and 1 for Gaussian accounting, but is ", delta));
 }
 
 absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
       "it was copied, restored or lost, or the witness was given another mode or a hard link; ",
-      "charges since are unknown, so none is accepted. ",
-      "Its content stays readable (privatemail budget history NAME). ",
+      "charges since are unknown, so none is accepted. ", "Its history stays readable. ",
       "To start anew, move it and ", path, ".witness away ",
-      "and grant with privatemail budget set at most the budget that is certainly left"));
+      "and grant at most the budget that is certainly left"));
 }
 
 }  // namespace
@@ -156,16 +153,7 @@ absl::Status Ledger::Initialize() {
       database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const LedgerSchema schema, DetectLedgerSchema(*database_));
-  switch (schema) {
-    case LedgerSchema::kCurrent:
-      return absl::OkStatus();
-    case LedgerSchema::kVersion3:
-      PM_RETURN_IF_ERROR(MigrateLedgerTables(*database_));
-      return transaction.Commit();
-    case LedgerSchema::kEmptyFile:
-      return CreateFiles(std::move(transaction));
-  }
-  return absl::InternalError("unknown ledger schema");
+  return schema == LedgerSchema::kCurrent ? absl::OkStatus() : CreateFiles(std::move(transaction));
 }
 
 absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {
@@ -352,6 +340,12 @@ void Ledger::StartBatch(int64_t releases) {
 int64_t Ledger::EndBatch() {
   const std::lock_guard lock(mutex_);
   return std::exchange(batch_, Batch{}).not_taken;
+}
+
+ChargeFunction ChargeTo(Ledger& ledger, const std::string& collection_uuid) {
+  return [&ledger, collection_uuid](const Guarantee& guarantee) {
+    return ledger.Charge(collection_uuid, guarantee).status();
+  };
 }
 
 }  // namespace privatemail::client

@@ -14,8 +14,7 @@ namespace privatemail::client {
 namespace {
 
 constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
-constexpr int kSchemaVersion = 4;
-constexpr int kSchemaVersionWithoutIds = 3;
+constexpr int kSchemaVersion = 1;
 
 // Largest distance between the times of writing and of the stamp; a larger one means a restored
 // copy, not a killed process.
@@ -33,11 +32,6 @@ constexpr char kTables[] = R"sql(
     neighbours TEXT NOT NULL, proven INTEGER NOT NULL, source TEXT NOT NULL, made_at TEXT NOT NULL,
     name TEXT NOT NULL) STRICT;
   CREATE INDEX changes_of_collection ON changes(collection, kind);
-)sql";
-constexpr char kMigration[] = R"sql(
-  ALTER TABLE state ADD COLUMN change TEXT NOT NULL DEFAULT '';
-  ALTER TABLE state ADD COLUMN former_change TEXT NOT NULL DEFAULT '';
-  ALTER TABLE changes ADD COLUMN name TEXT NOT NULL DEFAULT '';
 )sql";
 
 int64_t ToColumn(LedgerChange::Kind kind) { return kind == LedgerChange::Kind::kGrant ? 1 : 2; }
@@ -73,9 +67,8 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
       std::llabs(stamp - record.written_at_nanoseconds) < kMaxWriteNanoseconds;
   // Only a power loss restores an old stamp: the record reached the disk, its stamp did not.
   const bool stamp_was_lost = stamp == state.previous_stamp;
-  return names_last && !state.change.empty() && (just_written || stamp_was_lost)
-             ? LedgerMatch::kNotConfirmed
-             : LedgerMatch::kMismatch;
+  return names_last && (just_written || stamp_was_lost) ? LedgerMatch::kNotConfirmed
+                                                        : LedgerMatch::kMismatch;
 }
 
 absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database) {
@@ -85,22 +78,14 @@ absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database) {
                       QueryInt(database, "SELECT count(*) FROM sqlite_master"));
   if (application == 0 && version == 0 && tables == 0) return LedgerSchema::kEmptyFile;
   if (application == kApplicationId && version == kSchemaVersion) return LedgerSchema::kCurrent;
-  if (application == kApplicationId && version == kSchemaVersionWithoutIds) {
-    return LedgerSchema::kVersion3;
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat(database.path(), " is no ledger of this version: expected application ",
-                   kApplicationId, " version ", kSchemaVersionWithoutIds, " or ", kSchemaVersion,
-                   ", got ", application, " version ", version));
+  return absl::FailedPreconditionError(absl::StrCat(
+      database.path(), " is no ledger of this version: expected application ", kApplicationId,
+      " version ", kSchemaVersion, ", got ", application, " version ", version));
 }
 
 absl::Status CreateLedgerTables(sqlite::Database& database) {
   return database.Execute(absl::StrCat(kTables, "PRAGMA application_id = ", kApplicationId,
                                        "; PRAGMA user_version = ", kSchemaVersion));
-}
-
-absl::Status MigrateLedgerTables(sqlite::Database& database) {
-  return database.Execute(absl::StrCat(kMigration, "PRAGMA user_version = ", kSchemaVersion));
 }
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {

@@ -46,7 +46,7 @@ namespace privatemail::client {
 struct LedgerState {
   std::string id;
   int64_t generation = 0;       // changes so far; charges made together are one
-  std::string change;           // id of the last change; empty: made by schema 3
+  std::string change;           // id of the last change
   std::string previous_change;  // id of the one before
   int64_t witness_stamp = 0;    // stamp of the witness to this generation; 0: not confirmed yet
   int64_t previous_stamp = 0;   // stamp of the witness to the generation before
@@ -54,23 +54,16 @@ struct LedgerState {
 
 enum class LedgerMatch { kConfirmed, kNotWitnessed, kNotConfirmed, kMismatch };
 
-// The case above that holds; kMismatch: none. A ledger migrated from schema 3, whose last change
-// has no id, is accepted only as confirmed or not witnessed, by its stamps.
+// The case above that holds; kMismatch: none.
 LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Record& record);
 
 // Random id of a change or of a ledger: 32 hexadecimal digits. UNAVAILABLE: no random bits.
 absl::StatusOr<std::string> NewLedgerId();
 
-enum class LedgerSchema {
-  kEmptyFile,
-  kVersion3,  // changes have no ids
-  kCurrent,
-};
-// FAILED_PRECONDITION: none of these.
+enum class LedgerSchema { kEmptyFile, kCurrent };
+// FAILED_PRECONDITION: neither.
 absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database);
 absl::Status CreateLedgerTables(sqlite::Database& database);
-// From schema 3: rows stay, with empty ids.
-absl::Status MigrateLedgerTables(sqlite::Database& database);
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database);
 absl::Status WriteLedgerState(sqlite::Database& database, const LedgerState& state);

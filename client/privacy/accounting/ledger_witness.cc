@@ -21,8 +21,6 @@ namespace {
 
 constexpr size_t kRecordBytes = 512;
 constexpr size_t kDigestBytes = 64;
-constexpr int kFormat = 3;
-constexpr int kFormatWithoutChangeIds = 2;
 
 class File {
  public:
@@ -61,7 +59,7 @@ LedgerWitness::Record ParseRecord(const nlohmann::json& json) {
   record.ledger_id = json.at("ledger");
   record.generation = json.at("generation");
   record.written_at_nanoseconds = json.at("written_at");
-  if (json.at("format") != kFormatWithoutChangeIds) record.change = json.at("change");
+  record.change = json.at("change");
   return record;
 }
 
@@ -94,8 +92,7 @@ absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::stri
 }
 
 std::string FormatRecord(const LedgerWitness::Record& record) {
-  const nlohmann::json json = {{"format", kFormat},
-                               {"ledger", record.ledger_id},
+  const nlohmann::json json = {{"ledger", record.ledger_id},
                                {"generation", record.generation},
                                {"change", record.change},
                                {"written_at", absl::GetCurrentTimeNanos()}};

@@ -18,14 +18,14 @@ namespace privatemail::client {
 // remembers.
 //
 // Format, 512 bytes of text: SHA-256 of all that follows (64 hexadecimal digits); a space; a JSON
-// object {format: 3, ledger, generation, change, written_at}; spaces; a newline. Format 2,
-// without `change`, is read too. Not thread-safe: called inside the ledger's write transaction.
+// object {ledger, generation, change, written_at}; spaces; a newline. Not thread-safe: called
+// inside the ledger's write transaction.
 class LedgerWitness {
  public:
   struct Record {
     std::string ledger_id;
     int64_t generation = 0;              // changes of the ledger so far
-    std::string change;                  // id of the last change; empty in format 2
+    std::string change;                  // id of the last change
     int64_t written_at_nanoseconds = 0;  // the clock just before the write
     int64_t stamped_at_nanoseconds = 0;  // the kernel's ctime; not part of the content
 

@@ -27,16 +27,17 @@ absl::Status CreateStateFolder(const std::string& folder) {
   const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (error || (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "--state ", folder, " cannot be made: ", error ? error.message() : std::strerror(errno)));
+    return absl::PermissionDeniedError(
+        absl::StrCat("state folder ", folder,
+                     " cannot be made: ", error ? error.message() : std::strerror(errno)));
   }
   struct stat properties = {};
   if (::stat(folder.c_str(), &properties) != 0 || !S_ISDIR(properties.st_mode)) {
-    return absl::PermissionDeniedError(absl::StrCat("--state ", folder, " is not a folder"));
+    return absl::PermissionDeniedError(absl::StrCat("state folder ", folder, " is not a folder"));
   }
   if ((properties.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      absl::StrFormat("--state %s must be mode 0700, but is %04o: chmod 700 %s", folder,
+      absl::StrFormat("state folder %s must be mode 0700, but is %04o: chmod 700 %s", folder,
                       properties.st_mode & 07777U, folder));
 }
 

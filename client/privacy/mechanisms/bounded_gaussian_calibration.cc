@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/guarantee_fields.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -254,8 +255,8 @@ absl::StatusOr<double> SmallestExactStddev(const Problem& problem, double epsilo
 absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
                                               absl::Span<const double> upper) {
   if (lower.size() != upper.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("upper must have as many ends as lower's ",
-                                                   lower.size(), ", but has ", upper.size()));
+    return InvalidField("upper", absl::StrCat("must have as many ends as lower's ", lower.size(),
+                                              ", but has ", upper.size()));
   }
   std::vector<double> widths;
   for (size_t i = 0; i < lower.size(); ++i) {

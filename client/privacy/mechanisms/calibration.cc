@@ -9,6 +9,7 @@
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -18,7 +19,7 @@ namespace {
 
 absl::Status CheckNorm(double p) {
   if (p >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("p must be at least 1, but is ", p));
+  return InvalidField("p", absl::StrCat("must be at least 1, but is ", p));
 }
 
 // Largest distance between outputs of inputs in the ball.

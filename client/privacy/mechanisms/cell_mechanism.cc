@@ -10,6 +10,7 @@
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/sampling/exact_sampling.h"
 #include "client/privacy/sampling/exp_interval.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -132,8 +133,8 @@ absl::Status CheckBest(const CellChoice& choice, std::vector<int64_t> best) {
       best.back() < choice.cells) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "best must be ", choice.focus, " different cells of ", choice.cells, ", but is not"));
+  return InvalidField("best", absl::StrCat("must be ", choice.focus, " different cells of ",
+                                           choice.cells, ", but is not"));
 }
 
 // Appends a uniform sample without replacement; numbers: uniform in [0, n), [0, n - 1), ...

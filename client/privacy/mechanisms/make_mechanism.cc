@@ -13,6 +13,7 @@
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -36,37 +37,39 @@ absl::Status CheckParametersGiven(const MechanismTraits& traits, const Mechanism
   const bool of_value = traits.protects == Protects::kValue;
   const bool zero_delta = p.delta == 0 && !traits.TakesDelta();  // allowed for pure laws
   PM_RETURN_IF_ERROR(
-      CheckGiven(traits, "delta", traits.TakesDelta(), !std::isnan(p.delta) && !zero_delta));
-  PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, !std::isnan(p.sensitivity)));
-  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, p.ball.radius));
-  const bool other_norm = p.ball.p != NeighbourBall().p;
+      CheckGiven(traits, "delta", traits.TakesDelta(), p.delta.has_value() && !zero_delta));
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, p.sensitivity.has_value()));
+  PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, p.radius.has_value()));
+  const bool other_norm = p.norm != NeighbourBall().p;
   PM_RETURN_IF_ERROR(CheckGiven(traits, "norm", !of_value && other_norm, other_norm));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "Lipschitz constant", traits.protects == Protects::kOutput,
-                                !std::isnan(p.lipschitz)));
+                                p.lipschitz.has_value()));
   return CheckGiven(traits, "box (lower and upper ends)", traits.law == Law::kBoundedGaussian,
                     !p.box.lower.empty() || !p.box.upper.empty());
 }
 
+NeighbourBall BallOf(const MechanismParameters& p) { return {.radius = *p.radius, .p = p.norm}; }
+
 Guarantee ValueGuarantee(const MechanismParameters& p, const char* norm, const char* source) {
   const MechanismTraits& traits = TraitsOf(p.kind);
   return {.epsilon = p.epsilon,
-          .delta = traits.TakesDelta() ? p.delta : 0,
-          .neighbours = NeighboursOfValue(p.sensitivity, norm),
+          .delta = traits.TakesDelta() ? *p.delta : 0,
+          .neighbours = NeighboursOfValue(*p.sensitivity, norm),
           .proven = !traits.published,
           .source = source};
 }
 
 absl::StatusOr<CalibratedGaussian> CalibrateValueGaussian(const MechanismParameters& p) {
   if (TraitsOf(p.kind).published) {
-    PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, p.delta));
-    PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+    PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, *p.delta));
+    PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, *p.sensitivity));
     return CalibratedGaussian{
         stddev, ValueGuarantee(p, "L2",
                                "PrivateMail (second version), definition 3: as published, "
                                "not a proven guarantee")};
   }
-  PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, p.delta));
-  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, p.sensitivity));
+  PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, *p.delta));
+  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, *p.sensitivity));
   CalibratedGaussian noise{stddev, ValueGuarantee(p, "L2", "Balle and Wang 2018, theorem 8")};
   noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
   return noise;
@@ -79,20 +82,20 @@ absl::StatusOr<CalibratedGaussian> CalibrateGaussian(const MechanismParameters& 
       return CalibrateValueGaussian(p);
     case Protects::kOutput:
       return traits.published
-                 ? CalibratePublishedGaussOutput(p.epsilon, p.delta, p.ball, p.lipschitz)
-                 : CalibrateGaussOutput(p.epsilon, p.delta, p.ball, p.lipschitz);
+                 ? CalibratePublishedGaussOutput(p.epsilon, *p.delta, BallOf(p), *p.lipschitz)
+                 : CalibrateGaussOutput(p.epsilon, *p.delta, BallOf(p), *p.lipschitz);
     case Protects::kInput:
-      return traits.published ? CalibratePublishedGaussInput(p.epsilon, p.delta, p.ball, values)
-                              : CalibrateGaussInput(p.epsilon, p.delta, p.ball, values);
+      return traits.published ? CalibratePublishedGaussInput(p.epsilon, *p.delta, BallOf(p), values)
+                              : CalibrateGaussInput(p.epsilon, *p.delta, BallOf(p), values);
   }
   return absl::InternalError("unknown Protects");
 }
 
 absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p) {
   if (TraitsOf(p.kind).protects == Protects::kOutput) {
-    return CalibrateLapOutput(p.epsilon, p.ball, p.lipschitz);
+    return CalibrateLapOutput(p.epsilon, BallOf(p), *p.lipschitz);
   }
-  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(p.epsilon, p.sensitivity));
+  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(p.epsilon, *p.sensitivity));
   return CalibratedLaplace{
       scale,
       TraitsOf(p.kind).published
@@ -123,9 +126,9 @@ absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p
   PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
   PM_ASSIGN_OR_RETURN(CalibratedGaussian noise,
                       TraitsOf(p.kind).published
-                          ? CalibratePublishedBoundedGaussian(widths, p.sensitivity, p.epsilon)
-                          : CalibrateBoundedGaussian(widths, p.sensitivity, p.epsilon));
-  noise.guarantee.neighbours = NeighboursInBox(box.lower, box.upper, p.sensitivity);
+                          ? CalibratePublishedBoundedGaussian(widths, *p.sensitivity, p.epsilon)
+                          : CalibrateBoundedGaussian(widths, *p.sensitivity, p.epsilon));
+  noise.guarantee.neighbours = NeighboursInBox(box.lower, box.upper, *p.sensitivity);
   return noise;
 }
 
@@ -133,12 +136,12 @@ absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p
 absl::StatusOr<double> ReleaseSensitivity(const MechanismParameters& p, int64_t values) {
   switch (TraitsOf(p.kind).protects) {
     case Protects::kValue:
-      return p.sensitivity;
+      return *p.sensitivity;
     case Protects::kOutput:
-      return p.ball.radius * p.lipschitz;
+      return *p.radius * *p.lipschitz;
     case Protects::kInput: {
-      PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(values, p.ball.p));
-      return p.ball.radius * lipschitz;
+      PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(values, p.norm));
+      return *p.radius * lipschitz;
     }
   }
   return absl::InternalError("unknown Protects");
@@ -153,15 +156,15 @@ absl::StatusOr<int64_t> ValueCount(const MechanismParameters& parameters,
   const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
   if (dimension.has_value()) {
     if (!on_input && !boxed) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("dimension is of no use to ", traits.name, ": expected none"));
+      return InvalidField("dimension",
+                          absl::StrCat("is of no use to ", traits.name, ": expected none"));
     }
     PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", *dimension, 1, int64_t{1} << 40));
     return *dimension;
   }
   if (on_input) {
-    return absl::InvalidArgumentError(absl::StrCat("dimension must be given for ", traits.name,
-                                                   ": the number of coordinates of the input"));
+    return InvalidField("dimension", absl::StrCat("must be given for ", traits.name,
+                                                  ": the number of coordinates of the input"));
   }
   return std::max<int64_t>(static_cast<int64_t>(parameters.box.lower.size()), 1);
 }
@@ -195,9 +198,9 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
   if (traits.law == Law::kBoundedGaussian) {
     PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(parameters, shape.values));
     return traits.published
-               ? MakePublishedBoundedGaussianMechanism(box, parameters.sensitivity,
+               ? MakePublishedBoundedGaussianMechanism(box, *parameters.sensitivity,
                                                        parameters.epsilon)
-               : MakeBoundedGaussianMechanism(box, parameters.sensitivity, parameters.epsilon);
+               : MakeBoundedGaussianMechanism(box, *parameters.sensitivity, parameters.epsilon);
   }
   PM_ASSIGN_OR_RETURN(const double sensitivity, ReleaseSensitivity(parameters, shape.values));
   if (traits.law == Law::kLaplace) {

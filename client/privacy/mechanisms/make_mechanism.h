@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_PRIVACY_MECHANISMS_MAKE_MECHANISM_H_
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -19,15 +18,16 @@ namespace privatemail::client {
 // Privacy parameters. A field that the kind does not use must stay unset: it would be ignored, so
 // it is refused.
 struct MechanismParameters {
-  static constexpr double kUnset = std::numeric_limits<double>::quiet_NaN();
-
   MechanismKind kind = MechanismKind::kGaussian;
-  double epsilon = kUnset;
-  double delta = kUnset;                    // Gaussian laws; the others are pure and accept 0
-  double sensitivity = kUnset;              // of a value: L1 for the Laplace law, else L2
-  Box box = {};                             // bounded law: one side per value, or one side for all
-  NeighbourBall ball = {.radius = kUnset};  // Inference Privacy
-  double lipschitz = kUnset;  // of the output: from the ball's metric to L1 for Laplace, else L2
+  double epsilon = 0;                      // has no default: 0 is refused
+  std::optional<double> delta = {};        // Gaussian laws; the others are pure and accept 0
+  std::optional<double> sensitivity = {};  // of a value: L1 for the Laplace law, else L2
+  Box box = {};                            // bounded law: one side per value, or one side for all
+  // Inference Privacy: neighbours are at most `radius` apart in the l_norm metric.
+  std::optional<double> radius = {};
+  double norm = NeighbourBall().p;
+  std::optional<double> lipschitz =
+      {};  // of the output: from the metric to L1 for Laplace, else L2
 };
 
 // Noise of every value before rounding to a grid.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/field_error.h"
 
 namespace privatemail::client {
 namespace {
@@ -45,27 +46,27 @@ std::string MechanismNames() {
   });
 }
 
-absl::Status CheckRadiusGiven(const MechanismTraits& traits, double radius) {
+absl::Status CheckRadiusGiven(const MechanismTraits& traits, bool given) {
   const bool wanted = traits.protects != Protects::kValue;
-  if (wanted == !std::isnan(radius)) return absl::OkStatus();
+  if (wanted == given) return absl::OkStatus();
   if (wanted) {
-    return absl::InvalidArgumentError(absl::StrCat("radius must be given for ", traits.name));
+    return InvalidField("radius", absl::StrCat("must be given for ", traits.name));
   }
   std::vector<const char*> others;
   for (const MechanismTraits& other : kAll) {
     if (other.protects != Protects::kValue && !other.published) others.push_back(other.name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("radius is of no use to ", traits.name,
-                                                 ": expected none, or one of the mechanisms ",
-                                                 absl::StrJoin(others, ", "), " with it"));
+  return InvalidField("radius", absl::StrCat("is of no use to ", traits.name,
+                                             ": expected none, or one of the mechanisms ",
+                                             absl::StrJoin(others, ", "), " with it"));
 }
 
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name) {
   for (const MechanismTraits& traits : kAll) {
     if (name == traits.name) return traits.kind;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("mechanism must be one of ", MechanismNames(), ", but is \"", name, "\""));
+  return InvalidField("mechanism",
+                      absl::StrCat("must be one of ", MechanismNames(), ", but is \"", name, "\""));
 }
 
 }  // namespace privatemail::client

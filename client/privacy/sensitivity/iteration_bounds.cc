@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/decompositions.h"
@@ -41,8 +42,8 @@ absl::Status CheckInputs(const IterationInputs& in) {
     return absl::InvalidArgumentError(
         absl::StrCat("the iteration needs at least 2 rows, but has ", n));
   if (in.label_graph.size() != n) {
-    return absl::InvalidArgumentError(absl::StrCat("labels must be as many as the start's ", n,
-                                                   " rows, but are ", in.label_graph.size()));
+    return InvalidField("labels", absl::StrCat("must be as many as the start's ", n,
+                                               " rows, but are ", in.label_graph.size()));
   }
   PM_RETURN_IF_ERROR(CheckIntegerBetween("slots", in.slots, 1, n));
   if (!in.start.allFinite())

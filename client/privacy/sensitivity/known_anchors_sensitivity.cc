@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/privacy/sensitivity/iteration_bounds.h"
 #include "client/privacy/sensitivity/rounding.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/decompositions.h"
 
@@ -20,9 +21,9 @@ using namespace iteration_bounds;
 absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
   const auto expected = static_cast<int64_t>(in.start.rows()) - in.slots;
   if (expected < 1 || anchors.rows() != expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("anchors must be at least 1 and fill the rows after the slots: expected ",
-                     expected, ", got ", anchors.rows()));
+    return InvalidField(
+        "anchors", absl::StrCat("must be at least 1 and fill the rows after the slots: expected ",
+                                expected, ", got ", anchors.rows()));
   }
   // The rounding of UnitRows that IterationRoundingError assumes.
   const double rounding = (static_cast<double>(anchors.cols()) + 8) * kUnitRoundoff;

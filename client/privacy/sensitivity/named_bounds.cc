@@ -10,6 +10,7 @@
 #include "client/privacy/sensitivity/lipschitz.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
 #include "client/privacy/sensitivity/sensitivity.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -54,8 +55,7 @@ struct Iteration {
 Values InBothNorms(const absl::StatusOr<double>& l2, const absl::StatusOr<double>& l1) {
   PM_RETURN_IF_ERROR(l2.status());
   PM_RETURN_IF_ERROR(l1.status());
-  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", *l2},
-                                 {"l1_sensitivity", "L1 sensitivity", *l1}};
+  return std::vector<BoundValue>{{"sensitivity", *l2}, {"l1_sensitivity", *l1}};
 }
 
 Values ReplaceTarget(const BoundInputs& inputs) {
@@ -73,22 +73,22 @@ Values KnownAnchors(const BoundInputs& inputs) {
 Values Lipschitz(const BoundInputs& inputs) {
   const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(it.inputs));
-  return std::vector<BoundValue>{{"lipschitz_to_l2", "Lipschitz constant to L2", constant.to_l2},
-                                 {"lipschitz_to_l1", "Lipschitz constant to L1", constant.to_l1}};
+  return std::vector<BoundValue>{{"lipschitz_to_l2", constant.to_l2},
+                                 {"lipschitz_to_l1", constant.to_l1}};
 }
 
 Values PublishedGaussian(const BoundInputs& inputs) {
   const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const double bound,
                       PublishedGaussianReleaseSensitivity(inputs.settings, it.inputs));
-  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
+  return std::vector<BoundValue>{{"sensitivity", bound}};
 }
 
 Values PublishedLaplace(const BoundInputs& inputs) {
   const Iteration it(inputs);
   PM_ASSIGN_OR_RETURN(const double bound,
                       PublishedLaplaceReleaseSensitivity(inputs.settings, it.inputs));
-  return std::vector<BoundValue>{{"sensitivity", "L2 sensitivity", bound}};
+  return std::vector<BoundValue>{{"sensitivity", bound}};
 }
 
 constexpr SensitivityBound kBounds[] = {
@@ -128,8 +128,8 @@ absl::StatusOr<SensitivityBound> SensitivityBoundFromName(absl::string_view name
   for (const SensitivityBound& bound : kBounds) {
     if (name == bound.name) return bound;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("bound must be one of ", SensitivityBoundNames(), ", but is \"", name, "\""));
+  return InvalidField(
+      "bound", absl::StrCat("must be one of ", SensitivityBoundNames(), ", but is \"", name, "\""));
 }
 
 // For repeatable bounds only. Releases draw their start from the exact sampler.
@@ -157,15 +157,14 @@ absl::Status CheckFields(const BoundRequest& request, const SensitivityBound& bo
         absl::StrCat(field, " is of no use to bound ", bound.name, ": expected none"));
   };
   if (bound.needs_anchors && !request.anchors.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("anchors must be given with bound ", bound.name, ": the anchors' vectors"));
+    return InvalidField(
+        "anchors", absl::StrCat("must be given with bound ", bound.name, ": the anchors' vectors"));
   }
   if (!bound.needs_anchors && request.anchors.has_value()) return refuse("anchors");
   if (!bound.takes_changed && request.changed.has_value()) return refuse("changed");
   if (!bound.proven && request.settings.kernel != KernelConvention::kTwoSigmaSquared) {
-    return absl::InvalidArgumentError(absl::StrCat("kernel must be two_sigma_squared with bound ",
-                                                   bound.name,
-                                                   ": the paper prints its bound for no other"));
+    return InvalidField("kernel", absl::StrCat("must be two_sigma_squared with bound ", bound.name,
+                                               ": the paper prints its bound for no other"));
   }
   return absl::OkStatus();
 }
@@ -182,9 +181,8 @@ absl::StatusOr<BoundInputs> ToInputs(const BoundRequest& request) {
   PM_ASSIGN_OR_RETURN(inputs.start, Start(labels, request));
   if (!request.anchors.has_value()) return inputs;
   if (request.anchors->rows() != std::ssize(anchors)) {
-    return absl::InvalidArgumentError(absl::StrCat("anchors must have a row for each of the ",
-                                                   anchors.size(), " labels, but has ",
-                                                   request.anchors->rows()));
+    return InvalidField("anchors", absl::StrCat("must have a row for each of the ", anchors.size(),
+                                                " labels, but has ", request.anchors->rows()));
   }
   PM_ASSIGN_OR_RETURN(inputs.anchors, UnitRows("anchors", *request.anchors));
   return inputs;

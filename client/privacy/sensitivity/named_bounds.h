@@ -26,8 +26,7 @@ struct BoundRequest {
 };
 
 struct BoundValue {
-  const char* key;   // in JSON
-  const char* text;  // "L2 sensitivity"
+  const char* key;  // in JSON
   double value;
 };
 

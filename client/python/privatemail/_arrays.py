@@ -6,31 +6,31 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privatemail.errors import InvalidArgument
+from privatemail.errors import wrong
 
 
 def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
     try:
         return np.asarray(given)
     except ValueError as error:
-        raise InvalidArgument(f"{field} must be an array of numbers, but its rows differ in length") from error
+        raise wrong(field, f"must be an array of numbers, but its rows differ in length") from error
 
 
 def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
     """A C-contiguous float32 array of finite numbers, n x columns, n > 0. copy: always a new one."""
     array = _array(field, given)
     if array.dtype.kind not in "fiu":
-        raise InvalidArgument(f"{field} must have a dtype of numbers, but has {array.dtype}")
+        raise wrong(field, f"must have a dtype of numbers, but has {array.dtype}")
     if array.ndim != 2:
-        raise InvalidArgument(f"{field} must have 2 dimensions, rows x features, but has shape {array.shape}")
+        raise wrong(field, f"must have 2 dimensions, rows x features, but has shape {array.shape}")
     if array.shape[0] == 0 or array.shape[1] == 0:
-        raise InvalidArgument(f"{field} must not be empty, but has shape {array.shape}")
+        raise wrong(field, f"must not be empty, but has shape {array.shape}")
     if columns is not None and array.shape[1] != columns:
-        raise InvalidArgument(f"{field} must have {columns} columns, as the collection, but has {array.shape[1]}")
+        raise wrong(field, f"must have {columns} columns, as the collection, but has {array.shape[1]}")
     with np.errstate(over="ignore"):
         array = np.array(array, np.float32, order="C") if copy else np.ascontiguousarray(array, np.float32)
     if not np.isfinite(array).all():
-        raise InvalidArgument(f"{field} must be finite, but row {int(np.where(~np.isfinite(array).all(axis=1))[0][0])} "
+        raise wrong(field, f"must be finite, but row {int(np.where(~np.isfinite(array).all(axis=1))[0][0])} "
                               "is not")
     return array
 
@@ -46,11 +46,11 @@ def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
     """A C-contiguous int32 array of `count` labels."""
     array = np.asarray(given)
     if array.dtype.kind not in "iu":
-        raise InvalidArgument(f"{field} must be integers, but has dtype {array.dtype}")
+        raise wrong(field, f"must be integers, but has dtype {array.dtype}")
     if array.shape != (count,):
-        raise InvalidArgument(f"{field} must have shape ({count},), one for each row, but has {array.shape}")
+        raise wrong(field, f"must have shape ({count},), one for each row, but has {array.shape}")
     if array.size and (array.min() < -2**31 or array.max() >= 2**31):
-        raise InvalidArgument(f"{field} must fit into 32 bits, but do not")
+        raise wrong(field, f"must fit into 32 bits, but do not")
     return np.ascontiguousarray(array, np.int32)
 
 
@@ -61,28 +61,28 @@ def integer(field: str, given: Any) -> int:
             raise TypeError
         number = operator.index(given)
     except TypeError:
-        raise InvalidArgument(f"{field} must be an integer, but is of type {type(given).__name__}") from None
+        raise wrong(field, f"must be an integer, but is of type {type(given).__name__}") from None
     if not -2**63 <= number < 2**63:
-        raise InvalidArgument(f"{field} must fit into 64 bits, but does not")
+        raise wrong(field, f"must fit into 64 bits, but does not")
     return number
 
 
 def number(field: str, given: Any) -> float:
     """A float, no bool; NaN is left to the core."""
     if isinstance(given, (str, bytes, bool, np.bool_)) or np.ndim(given) != 0:
-        raise InvalidArgument(f"{field} must be a number, but is of type {type(given).__name__}")
+        raise wrong(field, f"must be a number, but is of type {type(given).__name__}")
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(f"{field} must be a number, but is of type {type(given).__name__}") from None
+        raise wrong(field, f"must be a number, but is of type {type(given).__name__}") from None
 
 
 def text(field: str, given: Any) -> str:
     """A string that UTF-8 can hold."""
     if not isinstance(given, str):
-        raise InvalidArgument(f"{field} must be a string, but is of type {type(given).__name__}")
+        raise wrong(field, f"must be a string, but is of type {type(given).__name__}")
     if not _is_utf8(given):
-        raise InvalidArgument(f"{field} must be text in UTF-8, but holds a lone surrogate")
+        raise wrong(field, f"must be text in UTF-8, but holds a lone surrogate")
     return given
 
 
@@ -97,13 +97,13 @@ def _is_utf8(given: str) -> bool:
 def texts(field: str, given: Any, count: int) -> List[str]:
     """A list of `count` strings."""
     if isinstance(given, str):
-        raise InvalidArgument(f"{field} must be a list of strings, but is one string")
+        raise wrong(field, f"must be a list of strings, but is one string")
     found = [str(text) for text in given] if isinstance(given, np.ndarray) else list(given)
     if len(found) != count:
-        raise InvalidArgument(f"{field} must have {count} entries, one for each row, but has {len(found)}")
+        raise wrong(field, f"must have {count} entries, one for each row, but has {len(found)}")
     for row, text in enumerate(found):
         if not isinstance(text, str):
-            raise InvalidArgument(f"{field} must be strings, but entry {row} is of type {type(text).__name__}")
+            raise wrong(field, f"must be strings, but entry {row} is of type {type(text).__name__}")
         if not _is_utf8(text):
-            raise InvalidArgument(f"{field} must be text in UTF-8, but entry {row} holds a lone surrogate")
+            raise wrong(field, f"must be text in UTF-8, but entry {row} holds a lone surrogate")
     return found

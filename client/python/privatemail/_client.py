@@ -6,16 +6,15 @@ import warnings
 from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
 from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload,
-                                  to_encrypted_hits, to_hits, to_matches)
-from privatemail.errors import (AlreadyExists, FailedPrecondition, InvalidArgument, PrivateMailWarning, in_python,
-                                of_status)
+                                  to_hits, to_matches)
+from privatemail.errors import AlreadyExists, FailedPrecondition, PrivateMailWarning, of_status, wrong
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -38,7 +37,7 @@ class _NotCopied:
 
 def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
-            max_memory: int = 1 << 30, state: Path = "", **unknown: NoReturn) -> "Client":
+            max_memory: int = 1 << 30, state: Path = "") -> "Client":
     """A client of a daemon. Connects at the first call.
 
     server: HOST:PORT. trust: SHA-256 fingerprint of its certificate; or ca_file: PEM; neither: the system's
@@ -46,7 +45,6 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
     """
-    _refuse_unknown(unknown)
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
@@ -108,12 +106,12 @@ class Client(_NotCopied):
         """
         array = None if anchors is None else _arrays.rows("anchors", anchors, copy=True)
         if array is None and anchor_labels is not None:
-            raise InvalidArgument("anchor_labels must not be given without anchors")
+            raise wrong("anchor_labels", "must not be given without anchors")
         given = [] if array is None or anchor_labels is None else _arrays.labels("anchor_labels", anchor_labels,
                                                                                   len(array)).tolist()
         check_settings("create_collection", settings)
         if settings and not given:
-            raise InvalidArgument(f"{next(iter(settings))} must not be given without anchor_labels")
+            raise wrong(next(iter(settings)), "must not be given without anchor_labels")
         self._open().create_collection(name, array, given, list(class_names), extractor, settings, list(cells),
                                        cell_code, publish_quality, metric, bool(with_encrypted))
         return Collection(self, name)
@@ -150,7 +148,7 @@ class Client(_NotCopied):
 
 
 def _warn(text: str) -> None:
-    warnings.warn(in_python(text), PrivateMailWarning, stacklevel=3)
+    warnings.warn(text, PrivateMailWarning, stacklevel=3)
 
 
 def _item(one: Dict[str, Any]) -> Dict[str, Any]:
@@ -164,47 +162,12 @@ def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[List[int]]:
     return [int(one) for one in _arrays.labels("label", every, count)]
 
 
-def _anchors_of(own_anchors: Optional[ArrayLike]) -> Optional[NDArray[np.float32]]:
-    return None if own_anchors is None else _arrays.rows("own_anchors", own_anchors, copy=True)
-
-
 def _json(field: str, given: Any) -> str:
     try:
         return "" if given is None else json.dumps(given)
     except (TypeError, ValueError, RecursionError):
-        raise InvalidArgument(f"{field} must be a dict that JSON can hold") from None
+        raise wrong(field, f"must be a dict that JSON can hold") from None
 
-
-_ENCRYPTED_TAKES = ("self", "queries", "k", "scheme", "label", "payloads", "filter")
-_JOINT_ONLY = ("delta", "mechanism", "radius", "private_iterations", "classes", "filter", "dummies", "dummy_labels")
-_CELLS_ONLY = ("ask", "focus", "items", "own_anchors")
-
-
-def _removed_note(name: Any) -> str:
-    return _core.removed_note(ascii(name).strip("'"))  # the core refuses what is no UTF-8
-
-
-def _refuse_unknown(given: Dict[str, Any]) -> None:
-    """As Python itself does, but says which arguments were removed."""
-    for name in given:
-        raise TypeError(f"unexpected keyword argument {name!r}" + _removed_note(name))
-
-
-def _check_foreign(scheme: str, given: Dict[str, Any]) -> None:
-    """Refuses arguments of `search` that its scheme would ignore."""
-    if scheme not in ("encrypted", "joint", "cells"):
-        raise InvalidArgument('scheme must be "encrypted", "joint" or "cells", '
-                              f"but is {scheme!r}{_removed_note(scheme)}")
-    foreign = {"encrypted": tuple(set(given) - set(_ENCRYPTED_TAKES)),
-               "cells": _JOINT_ONLY}.get(scheme, ("partition", *_CELLS_ONLY))
-    if given["plan"] is not None:
-        foreign = ("scheme", "epsilon", "partition", *_CELLS_ONLY, *_JOINT_ONLY)
-    defaults = Collection.search.__kwdefaults__
-    for name in foreign:
-        default, value = defaults[name], given[name]
-        if value is not None if default is None else value != default:
-            raise InvalidArgument(f"{name} is of no use with " +
-                                  ("a plan" if given["plan"] is not None else f'scheme="{scheme}"') + ": expected none")
 
 
 class Budget:
@@ -256,7 +219,6 @@ class Collection(_NotCopied):
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, _arrays.text("name", name)
-        self._schemes: List[str] = []  # that the server offered, once encrypted was the default
 
     @property
     def _session(self) -> _core.Session:
@@ -294,7 +256,7 @@ class Collection(_NotCopied):
         info = self.info()
         array = _arrays.rows("features", features, info["feature_dim"])
         if labels is None and info["labels"]:
-            raise InvalidArgument(f"labels must be given: every item of collection {self.name} has one of its "
+            raise wrong("labels", f"must be given: every item of collection {self.name} has one of its "
                                   f"{len(info['labels'])} classes")
         classes = None if labels is None else _arrays.labels("labels", labels, len(array))
         if ids is None:
@@ -305,12 +267,12 @@ class Collection(_NotCopied):
         else:
             names = _arrays.texts("ids", ids, len(array))
         if len(set(names)) != len(names):
-            raise InvalidArgument("ids must differ, but some are equal; nothing was sent")
+            raise wrong("ids", "must differ, but some are equal; nothing was sent")
         texts = []
         if payloads is not None:
             texts = ["" if one is None else json.dumps(one) for one in payloads]
             if len(texts) != len(array):
-                raise InvalidArgument(f"payloads must have {len(array)} entries, one for each row, but has "
+                raise wrong("payloads", f"must have {len(array)} entries, one for each row, but has "
                                       f"{len(texts)}")
         with progress_bar("ingest", len(array)) as show:
             return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show, _warn))
@@ -368,31 +330,14 @@ class Collection(_NotCopied):
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
 
-    def _default_scheme(self, epsilon: Any, delta: Any, mechanism: Any) -> str:
-        """The collection's default; where it is encrypted, arguments of others do not choose one of them silently."""
-        offered = self._schemes
-        if not offered:
-            info = self.info()
-            if info["default_scheme"] != "encrypted":
-                return str(info["default_scheme"])
-            offered = self._schemes = info["schemes"]
-        for name, value in (("epsilon", epsilon), ("delta", delta), ("mechanism", mechanism)):
-            if value is None:
-                continue
-            takers = [one for one in offered if one == "joint" or one == "cells" and name == "epsilon"]
-            raise InvalidArgument(f"{name} must not be given without scheme: collection {self.name} is searched by "
-                                  f"encrypted, which takes none; {name} is for " + (", ".join(takers) or "no scheme "
-                                  "that the collection offers"))
-        return "encrypted"
-
     def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
                scheme: Optional[str] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
-               radius: Optional[float] = None, private_iterations: int = 1, classes: Optional[int] = None,
+               radius: Optional[float] = None, private_iterations: Optional[int] = None, classes: Optional[int] = None,
                payloads: Optional[bool] = None, accept_misalignment: bool = False,
                filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
-               dummy_labels: Optional[ArrayLike] = None, partition: int = 0, ask: int = 1, focus: int = 1,
-               items: Optional[int] = None, own_anchors: Optional[ArrayLike] = None, plan: Optional[Plan] = None,
-               **unknown: NoReturn) -> Any:
+               dummy_labels: Optional[ArrayLike] = None, own_anchors: Optional[ArrayLike] = None,
+               partition: Optional[int] = None, ask: Optional[int] = None, focus: Optional[int] = None,
+               items: Optional[int] = None, plan: Optional[Plan] = None) -> Any:
         """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
 
         queries: d numbers, or n x d. k: matches of each.
@@ -400,94 +345,89 @@ class Collection(_NotCopied):
             encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
             epsilon.
-        label: an integer above -2**31, or n of them; not sent. Encrypted: only items with it. Others: the class of
-            each query, by default ranked by the anchors on this machine; cells only where cell_code is none.
+        label: an integer above -2**31, or n of them; not sent. Encrypted: only items with it. Joint: the class of
+            each query, by default ranked by the anchors on this machine.
         payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
-        accept_misalignment: query although public data shows that little is found.
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
             evaluated on this machine, which fetches all payloads. Joint: THE SERVER READS IT IN THE CLEAR
             and epsilon does not cover it: it must not depend on a query.
         Joint only:
-        mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian".
+        mechanism, radius, private_iterations: see docs/schemes.md; by default "gaussian", and 1.
         classes: without a label, of how many to read matches, by default as many as it takes.
+        accept_misalignment: query although public data shows that little is found.
         dummies, dummy_labels: m x d and m integers, public: dummies are drawn from them, not from the anchors.
+        own_anchors: the collection's anchors, in its order, by the model that made queries and dummies (any number of
+            columns); public, as the anchors are.
         Cells only:
-        partition, ask, focus: of the request. items: to receive, by default by the published quality.
-        own_anchors: the collection's anchors, in its order, by the model that made the queries (any number of
-            columns); where cell_code is none; not sent.
-        plan: of `plan`, in place of scheme, epsilon and the arguments of one scheme.
+        partition, ask, focus: of the request, by default 0, 1 and 1. items: to receive, by default by the published
+            quality.
+        plan: of `plan`, in place of scheme, epsilon and the arguments of cells.
         """
-        _refuse_unknown(unknown)
-        del unknown
-        given_arguments = dict(locals())
-        if scheme is None:
-            scheme = "cells" if plan is not None else self._default_scheme(epsilon, delta, mechanism)
-        _check_foreign(scheme, given_arguments)
+        given: Dict[str, Any] = {
+            "scheme": scheme, "epsilon": epsilon, "delta": delta, "mechanism": mechanism, "radius": radius,
+            "private_iterations": private_iterations, "classes": classes, "partition": partition, "ask": ask,
+            "focus": focus, "items": items}
         if plan is not None:
             if plan.collection != self.name:
-                raise InvalidArgument(f"plan must be for collection {self.name}, but is for {plan.collection}")
-            scheme, epsilon, partition, items = "cells", plan.epsilon, plan.partition, plan.items
-        if epsilon is None and scheme != "encrypted":
-            raise InvalidArgument("epsilon must be given")
+                raise wrong("plan", f"must be for collection {self.name}, but is for {plan.collection}",
+                                      field="plan")
+            planned = {"scheme": "cells", "epsilon": plan.epsilon, "partition": plan.partition, "items": plan.items}
+            for name in (*planned, "ask", "focus"):
+                if given[name] is not None:
+                    raise wrong(name, "must be absent with a plan, but is given")
+            given.update(planned, fingerprint=plan.fingerprint)
         # The core's own errors about types show every argument, targets as well: it gets none of a wrong type.
+        for name in ("private_iterations", "classes", "partition", "ask", "focus", "items"):
+            if given[name] is not None:
+                given[name] = _arrays.integer(name, given[name])
+        for name in ("epsilon", "delta", "radius"):
+            if given[name] is not None:
+                given[name] = _arrays.number(name, given[name])
+        for name in ("scheme", "mechanism"):
+            if given[name] is not None:
+                given[name] = _arrays.text(name, given[name])
+        if (dummies is None) != (dummy_labels is None):
+            raise wrong("dummies", "must be given together with dummy_labels")
+        if dummies is not None:
+            given["dummies"] = _arrays.rows("dummies", dummies, copy=True)
+            given["dummy_labels"] = _arrays.labels("dummy_labels", dummy_labels, len(given["dummies"])).tolist()
+        if own_anchors is not None:
+            given["own_anchors"] = _arrays.rows("own_anchors", own_anchors, copy=True)
+        given.update(k=_arrays.integer("k", k), payloads=None if payloads is None else bool(payloads),
+                     accept_misalignment=bool(accept_misalignment), filter=_json("filter", filter))
         array, one = _arrays.targets(queries)
-        given = _labels_of(label, len(array))
-        places, cost = _arrays.integer("k", k), 0. if epsilon is None else _arrays.number("epsilon", epsilon)
-        with_payloads = scheme != "encrypted" if payloads is None else bool(payloads)
-        accept = bool(accept_misalignment)
-        if scheme == "encrypted":
-            answers, error, told = self._session.search_encrypted(
-                self.name, array, None if given is None else list(given), places, with_payloads,
-                _json("filter", filter))
-        elif scheme == "cells":
-            answers, error, told = self._session.search_cells(
-                self.name, array, given, places, cost, _arrays.integer("partition", partition),
-                _arrays.integer("ask", ask), _arrays.integer("focus", focus),
-                None if items is None else _arrays.integer("items", items), with_payloads, accept,
-                _anchors_of(own_anchors), "" if plan is None else _arrays.text("plan.fingerprint", plan.fingerprint))
-        else:
-            if (dummies is None) != (dummy_labels is None):
-                raise InvalidArgument("dummies must be given together with dummy_labels")
-            drawn = None if dummies is None else _arrays.rows("dummies", dummies, copy=True)
-            classes_drawn = [] if drawn is None else _arrays.labels("dummy_labels", dummy_labels, len(drawn)).tolist()
-            answers, error, told = self._session.search_joint(
-                self.name, array, given, places, cost,
-                None if delta is None else _arrays.number("delta", delta),
-                _arrays.text("mechanism", "gaussian" if mechanism is None else mechanism),
-                None if radius is None else _arrays.number("radius", radius),
-                _arrays.integer("private_iterations", private_iterations), _arrays.integer("classes", classes or 0),
-                with_payloads, accept, _json("filter", filter), drawn, classes_drawn)
+        answers, failure, told = self._session.search(
+            self.name, array, _labels_of(label, len(array)),
+            {name: value for name, value in given.items() if value is not None})
         for warning in told:
             _warn(warning)
-        convert = to_encrypted_hits if scheme == "encrypted" else to_hits
-        hits = [None if answer is None else convert(answer) for answer in answers]
-        if error is not None:
-            failure = of_status(*error)
-            failure.hits = hits
-            raise failure
+        hits = [None if answer is None else to_hits(*answer) for answer in answers]
+        hits += [None] * (len(array) - len(hits))
+        if failure is not None:
+            error = of_status(*failure)
+            error.hits = hits
+            raise error
         return hits[0] if one else hits
 
     def explain(self) -> Dict[str, Any]:
-        """The last release of this state folder, as it was prepared for the server, as a dict; costs nothing.
+        """The last search of this state folder, as it was prepared for the server, as a dict; costs nothing.
 
         Joint: release, the rows of numbers that were sent, slots x embedding_dim (then the anchors).
         Cells: the cells asked for. bytes: of the request. Delivery is not recorded.
         """
-        sent = self._session.explain(self.name)
-        if "filter" in sent:
-            sent["filter"] = parse_payload(sent["filter"])
-        if "views" in sent:
-            sent.update(json.loads(sent.pop("views")))
+        sent: Dict[str, Any] = json.loads(self._session.explain(self.name))
+        if "rows" in sent:
+            sent["release"] = np.array([row["values"] for row in sent.pop("rows")], np.float32)
         return sent
 
-    def resend(self, query: Optional[ArrayLike] = None, *, label: Optional[int] = None, k: Optional[int] = None,
-               own_anchors: Optional[ArrayLike] = None) -> Matches:
+    def resend(self, query: Optional[ArrayLike] = None, *, label: Optional[int] = None,
+               k: Optional[int] = None) -> Matches:
         """Sends the last release again, byte for byte; costs nothing.
 
         label: joint: the class whose matches are returned; not sent. query: cells: the target, d numbers,
-        since no file names it; own_anchors as in `search`. k: by default as before, for cells 8.
+        since no file names it. k: by default as before, for cells 8.
         """
         array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)
-        return to_matches(self._session.resend(self.name, array, _labels_of(label, 1),
-                                               None if k is None else _arrays.integer("k", k),
-                                               _anchors_of(own_anchors)))
+        labels = _labels_of(label, 1)
+        return to_matches(*self._session.resend(self.name, array, None if labels is None else labels[0],
+                                                None if k is None else _arrays.integer("k", k)))

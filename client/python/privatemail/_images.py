@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from privatemail import _core
 from privatemail._client import Path
-from privatemail.errors import InvalidArgument
+from privatemail.errors import wrong
 
 
 class Extractor:
@@ -34,13 +34,13 @@ class Extractor:
     def __call__(self, images: Sequence[Path]) -> NDArray[np.float32]:
         """n x dim, a row an image. images: paths of files (JPEG, PNG, WebP)."""
         if isinstance(images, (str, os.PathLike)):
-            raise InvalidArgument("images must be a list of paths, but is one")
+            raise wrong("images", "must be a list of paths, but is one")
         if len(images) == 0:
-            raise InvalidArgument("images must not be empty")
+            raise wrong("images", "must not be empty")
         features, failures = self._core.extract([str(path) for path in images], min(os.cpu_count() or 1, 256))
         for failure in failures:
             if failure:
-                raise InvalidArgument(f"images must be readable, but one is not: {failure}")
+                raise wrong("images", f"must be readable, but one is not: {failure}")
         return features
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from privatemail import _arrays, _core
 from privatemail._progress import progress_bar
 from privatemail._results import Guarantee
-from privatemail.errors import InvalidArgument
+from privatemail.errors 
 
 SETTINGS = ("label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps")
 
@@ -71,13 +71,8 @@ class Audit:
                 f"at least {self.epsilon_lower:.4f}; {verdict}; {self.releases} releases)")
 
 
-def _or_unset(field: str, given: Optional[float]) -> float:
-    if given is None:
-        return math.nan
-    number = _arrays.number(field, given)
-    if math.isnan(number):
-        raise InvalidArgument(f"{field} must be a number, but is nan")
-    return number
+def _optional(field: str, given: Optional[float]) -> Optional[float]:
+    return None if given is None else _arrays.number(field, given)
 
 
 def calibrate(mechanism: str, *, epsilon: float, delta: Optional[float] = None, sensitivity: Optional[float] = None,
@@ -91,9 +86,9 @@ def calibrate(mechanism: str, *, epsilon: float, delta: Optional[float] = None, 
     L2. dimension: of the input for gauss-input, or of a box of equal sides.
     """
     stddev, variance, guarantee = _core.calibrate(
-        _arrays.text("mechanism", mechanism), _arrays.number("epsilon", epsilon), _or_unset("delta", delta),
-        _or_unset("sensitivity", sensitivity), [float(one) for one in lower], [float(one) for one in upper],
-        _or_unset("radius", radius), _arrays.number("norm", norm), _or_unset("lipschitz", lipschitz),
+        _arrays.text("mechanism", mechanism), _arrays.number("epsilon", epsilon), _optional("delta", delta),
+        _optional("sensitivity", sensitivity), [float(one) for one in lower], [float(one) for one in upper],
+        _optional("radius", radius), _arrays.number("norm", norm), _optional("lipschitz", lipschitz),
         None if dimension is None else _arrays.integer("dimension", dimension))
     return Calibration(stddev, variance, Guarantee(**guarantee))
 

@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from typing import Any, Dict, List, Optional
+import math
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,23 +160,32 @@ def parse_payload(text: str) -> Any:
         return None
 
 
-def _columns(answer: Dict[str, Any]) -> Dict[str, Any]:
-    return {"ids": answer["ids"], "labels": np.array(answer["labels"], np.int32),
-            "squared_distances": np.array(answer["squared_distances"], np.float64),
-            "payloads": [parse_payload(text) for text in answer["payloads"]]}
+def _columns(answer: Dict[str, Any], payloads: List[str]) -> Dict[str, Any]:
+    matches = answer["matches"]
+    labels = [-2**31 if one["label"] is None else one["label"] for one in matches]
+    return {"ids": [one["id"] for one in matches], "labels": np.array(labels, np.int32),
+            "squared_distances": np.array([one["squared_distance"] for one in matches], np.float64),
+            "payloads": [parse_payload(text) for text in payloads]}
 
 
-def to_matches(answer: Dict[str, Any]) -> Matches:
-    return Matches(**_columns(answer))
+def _spending(given: Dict[str, Any]) -> Spending:
+    """JSON has no infinity: the epsilon of charges that Gaussian accounting cannot add up."""
+    return Spending(*(math.inf if given[one] is None else given[one] for one in ("epsilon", "delta")))
 
 
-def to_hits(answer: Dict[str, Any]) -> Hits:
-    return Hits(**_columns(answer), guarantee=Guarantee(**answer["guarantee"]), spent=Spending(*answer["spent"]),
-                left=Spending(*answer["left"]), bytes_up=answer["bytes_up"], bytes_down=answer["bytes_down"])
+def to_matches(text: str, payloads: List[str]) -> Matches:
+    return Matches(**_columns(json.loads(text), payloads))
 
 
-def to_encrypted_hits(answer: Dict[str, Any]) -> EncryptedHits:
-    given: Dict[str, Any] = {**answer, **_columns(answer),
-                             "similarities": np.array(answer["similarities"], np.float64),
-                             "guarantee": EncryptedGuarantee(**answer["guarantee"])}
-    return EncryptedHits(**given)
+def to_hits(text: str, payloads: List[str]) -> Union[Hits, EncryptedHits]:
+    """The answer to one query, from the JSON of the core."""
+    answer = json.loads(text)
+    columns, sent = _columns(answer, payloads), answer["bytes"]
+    if answer["scheme"] != "encrypted":
+        return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=_spending(answer["ledger"]["spent"]),
+                    left=_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])
+    similarities = np.array([one["similarity"] for one in answer["matches"]], np.float64)
+    return EncryptedHits(**columns, similarities=similarities, guarantee=EncryptedGuarantee(**answer["guarantee"]),
+                         items=answer["candidates"], tables=answer["tables"], query_bytes=sent["up"],
+                         keys_bytes=sent["keys"], table_bytes=sent["table"], payload_bytes=sent["payloads"],
+                         score_bytes=sent["down"])

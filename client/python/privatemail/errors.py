@@ -1,6 +1,5 @@
 """Exceptions, one for each status of a call. No message holds a value of a target."""
 
-import re
 from typing import Any, List, Optional
 
 
@@ -11,23 +10,27 @@ class PrivateMailWarning(UserWarning):
 class PrivateMailError(Exception):
     """Base class.
 
-    code: the status, such as "INVALID_ARGUMENT". field: the argument that the message names, or None.
+    code: the status, such as "INVALID_ARGUMENT". field: the argument that is wrong, or None.
     hits: of a batch of queries, the answers that came; an entry is None where none did.
     """
 
     code = "UNKNOWN"
 
-    def __init__(self, message: str, code: Optional[str] = None) -> None:
+    def __init__(self, message: str, code: Optional[str] = None, field: Optional[str] = None) -> None:
         super().__init__(message)
         self.code = code or self.code
-        named = re.match(r"(?:--)?([A-Za-z_][\w.]*) (?:must|has|is|cannot)\b", message)
-        self.field = named.group(1) if named else None
+        self.field = field
         self.hits: Optional[List[Any]] = None
 
 
 class InvalidArgument(PrivateMailError, ValueError):
     """An argument is wrong; nothing was charged."""
     code = "INVALID_ARGUMENT"
+
+
+def wrong(argument: str, problem: str) -> InvalidArgument:
+    """The error about an argument: "k must be at least 1, but is 0"."""
+    return InvalidArgument(f"{argument} {problem}", field=argument)
 
 
 class NotFound(PrivateMailError, LookupError):
@@ -101,38 +104,18 @@ _BY_CODE = {
 }
 
 
-# The core names flags and commands of the command line. Those whose names differ here:
-_ARGUMENTS = {"bandwidth": "kernel_bandwidth", "ca": "ca_file", "cert": "certificate", "cert-key": "certificate_key",
-              "dim": "embedding_dim", "force": "replace", "in": "path", "out": "path"}
-_CALLS = {"": "connect", "budget history": "budget.history", "budget set": "budget.grant",
-          "collection create": "create_collection", "key list": "keys", "query": "search"}
-_FLAG = r"--([a-z][a-z-]*)"
-_COMMAND = re.compile(r"privatemail( (?:budget (?:history|set)|collection create|key list|build|ingest|plan|query|"
-                      rf"resend))?(?: (?:NAME|\.\.\.|(?!--)[^\s`]+(?=`| --)))?((?: {_FLAG}(?: [^\s`-][^\s`]*)?)*)")
+# Fields of the core whose arguments have other names.
+_ARGUMENTS = {"certificate_file": "certificate", "certificate_key_file": "certificate_key", "targets": "queries",
+              "trust_fingerprint": "trust", "with_payloads": "payloads"}
 
 
-def _argument(flag: str) -> str:
-    return _ARGUMENTS.get(flag, flag.replace("-", "_"))
-
-
-def _call(command: "re.Match[str]") -> str:
-    name = (command[1] or "").strip()
-    if not name and not command[2]:
-        return command[0]
-    arguments = [f"{_argument(flag)}={value or '...'}"
-                 for flag, value in re.findall(rf"{_FLAG}(?: ([^\s`-][^\s`]*))?", command[2])]
-    return f"{_CALLS.get(name, name)}({', '.join(arguments)})"
-
-
-def in_python(message: str) -> str:
-    """A message of the core with arguments and calls in place of flags and commands, but for the daemon's flags."""
-    return re.sub(rf"(?<!run with )(?<!keys \()(?<![\w./-]){_FLAG}", lambda flag: _argument(flag[1]),
-                  _COMMAND.sub(_call, message))
-
-
-def of_status(code: str, message: str) -> PrivateMailError:
-    """The exception for a status of the core."""
-    message = in_python(message)
-    if code == "RESOURCE_EXHAUSTED" and "budget" in message:
-        return BudgetExhausted(message)
-    return _BY_CODE.get(code, PrivateMailError)(message, code)
+def of_status(code: str, message: str, field: Optional[str] = None) -> PrivateMailError:
+    """The exception for a status of the core. field: the core's name of what is wrong."""
+    if field is None:
+        return _BY_CODE.get(code, PrivateMailError)(message, code)
+    argument = _ARGUMENTS.get(field, field)
+    if message.startswith(field):
+        message = argument + message[len(field):]
+    if code == "RESOURCE_EXHAUSTED" and field == "budget":
+        return BudgetExhausted(message, code, argument)
+    return _BY_CODE.get(code, PrivateMailError)(message, code, argument)

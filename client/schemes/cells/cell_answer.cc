@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/items/item_code.h"
 #include "common/items/item_label.h"
 #include "common/items/item_text.h"
@@ -37,18 +38,6 @@ absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
     PM_RETURN_IF_ERROR(CheckItemLabel(label, parameters));
   }
   for (const std::string& payload : message.payloads()) PM_RETURN_IF_ERROR(CheckPayload(payload));
-  if (!parameters.SendsCoordinates() || message.embedding_version() != 0) return absl::OkStatus();
-  return absl::DataLossError("embedding_version must be given with coordinates, but is not");
-}
-
-absl::Status CheckOneEmbedding(const Response& response) {
-  for (const v1::RetrieveCellsResponse& message : response) {
-    const uint64_t version = response.front().embedding_version();
-    if (message.embedding_version() == version) continue;
-    return absl::DataLossError(
-        absl::StrCat("answer: embedding_version must be the same in all messages, but is ", version,
-                     " and ", message.embedding_version()));
-  }
   return absl::OkStatus();
 }
 
@@ -82,7 +71,6 @@ absl::StatusOr<std::vector<FloatMatrix>> DecodeAll(const PublicParameters& param
     rows.push_back(*std::move(decoded));
   }
   PM_RETURN_IF_ERROR(CheckDistinctIds(response));
-  if (parameters.SendsCoordinates()) PM_RETURN_IF_ERROR(CheckOneEmbedding(response));
   return rows;
 }
 
@@ -123,24 +111,22 @@ absl::Status CellAnswerLimit::Add(const v1::RetrieveCellsResponse& message) {
   return absl::DataLossError("answer: a second message without items");
 }
 
-absl::Status CheckEmbeddingVersion(uint64_t embedding_version, const CellTarget& target) {
-  if (embedding_version == target.embedding_version) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(
-      "embedding_version of the answer is ", embedding_version, ", but that of the anchors ",
-      target.embedding_version,
-      ": the collection was rebuilt meanwhile; fetch the anchors and send the same request again, "
-      "which costs nothing"));
+absl::StatusOr<CellTarget> CellTarget::From(const PublicParameters& parameters,
+                                            const Eigen::RowVectorXf& features, int64_t k) {
+  PM_RETURN_IF_ERROR(CheckColumns("query", parameters.feature_dim, features.size()));
+  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
+  return CellTarget{.point = unit.row(0), .k = k};
 }
 
-absl::StatusOr<CellQueryResult> ReadCellAnswer(
-    const PublicParameters& parameters, const v1::RetrieveCellsRequest& request,
-    const CellTarget& target, const std::vector<v1::RetrieveCellsResponse>& response) {
+absl::Status ReadCellAnswer(const PublicParameters& parameters,
+                            const v1::RetrieveCellsRequest& request, const CellTarget& target,
+                            const std::vector<v1::RetrieveCellsResponse>& response,
+                            SearchResult* result) {
   PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
                       DecodeAll(parameters, request, response));
-  if (parameters.SendsCoordinates() && !response.empty()) {
-    PM_RETURN_IF_ERROR(CheckEmbeddingVersion(response.front().embedding_version(), target));
-  }
-  CellQueryResult result;
+  CellsResult& cells = result->cells.emplace();
+  cells.partition = request.partition();
+  cells.cells.assign(request.cells().begin(), request.cells().end());
   TopK nearest(target.k, nullptr);
   RowVector decoded;
   std::vector<std::pair<size_t, int>> positions;  // of candidates: message, item in it
@@ -151,16 +137,16 @@ absl::StatusOr<CellQueryResult> ReadCellAnswer(
                      SquaredDistance(decoded.data(), target.point.data(), decoded.size())});
       positions.emplace_back(i, static_cast<int>(item));
     }
-    result.items_version = response[i].items_version();
+    cells.items_version = response[i].items_version();
   }
-  result.candidates = std::ssize(positions);
+  cells.candidates = std::ssize(positions);
   for (const Neighbor& neighbor : nearest.Sorted()) {
     const auto& [i, item] = positions[static_cast<size_t>(neighbor.row)];
     const v1::RetrieveCellsResponse& message = response[i];
-    result.matches.push_back({message.ids(item), message.labels(item), neighbor.squared_distance,
-                              request.with_payloads() ? message.payloads(item) : ""});
+    result->matches.push_back({message.ids(item), message.labels(item), neighbor.squared_distance,
+                               request.with_payloads() ? message.payloads(item) : ""});
   }
-  return result;
+  return absl::OkStatus();
 }
 
 }  // namespace privatemail::client

@@ -23,11 +23,10 @@ std::vector<int64_t> NearestTo(const Matrix& point, const Matrix& centroids, int
 
 }  // namespace
 
-absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors,
-                                              const std::optional<FloatMatrix>& own_anchors) {
+absl::StatusOr<CellScheme> CellScheme::Create(PublicParameters parameters, const Anchors& anchors) {
   PM_RETURN_IF_ERROR(CheckHasCells(parameters.collection_uuid, parameters));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
-  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, OwnUnitAnchors(parameters, anchors, own_anchors));
+  PM_ASSIGN_OR_RETURN(const Matrix unit_anchors, UnitRows("anchors", anchors.features));
   std::vector<Matrix> centroids;
   for (const CellPartition& partition : parameters.cell_partitions) {
     centroids.push_back(CellCentroids(partition, unit_anchors));
@@ -62,11 +61,11 @@ absl::StatusOr<CellDraw> PrepareCellDraw(const CellScheme& scheme,
 }
 
 absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& features,
-                                                const CellCost& cost, Ledger& ledger,
+                                                const CellCost& cost, const ChargeFunction& charge,
                                                 BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const CellDraw draw, PrepareCellDraw(*this, features, cost));
   const Guarantee& guarantee = draw.mechanism.guarantee();
-  PM_RETURN_IF_ERROR(ledger.Charge(parameters_.collection_uuid, guarantee).status());
+  PM_RETURN_IF_ERROR(charge(guarantee));
   absl::StatusOr<std::vector<int64_t>> chosen = draw.mechanism.Choose(draw.best, bits);
   if (!chosen.ok()) return ChargedWithoutRelease(chosen.status());
   return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/secret_key.h"
 #include "client/schemes/encrypted/secret_memory.h"
+#include "common/base/field_error.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -173,15 +174,16 @@ absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
   return PreparedEncryptedQuery{std::move(request), EncryptedState(std::move(session), norm)};
 }
 
-absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
-    EncryptedState state, absl::string_view scores, const RowTable& table,
-    const EncryptedRanking& ranking) const {
+absl::StatusOr<std::vector<Match>> EncryptedClient::Finish(EncryptedState state,
+                                                           absl::string_view scores,
+                                                           const RowTable& table,
+                                                           const EncryptedRanking& ranking) const {
   PM_RETURN_IF_ERROR(CheckRanking(ranking));
   const size_t expected = table.blocks().size() * lattice::kAnswerBytes;
   if (scores.size() != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("scores must have ", expected, " bytes, ",
-                                                   lattice::kAnswerBytes,
-                                                   " for each block, but have ", scores.size()));
+    return InvalidField("scores",
+                        absl::StrCat("must have ", expected, " bytes, ", lattice::kAnswerBytes,
+                                     " for each block, but have ", scores.size()));
   }
   PM_ASSIGN_OR_RETURN(const auto decrypted, state.session_->secret_->Decrypt(scores));
   PM_ASSIGN_OR_RETURN(const std::vector<uint32_t> eligible, EligibleRows(table, ranking));
@@ -199,7 +201,7 @@ absl::StatusOr<std::vector<QueryMatch>> EncryptedClient::Finish(
   };
   const auto count = std::min<size_t>(eligible.size(), static_cast<size_t>(ranking.k));
   std::partial_sort(candidates.begin(), candidates.begin() + count, candidates.end(), nearer);
-  std::vector<QueryMatch> matches;
+  std::vector<Match> matches;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t row = candidates[i].row;
     const double cosine = RoundScore(candidates[i].score), norm = NormOf(table, row);

@@ -9,9 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "client/schemes/published_collection.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/alignment.h"
 #include "common/embedding/embed_rows.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/smlq.h"
@@ -28,15 +30,14 @@ std::string Share(int64_t close, int64_t pairs, const char* of) {
                          100. * static_cast<double>(close) / static_cast<double>(pairs), of);
 }
 
-// Noise on the input leaves the other slots' rows exact, and the iteration can be inverted.
-absl::Status CheckPoolIsHidden(const JointSetting& setting, const PrivacyCost& cost) {
+// Noise on the input leaves all other rows exact, and the iteration can be inverted.
+absl::Status CheckOwnRowsAreHidden(const JointSetting& setting, const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
-  if (!setting.pool.has_value() || traits.protects != MechanismTraits::Protects::kInput) {
-    return absl::OkStatus();
-  }
+  const bool own = setting.pool.has_value() || setting.own_anchors;
+  if (!own || traits.protects != MechanismTraits::Protects::kInput) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("dummies must not be given with ", traits.name,
-                   ", which adds no noise to their rows and so would publish them"));
+      absl::StrCat(setting.own_anchors ? "own_anchors" : "dummies", " must not be given with ",
+                   traits.name, ", which adds no noise to their rows and so would publish them"));
 }
 
 // DEADLINE_EXCEEDED: a release would take too long. Other errors of the rehearsal are those of its
@@ -60,8 +61,9 @@ absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
                          const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   if (!target.places.empty() && traits.protects != MechanismTraits::Protects::kValue) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("places must not be given with ", traits.name,
+    return InvalidField(
+        "places",
+        absl::StrCat("must not be given with ", traits.name,
                      ", which does not hide the class: ranked classes would reveal features"));
   }
   for (const ClassPlaces& one : target.places) {
@@ -73,11 +75,38 @@ absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
 
 // INVALID_ARGUMENT: features or label, see JointScheme::Release.
 absl::StatusOr<PlacedTarget> PlaceTarget(const JointSetting& setting, const Target& target) {
-  PM_RETURN_IF_ERROR(CheckColumns("query", setting.parameters.feature_dim, target.features.size()));
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting.feature_dim(), target.features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(target.features)));
   const absl::StatusOr<int64_t> slot = setting.parameters.SlotOf(target.label);
   if (!slot.ok()) return absl::InvalidArgumentError(slot.status().message());
   return PlacedTarget{.slot = *slot, .row = unit.row(0)};
+}
+
+// The rows of the anchors in the space of targets, scaled to length 1.
+absl::StatusOr<Matrix> UnitAnchors(const Anchors& anchors, const OwnRows& own) {
+  if (!own.anchors.has_value()) return UnitRows("anchors", anchors.features);
+  if (own.anchors->rows() == anchors.features.rows()) return UnitRows("own_anchors", *own.anchors);
+  return InvalidField("own_anchors",
+                      absl::StrCat("must be ", anchors.features.rows(),
+                                   " rows, one an anchor, but are ", own.anchors->rows()));
+}
+
+// The PairingScore of the anchors' own embedding, without noise and slots, and the server's.
+absl::StatusOr<double> ScorePairing(const JointSetting& setting, const Matrix& server_anchors) {
+  const ComputingDeadline deadline("embedding own_anchors", setting.limits);
+  const EmbeddingSettings& settings = setting.parameters.settings;
+  std::vector<int32_t> labels;
+  for (const int64_t slot : setting.slot_of_anchor) {
+    labels.push_back(setting.parameters.slot_labels[static_cast<size_t>(slot)]);
+  }
+  const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
+  PM_ASSIGN_OR_RETURN(const Matrix own,
+                      SmlqIterate(PublicStart(setting.parameters, label_graph),
+                                  setting.anchors->affinity(), label_graph, settings.alpha,
+                                  settings.steps, settings.normalise, deadline.steps()));
+  PM_ASSIGN_OR_RETURN(const Similarity map,
+                      KabschUmeyama(own, server_anchors, /*with_scale=*/true));
+  return PairingScore(map.Apply(own), server_anchors, setting.slot_of_anchor);
 }
 
 }  // namespace
@@ -115,23 +144,23 @@ RadiusStats ComputeRadiusStats(const Matrix& anchors, const std::vector<int64_t>
 }
 
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
-                                              const std::optional<Anchors>& dummies,
+                                              const OwnRows& own,
                                               std::shared_ptr<const FixedRows> fixed,
                                               const ClientLimits& limits) {
   const ComputingDeadline deadline("preparing queries", limits);
   PM_RETURN_IF_ERROR(CheckHasClasses(parameters.collection_uuid, parameters));
   PM_RETURN_IF_ERROR(CheckAnchors(parameters, anchors));
   PM_RETURN_IF_ERROR(CheckLabels("anchors", parameters, anchors.labels));
-  PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitRows("anchors", anchors.features));
+  PM_ASSIGN_OR_RETURN(Matrix unit_anchors, UnitAnchors(anchors, own));
   PM_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> of_slot,
                       RowsBySlot("anchors", parameters, anchors.labels));
   std::optional<Matrix> pool;
-  if (dummies.has_value()) {
-    PM_RETURN_IF_ERROR(CheckColumns("dummies", parameters.feature_dim, dummies->features.cols()));
+  if (const std::optional<Anchors>& dummies = own.dummies; dummies.has_value()) {
+    PM_RETURN_IF_ERROR(CheckColumns("dummies", unit_anchors.cols(), dummies->features.cols()));
     if (static_cast<Eigen::Index>(dummies->labels.size()) != dummies->features.rows()) {
-      return absl::InvalidArgumentError(absl::StrCat("dummies must have one label a row, but have ",
-                                                     dummies->features.rows(), " rows and ",
-                                                     dummies->labels.size(), " labels"));
+      return InvalidField(
+          "dummies", absl::StrCat("must have one label a row, but have ", dummies->features.rows(),
+                                  " rows and ", dummies->labels.size(), " labels"));
     }
     PM_RETURN_IF_ERROR(CheckLabels("dummies", parameters, dummies->labels));
     PM_ASSIGN_OR_RETURN(pool, UnitRows("dummies", dummies->features));
@@ -148,16 +177,20 @@ absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const
         fixed, FixedRows::Create(std::move(unit_anchors), parameters.settings.KernelDenominator(),
                                  deadline.products()));
   }
-  return JointSetting{
-      std::move(parameters),  std::move(fixed),          std::move(pool), std::move(of_slot),
-      std::move(label_graph), std::move(slot_of_anchor), limits};
+  return JointSetting{.parameters = std::move(parameters),
+                      .anchors = std::move(fixed),
+                      .own_anchors = own.anchors.has_value(),
+                      .pool = std::move(pool),
+                      .of_slot = std::move(of_slot),
+                      .label_graph = std::move(label_graph),
+                      .slot_of_anchor = std::move(slot_of_anchor),
+                      .limits = limits};
 }
 
 absl::StatusOr<JointScheme> JointScheme::Create(PublicParameters parameters, const Anchors& anchors,
-                                                const std::optional<Anchors>& dummies,
-                                                const ClientLimits& limits) {
-  PM_ASSIGN_OR_RETURN(JointSetting setting, MakeJointSetting(std::move(parameters), anchors,
-                                                             dummies, /*fixed=*/nullptr, limits));
+                                                const OwnRows& own, const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(JointSetting setting, MakeJointSetting(std::move(parameters), anchors, own,
+                                                             /*fixed=*/nullptr, limits));
   return JointScheme(std::make_shared<const JointSetting>(std::move(setting)));
 }
 
@@ -169,9 +202,9 @@ absl::StatusOr<std::vector<ClassPlaces>> JointScheme::AllotClasses(
     const Eigen::RowVectorXf& features, int64_t k, int64_t classes) const {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", k, 1, kMaxNeighbors));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, setting_->slots()));
-  PM_RETURN_IF_ERROR(CheckColumns("query", setting_->parameters.feature_dim, features.size()));
+  PM_RETURN_IF_ERROR(CheckColumns("query", setting_->feature_dim(), features.size()));
   PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("query", FloatMatrix(features)));
-  PM_RETURN_IF_ERROR(CheckRanking(setting_->parameters, setting_->limits));
+  PM_RETURN_IF_ERROR(CheckRanking(setting_->parameters, setting_->feature_dim(), setting_->limits));
   return RankerOf(*setting_).Allot(unit.row(0), k, classes);
 }
 
@@ -183,25 +216,35 @@ RadiusStats JointScheme::DescribeRadius(double radius) const {
 
 const ClientLimits& JointScheme::limits() const { return setting_->limits; }
 
+int64_t JointScheme::columns() const { return setting_->feature_dim(); }
+
+bool JointScheme::has_own_anchors() const { return setting_->own_anchors; }
+
 absl::StatusOr<ExpectedAlignment> JointScheme::ExpectAlignment(const Matrix& server_anchors) const {
   const absl::StatusOr<Matrix>& rehearsal = RehearsalOf(*setting_);
   PM_RETURN_IF_ERROR(rehearsal.status());
   const ComputingDeadline deadline("aligning the anchors", setting_->limits);
-  return client::ExpectAlignment(*rehearsal, setting_->slot_of_anchor, server_anchors,
-                                 deadline.work());
+  PM_ASSIGN_OR_RETURN(ExpectedAlignment expected,
+                      client::ExpectAlignment(*rehearsal, setting_->slot_of_anchor, server_anchors,
+                                              deadline.work()));
+  if (setting_->own_anchors) {
+    PM_ASSIGN_OR_RETURN(expected.pairing_score, ScorePairing(*setting_, server_anchors));
+  }
+  return expected;
 }
 
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
-                                                  Ledger& ledger, BitSource& bits) const {
+                                                  const ChargeFunction& charge,
+                                                  BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
   PM_RETURN_IF_ERROR(CheckPlaces(*setting_, target, cost));
-  PM_RETURN_IF_ERROR(CheckPoolIsHidden(*setting_, cost));
+  PM_RETURN_IF_ERROR(CheckOwnRowsAreHidden(*setting_, cost));
   PM_RETURN_IF_ERROR(CheckRehearsal(*setting_));
   const ComputingDeadline deadline("a release", setting_->limits);
   PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
                       DrawTargetIndependentPart(*setting_, cost, bits));
   PM_RETURN_IF_ERROR(deadline.Check());
-  PM_RETURN_IF_ERROR(ledger.Charge(parameters().collection_uuid, part.guarantee).status());
+  PM_RETURN_IF_ERROR(charge(part.guarantee));
   absl::StatusOr<std::vector<FloatMatrix>> released =
       ReleaseIterations(*setting_, part, cost, placed.slot, placed.row, bits);
   if (!released.ok()) return ChargedWithoutRelease(released.status());
@@ -221,6 +264,12 @@ absl::StatusOr<FloatMatrix> JointScheme::ReleaseOfDummy(int64_t slot, const Priv
   PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
                       ReleaseIterations(*setting_, part, cost, slot, dummy, bits));
   return std::move(released.back());
+}
+
+absl::StatusOr<Matrix> JointScheme::CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
+                                                       BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ReleaseOfDummy(slot, cost, bits));
+  return PostProcess(rows.cast<double>(), label_graph(), parameters().settings);
 }
 
 }  // namespace privatemail::client

@@ -65,7 +65,7 @@ absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetti
 absl::StatusOr<IterationNoise> MakeIterationNoise(const JointSetting& setting, const Matrix& start,
                                                   const PrivacyCost& cost) {
   const EmbeddingSettings& settings = setting.parameters.settings;
-  return MakeIterationNoise(setting.parameters, setting.anchors->points(),
+  return MakeIterationNoise(settings, setting.feature_dim(), setting.anchors->points(),
                             {.start = start,
                              .label_graph = setting.label_graph,
                              .alpha = settings.alpha,

@@ -29,10 +29,11 @@ struct Lazy {
   std::optional<T> made;
 };
 
-// The public inputs of all releases on a collection (and pool of dummies).
+// The public inputs of all releases on a collection (and the client's own rows).
 struct JointSetting {
   PublicParameters parameters;
-  std::shared_ptr<const FixedRows> anchors;   // unit rows
+  std::shared_ptr<const FixedRows> anchors;   // unit rows, in the space of targets
+  bool own_anchors;                           // they are the client's
   std::optional<Matrix> pool;                 // unit rows of dummies; by default the anchors
   std::vector<std::vector<int64_t>> of_slot;  // rows of the pool, per slot
   LabelGraph label_graph;                     // over slot labels, then anchor labels
@@ -45,12 +46,13 @@ struct JointSetting {
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
+  int64_t feature_dim() const { return anchors->points().cols(); }
 };
 
 // See JointScheme::Create. fixed: the `anchors` of another setting with the same anchors and kernel
 // denominator, to share; null: made here.
 absl::StatusOr<JointSetting> MakeJointSetting(PublicParameters parameters, const Anchors& anchors,
-                                              const std::optional<Anchors>& dummies,
+                                              const OwnRows& own = {},
                                               std::shared_ptr<const FixedRows> fixed = nullptr,
                                               const ClientLimits& limits = ClientLimits::None());
 

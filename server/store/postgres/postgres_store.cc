@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
     const std::string& conninfo, const postgres::PoolOptions& options) {
   PM_ASSIGN_OR_RETURN(postgres::ConnectionInfo info, postgres::ConnectionInfo::Parse(conninfo));
   auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options));
-  PM_RETURN_IF_ERROR(postgres::Migrate(&store->pool_, postgres::Migrations()));
+  PM_RETURN_IF_ERROR(postgres::PrepareSchema(&store->pool_));
   return store;
 }
 

@@ -23,9 +23,9 @@ namespace privatemail::server {
 // Errors of postgres::Connection and postgres::Pool; they never contain a password.
 class PostgresStore final : public Store {
  public:
-  // conninfo: as in postgres::ConnectionInfo::Parse. Creates or migrates the schema, for which the
-  // role needs the right. INVALID_ARGUMENT: conninfo. FAILED_PRECONDITION: a newer program has used
-  // the database.
+  // conninfo: as in postgres::ConnectionInfo::Parse. Creates the schema, for which the role needs
+  // the right. INVALID_ARGUMENT: conninfo. FAILED_PRECONDITION: a newer program has used the
+  // database.
   static absl::StatusOr<std::unique_ptr<PostgresStore>> Open(
       const std::string& conninfo, const postgres::PoolOptions& options = {});
 

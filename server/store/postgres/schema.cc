@@ -8,7 +8,7 @@
 namespace privatemail::server::postgres {
 namespace {
 
-// Never changed after a release: later changes are further migrations.
+// Versions are counted from 1; 0: there are no tables yet.
 //
 // - Blobs: as in decode.h.
 // - Ids and payloads: bytea orders as SQLite does, holds any UTF-8 (text has no NUL) and is
@@ -18,7 +18,8 @@ namespace {
 // - deletions: tombstones until an embedding without the items is saved.
 // - cells: of an embedding, whose key they name. Their keys are of the same sequence. Parts are
 //   large and hard to compress.
-constexpr const char* kMigrations[] = {R"sql(
+constexpr int64_t kSchemaVersion = 1;
+constexpr char kSchema[] = R"sql(
   CREATE TABLE collections (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     uuid text NOT NULL UNIQUE,
@@ -65,8 +66,6 @@ constexpr const char* kMigrations[] = {R"sql(
     payload bytea NOT NULL,
     PRIMARY KEY (embedding, position)
   );
-)sql",
-                                       R"sql(
   CREATE TABLE cells (
     collection bigint PRIMARY KEY,
     key bigint NOT NULL,
@@ -80,50 +79,38 @@ constexpr const char* kMigrations[] = {R"sql(
     PRIMARY KEY (cells, part)
   );
   ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
-)sql"};
+)sql";
 
 // The advisory lock: "pmail" in ASCII.
-constexpr int64_t kMigrationLock = 0x706d61696c;
-
-// Runs under the advisory lock, which ends with the transaction.
-absl::StatusOr<Transaction> BeginLocked(Pool* pool) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(pool, Transaction::Kind::kWrite));
-  PM_RETURN_IF_ERROR(
-      transaction.Query("SELECT pg_advisory_xact_lock($1)", Parameters().Int(kMigrationLock))
-          .status());
-  return transaction;
-}
+constexpr int64_t kSchemaLock = 0x706d61696c;
 
 }  // namespace
 
-absl::Span<const char* const> Migrations() { return kMigrations; }
-
-absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations) {
-  const auto known = static_cast<int64_t>(migrations.size());
-  while (true) {
-    PM_ASSIGN_OR_RETURN(Transaction transaction, BeginLocked(pool));
-    PM_RETURN_IF_ERROR(
-        transaction.Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
-                            "CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY, "
-                            "applied timestamptz NOT NULL DEFAULT now())"));
-    PM_ASSIGN_OR_RETURN(const Result result,
-                        transaction.Query("SELECT coalesce(max(number), 0) FROM migrations"));
-    const int64_t applied = result.Int(0, 0);
-    if (applied > known) {
-      return absl::FailedPreconditionError(absl::StrCat("the store's schema has version ", applied,
-                                                        ", this program knows versions up to ",
-                                                        known));
-    }
-    if (applied < known) {
-      PM_RETURN_IF_ERROR(transaction.Execute(migrations[static_cast<size_t>(applied)]));
-      PM_RETURN_IF_ERROR(
-          transaction
-              .Query("INSERT INTO migrations (number) VALUES ($1)", Parameters().Int(applied + 1))
-              .status());
-    }
-    PM_RETURN_IF_ERROR(transaction.Commit());
-    if (applied >= known) return absl::OkStatus();
+absl::Status PrepareSchema(Pool* pool) {
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(pool, Transaction::Kind::kWrite));
+  // Released at the end of the transaction.
+  PM_RETURN_IF_ERROR(
+      transaction.Query("SELECT pg_advisory_xact_lock($1)", Parameters().Int(kSchemaLock))
+          .status());
+  PM_RETURN_IF_ERROR(
+      transaction.Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
+                          "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
+  PM_ASSIGN_OR_RETURN(const Result result,
+                      transaction.Query("SELECT coalesce(max(version), 0) FROM schema_version"));
+  const int64_t version = result.Int(0, 0);
+  if (version > kSchemaVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("the store's schema has version ", version,
+                                                      ", this program knows versions up to ",
+                                                      kSchemaVersion));
   }
+  if (version == 0) {
+    PM_RETURN_IF_ERROR(transaction.Execute(kSchema));
+    PM_RETURN_IF_ERROR(transaction
+                           .Query("INSERT INTO schema_version (version) VALUES ($1)",
+                                  Parameters().Int(kSchemaVersion))
+                           .status());
+  }
+  return transaction.Commit();
 }
 
 }  // namespace privatemail::server::postgres

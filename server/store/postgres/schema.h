@@ -1,20 +1,15 @@
-// Schema and migrations of the PostgreSQL store.
+// The schema of the PostgreSQL store.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_SCHEMA_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_SCHEMA_H_
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "server/store/postgres/pool.h"
 
 namespace privatemail::server::postgres {
 
-// SQL of the migrations, from number 1.
-absl::Span<const char* const> Migrations();
-
-// Runs each migration that the table privatemail.migrations does not list, in its own transaction,
-// under an advisory lock. FAILED_PRECONDITION: the database lists an unknown migration, so a newer
-// program has used it. Errors of Connection.
-absl::Status Migrate(Pool* pool, absl::Span<const char* const> migrations);
+// Creates the tables in one transaction, under an advisory lock, unless they are there.
+// FAILED_PRECONDITION: a newer program has used the database. Errors of Connection.
+absl::Status PrepareSchema(Pool* pool);
 
 }  // namespace privatemail::server::postgres
 

@@ -3,17 +3,16 @@
 #define PRIVATEMAIL_SERVER_STORE_SQLITE_SCHEMA_H_
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/sqlite/sqlite.h"
 
 namespace privatemail::server {
 
-// Configures durable writes, and creates or migrates the tables in one transaction.
-// FAILED_PRECONDITION: the file has a newer version. Errors of sqlite::Database.
+// Configures durable writes, and creates the tables in one transaction unless they are there.
+// Errors of CheckSchema.
 absl::Status PrepareSchema(sqlite::Database* database);
 
-// Whether the tables can be read as they are. FAILED_PRECONDITION: the file has a newer version.
-absl::StatusOr<bool> HasCurrentSchema(sqlite::Database* database);
+// FAILED_PRECONDITION: the file has another version. Errors of sqlite::Database.
+absl::Status CheckSchema(sqlite::Database* database);
 
 }  // namespace privatemail::server
 

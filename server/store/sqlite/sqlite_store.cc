@@ -54,12 +54,9 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path
   return database;
 }
 
-// full: why it cannot be opened for writing.
-absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path,
-                                                         const absl::Status& full) {
+absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path) {
   PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::OpenWithoutSpace(path));
-  PM_ASSIGN_OR_RETURN(const bool readable, HasCurrentSchema(database.get()));
-  if (!readable) return full;
+  PM_RETURN_IF_ERROR(CheckSchema(database.get()));
   return database;
 }
 
@@ -78,7 +75,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   PM_RETURN_IF_ERROR(sqlite::WalMark(path).Check());
   absl::StatusOr<std::unique_ptr<Database>> database = OpenForWriting(path);
   const absl::Status writable = database.status();
-  if (absl::IsResourceExhausted(writable)) database = OpenForReading(path, writable);
+  if (absl::IsResourceExhausted(writable)) database = OpenForReading(path);
   PM_RETURN_IF_ERROR(database.status());
   auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), *std::move(database)));
   store->SetWritable(writable);

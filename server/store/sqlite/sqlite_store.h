@@ -28,8 +28,8 @@ namespace privatemail::server {
 class SqliteStore final : public Store {
  public:
   // FAILED_PRECONDITION: the directory is locked, cannot be created or written, or has a database
-  // of a newer version. DATA_LOSS: the file is damaged or not a database. RESOURCE_EXHAUSTED: no
-  // space for a new database, or to migrate one of an older version.
+  // of another version. DATA_LOSS: the file is damaged or not a database. RESOURCE_EXHAUSTED: no
+  // space for a new database.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& directory);
   ~SqliteStore() override;
 

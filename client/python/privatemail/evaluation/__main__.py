@@ -259,10 +259,12 @@ def _evaluate(given: _Given) -> None:
     print(f"report: {out}/index.html")
 
 
-def _with_flag(message: str) -> str:
-    """With the flag in place of the name that a message of the library begins with."""
-    name, _, rest = message.partition(" ")
-    return f"{_FLAGS.get(name, name)} {rest}"
+def _with_flag(error: PrivateMailError) -> str:
+    """The message with the flag in place of the field that it begins with."""
+    message = str(error)
+    if error.field is None or error.field not in _FLAGS:
+        return message
+    return _FLAGS[error.field] + message[len(error.field):]
 
 
 def main(words: List[str]) -> int:
@@ -277,7 +279,7 @@ def main(words: List[str]) -> int:
         _evaluate(given)
         return 0
     except PrivateMailError as error:
-        message, code = _with_flag(str(error)), error.code
+        message, code = _with_flag(error), error.code
         status = 2 if isinstance(error, (InvalidArgument, NotFound)) else 1
     except MemoryError:
         message, code, status = "not enough memory on this machine", "RESOURCE_EXHAUSTED", 1

@@ -14,7 +14,7 @@ from matplotlib.image import imsave
 from numpy.typing import NDArray
 
 from privatemail import _arrays
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import FailedPrecondition, wrong
 from privatemail.evaluation import _seeded
 from privatemail.evaluation.study import Floats, Rows, Settings, Split
 
@@ -61,20 +61,20 @@ _LABELS = {**_BINARY, **dict.fromkeys((".csv", ".txt"), lambda path: _text(path,
 def _read(field: str, path: str, formats: Dict[str, Callable[[str], Array]]) -> Array:
     ending = os.path.splitext(path)[1].lower()
     if ending not in formats:
-        raise InvalidArgument(f"{field} must be a file that ends in {', '.join(formats)}, but is {path}")
+        raise wrong(field, f"must be a file that ends in {', '.join(formats)}, but is {path}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy only warns of no numbers, and of 1.5 as an integer
             return formats[ending](path)
     except (OSError, ValueError, OverflowError, Warning) as error:
-        raise InvalidArgument(f"{field} must be a readable {ending} file, but {path} is not: {error}") from error
+        raise wrong(field, f"must be a readable {ending} file, but {path} is not: {error}") from error
 
 
 def _unit_rows(field: str, features: Array) -> Floats:
     rows = _arrays.rows(field, features).astype(np.float64)  # squares of float32 neither vanish nor overflow
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not lengths.all():
-        raise InvalidArgument(f"{field} must have a direction, but row {lengths.argmin()} is zero")
+        raise wrong(field, f"must have a direction, but row {lengths.argmin()} is zero")
     unit: Floats = rows / lengths
     return unit
 
@@ -101,13 +101,12 @@ def split(rows: Rows, anchors_per_class: int, targets: int, gallery_per_class: i
     for field, size in (("anchors_per_class", anchors_per_class), ("targets", targets),
                         ("gallery_per_class", gallery_per_class)):
         if size < 1:
-            raise InvalidArgument(f"{field} must be at least 1, but is {size}")
+            raise wrong(field, f"must be at least 1, but is {size}")
     classes, sizes = np.unique(rows.labels, return_counts=True)
     if len(classes) < 2:
-        raise InvalidArgument(f"labels must have at least 2 classes, but have {len(classes)}")
+        raise wrong("labels", f"must have at least 2 classes, but have {len(classes)}")
     if sizes.min() <= anchors_per_class:
-        raise InvalidArgument(
-            f"anchors_per_class must leave a row of every class to the gallery, but is {anchors_per_class} and class "
+        raise wrong("anchors_per_class", f"must leave a row of every class to the gallery, but is {anchors_per_class} and class "
             f"{classes[sizes.argmin()]} has {sizes.min()} rows")
     draws = np.random.default_rng(seed)
     by_class = [draws.permutation(np.flatnonzero(rows.labels == label)) for label in draws.permutation(classes)]
@@ -117,7 +116,7 @@ def split(rows: Rows, anchors_per_class: int, targets: int, gallery_per_class: i
     turns = itertools.chain.from_iterable(itertools.zip_longest(*(members[:-1] for members in left)))
     chosen = np.array([row for row in turns if row is not None][:targets], np.int64)
     if len(chosen) < targets:
-        raise InvalidArgument(f"targets must be at most {len(chosen)}, the rows that anchors and gallery leave, but is "
+        raise wrong("targets", f"must be at most {len(chosen)}, the rows that anchors and gallery leave, but is "
                               f"{targets}")
     gallery = np.concatenate([members[~np.isin(members, chosen)][:gallery_per_class] for members in left])
     return Split(anchors=rows.take(anchors), gallery=rows.take(np.sort(gallery)), targets=rows.take(chosen))
@@ -126,7 +125,7 @@ def split(rows: Rows, anchors_per_class: int, targets: int, gallery_per_class: i
 def half_of_classes(rows: Rows, which: str) -> Rows:
     """The rows of "all" classes, or of the "first" or "second" half of them by number; the second is the larger."""
     if which not in ("all", "first", "second"):
-        raise InvalidArgument(f'classes must be all, first or second, but is "{which}"')
+        raise wrong("classes", f'must be all, first or second, but is "{which}"')
     classes = np.unique(rows.labels)
     if which == "all" or not classes.size:
         return rows
@@ -157,7 +156,7 @@ def preset(name: str) -> Preset:
     """
     presets = {"cars196": (6, .6, "second"), "cub200": (5, .5, "second"), "cifar100": (6, .6, "all")}
     if name not in presets:
-        raise InvalidArgument(f'preset must be cars196, cub200 or cifar100, but is "{name}"')
+        raise wrong("preset", f'must be cars196, cub200 or cifar100, but is "{name}"')
     bandwidth, alpha, classes = presets[name]
     settings = Settings(kernel_bandwidth=bandwidth, alpha=alpha, label_graph="distance", steps=5, start="random")
     return Preset(name, settings, epsilon=.1, delta=1e-5, classes=classes)
@@ -188,7 +187,7 @@ def _entries(field: str, folder: pathlib.Path) -> List[pathlib.Path]:
     try:
         return sorted(folder.iterdir())
     except OSError as error:
-        raise InvalidArgument(f"{field} must be a folder of images, but {folder}: {error.strerror}") from error
+        raise wrong(field, f"must be a folder of images, but {folder}: {error.strerror}") from error
 
 
 def _list_images(field: str, folder: pathlib.Path) -> ImageList:
@@ -208,7 +207,7 @@ def _list_images(field: str, folder: pathlib.Path) -> ImageList:
         images.labels.extend([len(names)] * len(found))
         names.append(entry.name)
     if not names:
-        raise InvalidArgument(f"{field} must have one sub-folder of images for each class, but {folder} has none")
+        raise wrong(field, f"must have one sub-folder of images for each class, but {folder} has none")
     return images._replace(class_names=tuple(names))
 
 
@@ -237,12 +236,12 @@ def cars196(path: str) -> ImageList:
     if not all(part.is_dir() for part in parts):
         images = _list_images("data", root)
         if len(images.class_names) < 4:  # cars_train, cars_test and devkit, as published
-            raise InvalidArgument(f"data must have a folder of images for each class, or such folders in train and "
+            raise wrong("data", f"must have a folder of images for each class, or such folders in train and "
                                   f"test, but {root} has {len(images.class_names)}: sort the images by class first")
         return images
     test, train = (_list_images("data", part) for part in parts)
     if test.class_names != train.class_names:
-        raise InvalidArgument(f"data must have the same classes in train and test, but {root} has "
+        raise wrong("data", f"must have the same classes in train and test, but {root} has "
                               f"{len(train.class_names)} and {len(test.class_names)}, of which some differ")
     skipped = [(f"{part.name}/{name}", why) for part, one in zip(parts, (test, train)) for name, why in one.skipped]
     return ImageList(test.paths + train.paths, test.labels + train.labels, test.class_names, skipped)
@@ -259,15 +258,15 @@ def cifar100(path: str, scratch: str) -> ImageList:
     try:
         data = np.fromfile(file, np.uint8)
     except OSError as error:
-        raise InvalidArgument(f"data must be test.bin of CIFAR-100 or its folder, but {file}: "
+        raise wrong("data", f"must be test.bin of CIFAR-100 or its folder, but {file}: "
                               f"{error.strerror}") from error
     record = 2 + 3 * 32 * 32  # coarse label, fine label, planes of red, green and blue
     if not data.size or data.size % record:
-        raise InvalidArgument(f"data must be images of {record} bytes each, but {file} has {data.size} bytes")
+        raise wrong("data", f"must be images of {record} bytes each, but {file} has {data.size} bytes")
     records = data.reshape(-1, record)
     fine = records[:, 1]
     if fine.max() > 99:
-        raise InvalidArgument(f"data must have fine labels up to 99, but image {fine.argmax()} of {file} has "
+        raise wrong("data", f"must have fine labels up to 99, but image {fine.argmax()} of {file} has "
                               f"{fine.max()}")
     classes, labels = np.unique(fine, return_inverse=True)
     names = tuple(f"{label:02d}" for label in classes)
@@ -331,6 +330,6 @@ def describe(images: ImageList, cache: str, onnx: Optional[str], input_size: Tup
         if progress:
             progress(first + len(paths))
     if failed:
-        raise InvalidArgument(f"images must be readable, but {len(failed)} of {len(images.paths)} are not; the first: "
+        raise wrong("images", f"must be readable, but {len(failed)} of {len(images.paths)} are not; the first: "
                               f"{failed[0]}")
     return Rows(_unit_rows("images", np.concatenate(parts)), np.array(images.labels, np.int64), images.class_names)

@@ -22,7 +22,7 @@ from matplotlib import ticker
 from matplotlib.lines import Line2D
 from matplotlib.transforms import IdentityTransform
 
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import FailedPrecondition, InvalidArgument, wrong
 from privatemail.evaluation.study import Axis, Figure, Floats, Ints, Panel, Point, Series, Verdict
 
 Facts = Sequence[Tuple[str, str]]
@@ -98,16 +98,16 @@ def _check(figures: Sequence[Figure]) -> None:
     ids = [figure.id for figure in figures]
     for figure in figures:
         if not re.fullmatch("[A-Za-z0-9-]{1,80}", figure.id):
-            raise InvalidArgument(f"figures must have ids of 1 to 80 letters, digits and '-', but one is {figure.id!r}")
+            raise wrong("figures", f"must have ids of 1 to 80 letters, digits and '-', but one is {figure.id!r}")
         if ids.count(figure.id) > 1:
-            raise InvalidArgument(f"figures must have distinct ids, but two are {figure.id}")
+            raise wrong("figures", f"must have distinct ids, but two are {figure.id}")
         count = len(figure.x.categories)
         for _, series in _all_series(figure):
             if series.mark == "bars" and not count:
-                raise InvalidArgument(f"figures must have categories for bars, but {figure.id} has none")
+                raise wrong("figures", f"must have categories for bars, but {figure.id} has none")
             for point in series.points:
                 if count and point.x not in range(count):
-                    raise InvalidArgument(f"figures must have an x below {count}, the number of categories, but "
+                    raise wrong("figures", f"must have an x below {count}, the number of categories, but "
                                           f"series {series.name!r} of {figure.id} has {point.x}")
 
 

@@ -12,7 +12,7 @@ from typing import List, Optional, Sequence
 import numpy as np
 import scipy.stats
 
-from privatemail.errors import InvalidArgument
+from privatemail.errors import wrong
 from privatemail.evaluation.study import Band, Ints, Result
 
 _CERTAINTY = .95
@@ -105,11 +105,11 @@ def band_of_ratio(parts: Sequence[float], wholes: Sequence[float]) -> Optional[B
 
 def _check_guarantee(epsilon: float, delta: float, classes: int) -> None:
     if not (epsilon >= 0 and math.isfinite(epsilon)):
-        raise InvalidArgument(f"epsilon must be finite and not negative, but is {epsilon}")
+        raise wrong("epsilon", f"must be finite and not negative, but is {epsilon}")
     if not 0 <= delta < 1:
-        raise InvalidArgument(f"delta must be at least 0 and below 1, but is {delta}")
+        raise wrong("delta", f"must be at least 0 and below 1, but is {delta}")
     if classes < 2:
-        raise InvalidArgument(f"classes must be at least 2, but is {classes}")
+        raise wrong("classes", f"must be at least 2, but is {classes}")
 
 
 def label_hiding_ceiling(epsilon: float, delta: float, classes: int, k: int) -> float:
@@ -130,7 +130,7 @@ def label_hiding_ceiling(epsilon: float, delta: float, classes: int, k: int) -> 
     """
     _check_guarantee(epsilon, delta, classes)
     if k < 1:
-        raise InvalidArgument(f"k must be at least 1, but is {k}")
+        raise wrong("k", f"must be at least 1, but is {k}")
     other = math.exp(-epsilon)  # both sides of the fraction over e^epsilon, which overflows
     return min(1, (k + (classes - 1) * delta * other) / (k + (classes - k) * other))
 
@@ -147,6 +147,6 @@ def label_hiding_ceiling_over_targets(epsilon: float, delta: float, classes: int
     """
     _check_guarantee(epsilon, delta, classes)
     if not (1 - 1e-12) / classes <= largest <= 1:
-        raise InvalidArgument(f"largest must be between 1 / classes = {1 / classes} and 1, but is {largest}")
+        raise wrong("largest", f"must be between 1 / classes = {1 / classes} and 1, but is {largest}")
     other = math.exp(-epsilon)
     return min(1, (1 + (classes - 1) * delta * other) / (1 + (1 - largest) / largest * other))

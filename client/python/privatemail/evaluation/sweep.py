@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 import numpy as np
 
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import FailedPrecondition, InvalidArgument, wrong
 from privatemail.evaluation import _seeded, data, stats
 from privatemail.evaluation.study import (NOT_MEASURED, Axis, Band, Floats, Ints, Job, Panel, Point, Result, Series,
                                           Settings, Split, Study)
@@ -77,9 +77,9 @@ def _check(study: Study) -> None:
     for field, value in values + [("epsilons", epsilon) for epsilon in study.epsilons]:
         low, high = _RANGES["epsilon" if field == "epsilons" else field]
         if not low <= value <= high:
-            raise InvalidArgument(f"{field} must be between {low:g} and {high:g}, but is {value:g}")
+            raise wrong(field, f"must be between {low:g} and {high:g}, but is {value:g}")
     if not study.epsilons or not (np.diff(study.epsilons) > 0).all():
-        raise InvalidArgument(f"epsilons must be numbers in ascending order, but are {list(study.epsilons)}")
+        raise wrong("epsilons", f"must be numbers in ascending order, but are {list(study.epsilons)}")
 
 
 class Stage:
@@ -98,7 +98,7 @@ class Stage:
         self._trial = functools.lru_cache(_TRIALS)(self._create_trial)
         items = len(self.split(1).gallery)
         if study.k > items:
-            raise InvalidArgument(f"k must be at most {items}, the gallery's rows, but is {study.k}")
+            raise wrong("k", f"must be at most {items}, the gallery's rows, but is {study.k}")
 
     def _with_alpha(self, settings: Settings) -> Settings:
         if settings.alpha is not None:

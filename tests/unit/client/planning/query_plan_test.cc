@@ -236,9 +236,9 @@ TEST(QueryPlan, SaysWhichWishIsNone) {
               FailsWith(kInvalid, "epsilon"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->epsilon = -1; }), FailsWith(kInvalid, "epsilon"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->fidelity = 1; }),
-              FailsWith(kInvalid, "fidelity must lie strictly between 0 and 1"));
+              FailsWith(kInvalid, "fidelity must be strictly between 0 and 1"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->recall = 0; }),
-              FailsWith(kInvalid, "recall must lie strictly between 0 and 1"));
+              FailsWith(kInvalid, "recall must be strictly between 0 and 1"));
   EXPECT_THAT(refused([](PlanWish* wish) { wish->max_bytes = 20; }),
               FailsWith(kInvalid, "which 10 items take, but is 20"));
 }

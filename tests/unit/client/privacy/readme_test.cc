@@ -48,7 +48,7 @@ MechanismParameters With(const MechanismTraits& traits, absl::string_view needs)
   if (absl::StrContains(needs, "delta")) parameters.delta = 1e-5;
   if (absl::StrContains(needs, "sensitivity")) parameters.sensitivity = 1;
   if (absl::StrContains(needs, "box")) parameters.box = {{-9}, {9}};
-  if (absl::StrContains(needs, "radius")) parameters.ball.radius = 1;
+  if (absl::StrContains(needs, "radius")) parameters.radius = 1;
   if (absl::StrContains(needs, "Lipschitz")) parameters.lipschitz = 1;
   return parameters;
 }

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+
+#include "common/wire/codec.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
@@ -21,6 +25,55 @@ TEST(JoinAnchors, OtherNumberOfRowsReturnsDataLoss) {
   published.chunks.resize(1);
   EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
               FailsWith(absl::StatusCode::kDataLoss, "but the server sent 15"));
+}
+
+// Random coordinates of embedding 3, in chunks of 15 anchors.
+std::vector<v1::GetAnchorsResponse> ChunksWithCoordinates() {
+  std::vector<v1::GetAnchorsResponse> chunks = PublishedThings(3).chunks;
+  for (v1::GetAnchorsResponse& chunk : chunks) {
+    ToProto(FloatMatrix(NormalRows(static_cast<int>(chunk.features().rows()), 2, 5)),
+            chunk.mutable_coordinates());
+    chunk.set_embedding_version(3);
+  }
+  return chunks;
+}
+
+TEST(JoinCoordinates, ConcatenatesChunks) {
+  const PublicParameters parameters = PublishedThings().parameters;
+  ASSERT_OK_AND_ASSIGN(const auto joined, JoinCoordinates(parameters, ChunksWithCoordinates()));
+  ASSERT_TRUE(joined.has_value());
+  EXPECT_EQ(joined->middleRows(15, 15), NormalRows(15, 2, 5).cast<double>());
+  EXPECT_EQ(joined->bottomRows(10), NormalRows(10, 2, 5).cast<double>());
+  ASSERT_OK_AND_ASSIGN(const auto none, JoinCoordinates(parameters, PublishedThings().chunks));
+  EXPECT_FALSE(none.has_value());
+}
+
+struct AnchorFault {
+  std::function<void(std::vector<v1::GetAnchorsResponse>*)> corrupt;
+  const char* part;
+};
+
+const AnchorFault kAnchorFaults[] = {
+    {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
+     "anchors, chunk 1: coordinates"},
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[2].mutable_coordinates()); },
+     "anchors, chunk 2: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
+    {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[2].mutable_coordinates()); },
+     "coordinates must be 10 x 2, one row an anchor, but are 10 x 3"},
+    {[](auto* c) { (*c)[1].clear_coordinates(); }, "anchors, chunk 1: coordinates"},
+    {[](auto* c) { (*c)[1].set_embedding_version(4); },
+     "anchors, chunk 1: embedding_version must be the same in all chunks, but is 3 and 4"},
+    {[](auto* c) { (*c)[0].clear_embedding_version(); },
+     "anchors, chunk 0: embedding_version must be given with coordinates"},
+};
+
+TEST(JoinCoordinates, CorruptChunksReturnDataLoss) {
+  for (const AnchorFault& fault : kAnchorFaults) {
+    std::vector<v1::GetAnchorsResponse> chunks = ChunksWithCoordinates();
+    fault.corrupt(&chunks);
+    EXPECT_THAT(JoinCoordinates(PublishedThings().parameters, chunks),
+                FailsWith(absl::StatusCode::kDataLoss, fault.part));
+  }
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "privatemail/cell_client.h"
-#include "privatemail/joint_client.h"
+#include "client/schemes/cells/cells_search.h"
+#include "client/schemes/joint/joint_search.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
@@ -27,7 +27,7 @@ TEST(CheckQueryMemory, NamesTheSizesAndTheSetting) {
   const PublicParameters parameters = Sizes(20'000, 512, 1024);
   EXPECT_THAT(CheckQueryMemory(parameters, JointQueryMemory(parameters), {}),
               FailsWith(kExhausted,
-                        "at most 1073741824 bytes (--max-memory), but with the collection's "
+                        "at most 1073741824 bytes (max_memory), but with the collection's "
                         "anchor_count 20000, feature_dim 512, embedding_dim 1024, steps 5 and 5 "
                         "classes it is up to "));
 }
@@ -50,22 +50,18 @@ TEST(CheckQueryMemory, ReceivedAnchorsAloneExceedIt) {
 
 TEST(ClientLimits, EveryClientHoldsSizesAgainstItsMemory) {
   const PublishedThings slots;
-  const PublishedThings cells(1, CellCode::kNone);
+  const PublishedThings cells(1, CellCode::kFloat16);
   const ClientLimits little{.max_memory = 1000};
-  const auto refused = FailsWith(kExhausted, "--max-memory");
-  EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, little), refused);
-  EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, little), refused);
-  EXPECT_THAT(CellTargetFactory::Create(cells.parameters, cells.chunks, std::nullopt, little),
-              refused);
+  const auto refused = FailsWith(kExhausted, "max_memory");
+  EXPECT_THAT(JointCollection::Create(slots.collection, slots.chunks, {}, little), refused);
+  EXPECT_THAT(CellsCollection::Create(cells.collection, cells.chunks, little), refused);
 }
 
-TEST(ClientLimits, EveryClientStopsComputingAtItsDeadline) {
+TEST(ClientLimits, JointClientStopsComputingAtItsDeadline) {
   const PublishedThings slots;
-  const PublishedThings cells(1, CellCode::kNone);
   const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
-  const auto refused = FailsWith(kDeadline, "must take at most 0 (--deadline)");
-  EXPECT_THAT(JointClient::Create(slots.collection, slots.chunks, std::nullopt, no_time), refused);
-  EXPECT_THAT(CellClient::Create(cells.collection, cells.chunks, std::nullopt, no_time), refused);
+  EXPECT_THAT(JointCollection::Create(slots.collection, slots.chunks, {}, no_time),
+              FailsWith(kDeadline, "must take at most 0 (max_computing)"));
 }
 
 TEST(ClientLimits, ObserversAreNullWithoutALimit) {
@@ -75,12 +71,13 @@ TEST(ClientLimits, ObserversAreNullWithoutALimit) {
 }
 
 TEST(CheckRanking, NamesTheSizes) {
-  EXPECT_THAT(CheckRanking(Sizes(8000, 1024, 2), {}), IsOk());
-  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), {}),
+  EXPECT_THAT(CheckRanking(Sizes(8000, 1024, 2), 1024, {}), IsOk());
+  EXPECT_FALSE(CheckRanking(Sizes(8000, 1024, 2), 8000, {}).ok()) << "own anchors";
+  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), 10'000, {}),
               FailsWith(kExhausted, "anchor_count 10000, feature_dim 10000"));
   ClientLimits roomy;
   roomy.max_memory = int64_t{1} << 40;
-  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), roomy),
+  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), 10'000, roomy),
               FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000: give the target's"));
 }
 
@@ -95,16 +92,16 @@ TEST(ClientLimits, ReleaseThatWouldTakeTooLongIsNotCharged) {
   for (int i = 0; i < 1500; ++i) anchors.labels.push_back(i % 5);
   const PublicParameters parameters =
       *MakePublicParameters(kUuid, settings, anchors, {}, "vectors", {}, std::nullopt);
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(parameters, anchors, std::nullopt,
-                                           {.max_computing = absl::Milliseconds(500)}));
+  ASSERT_OK_AND_ASSIGN(
+      const JointScheme scheme,
+      JointScheme::Create(parameters, anchors, {}, {.max_computing = absl::Milliseconds(500)}));
   PrivacyCost cost;
   cost.epsilon = 1;
   cost.delta = 1e-5;
   const Target target{.features = anchors.features.row(0), .label = 0};
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(scheme.Release(target, cost, *funded.ledger, bits),
-                FailsWith(kDeadline, "a release must take at most 500ms (--deadline)"));
+    EXPECT_THAT(scheme.Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits),
+                FailsWith(kDeadline, "a release must take at most 500ms (max_computing)"));
   }
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }

@@ -49,7 +49,8 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
 
   absl::StatusOr<IterationNoise> Noise(int64_t iterations, int64_t feature_dim) {
     parameters_.feature_dim = feature_dim;
-    return MakeIterationNoise(parameters_, anchors_, inputs_, Cost(iterations));
+    return MakeIterationNoise(parameters_.settings, parameters_.feature_dim, anchors_, inputs_,
+                              Cost(iterations));
   }
 
   PrivacyCost Cost(int64_t iterations) const {

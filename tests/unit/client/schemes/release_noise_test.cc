@@ -31,7 +31,8 @@ class ReleaseNoise : public ::testing::Test {
     auto release =
         JointScheme::Create(*MakePublicParameters(kUuid, EmbeddingSettings{}, anchors_, {}, "v"),
                             anchors_)
-            ->Release({Eigen::RowVectorXf::LinSpaced(kDim, 1, 2), 10}, cost, *funded.ledger, bits);
+            ->Release({Eigen::RowVectorXf::LinSpaced(kDim, 1, 2), 10}, cost,
+                      ChargeTo(*funded.ledger, kUuid), bits);
     const auto charged = funded.ledger->Show(kUuid);
     EXPECT_EQ(charged->releases, release.ok() ? 1 : 0);
     // All iterations together cost this.

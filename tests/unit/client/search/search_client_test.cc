@@ -1,6 +1,4 @@
 // What a server sees of searches, and what they return: the rules of PRIVACY.md section 9.
-#include "client/search/search_client.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,9 +12,11 @@
 #include <numeric>
 #include <set>
 
-#include "client/queries/last_release.h"
-#include "client/queries/replay.h"
+#include "client/schemes/encrypted/encrypted_search.h"
+#include "client/search/departures.h"
+#include "client/search/last_search.h"
 #include "common/base/files.h"
+#include "privatemail/search.h"
 #include "tests/unit/client/search/encrypted_server.h"
 
 namespace privatemail::client::search_client_test {
@@ -33,19 +33,35 @@ constexpr auto kMessageForEachQuery = [](v1::GetCollectionResponse* collection) 
   collection->mutable_encrypted()->set_rows(16'000'000);
 };
 
+struct Ranking {
+  int64_t k = 3;
+  bool with_payloads = false;
+  std::optional<int32_t> label = {};
+  std::string filter = {};
+};
+
 class SearchClientTest : public ::testing::Test {
  protected:
   SearchClientTest() { fs::permissions(folder_.path(), fs::perms::owner_all); }
 
   std::unique_ptr<SearchClient> NewClient(int64_t max_memory = kMaxMemory) {
-    return *SearchClient::Create(
-        *Transport::Create(server_.options),
-        {.state_folder = folder_.path(), .limits = {.max_memory = max_memory}});
+    return *SearchClient::Connect({.connection = server_.options,
+                                   .state_folder = folder_.path(),
+                                   .limits = {.max_memory = max_memory}});
   }
 
-  absl::StatusOr<SearchAnswer> Search(SearchClient& client, unsigned seed = 1,
-                                      const EncryptedRanking& ranking = {.k = 3}) {
-    return client.Search("things", {{.features = TargetOf(seed)}}, ranking, Warn());
+  absl::StatusOr<SearchResponse> Search(SearchClient& client, unsigned seed = 1,
+                                        const Ranking& ranking = {}) {
+    return Search(client, {{.features = TargetOf(seed), .label = ranking.label}}, ranking);
+  }
+  absl::StatusOr<SearchResponse> Search(SearchClient& client, std::vector<SearchTarget> targets,
+                                        const Ranking& ranking = {}) {
+    return client.Search({.collection = "things",
+                          .targets = std::move(targets),
+                          .k = ranking.k,
+                          .with_payloads = ranking.with_payloads,
+                          .filter = ranking.filter},
+                         Warn());
   }
 
   WarnFunction Warn() {
@@ -79,25 +95,26 @@ class SearchClientTest : public ::testing::Test {
 
 TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
   const auto client = NewClient();
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
-  ASSERT_EQ(answer.matches.size(), 1U);
-  ASSERT_EQ(answer.matches[0].size(), 3U);
-  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(1));
-  EXPECT_EQ(answer.matches[0][0].payload, "");
-  EXPECT_EQ(answer.items, 2100U);
-  EXPECT_EQ(answer.items_version, 7U);
-  EXPECT_EQ(answer.delta, 32);
-  EXPECT_EQ(answer.root_digests, std::vector{Sha256::Of(Sha256::Of(things_.TableBlock(0)) +
-                                                        Sha256::Of(things_.TableBlock(1)))});
-  EXPECT_EQ(answer.guarantee.bits, 128);
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client));
+  ASSERT_EQ(answer.results.size(), 1U);
+  ASSERT_EQ(answer.results[0].matches.size(), 3U);
+  EXPECT_EQ(answer.results[0].matches[0].id, NearestInTheClear(1));
+  EXPECT_EQ(answer.results[0].matches[0].payload, "");
+  EXPECT_EQ(answer.results[0].encrypted->items, 2100U);
+  EXPECT_EQ(answer.results[0].encrypted->items_version, 7U);
+  EXPECT_EQ(answer.results[0].encrypted->delta, 32);
+  EXPECT_EQ(answer.results[0].encrypted->tables,
+            std::vector{
+                Sha256::Of(Sha256::Of(things_.TableBlock(0)) + Sha256::Of(things_.TableBlock(1)))});
+  EXPECT_EQ(answer.results[0].encryption->bits, 128);
   EXPECT_TRUE(warnings_.empty());
-  EXPECT_EQ(answer.bytes.keys, lattice::KeysBytes(32));
-  EXPECT_GT(answer.bytes.table, things_.TableBlock(0).size());
-  EXPECT_EQ(answer.bytes.payloads, 0U);
-  EXPECT_GT(answer.bytes.scores, 2 * lattice::kAnswerBytes);
-  EXPECT_LT(answer.bytes.scores, 2 * lattice::kAnswerBytes + 500);
-  EXPECT_GT(answer.bytes.queries, lattice::kPolynomialBytes);
-  EXPECT_LT(answer.bytes.queries, lattice::kPolynomialBytes + 500);
+  EXPECT_EQ(answer.results[0].bytes.keys, lattice::KeysBytes(32));
+  EXPECT_GT(answer.results[0].bytes.table, things_.TableBlock(0).size());
+  EXPECT_EQ(answer.results[0].bytes.payloads, 0U);
+  EXPECT_GT(answer.results[0].bytes.down, 2 * lattice::kAnswerBytes);
+  EXPECT_LT(answer.results[0].bytes.down, 2 * lattice::kAnswerBytes + 500);
+  EXPECT_GT(answer.results[0].bytes.up, lattice::kPolynomialBytes);
+  EXPECT_LT(answer.results[0].bytes.up, lattice::kPolynomialBytes + 500);
 }
 
 // Against the ranking of the items in doubles, whose lengths differ by a factor of six.
@@ -113,12 +130,13 @@ TEST(SearchClient, FindsTheFirstEightOfTheExactRankingByEachMetric) {
     EncryptedServer server(&things);
     TemporaryFolder folder;
     fs::permissions(folder.path(), fs::perms::owner_all);
-    const auto client = *SearchClient::Create(*Transport::Create(server.options),
-                                              {.state_folder = folder.path(), .limits = {}});
+    const auto client =
+        *SearchClient::Connect({.connection = server.options, .state_folder = folder.path()});
     std::vector<SearchTarget> targets;
-    for (int i = 0; i < kTargets; ++i) targets.push_back({3 * NormalRows(1, kFeatures, 500 + i)});
-    ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, client->Search("things", targets, {.k = kFirst},
-                                                                   [](const std::string&) {}));
+    for (int i = 0; i < kTargets; ++i)
+      targets.push_back({.features = 3 * NormalRows(1, kFeatures, 500 + i)});
+    ASSERT_OK_AND_ASSIGN(const SearchResponse answer,
+                         client->Search({.collection = "things", .targets = targets, .k = kFirst}));
     int found = 0;
     for (int i = 0; i < kTargets; ++i) {
       const Eigen::VectorXd target = targets[i].features.cast<double>().transpose();
@@ -133,8 +151,9 @@ TEST(SearchClient, FindsTheFirstEightOfTheExactRankingByEachMetric) {
       for (int place = 0; place < kFirst; ++place) {
         nearest.insert(EncryptedThings::IdOf(rows[place]));
       }
-      ASSERT_EQ(answer.matches[i].size(), size_t{kFirst});
-      for (const QueryMatch& match : answer.matches[i]) found += nearest.contains(match.id) ? 1 : 0;
+      ASSERT_EQ(answer.results[i].matches.size(), size_t{kFirst});
+      for (const Match& match : answer.results[i].matches)
+        found += nearest.contains(match.id) ? 1 : 0;
     }
     EXPECT_GE(found, .99 * kTargets * kFirst) << v1::Metric_Name(metric);
   }
@@ -143,10 +162,10 @@ TEST(SearchClient, FindsTheFirstEightOfTheExactRankingByEachMetric) {
 TEST_F(SearchClientTest, KeysAndTableTravelOnceASession) {
   const auto client = NewClient();
   ASSERT_THAT(Search(*client, 1), IsOk());
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer second, Search(*client, 2));
-  EXPECT_EQ(second.bytes.keys, 0U);
-  EXPECT_EQ(second.bytes.table, 0U);
-  EXPECT_EQ(second.matches[0][0].id, NearestInTheClear(2));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse second, Search(*client, 2));
+  EXPECT_EQ(second.results[0].bytes.keys, 0U);
+  EXPECT_EQ(second.results[0].bytes.table, 0U);
+  EXPECT_EQ(second.results[0].matches[0].id, NearestInTheClear(2));
   const auto requests = server_.TakeRequests();
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_EQ(requests[0].keys().size(), lattice::KeysBytes(32));
@@ -164,21 +183,20 @@ TEST_F(SearchClientTest, TargetsOfABatchShareOneMessage) {
   std::vector<SearchTarget> targets;
   for (unsigned seed = 1; seed <= 20; ++seed) targets.push_back({.features = TargetOf(seed)});
   targets[3].label = 2;
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer,
-                       client->Search("things", targets, {.k = 2}, Warn()));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client, targets, {.k = 2}));
   const auto requests = server_.TakeRequests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].queries_size(), 20);
   std::set<std::string> seeds;
   for (const v1::EncryptedQuery& query : requests[0].queries()) seeds.insert(query.seed());
   EXPECT_EQ(seeds.size(), 20U);
-  ASSERT_EQ(answer.matches.size(), 20U);
+  ASSERT_EQ(answer.results.size(), 20U);
   for (unsigned i = 0; i < 20; ++i) {
-    ASSERT_EQ(answer.matches[i].size(), 2U);
+    ASSERT_EQ(answer.results[i].matches.size(), 2U);
     if (i == 3) continue;
-    EXPECT_EQ(answer.matches[i][0].id, NearestInTheClear(i + 1));
+    EXPECT_EQ(answer.results[i].matches[0].id, NearestInTheClear(i + 1));
   }
-  EXPECT_EQ(answer.matches[3][0].label, 2);
+  EXPECT_EQ(answer.results[3].matches[0].label, 2);
 }
 
 // Rule 4: a searcher can see that the server showed it tables of its own.
@@ -201,12 +219,12 @@ TEST_F(SearchClientTest, TablesOfAllMessagesAreNamedWithTheirPayloads) {
   expected.push_back(root(false));
   things_.id_suffix = "";
   const std::vector<SearchTarget> two = {{.features = TargetOf(1)}, {.features = TargetOf(2)}};
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, client->Search("things", two, {}, Warn()));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client, two));
   EXPECT_EQ(server_.TakeRequests().size(), 2U);
-  EXPECT_EQ(answer.root_digests, expected);
+  EXPECT_EQ(answer.results[0].encrypted->tables, expected);
   expected = {root(true)};
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer with, Search(*client, 1, {.with_payloads = true}));
-  EXPECT_EQ(with.root_digests, expected);
+  ASSERT_OK_AND_ASSIGN(const SearchResponse with, Search(*client, 1, {.with_payloads = true}));
+  EXPECT_EQ(with.results[0].encrypted->tables, expected);
 }
 
 // Rule 3: all messages of a search leave before the first answer is ranked, so that those between
@@ -217,10 +235,10 @@ TEST_F(SearchClientTest, TargetsOfTwoMessagesSendTheSameWhicheverItemsAreNearest
   for (int first = 0; first < PublishedThings::kClasses; ++first) {  // an item of each class
     const std::vector<SearchTarget> two = {{.features = features_.row(first)},
                                            {.features = features_.row(first + 1)}};
-    ASSERT_OK_AND_ASSIGN(const SearchAnswer answer,
-                         client->Search("things", two, {.k = 1}, Warn()));
+    ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client, two, {.k = 1}));
     for (const size_t i : {0, 1}) {
-      EXPECT_EQ(answer.matches.at(i).at(0).id, EncryptedThings::IdOf(first + static_cast<int>(i)));
+      EXPECT_EQ(answer.results.at(i).matches.at(0).id,
+                EncryptedThings::IdOf(first + static_cast<int>(i)));
     }
     std::vector<std::string> calls;
     for (const auto& seen : server_.TakeSeen()) calls.push_back(seen.call);
@@ -269,8 +287,8 @@ TEST_F(SearchClientTest, MissingKeysAreSentWithTheSameQueriesAtMostThreeTimes) {
   ASSERT_THAT(Search(*client), IsOk());
   server_.TakeRequests();
   things_.forgets_keys = true;
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client, 2));
-  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(2));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client, 2));
+  EXPECT_EQ(answer.results[0].matches[0].id, NearestInTheClear(2));
   auto requests = server_.TakeRequests();
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_TRUE(requests[0].keys().empty());
@@ -309,17 +327,17 @@ TEST_F(SearchClientTest, OtherDeltaIsRefusedBeforeAnyQuery) {
 // Rule 4: by version, all changed blocks.
 TEST_F(SearchClientTest, OnlyChangedBlocksTravel) {
   const auto client = NewClient();
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer first, Search(*client));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse first, Search(*client));
   things_.empty_rows = {2099};
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer second, Search(*client));
-  EXPECT_GT(second.bytes.table, 0U);
-  EXPECT_LT(second.bytes.table, 1500U) << "the second block has 52 rows";
-  EXPECT_NE(second.root_digests, first.root_digests);
+  ASSERT_OK_AND_ASSIGN(const SearchResponse second, Search(*client));
+  EXPECT_GT(second.results[0].bytes.table, 0U);
+  EXPECT_LT(second.results[0].bytes.table, 1500U) << "the second block has 52 rows";
+  EXPECT_NE(second.results[0].encrypted->tables, first.results[0].encrypted->tables);
   // Another process finds the blocks on disk, those of the last two tables.
   for (const int searches : {1, 2}) {
     const auto other = NewClient();
-    ASSERT_OK_AND_ASSIGN(const SearchAnswer third, Search(*other));
-    EXPECT_EQ(third.bytes.table, 0U) << searches;
+    ASSERT_OK_AND_ASSIGN(const SearchResponse third, Search(*other));
+    EXPECT_EQ(third.results[0].bytes.table, 0U) << searches;
     EXPECT_EQ(server_.TakeRequests().back().known_blocks_size(), 3);
   }
   things_.empty_rows = {2098};
@@ -343,9 +361,9 @@ TEST_F(SearchClientTest, DamagedBlocksAreFetchedAgain) {
   const fs::path damaged = CachedFiles("/table-").front();
   const auto size = fs::file_size(damaged);
   fs::resize_file(damaged, size - 1);
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*NewClient()));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*NewClient()));
   EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 1);
-  EXPECT_GT(answer.bytes.table, 0U);
+  EXPECT_GT(answer.results[0].bytes.table, 0U);
   EXPECT_EQ(fs::file_size(damaged), size);
   // A damaged index costs nothing but the blocks of the former table.
   fs::resize_file(CachedFiles("/index-table").front(), 10);
@@ -357,8 +375,8 @@ TEST_F(SearchClientTest, DamagedBlocksAreFetchedAgain) {
 TEST_F(SearchClientTest, CacheOfOneServerIsNotShownToAnother) {
   ASSERT_THAT(Search(*NewClient()), IsOk());
   EncryptedServer other(&things_);  // of another address
-  const auto client = *SearchClient::Create(*Transport::Create(other.options),
-                                            {.state_folder = folder_.path(), .limits = {}});
+  const auto client =
+      *SearchClient::Connect({.connection = other.options, .state_folder = folder_.path()});
   ASSERT_THAT(Search(*client), IsOk());
   EXPECT_EQ(other.TakeRequests()[0].known_blocks_size(), 0);
 }
@@ -371,8 +389,8 @@ TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
     fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
   };
   const auto save_table_of = [this](EncryptedServer& other) {
-    const auto client = *SearchClient::Create(*Transport::Create(other.options),
-                                              {.state_folder = folder_.path(), .limits = {}});
+    const auto client =
+        *SearchClient::Connect({.connection = other.options, .state_folder = folder_.path()});
     ASSERT_THAT(Search(*client), IsOk());
   };
   EncryptedServer first(&things_), second(&things_), third(&things_);  // of other addresses
@@ -392,8 +410,8 @@ TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
 TEST_F(SearchClientTest, CacheThatCannotBeWrittenIsAWarning) {
   folder_.Write("rows", "a file instead of the folder");
   const auto client = NewClient();
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
-  EXPECT_EQ(answer.matches[0][0].id, NearestInTheClear(1));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client));
+  EXPECT_EQ(answer.results[0].matches[0].id, NearestInTheClear(1));
   ASSERT_EQ(warnings_.size(), 1U);
   EXPECT_NE(warnings_[0].find("fetched again next time"), std::string::npos);
 }
@@ -403,21 +421,20 @@ TEST_F(SearchClientTest, LabelAndFilterShowNothingButThatPayloadsAreFetched) {
   const auto client = NewClient();
   ASSERT_THAT(Search(*client), IsOk());
   ASSERT_THAT(Search(*client), IsOk());
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer labelled, Search(*client, 1, {.k = 3, .label = 4}));
-  for (const QueryMatch& match : labelled.matches[0]) EXPECT_EQ(match.label, 4);
-  EncryptedRanking filtered{.k = 5};
-  filtered.filter.emplace().mutable_range()->set_path("i");
-  filtered.filter->mutable_range()->set_lt(3);
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer few, Search(*client, 1, filtered));
-  EXPECT_EQ(few.matches[0].size(), 3U);
-  EXPECT_EQ(few.matches[0][0].payload, "");
-  EXPECT_GT(few.bytes.payloads, things_.PayloadBlock(0).size());
-  filtered.filter->mutable_range()->set_path("other");
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer none, Search(*client, 2, filtered));
-  EXPECT_TRUE(none.matches[0].empty());
-  EXPECT_EQ(none.bytes.payloads, 0U);
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer with, Search(*client, 2, {.with_payloads = true}));
-  EXPECT_EQ(with.matches[0][0].payload, "{\"i\":" + with.matches[0][0].id.substr(5) + "}");
+  ASSERT_OK_AND_ASSIGN(const SearchResponse labelled, Search(*client, 1, {.k = 3, .label = 4}));
+  for (const Match& match : labelled.results[0].matches) EXPECT_EQ(match.label, 4);
+  Ranking filtered{.k = 5, .filter = R"({"path": "i", "lt": 3})"};
+  ASSERT_OK_AND_ASSIGN(const SearchResponse few, Search(*client, 1, filtered));
+  EXPECT_EQ(few.results[0].matches.size(), 3U);
+  EXPECT_EQ(few.results[0].matches[0].payload, "");
+  EXPECT_GT(few.results[0].bytes.payloads, things_.PayloadBlock(0).size());
+  filtered.filter = R"({"path": "other", "lt": 3})";
+  ASSERT_OK_AND_ASSIGN(const SearchResponse none, Search(*client, 2, filtered));
+  EXPECT_TRUE(none.results[0].matches.empty());
+  EXPECT_EQ(none.results[0].bytes.payloads, 0U);
+  ASSERT_OK_AND_ASSIGN(const SearchResponse with, Search(*client, 2, {.with_payloads = true}));
+  EXPECT_EQ(with.results[0].matches[0].payload,
+            "{\"i\":" + with.results[0].matches[0].id.substr(5) + "}");
   const auto requests = server_.TakeRequests();
   EXPECT_EQ(requests[1].ByteSizeLong(), requests[2].ByteSizeLong());
   EXPECT_FALSE(requests[2].with_payloads());
@@ -442,32 +459,31 @@ TEST_F(SearchClientTest, BlocksThatAreNeitherSentNorKnownReturnDataLossAndAreFor
 
 TEST_F(SearchClientTest, PaidReleaseCanBeSentAgainAfterAFreeSearch) {
   const auto client = NewClient();
-  ASSERT_THAT(SaveLastRelease(folder_.path(), {.scheme = Scheme::kCells, .collection = {}}),
-              IsOk());
+  ASSERT_THAT(SaveLastSearch(folder_.path(), {.scheme = Scheme::kCells, .collection = {}}), IsOk());
   ASSERT_THAT(Search(*client), IsOk());
-  ASSERT_OK_AND_ASSIGN(const LastRelease paid, LoadLastRelease(folder_.path()));
+  ASSERT_OK_AND_ASSIGN(const LastSearch paid, LoadLastRelease(folder_.path()));
   EXPECT_EQ(paid.scheme, Scheme::kCells);
-  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastSearch(folder_.path()));
+  ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastSearch(folder_.path()));
   EXPECT_EQ(last.scheme, Scheme::kEncrypted);
 }
 
 // Rule 6. Of what was decrypted nothing is stored, not even which item was nearest.
 TEST_F(SearchClientTest, StateFolderHoldsNothingThatWasDecrypted) {
   const auto client = NewClient();
-  ASSERT_OK_AND_ASSIGN(const SearchAnswer answer, Search(*client));
-  ASSERT_OK_AND_ASSIGN(const LastRelease last, LoadLastSearch(folder_.path()));
+  ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client));
+  ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastSearch(folder_.path()));
   EXPECT_EQ(last.scheme, Scheme::kEncrypted);
   EXPECT_THAT(LoadLastRelease(folder_.path()), FailsWith(kFailedPrecondition, "search again"));
-  const nlohmann::json view = nlohmann::json::parse(last.view);
-  EXPECT_EQ(view["tables"], nlohmann::json::array({ToHex(answer.root_digests.at(0))}));
+  const nlohmann::json view = nlohmann::json::parse(last.message);
+  EXPECT_EQ(view["tables"],
+            nlohmann::json::array({ToHex(answer.results[0].encrypted->tables.at(0))}));
   EXPECT_EQ(view["queries"], 1);
   EXPECT_EQ(view["delta"], 32);
   std::set<std::string> fields;
   for (const auto& [field, value] : view.items()) fields.insert(field);
-  EXPECT_EQ(fields,
-            (std::set<std::string>{"bytes", "collection", "delta", "digest", "keys_bytes",
-                                   "keys_digest", "known_blocks", "known_payload_blocks",
-                                   "messages", "queries", "scheme", "tables", "with_payloads"}));
+  EXPECT_EQ(fields, (std::set<std::string>{"bytes", "delta", "keys_bytes", "keys_digest",
+                                           "known_blocks", "known_payload_blocks", "messages",
+                                           "queries", "tables", "with_payloads"}));
   // Other targets leave the same files, byte by byte.
   const auto contents = [&] {
     std::map<std::string, std::string> files;
@@ -512,26 +528,22 @@ TEST_F(SearchClientTest, ForkedProcessIsRefused) {
 
 TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
   const auto client = NewClient();
-  EXPECT_THAT(client->Search("things", {}, {}, Warn()), FailsWith(kInvalid, "targets"));
+  EXPECT_THAT(Search(*client, std::vector<SearchTarget>()), FailsWith(kInvalid, "targets"));
   EXPECT_THAT(Search(*client, 1, {.k = 0}), FailsWith(kInvalid, "k must"));
-  EXPECT_THAT(client->Search("things",
-                             {{.features = TargetOf(1)}, {.features = Eigen::RowVectorXf::Zero(8)}},
-                             {}, Warn()),
-              FailsWith(kInvalid, "zero"));
   EXPECT_THAT(
-      client->Search("things",
-                     {{.features = TargetOf(1), .label = 2},
-                      {.features = TargetOf(2), .label = std::numeric_limits<int32_t>::min()}},
-                     {}, Warn()),
+      Search(*client, {{.features = TargetOf(1)}, {.features = Eigen::RowVectorXf::Zero(8)}}),
+      FailsWith(kInvalid, "zero"));
+  EXPECT_THAT(
+      Search(*client, {{.features = TargetOf(1), .label = 2},
+                       {.features = TargetOf(2), .label = std::numeric_limits<int32_t>::min()}}),
       FailsWith(kInvalid, "label must be between -2147483647"));
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
 TEST_F(SearchClientTest, MoreMemoryThanAllowedIsRefusedBeforeTheQuery) {
   const auto client = NewClient(30'000);
-  EXPECT_THAT(
-      client->Search("things", {{.features = TargetOf(1)}, {.features = TargetOf(2)}}, {}, Warn()),
-      FailsWith(kExhausted, "max_memory must be at least"));
+  EXPECT_THAT(Search(*client, {{.features = TargetOf(1)}, {.features = TargetOf(2)}}),
+              FailsWith(kExhausted, "max_memory must be at least"));
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
@@ -580,8 +592,8 @@ TEST_F(SearchClientTest, CancelledCallEnds) {
     ended.get_future().wait();
     return things_.Answer(request);
   };
-  const auto client = *SearchClient::Create(*Transport::Create(options),
-                                            {.state_folder = folder_.path(), .limits = {}});
+  const auto client =
+      *SearchClient::Connect({.connection = options, .state_folder = folder_.path()});
   EXPECT_THAT(Search(*client), FailsWith(kCancelled));
   ended.set_value();
 }

@@ -8,7 +8,8 @@
 #include <limits>
 #include <map>
 
-#include "client/search/search_client.h"
+#include "client/search/departures.h"
+#include "privatemail/search.h"
 #include "tests/unit/client/search/encrypted_server.h"
 
 namespace privatemail::client::trace_test {
@@ -71,12 +72,12 @@ Traces TracesOf(Kind kind) {
   SecureBits bits;
   TemporaryFolder folder;
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
-  auto client = *SearchClient::Create(*Transport::Create(server.options),
-                                      {.state_folder = folder.path(), .limits = {}});
+  auto client =
+      *SearchClient::Connect({.connection = server.options, .state_folder = folder.path()});
   const auto search = [&](const Eigen::RowVectorXf& target) {
-    return client->Search("things", {{.features = target}}, {.k = 8}, [](const std::string&) {});
+    return client->Search({.collection = "things", .targets = {{.features = target}}});
   };
-  absl::StatusOr<SearchAnswer> answer = search(features.row(0));
+  absl::StatusOr<SearchResponse> answer = search(features.row(0));
   EXPECT_THAT(answer, IsOk());
   auto last = server.TakeSeen().back();
   server.answer = [&](const v1::SearchEncryptedRequest& request) {
@@ -87,7 +88,7 @@ Traces TracesOf(Kind kind) {
     // Some are items themselves, whose scores are extreme; others are random.
     Eigen::RowVectorXf target = NormalRows(1, kDim, 500 + i);
     if (i % 3 == 0) target = features.row(i % 300);
-    const int32_t nearest = answer.ok() ? answer->matches[0][0].label : 0;
+    const int32_t nearest = answer.ok() ? answer->results[0].matches[0].label : 0;
     answer = search(target);
     if (kind == Kind::kTruncated) {
       EXPECT_THAT(answer, FailsWith(kDataLoss, "scores.answers must have 9216 bytes"));

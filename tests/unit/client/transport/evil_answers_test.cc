@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "privatemail/transport.h"
+#include "privatemail/admin_client.h"
 #include "tests/testing/canned_server.h"
 #include "tests/testing/matchers.h"
 
@@ -20,12 +20,12 @@ class EvilAnswers : public ::testing::Test {
   // collection: one empty description of a collection, two bytes on the wire.
   const std::string collection_ = {'\x0a', '\0'};
 
-  Transport Connect(int64_t max_memory = kMaxMemory) {
+  AdminClient Connect(int64_t max_memory = kMaxMemory) {
     ConnectionOptions options;
     options.server = server_.address();
     options.insecure = true;
     options.max_memory = max_memory;
-    return *Transport::Create(options);
+    return *AdminClient::Create(options);
   }
 
   CannedServer server_;
@@ -39,7 +39,7 @@ TEST_F(EvilAnswers, MemoryIsEstimatedBeforeParsing) {
   EXPECT_THAT(Connect(1'000'000).ListCollections(),
               FailsWith(kExhausted,
                         "memory of the server's answer must be at most 1000000 bytes "
-                        "(--max-memory), but is "));
+                        "(max_memory), but is "));
 }
 
 TEST_F(EvilAnswers, MessagesOfAStreamAddUp) {
@@ -78,7 +78,7 @@ TEST_F(EvilAnswers, MessageAboveTheMemoryLimitIsNotReceived) {
   server_.Answer("GetItems", items);
   EXPECT_THAT(Connect().GetItems({}), IsOk());
   EXPECT_THAT(Connect(1'500'000).GetItems({}),
-              FailsWith(kExhausted, "messages must have at most 1500000 bytes (--max-memory)"));
+              FailsWith(kExhausted, "messages must have at most 1500000 bytes (max_memory)"));
 }
 
 TEST_F(EvilAnswers, MalformedMessageReturnsDataLoss) {
@@ -95,7 +95,7 @@ TEST_F(EvilAnswers, AnswerWithoutMessageReturnsDataLoss) {
        {"ListKeys", "BuildEmbedding", "GetAnchors", "UpsertItems", "SnapshotCollection"}) {
     server_.Answer(method, std::vector<std::string>());
   }
-  const Transport transport = Connect();
+  const AdminClient transport = Connect();
   EXPECT_THAT(transport.ListKeys(), none);
   EXPECT_THAT(transport.BuildEmbedding("fruit", [](const auto&) {}), none);
   EXPECT_THAT(transport.GetAnchors("fruit", "digest"), none);
@@ -114,8 +114,8 @@ TEST_F(EvilAnswers, CallThatTheClientEndedIsNotRepeated) {
 TEST(Transport, TooLittleMemoryReturnsInvalidArgument) {
   ConnectionOptions options;
   options.max_memory = 999'999;
-  EXPECT_THAT(Transport::Create(options), FailsWith(absl::StatusCode::kInvalidArgument,
-                                                    "--max-memory must be between 1000000 and "));
+  EXPECT_THAT(AdminClient::Create(options), FailsWith(absl::StatusCode::kInvalidArgument,
+                                                      "max_memory must be between 1000000 and "));
 }
 
 }  // namespace

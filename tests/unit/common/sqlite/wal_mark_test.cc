@@ -205,14 +205,15 @@ TEST_F(WalWithoutMark, LogThatAReaderHoldsIsMissed) {
   EXPECT_EQ(*ReadAll(reader.get()), before);
 }
 
-TEST_F(WalWithoutMark, DatabaseOfEarlierVersionOpens) {
+// As a kill between the sync of the first commit and that of the flag leaves it.
+TEST_F(WalWithoutMark, LogWithoutFlagOpens) {
   const std::string copy = folder_ / "copy";
   ASSERT_THAT(database_->CheckpointLog(), IsOk());
   std::filesystem::copy_file(path_, copy);
   {
-    ASSERT_OK_AND_ASSIGN(const auto earlier, Database::Open(copy));  // without EnableWalMark
-    ASSERT_THAT(earlier->Execute("DELETE FROM t WHERE a > 20"), IsOk());
-    expected_ = *ReadAll(earlier.get());
+    ASSERT_OK_AND_ASSIGN(const auto unmarked, Database::Open(copy));  // without EnableWalMark
+    ASSERT_THAT(unmarked->Execute("DELETE FROM t WHERE a > 20"), IsOk());
+    expected_ = *ReadAll(unmarked.get());
     std::filesystem::copy_file(copy, path_ + "-killed");
     std::filesystem::copy_file(copy + "-wal", path_ + "-killed-wal");
   }

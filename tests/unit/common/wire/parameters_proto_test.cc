@@ -50,7 +50,6 @@ TEST(ParametersProto, EveryKindOfCollectionRoundTrips) {
   }
   EXPECT_FALSE(Encode(empty).has_settings());
   EXPECT_FALSE(Encode(labelled).with_encrypted());
-  EXPECT_EQ(Encode(labelled).metric(), v1::METRIC_UNSPECIFIED) << "as before the field";
 }
 
 TEST(ParametersProto, MalformedFieldIsNamed) {
@@ -61,21 +60,21 @@ TEST(ParametersProto, MalformedFieldIsNamed) {
   EXPECT_THAT(FromProto(bad),
               FailsWith(kInvalid, "settings must not be given where there are no anchors"));
   bad = empty;
-  bad.set_metric(static_cast<v1::Metric>(4));
-  EXPECT_THAT(FromProto(bad),
-              FailsWith(kInvalid, "metric must be 1 (cosine), 2 (dot) or 3 (euclidean), but is 4"));
+  for (const int metric : {0, 4}) {
+    bad.set_metric(static_cast<v1::Metric>(metric));
+    EXPECT_THAT(FromProto(bad), FailsWith(kInvalid,
+                                          "metric must be 1 (cosine), 2 (dot) or 3 "
+                                          "(euclidean), but is "));
+  }
+  bad = empty;
+  bad.set_extractor(std::string(1025, 'x'));
+  EXPECT_THAT(FromProto(bad), FailsWith(kInvalid, "extractor must have at most 1024 bytes"));
+  bad = Encode(WithAnchors({1, 2, 1}));
+  bad.mutable_settings()->clear_start();
+  EXPECT_THAT(FromProto(bad), FailsWith(kInvalid, "settings.start must be 1 (random)"));
   bad = Encode(WithAnchors({1, 2, 1}));
   bad.set_feature_dim(0);
   EXPECT_THAT(FromProto(bad), FailsWith(kInvalid, "feature_dim must be between 1 and"));
-}
-
-TEST(ParametersProto, LevelRisesWithWhatOlderClientsDoNotKnow) {
-  PublicParameters parameters = WithAnchors({1, 2, 1});
-  EXPECT_EQ(RequiredLevel(parameters), 0u);
-  parameters.with_encrypted = true;
-  EXPECT_EQ(RequiredLevel(parameters), 3u);
-  EXPECT_EQ(RequiredLevel(WithAnchors({})), 3u);
-  EXPECT_EQ(RequiredLevel(*MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kCosine)), 3u);
 }
 
 TEST(ParametersProto, MalformedParametersOfferNothing) {

@@ -104,36 +104,9 @@ std::string WithChecksum(const std::string& body) {
   return body + "sha256 " + absl::BytesToHexString(digest) + "\n";
 }
 
-// A file of version 1.
-std::string FirstVersion() {
-  const std::string digits(32, '5');
-  return WithChecksum(
-      "privatemail keys 1\n{\"collections\":[\"fruit\"],\"created_at\":1000,\"digest\":\"" +
-      digits + digits + "\",\"id\":\"0123456789ab\",\"name\":\"n\"," +
-      "\"requests_per_second\":0.5,\"revoked_at\":0,\"salt\":\"" + digits +
-      "\",\"scopes\":[\"search\"]}\n");
-}
-
-TEST(KeyFile, Version1IsWrittenUnlessKeyExpires) {
-  const TemporaryFolder folder;
-  const KeyFile file(folder.Write("keys", FirstVersion()));
-  auto keys = file.Load();
-  ASSERT_THAT(keys, IsOk());
-  ASSERT_EQ(keys->size(), 1u);
-  EXPECT_EQ(keys->at(0).grant.expires_at, 0);
-  ASSERT_THAT(file.Save(*keys), IsOk());
-  EXPECT_EQ(Content(file.path()), FirstVersion());
-
-  keys->at(0).grant.expires_at = 2'000'000'000;
-  ASSERT_THAT(file.Save(*keys), IsOk());
-  // Version 2, which programs that do not know expiry refuse.
-  EXPECT_THAT(Content(file.path()), ::testing::StartsWith("privatemail keys 2\n"));
-  EXPECT_EQ(file.Load()->at(0).grant.expires_at, 2'000'000'000);
-}
-
 TEST(KeyFile, NewerVersionIsRefused) {
   const TemporaryFolder folder;
-  const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 3\n")));
+  const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 2\n")));
   EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kFailedPrecondition,
                                      "is of a version that this program does not know"));
 }

@@ -28,13 +28,7 @@ struct ImageScene {
   }
 
   std::shared_ptr<const CellIndex> Build() const {
-    std::srand(1);  // of Random
-    CellCoordinates coordinates{.embedding_version = 6, .items = {}, .anchors = {}};
-    if (parameters.SendsCoordinates()) {
-      coordinates.items = FloatMatrix::Random(std::ssize(gallery.ids), 2);
-      coordinates.anchors = FloatMatrix::Random(12, 2);
-    }
-    return CellIndex::Create(parameters, anchors, gallery, {false}, coordinates);
+    return CellIndex::Create(parameters, anchors, gallery, {false}, /*embedding_version=*/6);
   }
   std::string Image() const { return WriteCellImage(parameters, Build()->contents()); }
 };
@@ -69,7 +63,7 @@ std::string WithImageDigest(std::string image) {
 }
 
 TEST(CellImage, RestoredIndexGivesEveryAnswerOfTheBuiltOne) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8, CellCode::kNone}) {
+  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
     const ImageScene scene(code);
     const auto built = scene.Build();
     ASSERT_OK_AND_ASSIGN(
@@ -80,15 +74,13 @@ TEST(CellImage, RestoredIndexGivesEveryAnswerOfTheBuiltOne) {
     EXPECT_EQ(Answers(scene.parameters, *restored), Answers(scene.parameters, *built));
     EXPECT_EQ(restored->items_version(), 9u);
     EXPECT_EQ(restored->embedding_version(), 6u);
-    EXPECT_EQ(restored->coordinates_version(), code == CellCode::kNone ? 6u : 0u);
-    EXPECT_EQ(restored->anchor_coordinates(), built->anchor_coordinates());
     EXPECT_EQ(restored->RowsPerBlock(true), built->RowsPerBlock(true));
     EXPECT_EQ(restored->memory(), built->memory());
   }
 }
 
 TEST(CellImage, EqualGalleriesGiveEqualBytes) {
-  const ImageScene scene(CellCode::kNone);
+  const ImageScene scene;
   const std::string image = scene.Image();
   EXPECT_EQ(scene.Image(), image);
   ASSERT_OK_AND_ASSIGN(const CellContents contents, ReadCellImage(scene.parameters, image));
@@ -99,7 +91,7 @@ TEST(CellImage, SectionsAreAligned) {
   const ImageScene scene(CellCode::kFloat16, 3);
   const std::string image = scene.Image();
   EXPECT_EQ(image.substr(0, 8), "\x89PMCELL\n");
-  constexpr size_t kSections = 15;
+  constexpr size_t kSections = 14;
   uint64_t end = kImageTableOffset + 16 * kSections;
   for (size_t section = 0; section < kSections; ++section) {
     uint64_t entry[2];
@@ -144,7 +136,7 @@ TEST(CellImage, OtherParametersAreDataLoss) {
 // A writer of the store can correct the checksum.
 TEST(CellImage, MaliciousFormIsRefusedOrAnswers) {
   std::mt19937_64 bits(1);
-  for (const CellCode code : {CellCode::kScalar8, CellCode::kNone}) {
+  for (const CellCode code : {CellCode::kScalar8, CellCode::kFloat16}) {
     const ImageScene scene(code, 20);
     const std::string image = scene.Image();
     int refused = 0, answered = 0;

@@ -144,27 +144,6 @@ TEST(CellIndex, EncodesItemsScaledToLengthOne) {
   }
 }
 
-TEST(CellIndex, CoordinatesReplaceCodes) {
-  Scene scene;
-  const auto lists = scene.Lists(0, 4, 20);
-  scene.parameters.cell_code = CellCode::kNone;
-  const CellCoordinates coordinates{.embedding_version = 6,
-                                    .items = FloatMatrix::Random(kItems, 2),
-                                    .anchors = FloatMatrix::Random(12, 2)};
-  scene.index =
-      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false}, coordinates);
-  EXPECT_EQ(scene.index->coordinates_version(), 6u);
-  EXPECT_EQ(scene.index->anchor_coordinates(), coordinates.anchors);
-  for (const int64_t row : {0, 7, kItems - 1}) {
-    ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
-                         DecodeItemCodes(scene.parameters, scene.index->CodeOf(row)));
-    EXPECT_EQ(back, coordinates.items.row(row));
-  }
-  EXPECT_EQ(scene.Lists(0, 4, 20), lists) << "cells are of the features";
-  EXPECT_EQ(Scene().index->coordinates_version(), 0u);
-  EXPECT_EQ(Scene().index->anchor_coordinates().size(), 0);
-}
-
 TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
@@ -325,11 +304,6 @@ TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const int64_t of_query = 8 + 16 + 2 * (65 * 12 + 2 * 24) + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
   EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
-  PublicParameters coordinates = scene.parameters;
-  coordinates.cell_code = CellCode::kNone;
-  // Two floats and their copies replace 8 bytes of code; plus those of the anchors.
-  EXPECT_EQ(CellIndex::MemoryToCreate(coordinates, kItems),
-            kItems * (of_item + 8 + of_query) + 12 * 8);
   EXPECT_GT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * of_item);
   EXPECT_LT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
       << "a sample of them are queries";

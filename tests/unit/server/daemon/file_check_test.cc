@@ -1,6 +1,5 @@
 #include "server/daemon/file_check.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -94,25 +93,6 @@ TEST(CheckFiles, NamesObstacleOfDataDirectory) {
                                                             " must be a directory, but is none")));
   options.data_directory = folder / "other/below/it/";
   EXPECT_THAT(ProblemsOf(options), IsEmpty());
-}
-
-TEST(CheckFiles, TooManyConnectionsExceedOpenFiles) {
-  const TemporaryFolder folder;
-  DaemonOptions options = Over(folder);
-  rlimit files = {};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
-  const auto most = static_cast<int64_t>(files.rlim_max);
-  const int64_t possible = (most - 256) / 2;
-  options.limits.max_connections = possible;
-  EXPECT_THAT(ProblemsOf(options), IsEmpty());
-  options.limits.max_connections = possible + 1;
-  EXPECT_THAT(ProblemsOf(options),
-              ElementsAre(HasSubstr(absl::StrCat(
-                  "max_connections is ", possible + 1, ", which takes ", 2 * possible + 258,
-                  " open files, but this process may have ", most))));
-  EXPECT_THAT(DaemonServer::Start(options),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "open files"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a start checks it first";
 }
 
 TEST(CheckFiles, PipesAreRefusedWithoutBlocking) {

@@ -29,8 +29,9 @@ using ::testing::Not;
 // privatemaild on `data` in a folder.
 class RunningDaemon : public e2e::Daemon {
  public:
-  explicit RunningDaemon(const TemporaryFolder& folder, const e2e::Command& flags = {})
-      : Daemon(folder / "data", flags) {
+  explicit RunningDaemon(const TemporaryFolder& folder, const e2e::Command& flags = {},
+                         const std::string& listen = "127.0.0.1:0")
+      : Daemon(folder / "data", flags, listen) {
     EXPECT_TRUE(listening()) << program().Wait().err;
   }
 
@@ -218,6 +219,16 @@ TEST(Privatemaild, LogFormatAndLevelApply) {
   EXPECT_THAT(ended.err, ContainsRegex("^\\{\"time\":\"[^\"]+Z\",\"level\":\"WARNING\",\"text\":"
                                        "\"TLS is off \\(--insecure\\)"));
   EXPECT_THAT(ended.err, Not(HasSubstr("INFO")));
+}
+
+TEST(Privatemaild, WarnsBeyondLoopbackWithoutProxies) {
+  constexpr char kWarning[] = "WARNING listening beyond loopback without trusted_proxies";
+  const std::string everywhere = "0.0.0.0:0", proxies = "--trusted-proxies";
+  const TemporaryFolder directory;
+  EXPECT_THAT(RunningDaemon(directory, {}, everywhere).StopWith().err, HasSubstr(kWarning));
+  EXPECT_THAT(RunningDaemon(directory, {proxies, "192.0.2.1"}, everywhere).StopWith().err,
+              Not(HasSubstr(kWarning)));
+  EXPECT_THAT(RunningDaemon(directory).StopWith().err, Not(HasSubstr(kWarning)));
 }
 
 // protobuf logs texts that are not UTF-8.

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/items/item_code.h"
 #include "common/wire/cell_quality_proto.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
@@ -69,8 +68,8 @@ class CatalogCells : public CatalogTest {
         [&](const CollectionView& view) { return view.cells->items_version() >= version; });
   }
 
-  // Waits for coordinates of the current embedding.
-  CollectionView CoordinatesReady() const {
+  // Waits for cells of the current embedding.
+  CollectionView CellsOfEmbeddingReady() const {
     return ReadyWhen([](const CollectionView& view) {
       return view.cells->embedding_version() == view.retriever->version();
     });
@@ -85,16 +84,12 @@ class CatalogCells : public CatalogTest {
     return view;
   }
 
-  // Coordinates, labels and payloads equal those of the retriever.
-  static void ExpectCoordinatesOfTheEmbedding(const CollectionView& view) {
+  // Labels and payloads equal those of the retriever.
+  static void ExpectItemsOfTheEmbedding(const CollectionView& view) {
     const CellIndex& cells = *view.cells;
-    EXPECT_EQ(cells.anchor_coordinates(), view.retriever->anchor_coordinates().cast<float>());
     for (int64_t row = 0; row < cells.items(); ++row) {
       const auto embedded = view.retriever->RowOf(cells.IdOf(row));
       ASSERT_TRUE(embedded.has_value()) << cells.IdOf(row);
-      ASSERT_OK_AND_ASSIGN(const FloatMatrix sent,
-                           DecodeItemCodes(view.published->parameters, cells.CodeOf(row)));
-      EXPECT_EQ(sent, view.retriever->coordinates().row(*embedded).cast<float>());
       EXPECT_EQ(cells.LabelOf(row), view.retriever->LabelOf(*embedded));
       EXPECT_EQ(cells.PayloadOf(row), view.retriever->PayloadOf(*embedded));
     }
@@ -236,9 +231,9 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
 }
 
-// With deleted and changed items, and coordinates as well as codes of features.
+// With deleted items.
 TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kNone}) {
+  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
     Create(200, code);
     Build();
     Ready(200);
@@ -246,11 +241,10 @@ TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
     const auto build = [&](int64_t memory) {
       catalog_->SetOptions({.cells_memory = memory});
       Build();
-      const CollectionView view = CoordinatesReady();
+      const CollectionView view = CellsOfEmbeddingReady();
       EXPECT_EQ(view.cells->items(), 198);
       CellContents contents = view.cells->contents();
       contents.embedding_version = 0;
-      contents.anchor_coordinates.setZero();
       return WriteCellImage(view.published->parameters, contents);
     };
     const CollectionView view = *catalog_->Find("fruit");
@@ -275,7 +269,7 @@ TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
 }
 
 // Changed items keep the label and payload of the embedding; new and deleted ones are missing.
-TEST_F(CatalogCells, CoordinatesAreOfEmbeddedItems) {
+TEST_F(CatalogCells, CellsAreOfEmbeddedItems) {
   std::atomic<int> galleries = 0;
   StoreHooks hooks;
   const auto put = [&](const std::string& id, int32_t label, unsigned seed) {
@@ -300,37 +294,37 @@ TEST_F(CatalogCells, CoordinatesAreOfEmbeddedItems) {
     }
   };
   ReopenWith(&hooks);
-  Create(6, CellCode::kNone);
+  Create(6);
   Build();
-  const CollectionView view = CoordinatesReady();
+  const CollectionView view = CellsOfEmbeddingReady();
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-001", "item-002"));
   EXPECT_EQ(view.cells->items_version(), 6u);
   EXPECT_EQ(view.cells->PayloadOf(2), "");
-  ExpectCoordinatesOfTheEmbedding(view);
+  ExpectItemsOfTheEmbedding(view);
   Build();
-  const CollectionView later = CoordinatesReady();
+  const CollectionView later = CellsOfEmbeddingReady();
   EXPECT_THAT(Answering(later),
               ElementsAre("item-000", "item-001", "item-002", "item-004", "item-005", "item-900"));
   EXPECT_EQ(later.cells->PayloadOf(2), "\"later\"");
-  ExpectCoordinatesOfTheEmbedding(later);
+  ExpectItemsOfTheEmbedding(later);
   catalog_.reset();  // before the hooks
 }
 
-TEST_F(CatalogCells, CoordinatesAreRebuiltByEveryBuildAndRestart) {
-  Create(5, CellCode::kNone);
+TEST_F(CatalogCells, CellsAreRebuiltByEveryBuildAndRestart) {
+  Create(5);
   for (uint64_t version = 1; version < 4; ++version) {
     Build();
-    const CollectionView view = CoordinatesReady();
+    const CollectionView view = CellsOfEmbeddingReady();
     EXPECT_EQ(view.cells->embedding_version(), version) << "though no item has changed";
-    ExpectCoordinatesOfTheEmbedding(view);
+    ExpectItemsOfTheEmbedding(view);
   }
   DeleteItems({"item-001"});
   ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{MakeItem("item-001", 3, 9)}}), IsOk());
   Reopen();
-  const CollectionView view = CoordinatesReady();
+  const CollectionView view = CellsOfEmbeddingReady();
   EXPECT_EQ(view.cells->embedding_version(), 3u);
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  ExpectCoordinatesOfTheEmbedding(view);
+  ExpectItemsOfTheEmbedding(view);
 }
 
 class StoredCellIndexes : public CatalogCells {
@@ -369,7 +363,7 @@ class StoredCellIndexes : public CatalogCells {
 };
 
 TEST_F(StoredCellIndexes, RestartReadsWhatWasBuilt) {
-  for (const CellCode code : {CellCode::kScalar8, CellCode::kNone}) {
+  for (const CellCode code : {CellCode::kScalar8, CellCode::kFloat16}) {
     Item item = MakeItem("item-002", 9, 3);
     item.payload = "\"embedded\"";
     ASSERT_THAT(catalog_->Upsert(Create(20, code), {{item}}), IsOk());

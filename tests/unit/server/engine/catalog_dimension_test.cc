@@ -210,13 +210,10 @@ TEST_F(CatalogUnlabelledAnchors, BuildPreparesCellsOfItemsWithAndWithoutLabels) 
   EXPECT_EQ(restored.published->fingerprint, shapes.published->fingerprint);
 }
 
-TEST_F(CatalogUnlabelledAnchors, NeedSettingsAndCodesWithoutClasses) {
+TEST_F(CatalogUnlabelledAnchors, NeedSettingsWithoutClasses) {
   NewCollection shapes = Shapes();
   shapes.settings = SmallSettings();
   EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "settings must be alpha 0"));
-  shapes = Shapes();
-  shapes.cell_code = CellCode::kNone;
-  EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "cell_code must not be none"));
   shapes = Shapes();
   shapes.cells.clear();
   shapes.cell_code.reset();

@@ -1,7 +1,6 @@
 #include "server/engine/cells_preparer.h"
 
 #include <functional>
-#include <limits>
 
 #include "tests/unit/server/fixtures.h"
 
@@ -11,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Five embedded items, whose coordinates are their numbers.
+// Five embedded items.
 struct EmbeddedScene {
   StoredCollection collection = SmallCollection("fruit");
   Embedding embedding = SomeEmbedding(5);
@@ -19,10 +18,7 @@ struct EmbeddedScene {
   EmbeddedScene() {
     embedding.version = 7;
     embedding.items_version = 5;
-    for (int i = 0; i < 5; ++i) {
-      embedding.coordinates.row(i) << i, 2 * i;
-      embedding.payloads[static_cast<size_t>(i)] = "\"embedded\"";
-    }
+    embedding.payloads.assign(5, "\"embedded\"");
   }
 
   Retriever MakeRetriever() const {
@@ -48,7 +44,6 @@ TEST(EmbeddingFilter, KeepsCommonItemsAsEmbedded) {
   Gallery gallery = Later(items);
   EmbeddingFilter embedded(retriever, nullptr);
   embedded.Keep(&gallery);
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
   EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
   EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
@@ -58,9 +53,6 @@ TEST(EmbeddingFilter, KeepsCommonItemsAsEmbedded) {
   EXPECT_EQ(gallery.features.row(1), Eigen::Map<const Eigen::RowVectorXf>(features.data(), kDim))
       << "where it answers";
   EXPECT_EQ(gallery.features.row(3), GalleryOf(MakeItems(5, 1)).features.row(4));
-  EXPECT_EQ(coordinates.embedding_version, 7u);
-  EXPECT_EQ(coordinates.items, (FloatMatrix(4, 2) << 0, 0, 2, 4, 3, 6, 4, 8).finished());
-  EXPECT_EQ(coordinates.anchors, scene.embedding.anchor_coordinates.cast<float>());
 }
 
 // Inserted again under the id of a deleted item.
@@ -71,16 +63,12 @@ TEST(EmbeddingFilter, DropsHiddenItems) {
   Gallery gallery = Later(MakeItems(5, 1));
   EmbeddingFilter embedded(retriever, &hidden);
   embedded.Keep(&gallery);
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
   EXPECT_THAT(gallery.ids, ElementsAre("item-001", "item-002", "item-004"));
-  EXPECT_EQ(coordinates.items.rows(), 3);
 
   gallery = Later({MakeItem("other", 3, 1)});
   EmbeddingFilter others(retriever, nullptr);
   others.Keep(&gallery);
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates none, others.Coordinates());
   EXPECT_THAT(gallery.ids, IsEmpty());
-  EXPECT_EQ(none.items.rows(), 0);
 }
 
 // The parts that a store passes.
@@ -99,26 +87,6 @@ TEST(EmbeddingFilter, PartsGiveTheSameAsTheWhole) {
     EXPECT_EQ(part.features.rows(), std::ssize(part.ids));
   }
   EXPECT_THAT(ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  ASSERT_OK_AND_ASSIGN(const CellCoordinates coordinates, embedded.Coordinates());
-  EXPECT_EQ(coordinates.items, (FloatMatrix(4, 2) << 0, 0, 2, 4, 3, 6, 4, 8).finished());
-}
-
-TEST(EmbeddingFilter, OverflowInFloatReturnsFailedPrecondition) {
-  const auto coordinates_of = [](const EmbeddedScene& scene) {
-    const Retriever retriever = scene.MakeRetriever();
-    EmbeddingFilter embedded(retriever, nullptr);
-    Gallery gallery = Later(MakeItems(5, 1));
-    embedded.Keep(&gallery);
-    return embedded.Coordinates().status();
-  };
-  EmbeddedScene scene;
-  scene.embedding.coordinates(3, 1) = 1e300;
-  EXPECT_THAT(coordinates_of(scene), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                               "coordinates must be finite as floats"));
-  scene.embedding.coordinates(3, 1) = 0;
-  scene.embedding.anchor_coordinates *= 1e-60;
-  EXPECT_THAT(coordinates_of(scene), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                               "coordinates of the anchors as floats: "));
 }
 
 TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
@@ -138,8 +106,7 @@ TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
       [](CellContents* of) { of->gallery.version = 6; },
       [](CellContents* of) { of->gallery.ids[4] = "item-005"; },
       [](CellContents* of) { of->gallery.ids[0] = "item"; },
-      [](CellContents* of) { of->gallery.labels[2] = 3; },
-      [](CellContents* of) { of->anchor_coordinates = FloatMatrix::Random(12, 2); }};
+      [](CellContents* of) { of->gallery.labels[2] = 3; }};
   for (const auto& change : changes) {
     CellContents other = contents();
     change(&other);

@@ -153,7 +153,7 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   one_ = OpenCatalog(&hooks);
   NewCollection fruit = Fruit();
   fruit.cells = {3, 4};
-  fruit.cell_code = CellCode::kNone;
+  fruit.cell_code = CellCode::kFloat16;
   ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
   ASSERT_THAT(one_->Upsert(view, MakeItems(20, 1)), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 20; }));
@@ -195,7 +195,7 @@ TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {
     NewCollection collection = Fruit();
     collection.name = name;
     collection.cells = {3, 4};
-    collection.cell_code = CellCode::kNone;
+    collection.cell_code = CellCode::kFloat16;
     const auto view = one_->Create(std::move(collection));
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(one_->Upsert(*view, MakeItems(20, 1)), IsOk());

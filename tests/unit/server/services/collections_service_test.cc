@@ -83,7 +83,7 @@ TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
                   r->add_cells(3);
                   r->set_cell_code(static_cast<v1::CellCode>(9));
                 },
-                "cell_code must be 1 (float16), 2 (scalar8), 3 to 6 (pq8 to pq64) or 7 (none)"},
+                "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64)"},
        }) {
     v1::CreateCollectionRequest request = Fruit();
     bad.spoil(&request);
@@ -199,7 +199,6 @@ TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
     EXPECT_THAT(FromGrpc(collections_->ListCollections(&list, {}, &all)), IsOk());
     v1::GetCollectionRequest request;
     request.set_collection("fruit");
-    request.set_parameters_level(kParametersLevel);
     v1::GetCollectionResponse one;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&get, request, &one)), IsOk());
     const v1::GetCollectionResponse& listed = all.collections(0);

@@ -19,6 +19,7 @@ class WithoutAnchors : public ServiceTest {
   static v1::CreateCollectionRequest Notes() {
     v1::CreateCollectionRequest request;
     request.set_name("notes");
+    request.set_metric(v1::METRIC_COSINE);
     request.set_extractor("vectors");
     return request;
   }
@@ -33,12 +34,10 @@ class WithoutAnchors : public ServiceTest {
     return request;
   }
 
-  absl::StatusOr<v1::GetCollectionResponse> Get(const std::string& name,
-                                                uint32_t level = kParametersLevel) const {
+  absl::StatusOr<v1::GetCollectionResponse> Get(const std::string& name) const {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;
     request.set_collection(name);
-    request.set_parameters_level(level);
     request.set_with_changes(true);
     v1::GetCollectionResponse response;
     const absl::Status status = FromGrpc(retrieval_->GetCollection(&context, request, &response));
@@ -182,16 +181,6 @@ TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   ASSERT_TRUE(
       grpc::health::v1::Health::NewStub(channel)->Check(&health_context, check, &health).ok());
   EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING) << "without a build";
-}
-
-TEST_F(WithoutAnchors, OlderClientIsToldToUpgrade) {
-  ASSERT_THAT(Create(Notes()), IsOk());
-  ASSERT_THAT(Create(Shapes()), IsOk());
-  EXPECT_THAT(Get("notes", 2),
-              FailsWith(kFailedPrecondition,
-                        "collection notes has the scheme encrypted, which this client does not "
-                        "know: upgrade the client"));
-  EXPECT_THAT(Get("shapes", 2), FailsWith(kFailedPrecondition, "has anchors without labels"));
 }
 
 TEST_F(WithoutAnchors, AnchorsWithoutLabelsAnswerForCells) {

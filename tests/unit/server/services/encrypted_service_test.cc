@@ -85,6 +85,7 @@ class EncryptedSearch : public ServiceTest {
   static v1::CreateCollectionRequest Notes() {
     v1::CreateCollectionRequest request;
     request.set_name("notes");
+    request.set_metric(v1::METRIC_COSINE);
     request.set_extractor("vectors");
     return request;
   }
@@ -113,7 +114,6 @@ class EncryptedSearch : public ServiceTest {
     grpc::ClientContext context;
     v1::GetCollectionRequest request;
     request.set_collection("notes");
-    request.set_parameters_level(kParametersLevel);
     v1::GetCollectionResponse response;
     EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
     return response;

@@ -253,45 +253,6 @@ TEST_F(RetrievalServiceTest, GetCollectionCountsStoredAndEmbedded) {
   EXPECT_EQ(response.embedded_items(), 6u);
 }
 
-// Clients of before this level would take the settings for damaged.
-TEST_F(RetrievalServiceTest, OlderClientIsToldToUpgrade) {
-  MakeFruit(6, true);
-  v1::CreateCollectionRequest create = Fruit();
-  create.set_name("balanced");
-  create.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);
-  create.mutable_settings()->set_start(v1::START_CLASSES);
-  create.mutable_settings()->set_embedding_dim(1);
-  ASSERT_THAT(Create(create), IsOk());
-  const auto get = [&](const std::string& name, uint32_t level) {
-    grpc::ClientContext context;
-    v1::GetCollectionRequest request;
-    v1::GetCollectionResponse response;
-    request.set_collection(name);
-    request.set_parameters_level(level);
-    return FromGrpc(retrieval_->GetCollection(&context, request, &response));
-  };
-  EXPECT_THAT(get("balanced", 0),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "collection balanced has the label graph balanced or the start classes, "
-                        "which this client does not know: upgrade the client"));
-  EXPECT_THAT(get("balanced", 1), IsOk());
-  EXPECT_THAT(get("fruit", 0), IsOk());
-  create = Fruit();
-  create.set_name("measured");
-  create.add_cells(2);
-  create.set_cell_code(v1::CELL_CODE_SCALAR8);
-  create.set_publish_quality(true);
-  ASSERT_THAT(Create(create), IsOk());
-  EXPECT_THAT(get("measured", 1), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                            "collection measured has published quality, which "
-                                            "this client does not know: upgrade the client"));
-  EXPECT_THAT(get("measured", 2), IsOk());
-  grpc::ClientContext context;
-  v1::ListCollectionsResponse listed;
-  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &listed)), IsOk());
-  EXPECT_EQ(listed.collections_size(), 3);
-}
-
 TEST_F(RetrievalServiceTest, LogsNeitherVectorsNorPayloads) {
   ::testing::internal::CaptureStderr();
   v1::RetrieveRequest request = RequestFor(MakeFruit(6, true));

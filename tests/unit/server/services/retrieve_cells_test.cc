@@ -244,54 +244,6 @@ TEST_F(RetrieveCellsTest, SkipsMessagesWithoutItems) {
   EXPECT_EQ(none.messages.front().ids_size(), 0);
 }
 
-// CELL_CODE_NONE: no byte of a feature vector leaves, and all coordinates are of one embedding.
-TEST_F(RetrieveCellsTest, CodeNoneReturnsCoordinates) {
-  v1::CreateCollectionRequest create = FruitWithCells();
-  create.set_cell_code(v1::CELL_CODE_NONE);
-  ASSERT_THAT(Create(create), IsOk());
-  for (const v1::GetAnchorsResponse& chunk : AnchorsOf(Get())) {
-    EXPECT_FALSE(chunk.has_coordinates()) << "not built yet";
-    EXPECT_EQ(chunk.embedding_version(), 0u);
-  }
-  Fill("");
-  const v1::GetCollectionResponse fruit = WaitUntilReady();
-  const std::vector<v1::GetAnchorsResponse> anchors = AnchorsOf(fruit);
-  ASSERT_THAT(anchors, SizeIs(1));
-  EXPECT_EQ(anchors[0].embedding_version(), fruit.embedding_version());
-
-  v1::RetrieveRequest search;
-  search.set_collection("fruit");
-  search.set_fingerprint(fruit.fingerprint());
-  ToProto(Matrix(Matrix::Random(15, 2)), search.mutable_release());
-  search.set_k(1);
-  search.set_with_alignment(true);
-  v1::RetrieveResponse found;
-  grpc::ClientContext context;
-  ASSERT_THAT(FromGrpc(retrieval_->Retrieve(&context, search, &found)), IsOk());
-  EXPECT_EQ(anchors[0].coordinates().SerializeAsString(),
-            found.alignment().server_anchors().SerializeAsString());
-
-  v1::RetrieveCellsRequest request = RequestFor(fruit);
-  request.set_items(2 * kItems);
-  const Answer answer = Ask(request);
-  ASSERT_THAT(answer.status, IsOk());
-  EXPECT_THAT(answer.ids(), SizeIs(kItems));
-  for (const v1::RetrieveCellsResponse& message : answer.messages) {
-    EXPECT_EQ(message.embedding_version(), fruit.embedding_version());
-    EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
-    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()))
-        << "two floats an item";
-  }
-  request.set_embedding_version(fruit.embedding_version());
-  EXPECT_THAT(Ask(request).status, IsOk());
-  request.set_embedding_version(fruit.embedding_version() + 1);
-  EXPECT_THAT(
-      Ask(request).status,
-      FailsWith(absl::StatusCode::kUnavailable,
-                "embedding_version 2 of collection fruit is not here yet: this daemon sends "
-                "coordinates of version 1; send it again"));
-}
-
 // With 700 anchors and as many items of 16 features.
 TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
   constexpr int kRows = 700;

@@ -35,6 +35,7 @@ ServiceTest::ServiceTest(DaemonOptions options) {
 v1::CreateCollectionRequest ServiceTest::Fruit() {
   v1::CreateCollectionRequest request;
   request.set_name("fruit");
+  request.set_metric(v1::METRIC_COSINE);
   ToProto(SmallSettings(), request.mutable_settings());
   const Anchors anchors = SmallAnchors();
   ToProto(anchors.features, request.mutable_anchors());

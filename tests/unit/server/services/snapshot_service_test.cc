@@ -237,7 +237,7 @@ TEST_F(SnapshotBytesTest, BytesAreLimited) {
   ASSERT_GT(bytes.size(), 3000u);
   EXPECT_THAT(Restore("new", bytes, 1000),
               FailsWith(kExhausted,
-                        "number of bytes of all snapshots under way is 3709, more than the limit "
+                        "number of bytes of all snapshots under way is 3713, more than the limit "
                         "of 3000 (max_snapshot_bytes)"));
   EXPECT_EQ(Collections(), 0);
   MakeFruit(100, false);

@@ -134,14 +134,10 @@ TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
   ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
   for (const uint64_t version : {0, 300}) {
     gallery.version = version;
-    const CellCode code = version == 0 ? CellCode::kScalar8 : CellCode::kNone;
-    const CellCoordinates coordinates{.embedding_version = 2 * version,
-                                      .items = FloatMatrix::Random(6, 2),
-                                      .anchors = FloatMatrix::Random(12, 2)};
-    ASSERT_OK_AND_ASSIGN(
-        const PublicParameters parameters,
-        MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors", partitions, code));
-    const auto index = CellIndex::Create(parameters, anchors, gallery, {false}, coordinates);
+    ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
+                         MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
+                                              partitions, CellCode::kScalar8));
+    const auto index = CellIndex::Create(parameters, anchors, gallery, {false});
     for (const bool with_payloads : {false, true}) {
       for (const auto& [rows, hidden] : cases) {
         v1::RetrieveCellsResponse expected;
@@ -153,7 +149,6 @@ TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
           if (with_payloads) expected.add_payloads(gallery.payloads[static_cast<size_t>(row)]);
         }
         expected.set_items_version(version);
-        expected.set_embedding_version(2 * version);
         const EncodedBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
         EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
         EXPECT_EQ(block.bytes, expected.SerializeAsString());

@@ -6,7 +6,6 @@
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
 #include "server/store/postgres/postgres_store.h"
-#include "server/store/postgres/schema.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -17,51 +16,24 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class PostgresMigrations : public ::testing::Test {
- protected:
-  absl::Status Run(std::vector<const char*> migrations) {
-    return postgres::Migrate(&pool_, migrations);
-  }
-  std::string Ask(const std::string& sql) const { return PostgresServer::Ask(conninfo_, sql); }
-
-  const std::string conninfo_ = SharedPostgres().NewDatabase();
-  postgres::Pool pool_{*postgres::ConnectionInfo::Parse(conninfo_), {}};
-};
-
-constexpr char kFirst[] = "CREATE TABLE a (x int); INSERT INTO a VALUES (1)";
-constexpr char kSecond[] = "ALTER TABLE a ADD COLUMN y int DEFAULT 2";
-
-TEST_F(PostgresMigrations, RunOnceInOrder) {
-  ASSERT_THAT(Run({kFirst}), IsOk());
-  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
-  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
-  EXPECT_EQ(Ask("SELECT count(*) || '/' || sum(y) FROM privatemail.a"), "1/2");
-  EXPECT_EQ(Ask("SELECT string_agg(number::text, ',' ORDER BY number) FROM privatemail.migrations"),
-            "1,2");
+TEST(PostgresSchema, NewerVersionIsRefused) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  ASSERT_THAT(PostgresStore::Open(conninfo), IsOk());
+  EXPECT_THAT(PostgresStore::Open(conninfo), IsOk());
+  PostgresServer::Ask(conninfo, "UPDATE privatemail.schema_version SET version = 2");
+  EXPECT_THAT(PostgresStore::Open(conninfo),
+              FailsWith(absl::StatusCode::kFailedPrecondition,
+                        "has version 2, this program knows versions up to 1"));
 }
 
-TEST_F(PostgresMigrations, FailureRollsBack) {
-  EXPECT_THAT(Run({kFirst, "ALTER TABLE a ADD COLUMN y int; SELECT 1/0"}),
-              FailsWith(absl::StatusCode::kInternal, "division by zero"));
-  EXPECT_EQ(Ask("SELECT max(number) FROM privatemail.migrations"), "1");
-  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
-  EXPECT_EQ(Ask("SELECT y FROM privatemail.a"), "2");
-}
-
-TEST_F(PostgresMigrations, NewerVersionIsRefused) {
-  ASSERT_THAT(Run({kFirst, kSecond}), IsOk());
-  EXPECT_THAT(Run({kFirst}), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                       "has version 2, this program knows versions up to 1"));
-}
-
-TEST_F(PostgresMigrations, ConcurrentStartsMigrateOnce) {
+TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
   std::vector<std::thread> daemons;
   for (int i = 0; i < 6; ++i) {
-    daemons.emplace_back([&] { EXPECT_THAT(PostgresStore::Open(conninfo_), IsOk()); });
+    daemons.emplace_back([&] { EXPECT_THAT(PostgresStore::Open(conninfo), IsOk()); });
   }
   for (std::thread& daemon : daemons) daemon.join();
-  EXPECT_EQ(Ask("SELECT count(*) FROM privatemail.migrations"),
-            absl::StrCat(postgres::Migrations().size()));
+  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.schema_version"), "1");
 }
 
 TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {

@@ -144,18 +144,5 @@ TEST(FullDiskAtFirstStart, NeedsSpace) {
   EXPECT_THAT(SqliteStore::Open(folder.path()), FailsWith(kExhausted, "no space left"));
 }
 
-// Its tables cannot be read as they are.
-TEST(FullDiskAtStartOfEarlierVersion, IsRefused) {
-  const TemporaryFolder folder;
-  ASSERT_THAT(SqliteStore::Open(folder.path()), IsOk());
-  {
-    ASSERT_OK_AND_ASSIGN(const auto database,
-                         sqlite::Database::Open(folder / "privatemail.sqlite"));
-    ASSERT_THAT(database->Execute("PRAGMA user_version = 1"), IsOk());
-  }
-  const FullDisk full(4096);
-  EXPECT_THAT(SqliteStore::Open(folder.path()), FailsWith(kExhausted, "no space left"));
-}
-
 }  // namespace
 }  // namespace privatemail::testing

@@ -24,7 +24,7 @@ std::string ReadFile(const std::string& path) {
 
 template <typename Values>
 void Append(const Values& values, std::string* all) {
-  absl::StrAppend(all, BytesOf(values.data(), values.size()));
+  absl::StrAppend(all, server::BytesOf(values.data(), values.size()));
 }
 
 // Reads everything that a daemon serves.

@@ -76,12 +76,12 @@ TEST_F(SqliteFile, UsesWriteAheadLog) {
   EXPECT_EQ(AskFile(directory_.path(), "PRAGMA journal_mode"), "wal");
 }
 
-TEST_F(SqliteFile, NewerVersionIsRefused) {
+TEST_F(SqliteFile, AnotherVersionIsRefused) {
   store_.reset();
-  AskFile(directory_.path(), "PRAGMA user_version = 4");
+  AskFile(directory_.path(), "PRAGMA user_version = 2");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
               FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "has schema version 4, this program knows versions up to 3"));
+                        "has schema version 2, this program knows version 1"));
 }
 
 TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {

@@ -176,18 +176,6 @@ TEST_P(StoreConformance, ReopeningKeepsEverythingBitForBit) {
   EXPECT_EQ((*restored)->anchor_coordinates, embedding.anchor_coordinates);
 }
 
-// Written before texts had limits.
-TEST_P(StoreConformance, LongTextsOfOldCollectionsLoad) {
-  StoredCollection fish = SmallCollection("fish");
-  fish.parameters.extractor = std::string(100'000, 'x');
-  fish.parameters.class_names = {"three", std::string(5000, '5'), "nine"};
-  ASSERT_THAT(store_->Create(fish), IsOk());
-  Reopen();
-  const auto loaded = store_->LoadCollection(fish.parameters.collection_uuid);
-  ASSERT_THAT(loaded, IsOk());
-  EXPECT_EQ(Fingerprint(loaded->parameters), Fingerprint(fish.parameters));
-}
-
 TEST_P(StoreConformance, EmbeddingVersionsGrowFromOne) {
   EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
   EXPECT_EQ(*store_->SaveEmbedding(collection_.parameters, SomeEmbedding(5)), 1u);

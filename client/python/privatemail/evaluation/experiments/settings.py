@@ -9,7 +9,7 @@ from typing import Callable, Iterable, List, NamedTuple, Optional
 
 import numpy as np
 
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import FailedPrecondition, wrong
 from privatemail.evaluation import _seeded
 from privatemail.evaluation.stats import band_of_scores
 from privatemail.evaluation.study import Axis, Band, Experiment, Figure, Panel, Point, Result, Series, Settings, Study
@@ -118,7 +118,7 @@ def tuning_study(study: Study) -> Study:
     classes, sizes = np.unique(study.rows.labels, return_counts=True)
     least = int(min(sizes, default=4))
     if least < 4:
-        raise InvalidArgument(f"labels must have at least 4 rows of every class to tune on, but class "
+        raise wrong("labels", f"must have at least 4 rows of every class to tune on, but class "
                               f"{classes[sizes.argmin()]} has {least}")
     return dataclasses.replace(study, anchors_per_class=2 * least // 5,
                                targets=min(study.targets, len(classes) * max(1, least // 5)))

@@ -35,8 +35,8 @@ TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)),
               FailsWith(absl::StatusCode::kResourceExhausted,
-                        "spent epsilon 0.75 delta 1e-06, asked epsilon 0.5 delta 1e-06, left "
-                        "epsilon 0.25 delta 9e-06"));
+                        "budget must be left for epsilon 0.5 delta 1e-06, but is exhausted in "
+                        "epsilon: spent epsilon 0.75 delta 1e-06, left epsilon 0.25 delta 9e-06"));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 2e-5)),
               FailsWith(absl::StatusCode::kResourceExhausted, "delta"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -87,7 +87,7 @@ TEST_F(LedgerTest, BadNumbersAreNamedAndNotCharged) {
               FailsWith(absl::StatusCode::kInvalidArgument, "delta"));
   for (const double delta : {0., 1., nan}) {
     EXPECT_THAT(ledger->Grant(kUuid, {1, delta}, Accounting::kGaussian),
-                FailsWith(absl::StatusCode::kInvalidArgument, "delta must lie strictly"));
+                FailsWith(absl::StatusCode::kInvalidArgument, "delta must be strictly"));
   }
   ASSERT_THAT(ledger->Grant(kUuid, {1, .1}), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(nan, .01)),
@@ -201,10 +201,10 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
   const auto ledger = Open();
   ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.05, 1e-300)),
-              FailsWith(absl::StatusCode::kResourceExhausted,
-                        "granted without delta, which pays for releases without delta only, but "
-                        "this one asks delta 1e-300: privatemail budget set NAME --epsilon 1"));
+  EXPECT_THAT(
+      ledger->Charge(kUuid, Costs(.05, 1e-300)),
+      FailsWith(absl::StatusCode::kResourceExhausted,
+                "budget must be granted with a delta for releases that spend delta 1e-300"));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.2, 0)),
               FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 0.9 delta 0"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -298,7 +298,7 @@ TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
   ledger->StartBatch(100);
   for (int i = 0; i < 10; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk()) << i;
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0)),
-              FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 1 delta 0, asked "));
+              FailsWith(absl::StatusCode::kResourceExhausted, "spent epsilon 1 delta 0, left "));
   EXPECT_EQ(ledger->EndBatch(), 0);
 }
 

@@ -17,7 +17,7 @@ MechanismParameters ParametersOf(const MechanismTraits& traits) {
   MechanismParameters parameters{.kind = traits.kind, .epsilon = 1};
   if (traits.TakesDelta()) parameters.delta = 1e-5;
   if (traits.protects == Protects::kValue) parameters.sensitivity = 1;
-  if (traits.protects != Protects::kValue) parameters.ball.radius = 1;
+  if (traits.protects != Protects::kValue) parameters.radius = 1;
   if (traits.protects == Protects::kOutput) parameters.lipschitz = 1;
   if (traits.law == Law::kBoundedGaussian) parameters.box = {{-1e3}, {1e3}};
   return parameters;
@@ -160,7 +160,7 @@ TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
     const bool of_value = traits.protects == Protects::kValue;
     EXPECT_THAT(refusal([&](auto& p) { p.sensitivity = of_value ? 0 : 1; }),
                 HasSubstr("sensitivity"));
-    EXPECT_THAT(refusal([&](auto& p) { p.ball.radius = of_value ? 1 : nan; }), HasSubstr("radius"));
+    EXPECT_THAT(refusal([&](auto& p) { p.radius = of_value ? 1 : nan; }), HasSubstr("radius"));
     EXPECT_THAT(
         refusal([&](auto& p) { p.lipschitz = traits.protects == Protects::kOutput ? nan : 1; }),
         HasSubstr("Lipschitz"));

@@ -101,7 +101,8 @@ TEST(CellScheme, ReleaseIsPureAndCharged) {
 TEST(CellScheme, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
   FailingBits none(0);
-  EXPECT_THAT(SomeScheme().Release(NormalRows(1, kDim, 7), {.epsilon = 2}, *funded.ledger, none),
+  EXPECT_THAT(SomeScheme().Release(NormalRows(1, kDim, 7), {.epsilon = 2},
+                                   ChargeTo(*funded.ledger, kUuid), none),
               FailsWith(absl::StatusCode::kUnavailable,
                         "nothing was released, but the ledger was charged"));
   EXPECT_EQ(SpentIn(funded), 2);
@@ -132,18 +133,20 @@ TEST(CellScheme, RefusedReleaseIsNotChargedAndDrawsNothing) {
       {{}, "epsilon"},
   };
   for (const auto& [cost, part] : costs) {
-    EXPECT_THAT(scheme.Release(good, cost, *funded.ledger, bits), FailsWith(kInvalid, part));
+    EXPECT_THAT(scheme.Release(good, cost, ChargeTo(*funded.ledger, kUuid), bits),
+                FailsWith(kInvalid, part));
   }
   Eigen::RowVectorXf bad = good;
   bad[2] = std::nanf("");
-  EXPECT_THAT(scheme.Release(bad, {.epsilon = 1}, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(bad, {.epsilon = 1}, ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(kInvalid, "query"));
-  EXPECT_THAT(scheme.Release(good.head(3), {.epsilon = 1}, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(good.head(3), {.epsilon = 1}, ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(kInvalid, "query has the wrong dimension: expected 6, got 3"));
-  EXPECT_THAT(scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1}, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(Eigen::RowVectorXf::Zero(kDim), {.epsilon = 1},
+                             ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(kInvalid, "query"));
   EXPECT_EQ(SpentIn(funded), 0);
-  EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(absl::StatusCode::kResourceExhausted, "budget"));
   EXPECT_EQ(SpentIn(funded), 0);
 }

@@ -28,7 +28,7 @@ PublicParameters Parameters() {
   return *MakePublicParameters(kUuid, EmbeddingSettings{}, MakeAnchors(), {}, "vectors");
 }
 
-JointSetting MakeSetting() { return *MakeJointSetting(Parameters(), MakeAnchors(), std::nullopt); }
+JointSetting MakeSetting() { return *MakeJointSetting(Parameters(), MakeAnchors()); }
 
 // Noise on the grid, as integers.
 struct Noise {
@@ -136,7 +136,7 @@ TEST(JointDraws, IterationStartsFromPreviousRelease) {
                          JointScheme::Create(Parameters(), MakeAnchors()));
     SeededBits bits(9);
     ASSERT_OK_AND_ASSIGN(const JointRelease release,
-                         scheme.Release({target, 10}, cost, *ledger, bits));
+                         scheme.Release({target, 10}, cost, ChargeTo(*ledger, kUuid), bits));
 
     SeededBits replayed(9);
     ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,

@@ -1,9 +1,12 @@
 #include "privatemail/joint_scheme.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
+#include "common/embedding/default_settings.h"
+#include "common/embedding/embed_rows.h"
 #include "tests/testing/release_inputs.h"
 
 namespace privatemail::client::joint_scheme_test {
@@ -31,8 +34,7 @@ Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed
 // -1/2 J |y_i - y_j| J off the diagonal, independent of the target.
 TEST(JointSetting, LabelGraphCoversSlotsThenAnchors) {
   const Anchors anchors = MakeAnchors();
-  ASSERT_OK_AND_ASSIGN(const JointSetting setting,
-                       MakeJointSetting(Parameters(anchors), anchors, std::nullopt));
+  ASSERT_OK_AND_ASSIGN(const JointSetting setting, MakeJointSetting(Parameters(anchors), anchors));
   constexpr int kRows = kClasses + kAnchors;
   const auto label = [&](int row) {
     return row < kClasses ? 10. * row : static_cast<double>(anchors.labels[row - kClasses]);
@@ -53,10 +55,12 @@ TEST(JointRelease, RepeatedReleasesDifferAndAreCharged) {
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
-  ASSERT_OK_AND_ASSIGN(const JointRelease one,
-                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
-  ASSERT_OK_AND_ASSIGN(const JointRelease two,
-                       scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+  ASSERT_OK_AND_ASSIGN(
+      const JointRelease one,
+      scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits));
+  ASSERT_OK_AND_ASSIGN(
+      const JointRelease two,
+      scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits));
   EXPECT_NE(one.rows, two.rows);
   EXPECT_EQ(one.rows.rows(), kClasses + kAnchors);
   EXPECT_EQ(one.rows.cols(), 2);
@@ -86,7 +90,8 @@ TEST(JointRelease, FailureWhileSamplingStaysCharged) {
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   ExpectFailureWhileSamplingStaysCharged(funded, [&](BitSource& bits) {
-    return scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6}, *funded.ledger, bits);
+    return scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6},
+                          ChargeTo(*funded.ledger, kUuid), bits);
   });
 }
 
@@ -96,7 +101,7 @@ TEST(JointRelease, RefusedReleaseIsNotCharged) {
                        JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
   SecureBits bits;
   const auto release = [&](const Target& target, const PrivacyCost& cost) {
-    return scheme.Release(target, cost, *funded.ledger, bits);
+    return scheme.Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits);
   };
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
   Target target = TargetOf(10, 3);
@@ -135,8 +140,9 @@ TEST(JointRelease, TakesEveryMechanism) {
     if (traits.TakesDelta()) cost.delta = 1e-5;
     const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
     if (!of_value) cost.radius = .5;
-    ASSERT_OK_AND_ASSIGN(const JointRelease release,
-                         scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits));
+    ASSERT_OK_AND_ASSIGN(
+        const JointRelease release,
+        scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits));
     EXPECT_EQ(release.guarantee.epsilon, 1);
     EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
     EXPECT_EQ(release.guarantee.proven, !traits.published);
@@ -144,24 +150,139 @@ TEST(JointRelease, TakesEveryMechanism) {
     EXPECT_TRUE(release.rows.allFinite());
     EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
     cost.radius = of_value ? .5 : std::nan("");
-    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits),
                 FailsWith(absl::StatusCode::kInvalidArgument, "radius"));
     EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
   }
 }
 
 // An iteration that adds noise to the target alone can be inverted for the other slots' rows.
-TEST(JointRelease, PoolWithNoiseOnInputIsRefusedBeforeCharge) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme, JointScheme::Create(Parameters(MakeAnchors()),
-                                                                     MakeAnchors(), MakeAnchors()));
+TEST(JointRelease, OwnRowsWithNoiseOnInputAreRefusedBeforeCharge) {
   const FundedLedger funded;
   SecureBits bits;
   const PrivacyCost cost{
       .epsilon = 1, .delta = 1e-5, .mechanism = *MechanismFromName("gauss-input"), .radius = .5};
-  EXPECT_THAT(
-      scheme.Release(TargetOf(10, 3), cost, *funded.ledger, bits),
-      FailsWith(absl::StatusCode::kInvalidArgument, "dummies must not be given with gauss-input"));
+  const std::pair<OwnRows, std::string> given[] = {
+      {{.dummies = MakeAnchors()}, "dummies"},
+      {{.anchors = MakeAnchors().features}, "own_anchors"}};
+  for (const auto& [own, field] : given) {
+    ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                         JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors(), own));
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits),
+                FailsWith(kInvalid, field + " must not be given with gauss-input"));
+  }
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+// The client's model: four more columns, reflected at a hyperplane, and another length.
+FloatMatrix ByOwnModel(const FloatMatrix& features) {
+  FloatMatrix wide = FloatMatrix::Zero(features.rows(), features.cols() + 4);
+  wide.leftCols(features.cols()) = features;
+  const Eigen::RowVectorXf normal =
+      NormalRows(1, static_cast<int>(wide.cols()), 5).row(0).normalized();
+  return 5 * (wide - 2 * (wide * normal.transpose()) * normal);
+}
+
+TEST(OwnAnchors, OfAModelWithTheSameGeometryGiveTheSameRelease) {
+  const FundedLedger funded;
+  const Anchors anchors = MakeAnchors();
+  const Anchors pool = MakeAnchors(8, 5);
+  for (const bool with_pool : {false, true}) {
+    OwnRows published, own{.anchors = ByOwnModel(anchors.features)};
+    if (with_pool) {
+      published.dummies = pool;
+      own.dummies = Anchors{ByOwnModel(pool.features), pool.labels};
+    }
+    ASSERT_OK_AND_ASSIGN(const JointScheme expected,
+                         JointScheme::Create(Parameters(anchors), anchors, published));
+    ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
+                         JointScheme::Create(Parameters(anchors), anchors, own));
+    for (const auto& [mechanism, radius] :
+         {std::pair("gaussian", std::nan("")), std::pair("lap-output", .5)}) {
+      PrivacyCost cost{.epsilon = 1, .mechanism = *MechanismFromName(mechanism), .radius = radius};
+      if (TraitsOf(cost.mechanism).TakesDelta()) cost.delta = 1e-5;
+      const Target target = TargetOf(20, 3);
+      SeededBits bits(4), same_bits(4);
+      ASSERT_OK_AND_ASSIGN(const JointRelease one,
+                           expected.Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits));
+      ASSERT_OK_AND_ASSIGN(const JointRelease other,
+                           scheme.Release({ByOwnModel(target.features), target.label}, cost,
+                                          ChargeTo(*funded.ledger, kUuid), same_bits));
+      EXPECT_NEAR(other.sensitivity, one.sensitivity, 1e-4 * one.sensitivity) << mechanism;
+      EXPECT_NEAR(other.noise_stddev, one.noise_stddev, 1e-4 * one.noise_stddev);
+      EXPECT_LT((other.rows - one.rows).norm(), 1e-3 * one.rows.norm()) << mechanism;
+    }
+  }
+}
+
+TEST(OwnAnchors, RankTheClasses) {
+  const Anchors anchors = MakeAnchors();
+  ASSERT_OK_AND_ASSIGN(
+      const JointScheme scheme,
+      JointScheme::Create(Parameters(anchors), anchors, {.anchors = ByOwnModel(anchors.features)}));
+  for (int c = 0; c < kClasses; ++c) {
+    const FloatMatrix leaning = 4 * FloatMatrix::Identity(kDim, kDim).row(c);
+    ASSERT_OK_AND_ASSIGN(const auto places, scheme.AllotClasses(ByOwnModel(leaning), 8, 1));
+    EXPECT_EQ(places[0].slot, c);
+  }
+  EXPECT_THAT(scheme.AllotClasses(NormalRows(1, kDim, 1), 8, 1),
+              FailsWith(kInvalid, "query has the wrong dimension: expected 10, got 6"));
+}
+
+// The server embeds a gallery before the anchors; see PairingScore for the probabilities.
+TEST(OwnAnchors, WrongRowsOrderOrModelIsRefused) {
+  constexpr int kMany = 96;
+  const Anchors anchors = MakeAnchors(kMany);
+  const PublicParameters parameters =
+      *MakePublicParameters(kUuid, DefaultSettings(anchors.labels), anchors, {}, "vectors");
+  const Anchors gallery = MakeAnchors(400, 2);
+  FloatMatrix rows(400 + kMany, kDim);
+  rows << gallery.features, anchors.features;
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  ASSERT_OK_AND_ASSIGN(
+      const EmbeddedRows server,
+      EmbedRows(parameters, std::make_shared<MatrixPoints>(*UnitRows("rows", rows)), labels,
+                nullptr));
+  const Matrix coordinates = server.coordinates.bottomRows(kMany);
+  const auto check = [&](const FloatMatrix& own) {
+    const auto scheme = JointScheme::Create(parameters, anchors, {.anchors = own});
+    if (!scheme.ok()) return scheme.status();
+    const auto alignment = scheme->ExpectAlignment(coordinates);
+    return alignment.ok() ? CheckAlignment(*alignment) : alignment.status();
+  };
+  const FloatMatrix own = ByOwnModel(anchors.features);
+  EXPECT_THAT(check(own), IsOk());
+  const auto refused = FailsWith(kFailedPrecondition, "own_anchors do not seem to be the");
+  EXPECT_THAT(check(ByOwnModel(MakeAnchors(kMany, 17).features)), refused) << "other rows";
+  std::mt19937 bits(3);
+  std::vector<int> each(kMany / kClasses);
+  std::iota(each.begin(), each.end(), 0);
+  for (int trial = 0; trial < 10; ++trial) {
+    std::vector<int> order(kMany);
+    for (int c = 0; c < kClasses; ++c) {
+      std::shuffle(each.begin(), each.end(), bits);
+      for (size_t i = 0; i < each.size(); ++i) order[kClasses * i + c] = kClasses * each[i] + c;
+    }
+    EXPECT_THAT(check(own(order, Eigen::all)), refused) << "order within the classes";
+  }
+  EXPECT_FALSE(check(NormalRows(kMany, 12, 8)).ok()) << "a model that tells nothing";
+}
+
+TEST(OwnAnchors, InvalidRowsReturnInvalidArgument) {
+  const Anchors anchors = MakeAnchors();
+  const auto create = [&](const OwnRows& own) {
+    return JointScheme::Create(Parameters(anchors), anchors, own).status();
+  };
+  FloatMatrix own = ByOwnModel(anchors.features);
+  EXPECT_THAT(create({.anchors = own.topRows(23)}),
+              FailsWith(kInvalid, "own_anchors must be 24 rows, one an anchor, but are 23"));
+  EXPECT_THAT(create({.dummies = anchors, .anchors = own}),
+              FailsWith(kInvalid, "dummies has the wrong dimension: expected 10, got 6"));
+  own.row(4).setZero();
+  EXPECT_THAT(create({.anchors = own}), FailsWith(kInvalid, "own_anchors row 4"));
+  own(4, 0) = NAN;
+  EXPECT_THAT(create({.anchors = own}), FailsWith(kInvalid, "own_anchors row 4"));
 }
 
 TEST(JointScheme, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
@@ -179,17 +300,17 @@ TEST(JointScheme, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
   const PrivacyCost gaussian{.epsilon = 1, .delta = 1e-5};
   Target wrong = target;
   wrong.places = {{.slot = kClasses, .places = 8}};
-  EXPECT_THAT(scheme.Release(wrong, gaussian, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(wrong, gaussian, ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "slot of places must be between 0"));
   wrong.places = {{.slot = 0, .places = 0}};
-  EXPECT_THAT(scheme.Release(wrong, gaussian, *funded.ledger, bits),
+  EXPECT_THAT(scheme.Release(wrong, gaussian, ChargeTo(*funded.ledger, kUuid), bits),
               FailsWith(absl::StatusCode::kInvalidArgument, "places must be between 1"));
   // Ranked classes depend on the features, which this mechanism hides without the class.
   wrong.places = {{.slot = 0, .places = 8}};
   EXPECT_THAT(
       scheme.Release(wrong,
                      {.epsilon = 1, .mechanism = *MechanismFromName("lap-output"), .radius = .5},
-                     *funded.ledger, bits),
+                     ChargeTo(*funded.ledger, kUuid), bits),
       FailsWith(absl::StatusCode::kInvalidArgument, "places must not be given with lap-output"));
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
@@ -226,7 +347,7 @@ TEST(JointScheme, AnchorLabelOutsideSlotsReturnsInvalidArgument) {
   parameters.anchor_digest = DigestOf(anchors);
   for (const std::optional<Anchors>& dummies : {std::optional<Anchors>(), std::optional(pool)}) {
     EXPECT_THAT(
-        JointScheme::Create(parameters, anchors, dummies),
+        JointScheme::Create(parameters, anchors, {.dummies = dummies}),
         FailsWith(absl::StatusCode::kInvalidArgument, "anchors row 5: label must be one of"));
   }
 }
@@ -234,12 +355,12 @@ TEST(JointScheme, AnchorLabelOutsideSlotsReturnsInvalidArgument) {
 TEST(JointScheme, PoolWithoutAClassReturnsInvalidArgument) {
   const PublicParameters parameters = Parameters(MakeAnchors());
   Anchors pool = MakeAnchors(8, 5);
-  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool), IsOk());
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), {.dummies = pool}), IsOk());
   pool.labels = {0, 0, 10, 10, 20, 20, 20, 0};
-  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), {.dummies = pool}),
               FailsWith(absl::StatusCode::kInvalidArgument, "none of 30"));
   pool.labels[7] = 31;
-  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), pool),
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(), {.dummies = pool}),
               FailsWith(absl::StatusCode::kInvalidArgument, "dummies row 7"));
 }
 

@@ -1,0 +1,72 @@
+// Searches by the scheme cells (cell_scheme.h): from the published collection to the matches.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELLS_SEARCH_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELLS_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/schemes/scheme_search.h"
+#include "privatemail/cell_answer.h"
+#include "privatemail/cell_scheme.h"
+#include "privatemail/client_limits.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::client {
+
+// The public side of a collection, which searches share. Immutable, thread-safe.
+struct CellsCollection {
+  v1::GetCollectionResponse published;
+  CellScheme scheme;
+
+  // From the responses of GetCollection and GetAnchors.
+  // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection.
+  // FAILED_PRECONDITION: the collection is not built or has no cells.
+  // RESOURCE_EXHAUSTED: a search would take more than limits.max_memory.
+  static absl::StatusOr<std::shared_ptr<const CellsCollection>> Create(
+      const v1::GetCollectionResponse& collection,
+      const std::vector<v1::GetAnchorsResponse>& anchors, const ClientLimits& limits);
+};
+
+// RESOURCE_EXHAUSTED: a search by cells would take more than limits.max_memory;
+// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection, or the collection has no cells. Call it
+// before the anchors are fetched.
+absl::Status CheckCellsMemory(const v1::GetCollectionResponse& collection,
+                              const ClientLimits& limits);
+
+// The messages of an answer.
+using CellsAnswer = std::vector<v1::RetrieveCellsResponse>;
+
+class CellsSearch : public SchemeSearch {
+ public:
+  // request must outlive the search. limits: of the payloads' memory.
+  // INVALID_ARGUMENT naming the field: out of range, or items that the published quality cannot
+  //   choose.
+  // FAILED_PRECONDITION: the cells could not be prepared.
+  // UNAVAILABLE: the cells are being prepared.
+  static absl::StatusOr<std::unique_ptr<SchemeSearch>> Create(
+      std::shared_ptr<const CellsCollection> collection, const SearchRequest& request);
+
+  absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count, const ChargeFunction& charge,
+                                         BitSource& bits) override;
+  absl::Status Finish(PreparedSearch prepared, const SearchAnswer& answer,
+                      absl::Span<SearchResult> results) const override;
+
+ private:
+  CellsSearch(std::shared_ptr<const CellsCollection> collection, const SearchRequest& request)
+      : collection_(std::move(collection)), request_(request) {}
+
+  absl::Status ChooseItems();
+
+  std::shared_ptr<const CellsCollection> collection_;
+  const SearchRequest& request_;
+  CellCost cost_;
+  int64_t items_ = 0;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELLS_SEARCH_H_

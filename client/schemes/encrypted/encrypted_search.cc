@@ -1,0 +1,119 @@
+#include "client/schemes/encrypted/encrypted_search.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/schemes/filter_json.h"
+#include "client/schemes/request_checks.h"
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+#include "common/lattice/scores.h"
+
+namespace privatemail::client {
+namespace {
+
+struct EncryptedSearchState : SearchState {
+  size_t first = 0;  // target of the message
+  std::vector<EncryptedState> queries;
+};
+
+absl::Status CheckMemory(const SearchRequest& request, const v1::EncryptedStatus& status,
+                         bool with_payloads, int64_t max_memory) {
+  const auto rows = static_cast<double>(status.rows());
+  const double bytes = static_cast<double>(request.targets.size()) * (rows / lattice::kDegree + 1) *
+                           static_cast<double>(lattice::kAnswerBytes) +
+                       static_cast<double>(status.table_bytes()) +
+                       (with_payloads ? static_cast<double>(status.payload_bytes()) : 0);
+  if (bytes <= static_cast<double>(max_memory)) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
+                    absl::StrCat("at least ", static_cast<int64_t>(bytes), " bytes for ",
+                                 request.targets.size(), " targets"),
+                    absl::StrCat(max_memory));
+}
+
+}  // namespace
+
+int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
+  constexpr size_t kQueryBytes = size_t{16} << 20, kScoreBytes = size_t{64} << 20;
+  const size_t query = lattice::kSeedBytes + lattice::QueryChunkBytes(dimensions, delta);
+  const size_t scores =
+      static_cast<size_t>(std::max<int64_t>(1, lattice::CountBlocks(rows))) * lattice::kAnswerBytes;
+  return static_cast<int64_t>(
+      std::max<size_t>(1, std::min(kQueryBytes / query, kScoreBytes / scores)));
+}
+
+absl::StatusOr<std::unique_ptr<SchemeSearch>> EncryptedSearch::Create(
+    const v1::GetCollectionResponse& collection, EncryptedClient client,
+    std::shared_ptr<const EncryptedSession> session, const SearchRequest& request,
+    const ClientLimits& limits, AddKnownBlocks add_known_blocks) {
+  std::unique_ptr<EncryptedSearch> search(new EncryptedSearch(
+      std::move(client), std::move(session), request, limits, std::move(add_known_blocks)));
+  const PublicParameters& parameters = search->client_.parameters();
+  EncryptedRanking& ranking = search->ranking_;
+  ranking = {.k = request.k, .with_payloads = request.with_payloads.value_or(false)};
+  PM_ASSIGN_OR_RETURN(ranking.filter, FilterFromJson(request.filter));
+  PM_RETURN_IF_ERROR(CheckTargets(request, parameters.feature_dim, parameters.metric));
+  for (const SearchTarget& target : request.targets) {
+    EncryptedRanking own{.k = request.k, .label = target.label};
+    PM_RETURN_IF_ERROR(search->client_.CheckRanking(own));
+  }
+  const bool with_payloads = ranking.with_payloads || ranking.filter.has_value();
+  PM_RETURN_IF_ERROR(
+      CheckMemory(request, collection.encrypted(), with_payloads, limits.max_memory));
+  search->expectation_.targets_per_message =
+      QueriesPerMessage(parameters.feature_dim, search->client_.delta(),
+                        static_cast<int64_t>(collection.encrypted().rows()));
+  return search;
+}
+
+absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t count,
+                                                        const ChargeFunction&, BitSource& bits) {
+  auto message = std::make_unique<v1::SearchEncryptedRequest>();
+  message->set_collection(request_.collection);
+  message->set_fingerprint(Fingerprint(client_.parameters()));
+  message->set_delta(static_cast<uint32_t>(session_->delta()));
+  message->set_keys_digest(session_->keys_digest());
+  message->set_with_payloads(ranking_.with_payloads || ranking_.filter.has_value());
+  add_known_blocks_(message.get());
+  auto state = std::make_unique<EncryptedSearchState>();
+  state->first = first;
+  for (size_t i = first; i < first + count; ++i) {
+    PM_ASSIGN_OR_RETURN(PreparedEncryptedQuery query,
+                        client_.Prepare(request_.targets[i].features, session_, bits));
+    *message->add_queries() = std::move(query.request);
+    state->queries.push_back(std::move(query.state));
+  }
+  return PreparedSearch{.message = std::move(message), .state = std::move(state)};
+}
+
+SearchWork EncryptedSearch::WorkOf(const SearchAnswer& answer) const {
+  const RowTable& table = std::any_cast<const EncryptedExchange&>(answer.value).table;
+  const auto targets = std::ssize(request_.targets);
+  SearchWork work{.queries = targets, .blocks = std::ssize(table.blocks()), .k = request_.k};
+  // The most that matches can have, whichever rows they are.
+  if (ranking_.with_payloads) work.payload_bytes = targets * request_.k * table.longest_payload();
+  if (ranking_.filter.has_value()) work.filtered_bytes = targets * table.payload_bytes();
+  return work;
+}
+
+absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer& answer,
+                                     absl::Span<SearchResult> results) const {
+  auto& state = static_cast<EncryptedSearchState&>(*prepared.state);
+  const auto& [encrypted, table] = std::any_cast<const EncryptedExchange&>(answer.value);
+  PM_RETURN_IF_ERROR(CheckPayloadMemory(WorkOf(answer).payload_bytes, limits_.max_memory));
+  for (size_t i = 0; i < results.size(); ++i) {
+    EncryptedRanking ranking = ranking_;
+    ranking.label = request_.targets[state.first + i].label;
+    PM_ASSIGN_OR_RETURN(results[i].matches, client_.Finish(std::move(state.queries[i]),
+                                                           encrypted.scores()[i], table, ranking));
+    results[i].encryption.emplace();
+    results[i].encrypted = {.delta = client_.delta(),
+                            .items = encrypted.header().items(),
+                            .items_version = encrypted.header().items_version()};
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,108 @@
+// Searches by the scheme joint (joint_scheme.h): from the published collection to the matches.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SEARCH_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/schemes/scheme_search.h"
+#include "privatemail/answer_check.h"
+#include "privatemail/client_limits.h"
+#include "privatemail/expected_alignment.h"
+#include "privatemail/joint_scheme.h"
+#include "privatemail/v1/retrieval.pb.h"
+
+namespace privatemail::client {
+
+// The public side of a collection, which searches share. Immutable, thread-safe.
+struct JointCollection {
+  v1::GetCollectionResponse published;
+  JointScheme scheme;
+  // P x embedding_dim: the anchors in the server's embedding; nullopt: the server sends none,
+  // because it is building.
+  std::optional<Matrix> anchor_coordinates;
+
+  // From the responses of GetCollection and GetAnchors. own: see JointScheme::Create.
+  // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection (see JointScheme::Create).
+  // FAILED_PRECONDITION: the collection is not built, or has no classes.
+  // RESOURCE_EXHAUSTED: a search would take more than limits.max_memory.
+  static absl::StatusOr<std::shared_ptr<const JointCollection>> Create(
+      const v1::GetCollectionResponse& collection,
+      const std::vector<v1::GetAnchorsResponse>& anchors, const OwnRows& own,
+      const ClientLimits& limits);
+
+  // nullopt: the server sends no coordinates of its anchors. FAILED_PRECONDITION: they cannot be
+  // aligned at all, or own anchors cannot be compared without coordinates.
+  absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const;
+
+  // The most matches of a search, as the server publishes it.
+  int64_t max_k() const;
+};
+
+// RESOURCE_EXHAUSTED: a search by joint would take more than limits.max_memory;
+// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection, or the collection has no classes. Call it
+// before the anchors are fetched.
+absl::Status CheckJointMemory(const v1::GetCollectionResponse& collection, const OwnRows& own,
+                              const ClientLimits& limits);
+
+// The request that carries a release: a function of the release and of public values alone.
+// Errors of PostProcess; DEADLINE_EXCEEDED: it takes longer than the scheme's limits.
+absl::StatusOr<v1::RetrieveRequest> PackRelease(const JointCollection& collection,
+                                                const FloatMatrix& release,
+                                                const SearchRequest& request);
+
+// Reads the matches of the places' classes into `result`, each item once. A class with fewer
+// matches than places leaves the rest to the classes after it, then to those before it.
+// places: slots in [0, C). DATA_LOSS: CheckAnswer refuses the response, whichever slots are read.
+absl::Status ReadJointAnswer(const PublicParameters& parameters,
+                             const std::vector<ClassPlaces>& places, const ExpectedAnswer& expected,
+                             const v1::RetrieveResponse& response, SearchResult* result);
+
+inline constexpr char kNoCoordinates[] =
+    "the server sends no coordinates of its anchors, because cells are being built";
+
+class JointSearch : public SchemeSearch {
+ public:
+  // request must outlive the search.
+  // INVALID_ARGUMENT naming the field: out of range; a label that is none of the collection's, or
+  //   that is missing where the mechanism does not hide the class.
+  // FAILED_PRECONDITION: public data shows that little would be found, unless
+  //   request.accept_misalignment.
+  // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED: ranking the classes of targets without a label would
+  //   exceed the limits.
+  static absl::StatusOr<std::unique_ptr<SchemeSearch>> Create(
+      std::shared_ptr<const JointCollection> collection, const SearchRequest& request);
+
+  absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count, const ChargeFunction& charge,
+                                         BitSource& bits) override;
+  absl::Status Finish(PreparedSearch prepared, const SearchAnswer& answer,
+                      absl::Span<SearchResult> results) const override;
+
+ private:
+  JointSearch(std::shared_ptr<const JointCollection> collection, const SearchRequest& request)
+      : collection_(std::move(collection)), request_(request) {}
+
+  absl::Status CheckCost();
+  absl::Status CheckLabels() const;
+  absl::Status RankClasses();
+  absl::Status ExpectAlignment();
+  void AddWarnings(const absl::Status& misalignment);
+
+  std::shared_ptr<const JointCollection> collection_;
+  const SearchRequest& request_;
+  PrivacyCost cost_;
+  std::vector<std::vector<ClassPlaces>> places_;  // of each target, to read matches of. Private
+  std::optional<ExpectedAlignment> alignment_;    // nullopt: not known
+  std::optional<double> class_recall_;            // of targets without a label
+  std::optional<RadiusStats> radius_meaning_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SEARCH_H_

@@ -1,0 +1,39 @@
+// The limit on what answers of a server take together on this machine.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_MEMORY_BUDGET_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_MEMORY_BUDGET_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
+
+namespace privatemail::client {
+
+// Counts bytes against ClientLimits::max_memory. Not thread-safe.
+class MemoryBudget {
+ public:
+  // what: "the answers of this search"
+  MemoryBudget(std::string what, int64_t max_memory)
+      : what_(std::move(what)), max_memory_(max_memory) {}
+
+  // RESOURCE_EXHAUSTED: all reserved bytes together exceed max_memory.
+  absl::Status Reserve(int64_t bytes) {
+    reserved_ += bytes;
+    if (reserved_ <= max_memory_) return absl::OkStatus();
+    return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
+                      absl::StrCat("at least ", reserved_, " bytes for ", what_),
+                      absl::StrCat(max_memory_));
+  }
+
+ private:
+  std::string what_;
+  int64_t max_memory_;
+  int64_t reserved_ = 0;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_MEMORY_BUDGET_H_

@@ -1,0 +1,52 @@
+#include "client/schemes/request_checks.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+#include "common/items/item_direction.h"
+
+namespace privatemail::client {
+
+std::string TargetName(const SearchRequest& request, size_t target) {
+  const std::string& name = request.targets[target].name;
+  return name.empty() ? absl::StrCat("target ", target) : name;
+}
+
+absl::Status CheckTargetValues(const SearchRequest& request) {
+  const bool is_encrypted = request.scheme.value_or(Scheme::kEncrypted) == Scheme::kEncrypted &&
+                            !request.epsilon.has_value();
+  const Metric metric = is_encrypted ? Metric::kDot : Metric::kCosine;
+  for (size_t i = 0; i < request.targets.size(); ++i) {
+    const Eigen::RowVectorXf& features = request.targets[i].features;
+    PM_RETURN_IF_ERROR(
+        CheckHasSimilarity(TargetName(request, i), metric, features.data(), features.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric metric) {
+  if (request.targets.empty()) return FieldError("targets", "at least one", "none");
+  for (size_t i = 0; i < request.targets.size(); ++i) {
+    const Eigen::RowVectorXf& features = request.targets[i].features;
+    const std::string name = TargetName(request, i);
+    if (features.size() != columns) {
+      return FieldError("targets", absl::StrCat("rows of ", columns, " columns"),
+                        absl::StrCat(name, " with ", features.size()));
+    }
+    PM_RETURN_IF_ERROR(CheckHasSimilarity(name, metric, features.data(), features.size()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPayloadMemory(int64_t characters, int64_t max_memory) {
+  // A payload "[{},{},...]" takes 27 bytes for each of its own when it is parsed, and its copies in
+  // the printed rows as many again.
+  constexpr int64_t kBytesPerCharacter = 64;
+  if (characters <= max_memory / kBytesPerCharacter) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
+                    absl::StrCat("at least ", kBytesPerCharacter, " times the ", characters,
+                                 " bytes that the payloads of the matches can have"),
+                    absl::StrCat(max_memory));
+}
+
+}  // namespace privatemail::client

@@ -1,0 +1,33 @@
+// Checks of a search request that all schemes share.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_REQUEST_CHECKS_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_REQUEST_CHECKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/search_request.h"
+
+namespace privatemail::client {
+
+// "lime.npy row 3", or "target 3" without a name. Results and errors name targets like this.
+std::string TargetName(const SearchRequest& request, size_t target);
+
+// INVALID_ARGUMENT naming the target: values that no collection accepts for the request's scheme:
+// not finite or, unless the request may be for encrypted, all zero. Call it before anything is
+// sent: a fetch without a search would tell that the target was refused.
+absl::Status CheckTargetValues(const SearchRequest& request);
+
+// INVALID_ARGUMENT naming the target: features of another number of columns, or that the metric
+// cannot rank (CheckHasSimilarity); or no target.
+absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric metric);
+
+// RESOURCE_EXHAUSTED: the payloads of these matches, parsed to be shown, exceed max_memory.
+// characters: of all payloads together.
+absl::Status CheckPayloadMemory(int64_t characters, int64_t max_memory);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_REQUEST_CHECKS_H_

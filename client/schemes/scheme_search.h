@@ -1,0 +1,92 @@
+// The interface of the schemes: one search, from a checked request to its results.
+//
+// A new scheme derives a class from SchemeSearch and has an entry in client/search/scheme_table.cc.
+// It knows no transport, no file and no flag.
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_SCHEME_SEARCH_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_SCHEME_SEARCH_H_
+
+#include <google/protobuf/message.h>
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "privatemail/bit_source.h"
+#include "privatemail/ledger.h"
+#include "privatemail/search_request.h"
+#include "privatemail/search_result.h"
+
+namespace privatemail::client {
+
+// The public sizes of what a search decrypts, ranks and shows once its answers are there.
+struct SearchWork {
+  int64_t queries = 1;
+  int64_t blocks = 1;          // of 2,048 encrypted scores
+  int64_t k = 8;               // matches of each query
+  int64_t payload_bytes = 0;   // that the matches could have at most
+  int64_t filtered_bytes = 0;  // that a filter reads
+};
+
+// The whole answer to a message. value: what the scheme's Finish reads.
+struct SearchAnswer {
+  std::any value;
+  int64_t memory = 0;  // bytes that it takes; the server chooses them, whatever the targets are
+};
+
+// The private state of a scheme between Prepare and Finish.
+class SearchState {
+ public:
+  virtual ~SearchState() = default;
+};
+
+struct PreparedSearch {
+  std::unique_ptr<google::protobuf::Message> message;  // all that leaves the machine
+  std::optional<Guarantee> guarantee = std::nullopt;   // of the release; encrypted has none
+  std::unique_ptr<SearchState> state;
+};
+
+// What public data says of a search before anything is charged or sent.
+struct Expectation {
+  std::optional<Budget> cost = std::nullopt;  // of each target; absent: nothing is charged
+  std::vector<std::string> warnings = {};
+  int64_t targets_per_message = 1;
+};
+
+// One search by one scheme. The derived class's Create checks the request and says what to expect;
+// nothing that Prepare refuses afterwards is the caller's fault. Held by the client; sees the
+// request's targets. Used by one thread.
+class SchemeSearch {
+ public:
+  virtual ~SchemeSearch() = default;
+
+  const Expectation& expectation() const { return expectation_; }
+
+  // Charges, releases or encrypts the targets first .. first + count - 1 of the request, as one
+  // message. An error after the charge says so.
+  virtual absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count,
+                                                 const ChargeFunction& charge, BitSource& bits) = 0;
+
+  // What Finish will do with the answer, by public sizes.
+  virtual SearchWork WorkOf(const SearchAnswer&) const { return {}; }
+
+  // Reads the answer into the results of the same targets. Whether it succeeds does not depend on
+  // a target: a server could corrupt an answer in one place and see who complains.
+  // DATA_LOSS: the answer is malformed.
+  virtual absl::Status Finish(PreparedSearch prepared, const SearchAnswer& answer,
+                              absl::Span<SearchResult> results) const = 0;
+
+ protected:
+  Expectation expectation_;
+};
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_SCHEME_SEARCH_H_

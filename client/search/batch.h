@@ -1,0 +1,44 @@
+// The rules of a batch of targets: what it costs, when it ends, and what is said of failures.
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_BATCH_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "privatemail/ledger.h"
+#include "privatemail/search_result.h"
+
+namespace privatemail::client {
+
+// Opens the ledger in the state folder, which is created if absent. PERMISSION_DENIED: the folder
+// cannot be created, or others may enter it.
+absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_folder);
+
+// Refuses a batch that the budget cannot pay as a whole, before its first charge.
+// FAILED_PRECONDITION: nothing was granted. RESOURCE_EXHAUSTED: too little is left.
+absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each);
+
+// The rest of a budget: "epsilon 0.9 delta 0.0001", within a batch with the number of releases that
+// are charged ahead. Less than 1e-12 of the grant is rounding of sums and shown as 0.
+std::string LeftOf(const LedgerEntry& entry);
+
+// Whether a failure would meet the next message as well: server, key, quota, collection, memory, or
+// a caller who has gone.
+bool EndsBatch(const absl::Status& status);
+
+// The first failure, and what the failures cost. OK: all targets were answered. Names no class:
+// users paste error messages into reports.
+// results: of the targets that were tried; the others' failed in none of the ways below.
+// targets: of the request. can_resend: the last release was saved. not_taken: charges for releases
+// that were not made.
+absl::Status FailureOf(const std::vector<SearchResult>& results, size_t targets, bool can_resend,
+                       int64_t not_taken);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_BATCH_H_

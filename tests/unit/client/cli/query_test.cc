@@ -1,0 +1,171 @@
+// `query`, `explain` and `resend` of encrypted searches, against a server in the test's process.
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/flags.h"
+#include "common/base/field_error.h"
+#include "common/base/files.h"
+#include "tests/unit/client/search/encrypted_server.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+constexpr int kDim = 8;
+
+class QueryEncryptedTest : public ::testing::Test {
+ protected:
+  QueryEncryptedTest() {
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::owner_all);
+    const FloatMatrix targets = NormalRows(3, kDim, 2);
+    std::ostringstream csv;
+    for (int row = 0; row < 3; ++row) {
+      for (int i = 0; i < kDim; ++i) csv << (i == 0 ? "" : ",") << targets(row, i);
+      csv << "\n";
+    }
+    vectors_ = folder_.Write("targets.csv", csv.str());
+  }
+
+  // Runs the command; what it prints is in output_.
+  absl::Status Run(const std::vector<std::string>& words, bool json = true) {
+    Context context;
+    context.connection = server_.options;
+    context.state_folder = folder_.path() + "/state";
+    context.json = json;
+    CLI::App app;
+    AddQueryCommand(app, context);
+    AddReplayCommands(app, context);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    ::testing::internal::CaptureStdout();
+    const absl::Status status = context.run();
+    output_ = ::testing::internal::GetCapturedStdout();
+    return status;
+  }
+
+  std::vector<nlohmann::json> Lines() const {
+    std::vector<nlohmann::json> lines;
+    std::istringstream stream(output_);
+    for (std::string line; std::getline(stream, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+    }
+    return lines;
+  }
+
+  EncryptedThings things_{NormalRows(300, kDim, 1)};
+  EncryptedServer server_{&things_};
+  TemporaryFolder folder_;
+  std::string vectors_;
+  std::string output_;
+};
+
+TEST_F(QueryEncryptedTest, IsTheDefaultAndSearchesForAllRows) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "-k", "2"}), IsOk());
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(server_.TakeRequests().size(), 1U);
+  const nlohmann::json& second = lines[1];
+  EXPECT_EQ(second["scheme"], "encrypted");
+  EXPECT_EQ(second["metric"], "cosine");
+  EXPECT_EQ(second["row"], 1);
+  EXPECT_EQ(second["targets"], 3);
+  EXPECT_EQ(second["candidates"], 300);
+  EXPECT_EQ(second["tables"],
+            nlohmann::json::array({ToHex(Sha256::Of(Sha256::Of(things_.TableBlock(0))))}));
+  EXPECT_EQ(second["guarantee"]["kind"], "computational");
+  EXPECT_EQ(second["guarantee"]["bits"], 128);
+  EXPECT_FALSE(second.contains("ledger"));
+  EXPECT_EQ(second["bytes"]["keys"], lattice::KeysBytes(32));
+  ASSERT_EQ(second["matches"].size(), 2U);
+  // Four decimals: what is printed tells no more of a score.
+  const double similarity = second["matches"][0]["similarity"];
+  EXPECT_DOUBLE_EQ(similarity, std::round(similarity * 1e4) / 1e4);
+}
+
+TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
+                   "--filter", R"({"path":"i","lt":50})"}),
+              IsOk());
+  const nlohmann::json matches = Lines()[0]["matches"];
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
+                   "--filter", R"({"path":"i","lt":50})"},
+                  /*json=*/false),
+              IsOk());
+  for (const nlohmann::json& match : matches) {
+    EXPECT_EQ(match["label"], 2);
+    EXPECT_NE(output_.find(match["id"].get<std::string>()), std::string::npos) << output_;
+  }
+  EXPECT_NE(output_.find("computational"), std::string::npos) << output_;
+}
+
+TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
+  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
+  for (const auto& [flag, value] :
+       {std::pair{"--epsilon", "1"}, {"--delta", "1e-5"}, {"--mechanism", "gaussian"}}) {
+    std::vector<std::string> words = query;
+    words.insert(words.end(), {flag, value});
+    EXPECT_THAT(Run(words), FailsWith(kInvalid, absl::StrCat("together with ", flag + 2)));
+    EXPECT_THAT(Run(words), FailsWith(kInvalid, "those that do: joint"));
+    words.insert(words.end(), {"--scheme", "encrypted"});
+    EXPECT_THAT(Run(words), FailsWith(kInvalid, absl::StrCat(flag + 2,
+                                                             " must be absent with the "
+                                                             "scheme encrypted")));
+  }
+  EXPECT_TRUE(server_.TakeRequests().empty());
+}
+
+TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
+  CLI::App app;
+  Context context;
+  AddQueryCommand(app, context);
+  const CLI::App& query = *app.get_subcommand("query");
+  EXPECT_EQ(WithFlagName(FieldError("private_iterations", "1", "0"), query).message(),
+            "--private-iterations must be 1, but is 0");
+  EXPECT_EQ(WithFlagName(FieldError("k", "1", "0"), query).message(), "-k must be 1, but is 0");
+  EXPECT_EQ(WithFlagName(FieldError("budget", "left", "exhausted"), query).message(),
+            "budget must be left, but is exhausted; see `privatemail budget set`");
+  const absl::Status other = absl::InvalidArgumentError("k must be 1");
+  EXPECT_EQ(WithFlagName(other, query), other);
+}
+
+TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    *collection = PublishedThings().collection;
+  };
+  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0"}),
+              FailsWith(kInvalid, "epsilon must be given with the scheme joint"));
+  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--scheme", "encrypted"}),
+              FailsWith(kFailedPrecondition, "has no encrypted rows"));
+}
+
+TEST_F(QueryEncryptedTest, CollectionsThatOfferOnlyCellsAreSearchedByCells) {
+  server_.describe = [](v1::GetCollectionResponse* collection) {
+    *collection = PublishedThings(1, CellCode::kScalar8, 1, /*has_classes=*/false).collection;
+  };
+  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
+  EXPECT_THAT(Run(query), FailsWith(kInvalid, "epsilon must be given with the scheme cells"));
+}
+
+TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
+  const nlohmann::json tables = Lines()[0]["tables"];
+  const std::string nearest = Lines()[0]["matches"][0]["id"];
+  ASSERT_THAT(Run({"explain"}), IsOk());
+  EXPECT_EQ(Lines()[0]["tables"], tables);
+  EXPECT_EQ(Lines()[0]["queries"], 3);
+  EXPECT_EQ(output_.find(nearest), std::string::npos);
+  // The second search knows the block of the first one.
+  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_}), IsOk());
+  ASSERT_THAT(Run({"explain"}, /*json=*/false), IsOk());
+  EXPECT_NE(output_.find("known blocks"), std::string::npos) << output_;
+  EXPECT_NE(output_.find(tables[0].get<std::string>()), std::string::npos);
+  EXPECT_THAT(Run({"resend", "--label", "1"}), FailsWith(kFailedPrecondition, "search again"));
+}
+
+}  // namespace
+}  // namespace privatemail::client::cli

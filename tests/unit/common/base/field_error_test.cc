@@ -1,0 +1,45 @@
+#include "common/base/field_error.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail {
+namespace {
+
+TEST(FieldError, CarriesFieldExpectedAndActual) {
+  const absl::Status status = FieldError("k", "between 1 and 100", "0");
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument,
+                                "k must be between 1 and 100, but is 0"));
+  const std::optional<FieldProblem> problem = FieldProblemOf(status);
+  ASSERT_TRUE(problem.has_value());
+  EXPECT_EQ(problem->field, "k");
+  EXPECT_EQ(problem->expected, "between 1 and 100");
+  EXPECT_EQ(problem->actual, "0");
+}
+
+TEST(FieldError, NotesKeepTheData) {
+  const absl::Status noted = WithNote(FieldError("k", "positive", "0"), "; nothing was spent");
+  EXPECT_EQ(noted.message(), "k must be positive, but is 0; nothing was spent");
+  EXPECT_EQ(FieldProblemOf(noted)->field, "k");
+}
+
+TEST(FieldError, PayloadTravelsAndNonsenseOfAPeerIsIgnored) {
+  absl::Status received = absl::InvalidArgumentError("k must be positive, but is 0");
+  for (const char* nonsense : {"", "k", "k\n1\n2"}) {
+    SetFieldPayload(nonsense, &received);
+    EXPECT_FALSE(FieldProblemOf(received).has_value());
+  }
+  SetFieldPayload(FieldPayloadOf(FieldError("epsilon", "1", "2")), &received);
+  EXPECT_FALSE(FieldProblemOf(received).has_value()) << "not of this message";
+  SetFieldPayload(FieldPayloadOf(FieldError("k", "positive", "0")), &received);
+  EXPECT_EQ(FieldProblemOf(received)->expected, "positive");
+}
+
+TEST(FieldError, OtherStatusesHaveNone) {
+  EXPECT_FALSE(FieldProblemOf(absl::OkStatus()).has_value());
+  EXPECT_FALSE(FieldProblemOf(absl::InvalidArgumentError("k must be positive")).has_value());
+}
+
+}  // namespace
+}  // namespace privatemail
