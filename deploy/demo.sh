@@ -70,27 +70,32 @@ awk '
   function show(what, clear, encrypted, joint, cells) {
     printf "  %-26s %-15s %-21s %-34s %s\n", what, clear, encrypted, joint, cells
   }
-  { scheme = FILENAME ~ /encrypted/ ? "encrypted" : FILENAME ~ /joint/ ? "joint" : "cells" }
+  # A line of the first column has a key of the answer, or begins one of its sections, whose lines are indented.
+  /^[a-z]/ { section = $0; sub("  .*", "", section) }
+  FNR == 1 { scheme = FILENAME; sub(".*/", "", scheme); sub("[.]txt$", "", scheme); targets = 1 }
   $1 == "query" {
     kind = $2; sub("/[^/]*$", "", kind); sub(".*/", "", kind)
     if (scheme == "joint") kinds[++photos] = kind
   }
-  $1 ~ /^[0-9]+$/ && / class / { # rank and id; with --compare-images two ids, "=" before some
-    gsub(" = ", " ")
-    if (scheme == "joint") found["clear", kind] += index($2, kind "/") == 1
-    found[scheme, kind] += index($(scheme == "joint" ? 3 : 2), kind "/") == 1
+  $1 == "targets" { targets = $2 } # of a message that they share
+  /^ / && $1 != "id" && section == "matches" { found[scheme, kind] += index($1, kind "/") == 1 }
+  /^ / && $1 != "id" && section == "non private matches" { found["clear", kind] += index($1, kind "/") == 1 }
+  section == "bytes" {
+    for (i = 1; i < NF; ++i) {
+      if ($i == "down") down[scheme] = int($(i + 1) / targets) " down"
+      if ($i == "up") up[scheme] = int($(i + 1) / targets) " up, "
+    }
   }
-  / bytes up, / && $1 != "besides:" { # of all photographs together where they share a message
-    queries = / for all / ? $(NF - 1) : 1
-    bytes[scheme] = int($1 / queries) " up, " int($4 / queries) " down"
-  }
-  $1 == "spent" { spent[scheme] = $0; sub(" *spent ", "", spent[scheme]); sub(";.*", "", spent[scheme]) }
+  section == "guarantee" && $1 == "epsilon" { hidden[scheme] = "epsilon " $2 }
+  section == "guarantee" && $1 == "delta" { hidden[scheme] = hidden[scheme] " delta " $2 }
   END {
     show("photograph of", "nothing hidden", "encrypted", "joint, no label", "cells")
     for (i = 1; i <= photos; ++i)
       show(kinds[i], found["clear", kinds[i]], found["encrypted", kinds[i]], found["joint", kinds[i]], found["cells", kinds[i]])
-    show("bytes of a query", "features: 5120", bytes["encrypted"], bytes["joint"], bytes["cells"])
-    show("photograph and kind hidden", "no", "ring-LWE, 128 bits", spent["joint"], spent["cells"])
+    show("bytes of a query", "features: 5120", up["encrypted"] down["encrypted"],
+      up["joint"] down["joint"], up["cells"] down["cells"])
+    show("photograph and kind hidden", "no", "ring-LWE, 128 bits", hidden["joint"],
+      hidden["cells"])
   }' "$out/encrypted.txt" "$out/joint.txt" "$out/cells.txt"
 
 cat <<END

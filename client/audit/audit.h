@@ -1,4 +1,5 @@
-// Empirical lower bounds on epsilon: attacks on the production release path, beside its claims.
+// Empirical lower bounds on epsilon: attacks on the production release path, compared with its
+// claims.
 //
 // Attack: fixes two neighbours and an event in advance, releases either neighbour many times and
 // counts the event. It can refute a claim, not prove one.
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "privatemail/guarantee.h"
 
 namespace privatemail::client::audit {

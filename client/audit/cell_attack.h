@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/cell_scheme.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/cells/cell_scheme.h"
 
 namespace privatemail::client::audit {
 

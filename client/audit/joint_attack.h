@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/audit/joint_pair.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/matrix.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/mechanism_kind.h"
 
 namespace privatemail::client::audit {

@@ -96,7 +96,7 @@ absl::StatusOr<JointPair> MakePaperSettingsPair() {
 }
 
 absl::StatusOr<JointPair> MakeTwoPolesPair() {
-  // Of eight classes on a circle, the second and the sixth lie on its diagonal, opposite each
+  // Eight classes lie on a circle; the second and the sixth are on its diagonal, opposite each
   // other.
   constexpr int32_t kClasses = 8;
   constexpr int32_t kFirst = 1;

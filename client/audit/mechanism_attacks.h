@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 
 namespace privatemail::client::audit {
 

@@ -16,7 +16,7 @@ absl::StatusOr<Subject> OneMechanism(const std::string& mechanism, double epsilo
                                      const std::optional<double>& delta) {
   const auto check_delta = [&](bool takes_delta) -> absl::Status {
     if (delta.value_or(0) == 0 || takes_delta) return absl::OkStatus();
-    return InvalidField("delta", absl::StrCat("is of no use to ", mechanism, ": expected none"));
+    return InvalidField("delta", absl::StrCat("is not accepted by ", mechanism));
   };
   if (mechanism == "cells") {
     PM_RETURN_IF_ERROR(check_delta(/*takes_delta=*/false));

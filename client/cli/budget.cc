@@ -17,14 +17,14 @@ namespace {
 struct BudgetOptions {
   std::string name;
   std::optional<Accounting> accounting;  // absent: unchanged
-  Budget budget{std::numeric_limits<double>::quiet_NaN(), 0};
+  Budget budget;
 };
 
 const std::map<std::string, std::optional<Accounting>> kAccountingNames = {
     {"basic", Accounting::kBasic}, {"gaussian", Accounting::kGaussian}};
 
 std::string NameOf(Accounting accounting) {
-  return cli::NameOf(kAccountingNames, std::optional(accounting));
+  return NameIn(kAccountingNames, std::optional(accounting));
 }
 
 // The accounting with the smaller epsilon at the granted delta, among those that a grant may choose

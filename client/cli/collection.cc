@@ -105,7 +105,7 @@ absl::Status ConfirmDeletion(const Transport& transport, const std::string& name
         "--yes must be given to delete a collection if standard input is no terminal");
   }
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c, transport.GetCollection(name));
-  std::cerr << "Delete collection " << Printable(name) << " with " << Counted(c.items(), "item")
+  std::cerr << "Delete collection " << Printable(name) << " with " << c.items() << " items"
             << "? Type its name: ";
   std::string typed;
   std::getline(std::cin, typed);
@@ -162,12 +162,12 @@ absl::Status Health(Context& context, const std::string& collection) {
 }
 
 std::string StartName(const v1::EmbeddingSettings& settings) {
-  return cli::NameOf(kStartNames, settings.start() == v1::START_CLASSES ? StartKind::kClasses
+  return NameIn(kStartNames, settings.start() == v1::START_CLASSES ? StartKind::kClasses
                                                                         : StartKind::kRandom);
 }
 
 std::string MetricName(v1::Metric metric) {
-  return cli::NameOf(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
+  return NameIn(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string FlagOf(absl::string_view parameter) {
                       absl::StrReplaceAll(parameter, {{"_", "-"}}));
 }
 
-// What the user can do about a field that is no flag of the command.
+// The user's remedy for a field that is no flag of the command.
 std::string RemedyOf(const absl::Status& status, absl::string_view field) {
   if (field == "budget") return "; see `privatemail budget set`";
   if (field == "fingerprint") return ": plan again with `privatemail plan`";

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "client/cli/render.h"
+#include "client/schemes/encrypted/encrypted_client.h"
+#include "client/schemes/expected_alignment.h"
 #include "client/schemes/memory_budget.h"
-#include "privatemail/encrypted_client.h"
-#include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 

@@ -19,6 +19,7 @@
 #include "client/page/server_view.h"
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/batch.h"
@@ -31,7 +32,6 @@
 #include "common/features/vector_file.h"
 #include "common/items/item_direction.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/encrypted_client.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {
@@ -67,7 +67,7 @@ nlohmann::json ReleasesLeft(const LedgerEntry& entry, const client::Budget& each
 
 std::string Sentence(const Guarantee& guarantee) {
   return absl::StrFormat(
-      "Hidden: %s. Whatever the server sees of this query is at most e^%g = %.3g times as likely "
+      "Hidden: %s. Every view of the server is at most e^%g = %.3g times as likely "
       "with your target as with another%s (%s: %s). Queries about one target add up.",
       guarantee.neighbours, guarantee.epsilon, std::exp(guarantee.epsilon),
       guarantee.delta > 0 ? absl::StrFormat(", up to a probability of %g", guarantee.delta) : "",

@@ -61,7 +61,7 @@ void AppendOptions(const CLI::App& command, std::set<std::string>* names) {
   }
 }
 
-// Of the command and of all that it is part of.
+// The command and all commands that it is part of.
 std::vector<Candidate> Options(const CLI::App& command) {
   std::set<std::string> names;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "privatemail/cell_scheme.h"
+#include "client/schemes/cells/cell_scheme.h"
 
 namespace privatemail::client::cli {
 

@@ -22,6 +22,7 @@
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/features/vector_file.h"
 #include "privatemail/search.h"
 
@@ -103,7 +104,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
                       SearchClient::Connect(SearchOptionsOf(context)));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
   const auto arrived = std::chrono::steady_clock::now();
-  PM_RETURN_IF_ERROR(CheckRowsChosen(flags, request.scheme.value_or(DefaultScheme(parameters))));
+  PM_RETURN_IF_ERROR(CheckRowsChosen(flags, request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)))));
   PM_ASSIGN_OR_RETURN(const std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
   request.targets.clear();
@@ -230,7 +231,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "embedding and compare within one answer only. Encrypted and cells find the nearest.\n",
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
-      "match, such as opening it at the operator's site, is seen by whoever serves it.\n",
+      "match, such as opening it at the operator's site, is seen by the site that serves it.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance.\n",
       query->get_footer()));
   query->callback(

@@ -27,7 +27,7 @@ struct TargetOptions {
   ExtractorOptions extractor;
 };
 
-// A target with what the command shows of it beside its features.
+// A target and the facts about it that the command shows.
 struct QueryTarget {
   SearchTarget target = {};
   std::string image = {};           // path; empty for a vector

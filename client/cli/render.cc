@@ -28,8 +28,8 @@ constexpr char kIndent[] = "  ";
 constexpr char kGap[] = "  ";  // between a name and its value, and between columns
 
 // Members that come before the others, which are in the order of the alphabet.
-constexpr absl::string_view kFirst[] = {"name",  "collection", "id",    "uuid",
-                                        "label", "epsilon",    "delta", "max_bytes"};
+constexpr absl::string_view kFirst[] = {"name", "collection", "query",   "scheme", "id",
+                                        "uuid", "label",      "epsilon", "delta",  "max_bytes"};
 
 std::string NameText(absl::string_view key) {
   return absl::StrReplaceAll(Printable(key), {{"_", " "}});

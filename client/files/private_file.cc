@@ -140,7 +140,7 @@ absl::Status PrivateFile::Commit(absl::string_view content, Durability durabilit
 
 namespace {
 
-// Those that kills left in a folder of few files.
+// Removes drafts that killed processes left, in a folder of few files.
 void RemoveOldDrafts(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -44,7 +44,7 @@ class PrivateFile {
 
   // Appends the last bytes, syncs and renames; call it once.
   // UNAVAILABLE: the file cannot be written.
-  // ALREADY_EXISTS: with Existing::kKeep, the file was created meanwhile.
+  // ALREADY_EXISTS: with Existing::kKeep, the file was created in the meantime.
   absl::Status Commit(absl::string_view content, Durability durability = Durability::kSynced);
 
  private:

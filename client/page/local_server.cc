@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/status_macros.h"
-#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/cells/cell_scheme.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "common/base/matrix.h"
-#include "privatemail/cell_scheme.h"
-#include "privatemail/joint_scheme.h"
 #include "privatemail/search_result.h"
 
 namespace privatemail::client {

@@ -49,7 +49,7 @@ pybind11::tuple ErrorTuple(const absl::Status& status);
 
 void RegisterStatusError(pybind11::module_& module);
 
-// Of the call that this thread runs: whether Ctrl-C was pressed since. For other threads, too.
+// Whether Ctrl-C was pressed since the call that this thread runs began; other threads may ask it.
 CancelledFunction Interrupted();
 
 // Runs `run` on a thread of its own, while this one, which alone receives signals, asks Python for

@@ -20,6 +20,7 @@
 #include "client/transport/snapshot_file.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/wire/codec.h"
 #include "common/wire/parameters_proto.h"
 #include "privatemail/search_request.h"
@@ -72,7 +73,7 @@ py::dict ToDict(const v1::GetCollectionResponse& collection) {
                               ? py::object(py::none())
                               : py::int_(parameters.settings().embedding_dim());
   dict["schemes"] = OfferedSchemes(parameters);
-  dict["default_scheme"] = NameOf(DefaultScheme(parameters));
+  dict["default_scheme"] = NameOf(DefaultScheme(OfferedSchemes(parameters)));
   dict["metric"] = MetricName(parameters.metric());
   dict["with_encrypted"] = parameters.with_encrypted();
   dict["extractor"] = parameters.extractor();

@@ -1,4 +1,4 @@
-#include "privatemail/answer_check.h"
+#include "client/schemes/answer_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "privatemail/class_ranker.h"
+#include "client/schemes/class_ranker.h"
 
 #include <algorithm>
 #include <cmath>

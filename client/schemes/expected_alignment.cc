@@ -1,4 +1,4 @@
-#include "privatemail/expected_alignment.h"
+#include "client/schemes/expected_alignment.h"
 
 #include <algorithm>
 #include <cmath>

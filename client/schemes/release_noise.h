@@ -10,9 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "client/privacy/mechanisms/mechanism.h"
 #include "client/privacy/sensitivity/sensitivity.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/guarantee.h"
-#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
 
@@ -39,8 +39,9 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& setti
                                                   const IterationInputs& inputs,
                                                   const PrivacyCost& cost);
 
-// Of all iterations together, given the noise of the first. `source` names in this order: the
-// composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the noise.
+// The guarantee of all iterations together, given the noise of the first. `source` names in this
+// order: the composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the
+// noise.
 Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise);
 
 // The error of noise that could not be drawn, with the charge named in the message.

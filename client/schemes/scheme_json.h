@@ -18,7 +18,7 @@ void AddCellsJson(const SearchResponse& response, const SearchResult& result, nl
 void AddEncryptedJson(const SearchResponse& response, const SearchResult& result,
                       nlohmann::json* json);
 
-// What a message shows the server, row by row or cell by cell. DATA_LOSS, INVALID_ARGUMENT: it is
+// The content of a message, row by row or cell by cell. DATA_LOSS, INVALID_ARGUMENT: it is
 // malformed.
 absl::StatusOr<nlohmann::json> ExplainJoint(const v1::RetrieveRequest& message,
                                             const PublicParameters& parameters);

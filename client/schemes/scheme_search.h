@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "privatemail/ledger.h"
 #include "privatemail/search_request.h"
 #include "privatemail/search_result.h"
@@ -38,7 +38,7 @@ struct SearchWork {
 // The whole answer to a message. value: what the scheme's Finish reads.
 struct SearchAnswer {
   std::any value;
-  int64_t memory = 0;  // bytes that it takes; the server chooses them, whatever the targets are
+  int64_t memory = 0;  // bytes that it takes; the server chooses them, the same for all targets
 };
 
 // The private state of a scheme between Prepare and Finish.
@@ -53,7 +53,7 @@ struct PreparedSearch {
   std::unique_ptr<SearchState> state;
 };
 
-// What public data says of a search before anything is charged or sent.
+// The facts that public data tells of a search before anything is charged or sent.
 struct Expectation {
   std::optional<Budget> cost = std::nullopt;  // of each target; absent: nothing is charged
   std::vector<std::string> warnings = {};
@@ -74,7 +74,7 @@ class SchemeSearch {
   virtual absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count,
                                                  const ChargeFunction& charge, BitSource& bits) = 0;
 
-  // What Finish will do with the answer, by public sizes.
+  // The work of Finish on the answer, by public sizes.
   virtual SearchWork WorkOf(const SearchAnswer&) const { return {}; }
 
   // Reads the answer into the results of the same targets. Whether it succeeds does not depend on

@@ -28,7 +28,7 @@ absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Bud
 std::string LeftOf(const LedgerEntry& entry);
 
 // Whether a failure would meet the next message as well: server, key, quota, collection, memory, or
-// a caller who has gone.
+// a cancelled caller.
 bool EndsBatch(const absl::Status& status);
 
 // The first failure, and what the failures cost. OK: all targets were answered. Names no class:

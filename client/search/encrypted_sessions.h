@@ -9,10 +9,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/encrypted/encrypted_search.h"
 #include "client/search/departures.h"
 #include "client/search/row_tables.h"
-#include "privatemail/encrypted_client.h"
 #include "privatemail/transport.h"
 
 namespace privatemail::client {

@@ -22,7 +22,7 @@ nlohmann::json LabelJson(int32_t label);  // null for kNoLabel
 // The result of one target that was answered. Private. Payloads were checked: they are JSON.
 nlohmann::json ToJson(const SearchResponse& response, const std::string& collection, size_t target);
 
-// What the server was sent, row by row or cell by cell. DATA_LOSS: the saved message is malformed.
+// The message that the server was sent, row by row or cell by cell. DATA_LOSS: the saved message is malformed.
 absl::StatusOr<nlohmann::json> ToJson(const LastSearch& last);
 
 }  // namespace privatemail::client

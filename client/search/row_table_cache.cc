@@ -15,10 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/files/folder_lock.h"
 #include "client/files/private_file.h"
+#include "client/schemes/encrypted/row_table.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
-#include "privatemail/row_table.h"
 
 namespace privatemail::client {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
+#include "client/schemes/encrypted/row_table.h"
 #include "client/search/row_table_cache.h"
-#include "privatemail/encrypted_answer.h"
-#include "privatemail/row_table.h"
 #include "privatemail/search_request.h"
 #include "privatemail/v1/encrypted.pb.h"
 

@@ -26,8 +26,7 @@ const std::string& NameOf(Scheme scheme) {
       ->first;
 }
 
-Scheme DefaultScheme(const PublicParameters& parameters) {
-  const std::vector<std::string> offered = OfferedSchemes(parameters);
+Scheme DefaultScheme(const std::vector<std::string>& offered) {
   for (const Scheme scheme : {Scheme::kEncrypted, Scheme::kJoint}) {
     if (std::find(offered.begin(), offered.end(), NameOf(scheme)) != offered.end()) return scheme;
   }
@@ -76,7 +75,7 @@ bool Takes(const Field& field, Scheme scheme) {
 
 absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
                                      const PublicParameters& parameters) {
-  const Scheme scheme = request.scheme.value_or(DefaultScheme(parameters));
+  const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
   for (const Field& field : FieldsOf(request)) {
     if (!field.given || Takes(field, scheme)) continue;
     if (request.scheme.has_value() || !field.is_cost) {
@@ -225,14 +224,14 @@ absl::Status ResendCells(SchemeContext& context, const PublicParameters& paramet
   if (target.label.has_value()) {
     return FieldError("label", "absent with the scheme cells", "given");
   }
-  PM_RETURN_IF_ERROR(CheckColumns("target", parameters.feature_dim, target.features.size()));
-  PM_ASSIGN_OR_RETURN(const Matrix unit, UnitRows("target", FloatMatrix(target.features)));
+  PM_ASSIGN_OR_RETURN(
+      const CellTarget point,
+      CellTarget::From(parameters, target.features, k.value_or(SearchRequest().k)));
   v1::RetrieveCellsRequest message;
   message.ParseFromString(last.message);
   PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
                       SendCells(context, parameters, &message, result, nullptr));
-  return ReadCellAnswer(parameters, message,
-                        {.point = unit.row(0), .k = k.value_or(SearchRequest().k)},
+  return ReadCellAnswer(parameters, message, point,
                         std::any_cast<const CellsAnswer&>(answer.value), result);
 }
 

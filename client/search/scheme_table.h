@@ -1,5 +1,5 @@
-// The table of schemes: everything that a search does differently for each, beside its
-// SchemeSearch. A new scheme adds its entry, its fields and its name in scheme_table.cc.
+// The table of schemes: everything that a search does differently for each, in addition to
+// its SchemeSearch. A new scheme adds its entry, its fields and its name in scheme_table.cc.
 #ifndef PRIVATEMAIL_CLIENT_SEARCH_SCHEME_TABLE_H_
 #define PRIVATEMAIL_CLIENT_SEARCH_SCHEME_TABLE_H_
 
@@ -51,7 +51,7 @@ struct SchemeEntry {
   // Adds the members of the scheme to the JSON of a result.
   void (*add_json)(const SearchResponse& response, const SearchResult& result,
                    nlohmann::json* json);
-  // What the saved message shows the server.
+  // The content of the saved message.
   absl::StatusOr<nlohmann::json> (*explain)(const LastSearch& last,
                                             const PublicParameters& parameters);
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/batch.h"
@@ -14,7 +15,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client {
@@ -50,7 +50,7 @@ bool MayNeedQuality(const SearchRequest& request) {
   return !request.items.has_value() && request.scheme.value_or(Scheme::kCells) == Scheme::kCells;
 }
 
-// Of all results together, as they will be shown.
+// Checks the payloads of all results together, as they will be shown.
 absl::Status CheckPayloads(const std::vector<SearchResult>& results, int64_t max_memory) {
   int64_t characters = 0;
   for (const SearchResult& result : results) {
@@ -87,7 +87,7 @@ struct Exchange {
   std::optional<SearchAnswer> answer = std::nullopt;
 };
 
-// What the messages of one search share.
+// The state that the messages of one search share.
 struct Running {
   const SchemeEntry& entry;
   SchemeSearch& scheme;

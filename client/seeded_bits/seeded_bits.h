@@ -8,7 +8,7 @@
 #include <random>
 
 #include "absl/strings/string_view.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 
 namespace privatemail::client {
 

@@ -48,7 +48,7 @@ Right AttackByLikelihood(const Scene& scene, const AttackedReleases& releases, D
   return right;
 }
 
-// The features of whatever has this row: ridge regression over the anchors, whose rows are
+// The features of the target with this row: ridge regression over the anchors, whose rows are
 // `expected`. The penalty is the noise's variance, which makes it the best linear prediction from a
 // noisy row. expected: p x k; features: p x d.
 RowVector Invert(const Matrix& expected, const Matrix& features, const RowVector& row,

@@ -47,7 +47,7 @@ enum class DecoyClass { kSame, kOther };
 absl::StatusOr<int64_t> DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of,
                                   uint64_t seed);
 
-// Of one collection whose dummies are drawn among the anchors, which must outlive it. Start before
+// The attacks on one collection whose dummies are drawn among the anchors, which must outlive it. Start before
 // RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
 class RowPrediction {
  public:

@@ -112,7 +112,7 @@ absl::StatusOr<std::optional<SlotAnswer>> QueryOne(const Scene& scene, const Que
 
 constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 300};
 
-// Of a cell's, on an average: with fewer, cells move with every split, and more of them show where
+// The minimum mean number of points per cell: with fewer, cells move with every split, and more of them show where
 // single items lie.
 constexpr int64_t kFewestPoints = 5;
 

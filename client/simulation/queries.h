@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "client/simulation/trial.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client::simulation {
 

@@ -102,7 +102,7 @@ class Trial {
   const Split& split() const { return split_; }
   int64_t k() const { return k_; }
   uint64_t seed() const { return seed_; }
-  // Of each target the k nearest rows of the gallery, nearest first.
+  // The k nearest rows of the gallery for each target, nearest first.
   const std::vector<std::vector<int64_t>>& nearest() const { return nearest_; }
 
   // The collection with these settings. INVALID_ARGUMENT: settings. FAILED_PRECONDITION: the server

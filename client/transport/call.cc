@@ -18,7 +18,7 @@ namespace {
 // Lower bound on the server's retry-after: 0 would make a busy loop.
 constexpr absl::Duration kMinWait = absl::Milliseconds(10);
 
-constexpr absl::Duration kPollEvery = absl::Milliseconds(50);  // of whether the caller has gone
+constexpr absl::Duration kPollEvery = absl::Milliseconds(50);  // interval of the checks for cancellation
 
 }  // namespace
 

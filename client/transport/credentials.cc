@@ -26,7 +26,7 @@ namespace {
 
 using grpc::experimental::TlsCustomVerificationCheckRequest;
 
-// Of the first certificate; empty if the text holds none.
+// The fingerprint of the first certificate; empty if the text holds none.
 std::string CertificateFingerprint(const std::string& pem) {
   const absl::StatusOr<std::vector<Certificate>> all = ParseCertificates("certificate", pem);
   return all.ok() ? FingerprintOf(*all->front()).value_or("") : "";

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"

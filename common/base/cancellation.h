@@ -1,4 +1,4 @@
-// Cancellation of computations whose caller has gone.
+// Cancellation of computations whose result nobody waits for.
 #ifndef PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
 #define PRIVATEMAIL_COMMON_BASE_CANCELLATION_H_
 
@@ -13,7 +13,7 @@
 
 namespace privatemail {
 
-// Whether the caller has gone; computations poll it many times a second. Empty: never.
+// Whether the call was cancelled; computations poll it many times a second. Empty: never.
 using CancelledFunction = std::function<bool()>;
 
 inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
@@ -26,7 +26,7 @@ inline absl::Status CheckNotStopped(const std::atomic<bool>& stopped) {
   return stopped ? absl::CancelledError("the job was stopped") : absl::OkStatus();
 }
 
-// Waits; CANCELLED, soon, if the caller has gone meanwhile.
+// Waits. Returns CANCELLED soon after the call was cancelled.
 inline absl::Status SleepUnlessCancelled(absl::Duration duration,
                                          const CancelledFunction& cancelled) {
   const absl::Time end = absl::Now() + duration;

@@ -34,7 +34,7 @@ struct PartitionQuality {
   std::vector<MeasuredQuality> other;  // another one; mean over the others
 };
 
-// Of a gallery, for queries that request one cell. Searchers may have it if
+// The quality of a gallery's cells, for queries that request one cell. Searchers may have it if
 // PublicParameters::publish_quality.
 struct CellQuality {
   int64_t queries = 0;           // sampled items

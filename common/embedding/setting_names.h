@@ -32,7 +32,7 @@ inline const std::map<std::string, Metric> kMetricNames = {
 
 // The name of a value that has one.
 template <typename Value>
-std::string NameOf(const std::map<std::string, Value>& names, Value value) {
+std::string NameIn(const std::map<std::string, Value>& names, Value value) {
   return std::find_if(names.begin(), names.end(),
                       [&](const auto& named) { return named.second == value; })
       ->first;

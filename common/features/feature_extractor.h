@@ -31,7 +31,7 @@ class FeatureExtractor {
   // - INVALID_ARGUMENT: no such file, a folder, an empty file, one that is too large, damaged,
   //   animated or not an image, or features that are not finite or all zero
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path);
-  // Of the bytes of an image file; messages begin with `name`.
+  // Extracts from the bytes of an image file; messages begin with `name`.
   virtual absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
                                                           absl::string_view bytes) = 0;
 

@@ -160,7 +160,7 @@ class Evaluator::BlockScorer {
     dimensions_ = dimensions;
     Pack(levels_ - 1, 0, levels_ - 1);
   }
-  // Those of the half of its leaves whose numbers are `half` modulo 2.
+  // The half of its leaves whose numbers are `half` modulo 2.
   void ScoreHalf(const int16_t* rows, int64_t dimensions, int half) {
     rows_ = rows;
     dimensions_ = dimensions;
@@ -263,7 +263,7 @@ size_t Evaluator::ScoreMemory(size_t targets, int delta) {
 void Evaluator::Score(const std::vector<const int16_t*>& blocks, int64_t dimensions,
                       const std::vector<Target>& targets, const ParallelRun& run) const {
   if (blocks.size() < kMinBlocksPerPass) {
-    // Of the two tasks of a block the one that ends last joins both halves.
+    // The later one of a block's two tasks joins both halves.
     std::vector<std::unique_ptr<BlockScorer>> halves(2 * blocks.size());
     std::vector<std::atomic<int>> ended(blocks.size());
     run(static_cast<int>(2 * blocks.size()), [&](int task) {

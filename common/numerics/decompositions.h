@@ -38,7 +38,7 @@ SymmetricEigendecomposition DecomposeSymmetric(const Eigen::MatrixXd& m);
 // Upper triangle R (cols x cols) of m = Q R. rows >= cols.
 Eigen::MatrixXd TriangularFactor(const Eigen::MatrixXd& m);
 
-// Of a square matrix; NaN where it is singular up to rounding.
+// The inverse of a square matrix; NaN where it is singular up to rounding.
 Eigen::MatrixXd Inverse(const Eigen::MatrixXd& m);
 
 double Determinant(const Eigen::MatrixXd& m);

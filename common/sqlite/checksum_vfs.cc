@@ -25,12 +25,12 @@ struct File {
   sqlite3_file* below;
   bool database;  // not a journal or log: its pages end with checksums
   bool log;       // a write-ahead log, whose frames have checksums of SQLite's own
-  // Of a log: offset from which frames have checksums that SQLite corrects only at the end of a
+  // The offset in a log from which frames have checksums that SQLite corrects only at the end of a
   // transaction that changes a page twice. No other connection reads them before.
   sqlite3_int64 unsettled_from;
   sqlite3_int64 frame_header;  // offset of the last one written
   File* main;                  // of a log: its database
-  // Of a database, see UseLogFlag.
+  // The flag of a database, see UseLogFlag.
   bool uses_log_flag;
   bool log_flag;
 };

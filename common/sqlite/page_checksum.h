@@ -14,7 +14,7 @@ namespace privatemail::sqlite {
 inline constexpr int kPageChecksumBytes = 8;
 using PageChecksum = std::array<unsigned char, kPageChecksumBytes>;
 
-// Of a database file, at its beginning.
+// The header at the beginning of a database file.
 inline constexpr int kDatabaseHeaderBytes = 100;
 
 // Whether an access is to a whole page, as SQLite's are except for the header.

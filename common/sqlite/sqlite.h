@@ -32,7 +32,7 @@ class Database {
   // connections write.
   static absl::StatusOr<std::unique_ptr<Database>> OpenReadOnly(const std::string& path);
   // Opens an existing file for reading on a full disk: the index of its log is in memory instead of
-  // in the file -shm, and nothing is written. No other connection can read or write meanwhile.
+  // in the file -shm, and nothing is written. No other connection can read or write during that time.
   static absl::StatusOr<std::unique_ptr<Database>> OpenWithoutSpace(const std::string& path);
 
   // Runs SQL and ignores its rows.

@@ -300,7 +300,7 @@ bool CollectionRegistry::InstallRetriever(Entry* entry, std::shared_ptr<const Re
   // For a cell index that is being built from earlier items.
   RecordDuringLoads(deleted, entry);
   if (view.cells == nullptr) return true;
-  // Under the lock only if another cell index was installed meanwhile, which is rare.
+  // Runs under the lock only if another cell index was installed since, which is rare.
   if (view.cells != cells) missing = IdsNotIn(*view.retriever, *view.cells);
   view.hidden_in_cells = AddHiddenRows(*view.cells, missing, view.hidden_in_cells);
   return true;

@@ -19,7 +19,7 @@ constexpr uint32_t kRowsOfBlock = kDegree;
 // Bytes of an item in the id index: a place is a row number and a byte of control, and at least
 // 7/16 of the places are in use.
 constexpr int64_t kIndexBytes = (sizeof(uint32_t) + 1) * 16 / 7 + 1;
-// Bytes of an item in the columns beside its texts: offsets of id and payload, norm and label.
+// Bytes of an item in the columns in addition to its texts: offsets of id and payload, norm and label.
 constexpr int64_t kColumnBytes = 2 * sizeof(size_t) + sizeof(float) + sizeof(int32_t);
 
 size_t BlockOf(uint32_t row) { return row / kRowsOfBlock; }

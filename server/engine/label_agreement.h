@@ -21,7 +21,7 @@ struct LabelAgreement {
 };
 
 // points: the items, then the anchors, unit rows; item_labels, anchor_labels: theirs.
-// Of many items, max(2,000, 2 x anchors) are compared (StratifiedSample). Errors of reading rows
+// At most max(2,000, 2 x anchors) items are compared (StratifiedSample). Errors of reading rows
 // and of `observer`, which is polled.
 absl::StatusOr<LabelAgreement> CompareLabels(const PointSource& points,
                                              const std::vector<int32_t>& item_labels,

@@ -15,7 +15,7 @@
 
 namespace privatemail::server {
 
-// Rows between two looks at whether a filter's caller has gone.
+// Rows between two checks whether a filter's call was cancelled.
 inline constexpr size_t kPollRows = 4096;
 
 // An inverted index of rare paths, so that filters on paths of hardly any item read no other

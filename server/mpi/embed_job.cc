@@ -106,7 +106,7 @@ absl::StatusOr<int64_t> NewKey(PostgresStore* store, const Ranks& ranks) {
   return absl::InternalError("the ranks have no key of the embedding in common");
 }
 
-// On rank 0. Other ranks send their rows meanwhile.
+// Runs on rank 0, while other ranks send their rows.
 absl::StatusOr<uint64_t> Save(PostgresStore* store, const Ranks& ranks,
                               const StoredCollection& collection, const Embedding& embedding,
                               int64_t key, RowCollection* rows) {

@@ -18,7 +18,7 @@ constexpr int kPollsAtOnce = 100;
 constexpr std::chrono::microseconds kPause(50);  // grows by as much with each poll
 constexpr std::chrono::microseconds kMaxPause(2000);
 
-// Of a beat; the watchdog itself takes a tenth of it.
+// The interval of a beat; the watchdog itself takes a tenth of it.
 constexpr int64_t kWorkNanoseconds = 2'000'000;
 
 int64_t ProcessorNanoseconds() {

@@ -41,7 +41,7 @@ class Metrics {
   // fraction: 0 to 1, removed by EndBuild.
   void SetBuildProgress(const std::string& collection, double fraction);
   void EndBuild(const std::string& collection);
-  // Of the collection's running build; nothing if none runs.
+  // The progress of the collection's running build; nothing if none runs.
   std::optional<double> BuildProgress(const std::string& collection) const;
 
   // In the Prometheus text format.

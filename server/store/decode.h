@@ -39,7 +39,7 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
                                                   absl::string_view anchor_labels);
 
 std::string EncodeQuality(const CellQuality& quality);
-// Of so many partitions; empty without bytes.
+// The partitions' values; empty without bytes.
 absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes,
                                                          size_t partitions);
 

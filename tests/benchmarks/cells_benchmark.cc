@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/cells/cell_answer.h"
+#include "client/schemes/cells/cell_scheme.h"
 #include "common/items/item_code.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/cell_answer.h"
-#include "privatemail/cell_scheme.h"
 
 namespace privatemail::client {
 namespace {

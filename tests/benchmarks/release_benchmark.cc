@@ -8,10 +8,10 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
-#include "privatemail/joint_scheme.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {

@@ -1,6 +1,6 @@
 // The bytes that a client sends, recorded on the socket.
+#include "client/privacy/sampling/bit_source.h"
 #include "client/schemes/joint/joint_search.h"
-#include "privatemail/bit_source.h"
 #include "tests/e2e/service.h"
 #include "tests/e2e/tap.h"
 #include "tests/testing/matchers.h"

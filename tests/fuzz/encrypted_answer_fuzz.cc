@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "client/schemes/encrypted/encrypted_answer.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/sha256.h"
 #include "common/lattice/scores.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/encrypted_answer.h"
-#include "privatemail/encrypted_client.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace privatemail::client {
@@ -138,7 +138,7 @@ void Rank(const EncryptedAnswer& answer, bool with_payloads) {
     const auto matches = client.Finish(std::move(query->state), scores, *rows,
                                        {.k = 3, .with_payloads = with_payloads});
     Require(matches.ok() && matches->size() <= 3);
-    for (const QueryMatch& match : *matches) {
+    for (const Match& match : *matches) {
       Require(!match.id.empty() && std::isfinite(match.squared_distance));
     }
   }

@@ -1,13 +1,13 @@
-// What a client of encrypted search sends and decrypts, from given random bytes, against
+// The messages and decryptions of a client of encrypted search, from given random bytes, against
 // lattice_golden.json.
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/encrypted/secret_key.h"
 #include "common/wire/parameters_proto.h"
-#include "privatemail/encrypted_client.h"
 #include "tests/golden/golden_streams.h"
 #include "tests/testing/matchers.h"
 

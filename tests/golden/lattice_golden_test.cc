@@ -285,7 +285,7 @@ class GoldenSession {
   const Polynomial secret_, target_;
 };
 
-// Where the evaluator expects a row of a block: at the number with its 11 bits in reverse order.
+// The evaluator expects a row of a block at the number with its 11 bits in reverse order.
 int64_t PlaceOf(int64_t row) {
   int64_t place = 0;
   for (int bit = 0; bit < kLogDegree; ++bit) place = 2 * place + (row >> bit) % 2;

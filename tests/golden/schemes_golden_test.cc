@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "privatemail/class_ranker.h"
+#include "client/schemes/class_ranker.h"
 #include "tests/golden/golden.h"
 
 namespace privatemail::client {

@@ -238,8 +238,8 @@ class Noise(unittest.TestCase):
         self.assertLess(pm.sensitivity("replace-target", anchor_labels=labels, changed=1).l2, anywhere.l2)
         for text, arguments in (("anchors must be given", {"bound": "known-anchors"}),
                                 ("bound must be", {"bound": "no"}),
-                                ("anchors is of no use", {"anchors": anchors}),
-                                ("changed is of no use", {"bound": "lipschitz", "changed": 2}),
+                                ("anchors is not accepted", {"anchors": anchors}),
+                                ("changed is not accepted", {"bound": "lipschitz", "changed": 2}),
                                 ("alpha", {"alpha": -1.0})):
             with self.assertRaisesRegex(pm.InvalidArgument, text):
                 pm.sensitivity(**dict({"bound": "replace-target", "anchor_labels": labels}, **arguments))
@@ -254,7 +254,7 @@ class Noise(unittest.TestCase):
             self.assertRegex(repr(found), rf"^Audit\({mechanism}.*: claims epsilon 1, delta 0; at least .*; proven; ")
         with self.assertRaisesRegex(pm.InvalidArgument, "^releases must be"):
             pm.audit("laplace", releases=0)
-        with self.assertRaisesRegex(pm.InvalidArgument, "^delta is of no use"):
+        with self.assertRaisesRegex(pm.InvalidArgument, "^delta is not accepted"):
             pm.audit("laplace", delta=1e-5)
 
 

@@ -2,8 +2,8 @@
 #ifndef PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 #define PRIVATEMAIL_TESTS_TESTING_SEEDED_BITS_H_
 
+#include "client/privacy/sampling/bit_source.h"
 #include "client/seeded_bits/seeded_bits.h"
-#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 

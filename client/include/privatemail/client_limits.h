@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxMemory = int64_t{1} << 30;  // default, bytes
 struct ClientLimits {
   // Bytes of the arrays of a query, estimated from the parameters before any is allocated.
   int64_t max_memory = kMaxMemory;
-  // Of creating a client, of its rehearsal of a query, and of each query before its charge and in
+  // The time of opening a collection, of its rehearsal, and of each search before its charge and in
   // its post-processing. A single matrix decomposition is not interrupted.
   absl::Duration max_computing = absl::Seconds(30);
 

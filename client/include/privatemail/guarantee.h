@@ -35,7 +35,8 @@ struct Guarantee {
 // - source is not empty.
 absl::Status Validate(const Guarantee& guarantee);
 
-// What the server learns of a target: nothing, under an assumption. No epsilon, nothing is charged.
+// The guarantee of encrypted searches: the server learns nothing of a target, under an assumption.
+// There is no epsilon, and nothing is charged.
 struct EncryptedGuarantee {
   std::string kind = "computational";
   int bits = 128;  // of work to tell two targets apart, by Core-SVP

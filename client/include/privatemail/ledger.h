@@ -185,7 +185,7 @@ class Ledger {
   Batch batch_;
 };
 
-// Charges a collection's budget. Whoever samples calls it first; after an error nothing may be
+// Charges a collection's budget. A sampler calls it first; after an error nothing may be
 // released.
 using ChargeFunction = std::function<absl::Status(const Guarantee&)>;
 

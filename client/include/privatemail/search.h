@@ -28,7 +28,7 @@ struct SearchOptions {
   // Holds the privacy ledger, the last search and the row tables. One folder for all programs of a
   // user: a second ledger would double every budget.
   std::string state_folder = DefaultStateFolder();
-  ClientLimits limits;
+  ClientLimits limits = {};
 };
 
 // A connection to one server and a state folder. Held by the client; sees targets only while Search

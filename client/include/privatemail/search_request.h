@@ -22,8 +22,8 @@ extern const std::map<std::string, Scheme> kSchemeNames;
 const std::string& NameOf(Scheme scheme);
 
 // The scheme of searches that name none: the first of encrypted, joint and cells that the
-// collection offers.
-Scheme DefaultScheme(const PublicParameters& parameters);
+// collection offers. offered: their names (OfferedSchemes).
+Scheme DefaultScheme(const std::vector<std::string>& offered);
 
 // The item that somebody searches for. Private: it never leaves the client.
 struct SearchTarget {

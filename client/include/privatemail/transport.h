@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/encrypted_answer.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -21,6 +20,8 @@ class Channel;
 }
 
 namespace privatemail::client {
+
+class EncryptedAnswer;
 
 // Options of a connection. At most one of ca_file, trust_fingerprint and insecure; by default the
 // system's certificate authorities are trusted.
@@ -42,7 +43,7 @@ struct ConnectionOptions {
   // Bytes that the messages of one answer may take when parsed, held against an upper estimate
   // before they are parsed. At least 1,000,000.
   int64_t max_memory = kMaxMemory;
-  // Whether the caller has gone, polled many times a second while a call waits: then it ends with
+  // Whether the call is cancelled, polled many times a second while it waits: then it ends with
   // CANCELLED. Empty: never.
   std::function<bool()> cancelled = nullptr;
 };

@@ -179,7 +179,7 @@ function card(item, text) {
 }
 
 function showAnswer(answer) {
-  // Of a joint query distances are between noisy rows.
+  // Distances of a joint query are between noisy rows.
   const cells = answer.alignment === undefined;
   at("matches").replaceChildren(...answer.matches.map((match) => card(match,
     (match.class === null || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)

@@ -7,8 +7,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/status_macros.h"
-#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 namespace {

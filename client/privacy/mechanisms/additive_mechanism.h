@@ -25,8 +25,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/mechanisms/mechanism.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/matrix.h"
-#include "privatemail/bit_source.h"
 
 namespace privatemail::client {
 

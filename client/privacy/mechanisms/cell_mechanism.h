@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "privatemail/guarantee.h"
 
 namespace privatemail::client {

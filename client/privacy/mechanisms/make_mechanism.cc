@@ -26,9 +26,8 @@ using Protects = MechanismTraits::Protects;
 
 absl::Status CheckGiven(const MechanismTraits& traits, const char* field, bool wanted, bool given) {
   if (wanted == given) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      wanted ? absl::StrCat(field, " must be given for ", traits.name)
-             : absl::StrCat(field, " is of no use to ", traits.name, ": expected none"));
+  return InvalidField(
+      field, absl::StrCat(wanted ? "must be given for " : "is not accepted by ", traits.name));
 }
 
 // Refuses a missing parameter of the kind, and one that the kind does not use.
@@ -156,8 +155,7 @@ absl::StatusOr<int64_t> ValueCount(const MechanismParameters& parameters,
   const bool boxed = traits.law == MechanismTraits::Law::kBoundedGaussian;
   if (dimension.has_value()) {
     if (!on_input && !boxed) {
-      return InvalidField("dimension",
-                          absl::StrCat("is of no use to ", traits.name, ": expected none"));
+      return InvalidField("dimension", absl::StrCat("is not accepted by ", traits.name));
     }
     PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", *dimension, 1, int64_t{1} << 40));
     return *dimension;

@@ -43,7 +43,7 @@ absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int
 
 // The number of values with noise, for Calibrate: it matters where the radius's norm differs from
 // the noise's, and in a box. dimension: of the input, or of a box of equal sides.
-// INVALID_ARGUMENT: it is out of range, missing, or of no use to the kind.
+// INVALID_ARGUMENT: it is out of range, missing, or not accepted by the kind.
 absl::StatusOr<int64_t> ValueCount(const MechanismParameters& parameters,
                                    const std::optional<int64_t>& dimension);
 

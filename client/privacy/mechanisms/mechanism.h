@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/matrix.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
 
 namespace privatemail::client {

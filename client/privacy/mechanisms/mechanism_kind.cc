@@ -56,7 +56,7 @@ absl::Status CheckRadiusGiven(const MechanismTraits& traits, bool given) {
   for (const MechanismTraits& other : kAll) {
     if (other.protects != Protects::kValue && !other.published) others.push_back(other.name);
   }
-  return InvalidField("radius", absl::StrCat("is of no use to ", traits.name,
+  return InvalidField("radius", absl::StrCat("is not accepted by ", traits.name,
                                              ": expected none, or one of the mechanisms ",
                                              absl::StrJoin(others, ", "), " with it"));
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 
 namespace privatemail::client {
 

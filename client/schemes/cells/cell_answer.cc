@@ -1,4 +1,4 @@
-#include "privatemail/cell_answer.h"
+#include "client/schemes/cells/cell_answer.h"
 
 #include <algorithm>
 #include <string_view>

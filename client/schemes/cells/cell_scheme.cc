@@ -1,4 +1,4 @@
-#include "privatemail/cell_scheme.h"
+#include "client/schemes/cells/cell_scheme.h"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "privatemail/cell_scheme.h"
+#include "client/schemes/cells/cell_scheme.h"
 
 namespace privatemail::client {
 

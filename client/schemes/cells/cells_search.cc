@@ -100,9 +100,7 @@ absl::StatusOr<PreparedSearch> CellsSearch::Prepare(size_t first, size_t /*one*/
   const CellScheme& scheme = collection_->scheme;
   const Eigen::RowVectorXf& features = request_.targets[first].features;
   auto state = std::make_unique<CellsState>();
-  PM_ASSIGN_OR_RETURN(const Matrix unit,
-                      UnitRows(TargetName(request_, first), FloatMatrix(features)));
-  state->target = {.point = unit.row(0), .k = request_.k};
+  PM_ASSIGN_OR_RETURN(state->target, CellTarget::From(scheme.parameters(), features, request_.k));
   PM_ASSIGN_OR_RETURN(const CellRelease release, scheme.Release(features, cost_, charge, bits));
   auto message = std::make_unique<v1::RetrieveCellsRequest>();
   message->set_collection(collection_->published.name());

@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/schemes/cells/cell_answer.h"
+#include "client/schemes/cells/cell_scheme.h"
 #include "client/schemes/scheme_search.h"
-#include "privatemail/cell_answer.h"
-#include "privatemail/cell_scheme.h"
 #include "privatemail/client_limits.h"
 #include "privatemail/v1/retrieval.pb.h"
 

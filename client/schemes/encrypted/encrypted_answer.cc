@@ -1,12 +1,12 @@
-#include "privatemail/encrypted_answer.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/encrypted/row_table.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/scores.h"
-#include "privatemail/row_table.h"
 
 namespace privatemail::client {
 namespace {

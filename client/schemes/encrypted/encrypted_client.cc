@@ -1,4 +1,4 @@
-#include "privatemail/encrypted_client.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ class Order {
   double Similarity(double cosine, double norm) const {
     return metric_ == Metric::kCosine ? cosine : cosine * norm * target_norm_;
   }
-  // Of unit vectors with the metric cosine.
+  // The distance of unit vectors with the metric cosine.
   double SquaredDistance(double cosine, double norm) const {
     if (metric_ == Metric::kCosine) return 2 - 2 * cosine;
     return norm * norm + target_norm_ * target_norm_ - 2 * cosine * norm * target_norm_;
@@ -63,7 +63,7 @@ class Order {
   double target_norm_;
 };
 
-// What is shown of a score: 4 decimals, of a cosine.
+// A score as it is shown: 4 decimals of a cosine.
 double RoundScore(int32_t score) {
   constexpr double kShown = 1e4;
   return std::clamp(std::round(ScoreOf(score) * kShown) / kShown, -1., 1.);

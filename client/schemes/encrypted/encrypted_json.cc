@@ -11,7 +11,7 @@ void AddEncryptedJson(const SearchResponse& response, const SearchResult& result
                       nlohmann::json* json) {
   nlohmann::json tables = nlohmann::json::array();
   for (const std::string& digest : result.encrypted->tables) tables.push_back(ToHex(digest));
-  json->update({{"metric", privatemail::NameOf(kMetricNames, response.parameters.metric)},
+  json->update({{"metric", NameIn(kMetricNames, response.parameters.metric)},
                 {"candidates", result.encrypted->items},
                 {"items_version", result.encrypted->items_version},
                 {"tables", std::move(tables)},

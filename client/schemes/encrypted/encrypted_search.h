@@ -10,11 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
+#include "client/schemes/encrypted/encrypted_client.h"
+#include "client/schemes/encrypted/row_table.h"
 #include "client/schemes/scheme_search.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/encrypted_answer.h"
-#include "privatemail/encrypted_client.h"
-#include "privatemail/row_table.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {

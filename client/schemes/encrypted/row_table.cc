@@ -1,4 +1,4 @@
-#include "privatemail/row_table.h"
+#include "client/schemes/encrypted/row_table.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 

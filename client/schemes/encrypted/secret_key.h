@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "client/schemes/encrypted/secret_memory.h"
 #include "common/lattice/scores.h"
 #include "common/lattice/wire.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {
@@ -37,7 +37,7 @@ class SecretKey {
   absl::StatusOr<v1::EncryptedQuery> EncryptQuery(const SecretArray<int64_t>& messages,
                                                   BitSource& bits) const;
 
-  // What `answers` (a multiple of kAnswerBytes) decrypt to: for each row of each answer
+  // Decrypts `answers` (a multiple of kAnswerBytes): for each row of each answer
   // y = 2^4 b - a s modulo 2^20, in [-2^19, 2^19). ScoreOf says what it means. Any bytes do.
   absl::StatusOr<SecretArray<int32_t>> Decrypt(absl::string_view answers) const;
 

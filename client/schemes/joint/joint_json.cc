@@ -69,7 +69,7 @@ void AddJointJson(const SearchResponse& response, const SearchResult& result,
   if (!joint.expected_recall.has_value()) return;
   (*json)["alignment"]["expected_recall"] = *joint.expected_recall;
   (*json)["alignment"]["expected_relative_residual"] = *joint.expected_residual;
-  // That the class of the target is among the answer's, as far as public data tells.
+  // The probability, by public data, that the class of the target is among the answer's.
   (*json)["expected_recall"] = joint.class_recall.value_or(1) * *joint.expected_recall;
 }
 

@@ -100,7 +100,7 @@ absl::StatusOr<std::shared_ptr<const JointCollection>> JointCollection::Create(
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, own, limits));
   PM_ASSIGN_OR_RETURN(std::optional<Matrix> coordinates,
-                      CoordinatesIfServed(scheme.parameters(), anchors));
+                      JoinCoordinates(scheme.parameters(), anchors));
   return std::make_shared<const JointCollection>(
       JointCollection{collection, std::move(scheme), std::move(coordinates)});
 }

@@ -11,11 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/schemes/answer_check.h"
+#include "client/schemes/expected_alignment.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "client/schemes/scheme_search.h"
-#include "privatemail/answer_check.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/expected_alignment.h"
-#include "privatemail/joint_scheme.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/class_ranker.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
 #include "common/base/matrix.h"
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/label_graph.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/class_ranker.h"
-#include "privatemail/joint_scheme.h"
 
 namespace privatemail::client {
 
@@ -101,7 +101,7 @@ Border SlotRows(const JointSetting& setting, const TargetIndependentPart& part, 
 BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_rows);
 
 // A release without noise that has a dummy in every slot, finished by all iterations: (slots +
-// anchors) x embedding_dim. Public, and computed once. Its cost is that of a release, whatever the
+// anchors) x embedding_dim. Public, and computed once. Its cost is that of a release for any
 // target: what it takes tells before a charge whether a release keeps the limits.
 // Errors of PostProcess; DEADLINE_EXCEEDED: it takes longer than limits.max_computing.
 const absl::StatusOr<Matrix>& RehearsalOf(const JointSetting& setting);

@@ -28,7 +28,7 @@ absl::StatusOr<int64_t> KeyOfEmbedding(Transaction* transaction, int64_t collect
 
 }  // namespace
 
-// Writes the parts before locking the collection, so that its items can change meanwhile.
+// Writes the parts before locking the collection, so that its items can change during that time.
 absl::Status PostgresStore::SaveCells(const PublicParameters& parameters,
                                       const EmbeddingVersion& of, absl::string_view image) {
   const std::string& uuid = parameters.collection_uuid;

@@ -96,7 +96,7 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& para
   PM_RETURN_IF_ERROR(postgres::FindCollection(&transaction, uuid, RowLock::kChange).status());
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
                       FindFormer(&transaction, collection.key, items_version));
-  if (former.key != seen.key) {  // another daemon has saved one meanwhile
+  if (former.key != seen.key) {  // another daemon has saved one since
     PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, former.key));
   }
   PM_RETURN_IF_ERROR(Replace(&transaction, collection.key, former, key, embedding));

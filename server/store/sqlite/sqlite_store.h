@@ -86,7 +86,7 @@ class SqliteStore final : public Store {
   // Begins a transaction that writes; the reason if the store is read-only. Requires mutex_.
   absl::StatusOr<sqlite::Transaction> BeginWrite();
 
-  // A snapshot of the file. Writes go on meanwhile unless the store is read-only.
+  // A snapshot of the file. Writes continue unless the store is read-only.
   class Reader {
    public:
     sqlite::Database* operator->() const { return database_; }

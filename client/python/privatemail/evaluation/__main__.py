@@ -119,17 +119,17 @@ def _parser(command: str) -> argparse.ArgumentParser:
 
 def _check_all_is_used(given: _Given) -> None:
     if "vectors" in given and "onnx" in given:
-        raise InvalidArgument("--onnx is for images and of no use to --vectors")
+        raise InvalidArgument("--onnx is for images and not accepted with --vectors")
     if "input_size" in given and "onnx" not in given:
         raise InvalidArgument("--input-size is that of --onnx, which is not given")
     names = given.get("experiments", "")
     if "epsilons" in given and "attacks" not in given and set(names.split(",")) == {"cells"}:
-        raise InvalidArgument(f"--epsilons is of no use to --experiments {names}: cells are drawn against epsilons of "
+        raise InvalidArgument(f"--epsilons is not accepted with --experiments {names}: cells are drawn against epsilons of "
                               "their own")
     if "tune" in given:
         for name in ("experiments", "attacks", "epsilons"):
             if name in given:
-                raise InvalidArgument(f"--{name} is of no use to tune")
+                raise InvalidArgument(f"--{name} is not accepted by tune")
         for field in ("anchors_per_class", "embedding_dim", "kernel_bandwidth", "steps"):
             if field in given:
                 raise InvalidArgument(f"{_FLAGS[field]} is what tune chooses by itself")

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 # A first line of names. nan and inf are numbers.
 _NAME = r'\s*(?!(?:nan|inf|infinity)\s*(?:,|$))[a-z_"][^,]*'
 _NAMES = re.compile(f"{_NAME}(?:,{_NAME})*", re.IGNORECASE)
-# Of labels only this word: another may be the name of a class, which must not be skipped in silence.
+# Only this word is skipped: another may be the name of a class, which must not be skipped in silence.
 _LABEL = re.compile(r'\s*"?labels?"?\s*', re.IGNORECASE)
 
 

@@ -63,7 +63,7 @@ _MATPLOTLIB = {
     "lines.linewidth": 2,
 }
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-# What XML or UTF-8 cannot hold; a class may have it in its name.
+# Characters that XML or UTF-8 cannot hold; a class may have them in its name.
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _DRAWING = threading.Lock()  # settings and fonts of matplotlib are global
 
@@ -243,7 +243,7 @@ class _Layout:
         self.columns = math.ceil(count / rows)  # four are better as 2 + 2 than as 3 + 1
         self.categories = [_wrap(name, .28 * width) for name in figure.x.categories]
         self.lying = bool(self.categories)
-        # Of the first panel's plot; right of every plot is room for half a tick's text or the number at a bar's end.
+        # The left edge of the first panel's plot; right of every plot is room for half a tick's text or the number at a bar's end.
         self.left = max((len(line) for name in self.categories for line in name), default=5) * _CHARACTER + 12
         self.gap = 56 if self.lying else 28
         self.width = (width - self.left) / self.columns - self.gap

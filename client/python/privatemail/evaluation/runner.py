@@ -25,7 +25,7 @@ _NO_PART_OF_RESULTS = ("rows", "about", "seeds", "epsilons")
 
 
 def study_key(study: Study) -> str:
-    """All that results of jobs depend on, beside their keys: the study, and the program by its files and libraries."""
+    """All that results of jobs depend on, in addition to their keys: the study, and the program by its files and libraries."""
     program = hashlib.sha256()
     folder = pathlib.Path(__file__).parent
     for file in sorted([*folder.rglob("*.py"), *folder.glob("*.so")]):

@@ -153,7 +153,7 @@ class Job:
 
     key: str
     run: Callable[[], Result]  # from any thread
-    work: float = 1  # beside other jobs; for the estimate of the time left
+    work: float = 1  # relative to other jobs; for the estimate of the time left
     split: int = 0  # jobs of one split run together, since they share what is made of it; 0: of none
 
 

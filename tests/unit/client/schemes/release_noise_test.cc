@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "client/privacy/accounting/composition.h"
-#include "privatemail/joint_scheme.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 

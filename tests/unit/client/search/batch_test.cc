@@ -18,7 +18,7 @@ SearchResult ResultOf(const absl::Status& status, bool charged) {
   return result;
 }
 
-// Charged 1, 2 and 4 at a time; the fourth target meets a server that has gone.
+// Charged 1, 2 and 4 at a time; the server is gone at the fourth target.
 TEST(FailureOf, EarlyEndSaysHowManyChargesWereNotUsed) {
   std::vector<SearchResult> results(3, ResultOf(absl::OkStatus(), true));
   results.push_back(ResultOf(absl::UnavailableError("gone"), true));

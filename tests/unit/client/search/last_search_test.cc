@@ -114,7 +114,7 @@ TEST(LastSearch, ConcurrentSavesLeaveOneWholeFile) {
     EXPECT_NE(std::find(whole.begin(), whole.end(), BytesOf(last)), whole.end())
         << "a mix of two: " << last.message.substr(0, 1) << ", " << last.collection.name();
     if (::waitpid(senders[static_cast<size_t>(ended)], &status, WNOHANG) == 0) continue;
-    EXPECT_EQ(status, 0) << "sender " << ended << " was told that its release cannot be kept";
+    EXPECT_EQ(status, 0) << "sender " << ended << " got an error that its release cannot be kept";
     ++ended;
   }
   int files = 0;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/field_error.h"
-#include "common/embedding/default_settings.h"
+#include "common/embedding/offered_schemes.h"
 #include "tests/testing/published_things.h"
 
 namespace privatemail::client {
@@ -24,10 +24,11 @@ std::string FieldOf(const absl::Status& status) {
 }
 
 TEST(ResolveScheme, DefaultIsTheFirstOfEncryptedJointAndCells) {
-  EXPECT_EQ(DefaultScheme(ParametersOf(true)), Scheme::kEncrypted);
-  EXPECT_EQ(DefaultScheme(ParametersOf(false)), Scheme::kJoint);
-  EXPECT_EQ(DefaultScheme(PublishedThings(1, CellCode::kScalar8, 1, false).parameters),
-            Scheme::kCells);
+  EXPECT_EQ(DefaultScheme(OfferedSchemes(ParametersOf(true))), Scheme::kEncrypted);
+  EXPECT_EQ(DefaultScheme(OfferedSchemes(ParametersOf(false))), Scheme::kJoint);
+  EXPECT_EQ(
+      DefaultScheme(OfferedSchemes(PublishedThings(1, CellCode::kScalar8, 1, false).parameters)),
+      Scheme::kCells);
 }
 
 TEST(ResolveScheme, FieldsOfOtherSchemesAreRefusedByName) {
@@ -59,7 +60,7 @@ TEST(ResolveScheme, FieldsOfOtherSchemesAreRefusedByName) {
       {"items", [](SearchRequest& r) { r.items = 1; }, {kCells}}};
   for (const auto& [field, set, takers] : fields) {
     for (const Scheme scheme : {kCells, kEncrypted, kJoint}) {
-      SearchRequest request{.targets = {SearchTarget()}, .scheme = scheme};
+      SearchRequest request{.collection = "moths", .targets = {SearchTarget()}, .scheme = scheme};
       if (scheme != kEncrypted) request.epsilon = 1;
       set(request);
       const auto resolved = ResolveScheme(request, ParametersOf(true));
@@ -73,7 +74,7 @@ TEST(ResolveScheme, FieldsOfOtherSchemesAreRefusedByName) {
 }
 
 TEST(ResolveScheme, CostWithoutSchemeIsNotSearchedForByEncrypted) {
-  SearchRequest request{.targets = {SearchTarget()}, .epsilon = 1};
+  SearchRequest request{.collection = "moths", .targets = {SearchTarget()}, .epsilon = 1};
   const absl::Status status = ResolveScheme(request, ParametersOf(true)).status();
   EXPECT_EQ(FieldOf(status), "scheme");
   EXPECT_THAT(status, FailsWith(kInvalid, "epsilon"));
@@ -82,10 +83,11 @@ TEST(ResolveScheme, CostWithoutSchemeIsNotSearchedForByEncrypted) {
 
 TEST(ResolveScheme, EpsilonHasNoDefault) {
   for (const Scheme scheme : {Scheme::kCells, Scheme::kJoint}) {
-    EXPECT_EQ(
-        FieldOf(ResolveScheme({.targets = {SearchTarget()}, .scheme = scheme}, ParametersOf(true))
-                    .status()),
-        "epsilon");
+    EXPECT_EQ(FieldOf(ResolveScheme(
+                          {.collection = "moths", .targets = {SearchTarget()}, .scheme = scheme},
+                          ParametersOf(true))
+                          .status()),
+              "epsilon");
   }
 }
 

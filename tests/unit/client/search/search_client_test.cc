@@ -1,4 +1,4 @@
-// What a server sees of searches, and what they return: the rules of PRIVACY.md section 9.
+// The view that a server has of searches, and their results: the rules of PRIVACY.md section 9.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -281,7 +281,7 @@ TEST_F(SearchClientTest, RepeatedSearchOfOneTargetSharesNoBytes) {
   EXPECT_LT(equal, 100U);
 }
 
-// Rule 5, whatever an earlier answer decrypted to.
+// Rule 5, for every result of an earlier answer.
 TEST_F(SearchClientTest, MissingKeysAreSentWithTheSameQueriesAtMostThreeTimes) {
   const auto client = NewClient();
   ASSERT_THAT(Search(*client), IsOk());

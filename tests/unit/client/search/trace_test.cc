@@ -20,7 +20,7 @@ constexpr int kDim = 16;
 
 enum class Kind { kHonest, kRandom, kZero, kTruncated };
 
-// What a server sees of a search.
+// One message of a search, as the server sees it.
 struct Message {
   std::string call;
   size_t bytes;

@@ -1,4 +1,4 @@
-"""Cells: recall, precision and fidelity against epsilon, beside their ceiling, the joint scheme and fast baselines."""
+"""Cells: recall, precision and fidelity against epsilon, with their ceiling, the joint scheme and fast baselines."""
 
 from typing import List
 

@@ -8,11 +8,10 @@
 
 #include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
-
-inline constexpr char kUuid[] = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
 
 class LedgerTest : public ::testing::Test {
  protected:

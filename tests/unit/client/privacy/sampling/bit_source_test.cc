@@ -1,6 +1,6 @@
 // SecureBits when OpenSSL's generator fails.
 #define OPENSSL_SUPPRESS_DEPRECATED  // the one way to a generator that fails on demand
-#include "privatemail/bit_source.h"
+#include "client/privacy/sampling/bit_source.h"
 
 #include <openssl/err.h>
 #include <openssl/rand.h>

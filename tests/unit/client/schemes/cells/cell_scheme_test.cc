@@ -1,4 +1,4 @@
-#include "privatemail/cell_scheme.h"
+#include "client/schemes/cells/cell_scheme.h"
 
 #include <cmath>
 #include <map>
@@ -89,7 +89,7 @@ TEST(CellScheme, ReleaseIsPureAndCharged) {
   ASSERT_OK_AND_ASSIGN(const CellRelease release,
                        SomeScheme().Release(NormalRows(1, kDim, 7),
                                             {.partition = 0, .ask = 3, .focus = 2, .epsilon = 1.5},
-                                            *funded.ledger, bits));
+                                            ChargeTo(*funded.ledger, kUuid), bits));
   EXPECT_EQ(release.cells.size(), 3u);
   EXPECT_TRUE(std::is_sorted(release.cells.begin(), release.cells.end()));
   EXPECT_EQ(release.guarantee.epsilon, 1.5);

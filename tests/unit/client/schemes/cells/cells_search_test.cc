@@ -146,7 +146,7 @@ TEST(CellsSearch, FinishReturnsNearestItems) {
   const RowVector target = NormalRows(1, kDim, 7).row(0).cast<double>().normalized();
   std::vector<std::pair<double, int>> expected;
   for (int i = 0; i < 6; ++i) {
-    const Eigen::RowVectorXf row = RowOfItem(Published().parameters, i);
+    const Eigen::RowVectorXf row = RowOfItem(i);
     expected.emplace_back((row.cast<double>() - target).squaredNorm(), i);
   }
   std::sort(expected.begin(), expected.end());

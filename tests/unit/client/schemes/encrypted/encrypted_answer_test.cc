@@ -1,4 +1,4 @@
-#include "privatemail/encrypted_answer.h"
+#include "client/schemes/encrypted/encrypted_answer.h"
 
 #include <gtest/gtest.h>
 

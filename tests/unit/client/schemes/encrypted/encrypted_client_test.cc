@@ -1,4 +1,4 @@
-#include "privatemail/encrypted_client.h"
+#include "client/schemes/encrypted/encrypted_client.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -48,8 +48,8 @@ class Searcher {
     return things_->Answer(request).back().scores().answers();
   }
 
-  absl::StatusOr<std::vector<QueryMatch>> Search(const Eigen::RowVectorXf& target,
-                                                 const EncryptedRanking& ranking = {}) {
+  absl::StatusOr<std::vector<Match>> Search(const Eigen::RowVectorXf& target,
+                                            const EncryptedRanking& ranking = {}) {
     PreparedEncryptedQuery prepared = *client.Prepare(target, session_, bits_);
     return client.Finish(std::move(prepared.state), Scores(prepared.request),
                          TableOf(*things_, true), ranking);
@@ -111,7 +111,7 @@ TEST_P(EncryptedSearch, FindsTheNearestOfAllItems) {
   constexpr int kTargets = 10, kMatches = 8;
   for (int i = 0; i < kTargets; ++i) {
     const Eigen::RowVectorXf target = 3 * NormalRows(1, dim, 50 + i);
-    ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches,
+    ASSERT_OK_AND_ASSIGN(const std::vector<Match> matches,
                          searcher.Search(target, {.k = kMatches}));
     ASSERT_EQ(matches.size(), 8U);
     const std::vector<Near> nearest = NearestInTheClear(features, target, metric);
@@ -146,10 +146,10 @@ TEST(EncryptedClient, ScoresOfEqualVectorsDoNotWrap) {
       const Eigen::RowVectorXf target = NormalRows(1, dim, 5).cwiseAbs();
       EncryptedThings things(target.replicate(2048, 1), delta);
       Searcher searcher(&things, delta);
-      ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches,
+      ASSERT_OK_AND_ASSIGN(const std::vector<Match> matches,
                            searcher.Search(2 * target, {.k = 2048}));
       ASSERT_EQ(matches.size(), 2048U);
-      for (const QueryMatch& match : matches) {
+      for (const Match& match : matches) {
         ASSERT_GT(*match.similarity, 1 - kErrorBound) << "delta " << delta << ", d " << dim;
         ASSERT_LE(*match.similarity, 1);
       }
@@ -163,9 +163,9 @@ TEST(EncryptedClient, EmptyRowsAreNeverReturned) {
   EncryptedThings things(features);
   things.empty_rows = {0, 5, 2047, 2048};
   Searcher searcher(&things, 32);
-  ASSERT_OK_AND_ASSIGN(const std::vector<QueryMatch> matches, searcher.Search(target, {.k = 5000}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Match> matches, searcher.Search(target, {.k = 5000}));
   EXPECT_EQ(matches.size(), 2096U);
-  for (const QueryMatch& match : matches) {
+  for (const Match& match : matches) {
     EXPECT_NE(match.id, "");
     EXPECT_LT(*match.similarity, -.1) << "an empty row's score is about 0";
   }
@@ -181,10 +181,10 @@ TEST(EncryptedClient, TiesAreBrokenByRow) {
   };
   const std::string zeros(lattice::kAnswerBytes, '\0');  // every score is exactly 0
   ASSERT_OK_AND_ASSIGN(
-      const std::vector<QueryMatch> matches,
+      const std::vector<Match> matches,
       searcher.client.Finish(std::move(prepared()->state), zeros, TableOf(things), {.k = 4}));
   std::vector<std::string> ids;
-  for (const QueryMatch& match : matches) ids.push_back(match.id);
+  for (const Match& match : matches) ids.push_back(match.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"item 0", "item 1", "item 2", "item 3"}));
 }
 
@@ -195,14 +195,14 @@ TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
   const Eigen::RowVectorXf target = NormalRows(1, 10, 2);
   ASSERT_OK_AND_ASSIGN(auto matches, searcher.Search(target, {.k = 100, .label = 3}));
   EXPECT_EQ(matches.size(), 20U);
-  for (const QueryMatch& match : matches) EXPECT_EQ(match.label, 3);
+  for (const Match& match : matches) EXPECT_EQ(match.label, 3);
   EXPECT_EQ(matches[0].payload, "");
   EncryptedRanking filtered{.k = 100, .with_payloads = true};
   filtered.filter.emplace().mutable_range()->set_path("i");
   filtered.filter->mutable_range()->set_gte(90);
   ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, filtered));
   EXPECT_EQ(matches.size(), 10U);
-  for (const QueryMatch& match : matches) {
+  for (const Match& match : matches) {
     EXPECT_EQ(match.payload, "{\"i\":" + match.id.substr(5) + "}");
   }
   ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, {.label = 17}));
@@ -248,7 +248,7 @@ TEST(EncryptedClient, ZeroTargetsAreRankedByTheNormsOfItems) {
     ASSERT_OK_AND_ASSIGN(const auto matches, searcher.Search(zero, {.k = 200}));
     ASSERT_EQ(matches.size(), 200U);
     for (size_t place = 0; place < matches.size(); ++place) {
-      const QueryMatch& match = matches[place];
+      const Match& match = matches[place];
       const int row = std::stoi(match.id.substr(5));
       EXPECT_EQ(*match.similarity, 0);
       EXPECT_NEAR(match.squared_distance, features.row(row).squaredNorm(), 1e-4);
@@ -278,7 +278,7 @@ TEST(EncryptedClient, LongTargetsAreRankedByEuclideanDistance) {
   }
 }
 
-// What is shown is a function of four decimals of the cosine.
+// The shown values are functions of four decimals of the cosine.
 TEST(EncryptedClient, ShownValuesAreRounded) {
   for (const v1::Metric metric : {v1::METRIC_COSINE, v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
     const FloatMatrix features = 2 * NormalRows(200, 10, 1);
@@ -286,7 +286,7 @@ TEST(EncryptedClient, ShownValuesAreRounded) {
     Searcher searcher(&things, 32);
     const Eigen::RowVectorXf target = NormalRows(1, 10, 2);
     ASSERT_OK_AND_ASSIGN(const auto matches, searcher.Search(target, {.k = 200}));
-    for (const QueryMatch& match : matches) {
+    for (const Match& match : matches) {
       const int row = std::stoi(match.id.substr(5));
       const double norms =
           metric == v1::METRIC_COSINE ? 1 : features.row(row).norm() * double{target.norm()};
@@ -316,7 +316,7 @@ TEST(EncryptedClient, AnyScoresOfTheRightSizeAreAccepted) {
     ASSERT_OK_AND_ASSIGN(const auto matches, searcher.client.Finish(std::move(prepared.state),
                                                                     scores, TableOf(things), {}));
     EXPECT_EQ(matches.size(), 8U);
-    for (const QueryMatch& match : matches) EXPECT_TRUE(std::isfinite(match.squared_distance));
+    for (const Match& match : matches) EXPECT_TRUE(std::isfinite(match.squared_distance));
   }
   for (const size_t wrong : {size_t{0}, bytes - 1, bytes + lattice::kAnswerBytes}) {
     PreparedEncryptedQuery prepared =

@@ -1,4 +1,4 @@
-// What leaves the secret key, against samples that the test computes itself from the same random
+// The outputs of the secret key, against samples that the test computes itself from the same random
 // bytes, and against the distributions that PRIVACY.md section 9 assumes.
 #include "client/schemes/encrypted/secret_key.h"
 
@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
+#include "client/schemes/encrypted/encrypted_client.h"
 #include "common/base/shake128.h"
 #include "common/lattice/modular.h"
-#include "privatemail/encrypted_client.h"
 #include "tests/testing/encrypted_things.h"
 
 namespace privatemail::client::secret_key_test {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "client/privacy/sampling/exact_sampling.h"
+#include "client/schemes/joint/joint_scheme.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
-#include "privatemail/joint_scheme.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 

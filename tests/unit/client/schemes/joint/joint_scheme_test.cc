@@ -1,4 +1,4 @@
-#include "privatemail/joint_scheme.h"
+#include "client/schemes/joint/joint_scheme.h"
 
 #include <cmath>
 #include <numeric>

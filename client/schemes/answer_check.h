@@ -1,6 +1,6 @@
 // Validation of a server's answer to a Retrieve request, independent of the target.
-#ifndef PRIVATEMAIL_ANSWER_CHECK_H_
-#define PRIVATEMAIL_ANSWER_CHECK_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_ANSWER_CHECK_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_ANSWER_CHECK_H_
 
 #include <cstdint>
 
@@ -30,4 +30,4 @@ absl::Status CheckAnswer(const PublicParameters& parameters, const ExpectedAnswe
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_ANSWER_CHECK_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_ANSWER_CHECK_H_

@@ -1,6 +1,6 @@
 // How well releases align with a server's embedding, known before any budget is spent.
-#ifndef PRIVATEMAIL_EXPECTED_ALIGNMENT_H_
-#define PRIVATEMAIL_EXPECTED_ALIGNMENT_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_EXPECTED_ALIGNMENT_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_EXPECTED_ALIGNMENT_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace privatemail::client {
 
-// Of rows without noise and target: a function of public data, the same for every target.
+// The alignment of rows without noise and target: a function of public data, the same for every
+// target.
 struct ExpectedAlignment {
   // Share of the classes whose slot lands nearest to an anchor of the class. With a label, about
   // the precision@k that follows; recall@k is at least that.
@@ -52,4 +53,4 @@ absl::Status CheckPairing(double score);
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_EXPECTED_ALIGNMENT_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_EXPECTED_ALIGNMENT_H_

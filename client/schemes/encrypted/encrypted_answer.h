@@ -1,6 +1,6 @@
 // The answer to an encrypted search, checked message by message as it arrives.
-#ifndef PRIVATEMAIL_ENCRYPTED_ANSWER_H_
-#define PRIVATEMAIL_ENCRYPTED_ANSWER_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_ANSWER_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_ANSWER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace privatemail::client {
 
 // Collects the messages of an untrusted server. Held by the client; all in it is public. The
 // request and the header determine every size, which is all that is checked of scores: no answer of
-// the right size is refused, whatever it decrypts to.
+// the right size is refused for what it decrypts to.
 class EncryptedAnswer {
  public:
   // request: what was sent. max_memory: bytes that the answer may take.
@@ -39,7 +39,7 @@ class EncryptedAnswer {
   const std::map<std::string, std::string>& table_blocks() const { return table_blocks_; }
   const std::map<std::string, std::string>& payload_blocks() const { return payload_blocks_; }
 
-  // Of all messages, by what they carry. Header: with scores.
+  // The bytes of all messages, by their content; the header counts with the scores.
   uint64_t table_bytes() const { return table_bytes_; }
   uint64_t payload_bytes() const { return payload_bytes_; }
   uint64_t score_bytes() const { return score_bytes_; }
@@ -69,4 +69,4 @@ class EncryptedAnswer {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_ENCRYPTED_ANSWER_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_ANSWER_H_

@@ -1,6 +1,6 @@
 // Sources of random bits.
-#ifndef PRIVATEMAIL_BIT_SOURCE_H_
-#define PRIVATEMAIL_BIT_SOURCE_H_
+#ifndef PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_BIT_SOURCE_H_
+#define PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_BIT_SOURCE_H_
 
 #include <cstdint>
 
@@ -29,4 +29,4 @@ class SecureBits final : public BitSource {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_BIT_SOURCE_H_
+#endif  // PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_BIT_SOURCE_H_

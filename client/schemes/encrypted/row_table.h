@@ -1,7 +1,7 @@
 // The row table of a collection: ids, norms, labels and payloads of the rows that encrypted
 // searches score. The same for every searcher; in blocks that are known by their digest.
-#ifndef PRIVATEMAIL_ROW_TABLE_H_
-#define PRIVATEMAIL_ROW_TABLE_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ROW_TABLE_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ROW_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -91,4 +91,4 @@ class RowTable {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_ROW_TABLE_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ROW_TABLE_H_

@@ -10,8 +10,8 @@
 //     |<- matches ----------------|
 //
 // SearchClient (client/search/search_client.h) does all of it.
-#ifndef PRIVATEMAIL_ENCRYPTED_CLIENT_H_
-#define PRIVATEMAIL_ENCRYPTED_CLIENT_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_
 
 #include <cstdint>
 #include <memory>
@@ -22,11 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/encrypted/row_table.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
-#include "privatemail/row_table.h"
 #include "privatemail/search_result.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -136,4 +136,4 @@ class EncryptedClient {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_ENCRYPTED_CLIENT_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_

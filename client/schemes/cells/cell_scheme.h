@@ -1,16 +1,16 @@
 // The cells scheme (PRIVACY.md section 5): the client requests a random set of cells that is
 // slightly biased towards the target's, and ranks the returned items locally.
-#ifndef PRIVATEMAIL_CELL_SCHEME_H_
-#define PRIVATEMAIL_CELL_SCHEME_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_SCHEME_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_SCHEME_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "client/schemes/cells/cell_cost.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/bit_source.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 
@@ -62,4 +62,4 @@ class CellScheme {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CELL_SCHEME_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_SCHEME_H_

@@ -1,6 +1,6 @@
 // Parsing, validation and ranking of an untrusted server's answer to a RetrieveCells request.
-#ifndef PRIVATEMAIL_CELL_ANSWER_H_
-#define PRIVATEMAIL_CELL_ANSWER_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_ANSWER_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_ANSWER_H_
 
 #include <cstdint>
 #include <vector>
@@ -61,4 +61,4 @@ absl::Status ReadCellAnswer(const PublicParameters& parameters,
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CELL_ANSWER_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_ANSWER_H_

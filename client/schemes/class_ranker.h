@@ -1,6 +1,6 @@
 // Ranks the classes of a collection for a target whose class is not known, from public anchors.
-#ifndef PRIVATEMAIL_CLASS_RANKER_H_
-#define PRIVATEMAIL_CLASS_RANKER_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CLASS_RANKER_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_CLASS_RANKER_H_
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +26,7 @@ struct ClassPlaces {
 // two prevails and posteriors are calibrated.
 //
 // Privacy: uses public anchors and the target on this machine. All slots' matches come back
-// whatever the target is, so which of them are read costs nothing and is seen by nobody.
+// for every target, so reading some of them costs nothing and is seen by nobody.
 //
 // Immutable, thread-safe.
 class ClassRanker {
@@ -55,7 +55,7 @@ class ClassRanker {
   double kernel_weight() const { return kernel_weight_; }  // 0: discriminant only, 1: anchors only
 
  private:
-  // Of a left-out anchor.
+  // The ranking of a left-out anchor.
   struct LeftOut {
     int64_t rank = 0;           // of its own class, from 0
     int64_t places_before = 0;  // that other classes get before it gets its first
@@ -80,4 +80,4 @@ class ClassRanker {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLASS_RANKER_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CLASS_RANKER_H_

@@ -1,7 +1,7 @@
 // The joint scheme of the second paper (algorithm 1, PRIVACY.md sections 1 and 3): one noisy
 // iteration over the target in its class's slot, dummies in the other slots, and the anchors.
-#ifndef PRIVATEMAIL_JOINT_SCHEME_H_
-#define PRIVATEMAIL_JOINT_SCHEME_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SCHEME_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SCHEME_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/class_ranker.h"
+#include "client/schemes/expected_alignment.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "privatemail/bit_source.h"
-#include "privatemail/class_ranker.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/expected_alignment.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
 #include "privatemail/mechanism_kind.h"
@@ -39,7 +39,7 @@ struct Target {
 // mechanism needs, a given one that it does not use.
 struct PrivacyCost {
   double epsilon = 0;  // 0 is refused
-  // Of the Gaussian laws, and of strong composition over several iterations of a pure law; not
+  // For the Gaussian laws, and for strong composition over several iterations of a pure law; not
   // charged if basic composition is cheaper.
   std::optional<double> delta = std::nullopt;
   MechanismKind mechanism = MechanismKind::kGaussian;
@@ -56,8 +56,8 @@ struct JointRelease {
   // L1 or L2 sensitivity, as the mechanism needs, of the first iterate without noise; the radius
   // where noise is on the input. Depends on public values and the start alone.
   double sensitivity = 0;
-  // Of the first noise, per entry of the iterate, or per coordinate of the target's unit features
-  // where noise is on the input; of the untruncated law where values are in a box.
+  // The deviation of the first noise, per entry of the iterate, or per coordinate of the target's
+  // unit features where noise is on the input; of the untruncated law where values are in a box.
   double noise_stddev = 0;
 };
 
@@ -110,7 +110,7 @@ class JointScheme {
 
   RadiusStats DescribeRadius(double radius) const;
 
-  // Of a release without noise that has a dummy in every slot, finished by all iterations.
+  // The alignment of a release without noise that has a dummy in every slot, after all iterations.
   // server_anchors: P x embedding_dim. Errors of PostProcess and KabschUmeyama. Cost: a release,
   // once; with own anchors also an embedding of them, for the pairing score.
   // DEADLINE_EXCEEDED: it takes longer than limits().max_computing.
@@ -135,7 +135,7 @@ class JointScheme {
                                        const ChargeFunction& charge, BitSource& bits) const;
 
   // Rows of a release whose target is a dummy of the slot's class, to compare others with. No
-  // charge: dummies are public, so the rows tell nothing about any target, whoever sees them.
+  // charge: dummies are public, so the rows tell nobody anything about a target.
   // INVALID_ARGUMENT: slot outside [0, C), or the cost. Otherwise errors of Release.
   absl::StatusOr<FloatMatrix> ReleaseOfDummy(int64_t slot, const PrivacyCost& cost,
                                              BitSource& bits) const;
@@ -152,4 +152,4 @@ class JointScheme {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_JOINT_SCHEME_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_JOINT_JOINT_SCHEME_H_
