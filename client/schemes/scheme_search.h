@@ -49,7 +49,6 @@ class SearchState {
 
 struct PreparedSearch {
   std::unique_ptr<google::protobuf::Message> message;  // all that leaves the machine
-  std::optional<Guarantee> guarantee = std::nullopt;   // of the release; encrypted has none
   std::unique_ptr<SearchState> state;
 };
 
@@ -70,7 +69,8 @@ class SchemeSearch {
   const Expectation& expectation() const { return expectation_; }
 
   // Charges, releases or encrypts the targets first .. first + count - 1 of the request, as one
-  // message. An error after the charge says so.
+  // message. Charges once for each target if the expectation has a cost, and never otherwise. An
+  // error after the charge says so.
   virtual absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count,
                                                  const ChargeFunction& charge, BitSource& bits) = 0;
 

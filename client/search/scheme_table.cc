@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "client/schemes/cells/cells_search.h"
 #include "client/schemes/joint/joint_search.h"
-#include "client/schemes/scheme_json.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -224,15 +223,14 @@ absl::Status ResendCells(SchemeContext& context, const PublicParameters& paramet
   if (target.label.has_value()) {
     return FieldError("label", "absent with the scheme cells", "given");
   }
-  PM_ASSIGN_OR_RETURN(
-      const CellTarget point,
-      CellTarget::From(parameters, target.features, k.value_or(SearchRequest().k)));
+  PM_ASSIGN_OR_RETURN(const CellTarget point,
+                      CellTarget::From(parameters, target.features, k.value_or(SearchRequest().k)));
   v1::RetrieveCellsRequest message;
   message.ParseFromString(last.message);
   PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
                       SendCells(context, parameters, &message, result, nullptr));
-  return ReadCellAnswer(parameters, message, point,
-                        std::any_cast<const CellsAnswer&>(answer.value), result);
+  return ReadCellAnswer(parameters, message, point, std::any_cast<const CellsAnswer&>(answer.value),
+                        result);
 }
 
 // encrypted

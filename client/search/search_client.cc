@@ -102,7 +102,10 @@ struct Running {
 absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* exchange) {
   const std::string& uuid = search.response.parameters.collection_uuid;
   SearchResult& result = search.response.results[exchange->first];
-  const ChargeFunction charge = [&](const Guarantee& guarantee) {
+  const ChargeFunction charge = [&](const Guarantee& guarantee) -> absl::Status {
+    if (search.ledger == nullptr) {
+      return absl::InternalError("the scheme charges for a search that it said costs nothing");
+    }
     PM_RETURN_IF_ERROR(search.ledger->Charge(uuid, guarantee).status());
     result.guarantee = guarantee;
     return absl::OkStatus();
@@ -113,6 +116,9 @@ absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* ex
                       search.scheme.Prepare(exchange->first, exchange->count, charge, bits));
   result.times.prepare_ms = MillisecondsSince(start);
   if (search.ledger != nullptr) {
+    if (!result.guarantee.has_value()) {
+      return absl::InternalError("the scheme prepared a message without a charge; it is not sent");
+    }
     PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
   }
   // Saved first, so that Explain shows the message even if no answer comes.

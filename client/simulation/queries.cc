@@ -42,6 +42,7 @@ JointSetting WithoutSlots(const Scene& scene, int64_t slot) {
                    parameters.settings.KernelDenominator());
   return {.parameters = std::move(parameters),
           .anchors = with.anchors,
+          .own_anchors = false,
           .pool = std::nullopt,
           .of_slot = {with.of_slot[static_cast<size_t>(slot)]},
           .label_graph = std::move(graph),

@@ -43,8 +43,8 @@ enum class PostProcessing {
 // Settings of one search. All but the targets are public: choose them independently of the targets,
 // since the server sees them or can tell them from the noise.
 struct SearchRequest {
-  std::string collection;
-  std::vector<SearchTarget> targets;
+  std::string collection = {};
+  std::vector<SearchTarget> targets = {};
   std::optional<Scheme> scheme = std::nullopt;  // absent: DefaultScheme
   // The collection's fingerprint, if the request was made for it alone, as a plan is.
   std::optional<std::string> fingerprint = std::nullopt;

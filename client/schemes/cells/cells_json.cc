@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "client/schemes/scheme_json.h"
+#include "client/schemes/cells/cells_search.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 

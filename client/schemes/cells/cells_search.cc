@@ -110,8 +110,7 @@ absl::StatusOr<PreparedSearch> CellsSearch::Prepare(size_t first, size_t /*one*/
   message->set_epsilon(cost_.epsilon);
   message->set_items(static_cast<uint32_t>(items_));
   message->set_with_payloads(request_.with_payloads.value_or(true));
-  return PreparedSearch{
-      .message = std::move(message), .guarantee = release.guarantee, .state = std::move(state)};
+  return PreparedSearch{.message = std::move(message), .state = std::move(state)};
 }
 
 absl::Status CellsSearch::Finish(PreparedSearch prepared, const SearchAnswer& answer,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,6 +67,12 @@ class CellsSearch : public SchemeSearch {
   CellCost cost_;
   int64_t items_ = 0;
 };
+
+// The members of a result that only this scheme has. Private.
+void AddCellsJson(const SearchResponse& response, const SearchResult& result, nlohmann::json* json);
+// The content of a message, cell by cell. DATA_LOSS, INVALID_ARGUMENT: it is malformed.
+absl::StatusOr<nlohmann::json> ExplainCells(const v1::RetrieveCellsRequest& message,
+                                            const PublicParameters& parameters);
 
 }  // namespace privatemail::client
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "client/schemes/scheme_json.h"
+#include "client/schemes/encrypted/encrypted_search.h"
 #include "common/embedding/setting_names.h"
 
 namespace privatemail::client {

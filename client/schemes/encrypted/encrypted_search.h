@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -69,6 +70,10 @@ class EncryptedSearch : public SchemeSearch {
   const AddKnownBlocks add_known_blocks_;
   EncryptedRanking ranking_;  // without the targets' labels
 };
+
+// The members of a result that only this scheme has. Private.
+void AddEncryptedJson(const SearchResponse& response, const SearchResult& result,
+                      nlohmann::json* json);
 
 }  // namespace privatemail::client
 

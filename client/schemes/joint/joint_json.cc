@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/filter_json.h"
-#include "client/schemes/scheme_json.h"
+#include "client/schemes/joint/joint_search.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 

@@ -291,7 +291,6 @@ absl::StatusOr<PreparedSearch> JointSearch::Prepare(size_t first, size_t /*one*/
   state->sensitivity = release.sensitivity;
   state->noise_stddev = release.noise_stddev;
   return PreparedSearch{.message = std::make_unique<v1::RetrieveRequest>(*std::move(message)),
-                        .guarantee = release.guarantee,
                         .state = std::move(state)};
 }
 

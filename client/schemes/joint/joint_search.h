@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -102,6 +103,12 @@ class JointSearch : public SchemeSearch {
   std::optional<double> class_recall_;            // of targets without a label
   std::optional<RadiusStats> radius_meaning_;
 };
+
+// The members of a result that only this scheme has. Private.
+void AddJointJson(const SearchResponse& response, const SearchResult& result, nlohmann::json* json);
+// The content of a message, row by row. DATA_LOSS, INVALID_ARGUMENT: it is malformed.
+absl::StatusOr<nlohmann::json> ExplainJoint(const v1::RetrieveRequest& message,
+                                            const PublicParameters& parameters);
 
 }  // namespace privatemail::client
 
