@@ -28,7 +28,7 @@ void ExpectNearlyTheClaimByEveryAttack(const Subject& subject) {
 TEST(CellAudit, ChoiceCostsNearlyItsClaim) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackCells(kEpsilon));
   ExpectNearlyTheClaimByEveryAttack(subject);
-  EXPECT_THAT(AttackCells(-1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  EXPECT_THAT(AttackCells(-1), FailsWith(kInvalid, "epsilon"));
 }
 
 void ExpectDetected(const ChooseFn& choose) {
@@ -60,7 +60,7 @@ TEST(CellAudit, DetectsTenPercentMoreEpsilonInChoice) {
 TEST(CellAudit, RequestCostsNearlyItsClaim) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackCellRequest(kEpsilon));
   ExpectNearlyTheClaimByEveryAttack(subject);
-  EXPECT_THAT(AttackCellRequest(-1), FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+  EXPECT_THAT(AttackCellRequest(-1), FailsWith(kInvalid, "epsilon"));
 }
 
 // Draws with 10 % more epsilon than it charges.

@@ -130,7 +130,6 @@ TEST(AttackJointRelease, DescriptionStatesMoveAndLimit) {
 }
 
 TEST(AttackJointRelease, InvalidCostReturnsInvalidArgument) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(AttackJointRelease({}), FailsWith(kInvalid, "epsilon"));
   EXPECT_THAT(AttackJointRelease({.epsilon = 1}), FailsWith(kInvalid, "delta"));
   EXPECT_THAT(AttackJointRelease({.epsilon = 1, .delta = .1, .private_iterations = 0}),

@@ -1,6 +1,5 @@
 // Planted faults in mechanisms, after published bugs: the audit must exit 1 for each.
 #include <array>
-#include <cstring>
 #include <random>
 
 #include "client/audit/audit.h"

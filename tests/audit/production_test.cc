@@ -32,13 +32,11 @@ TEST(MechanismAudit, NoMechanismExceedsItsClaim) {
 
 TEST(MechanismAudit, InvalidParametersReturnInvalidArgument) {
   EXPECT_THAT(AttackProductionMechanism(MechanismKind::kLaplace, -1, .1),
-              FailsWith(absl::StatusCode::kInvalidArgument, "epsilon"));
+              FailsWith(kInvalid, "epsilon"));
   ASSERT_OK_AND_ASSIGN(const Subject subject,
                        AttackProductionMechanism(MechanismKind::kLaplace, 1, .1));
-  EXPECT_THAT(RunAudit(subject, {.releases = 0}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "releases"));
-  EXPECT_THAT(RunAudit(subject, {.confidence = 1}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "confidence"));
+  EXPECT_THAT(RunAudit(subject, {.releases = 0}), FailsWith(kInvalid, "releases"));
+  EXPECT_THAT(RunAudit(subject, {.confidence = 1}), FailsWith(kInvalid, "confidence"));
 }
 
 }  // namespace

@@ -62,8 +62,7 @@ TEST(ReadAhead, HandsOutEachByteOnce) {
     for (const uint8_t byte : bytes) ASSERT_EQ(byte, next++ % 251);
   }
   std::vector<uint8_t> more(20'000);
-  EXPECT_THAT(bits.Fill(absl::MakeSpan(more)),
-              FailsWith(absl::StatusCode::kUnavailable, "no more"));
+  EXPECT_THAT(bits.Fill(absl::MakeSpan(more)), FailsWith(kUnavailable, "no more"));
 }
 
 // Union bound: each of k attacks has a k-th of the risk.
@@ -105,7 +104,7 @@ TEST(RunAudit, FailedReleaseReturnsItsError) {
                          return absl::UnavailableError("no bits");
                        }};
   EXPECT_THAT(RunAudit({.mechanism = "test", .claim = kClaim, .attacks = {failing}}, {}),
-              FailsWith(absl::StatusCode::kUnavailable, "no bits"));
+              FailsWith(kUnavailable, "no bits"));
 }
 
 // scipy: beta.ppf(.025, 60, 41) and beta.ppf(.975, 11, 90).

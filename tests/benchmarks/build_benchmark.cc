@@ -50,10 +50,9 @@ struct Job {
   double grown = 0;  // bytes
 };
 
-Job BuildWith(const TemporaryFolder& folder, const Certificates& certificates,
-              const std::string& settings) {
-  const auto daemon = StartDaemon(folder, certificates, {"--config", settings});
-  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
+Job BuildWith(const TemporaryFolder& folder, const std::string& settings) {
+  const auto daemon = StartDaemon(folder, {"--config", settings});
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
   const pid_t process = daemon->program().pid();
   ForgetPeak(process);
   const double before = MemoryOf(process, "VmRSS:");
@@ -65,15 +64,14 @@ Job BuildWith(const TemporaryFolder& folder, const Certificates& certificates,
 
 int Measure(int items, int dim) {
   const TemporaryFolder folder;
-  const Certificates certificates = *Certificates::Make(folder.path());
   {
-    const auto daemon = StartDaemon(folder, certificates);
-    const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
+    const auto daemon = StartDaemon(folder);
+    const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
     if (!admin.CreateCollection(NewThingsOf(kAnchors, dim, kClasses)).ok()) std::abort();
     Upload(admin, "things", SeparatedClasses(items, 2, dim).vectors, kClasses);
   }
   const double feature_bytes = 4. * items * dim;
-  const Job in_memory = BuildWith(folder, certificates, folder.Write("large.toml", ""));
+  const Job in_memory = BuildWith(folder, folder.Write("large.toml", ""));
   std::printf("build through the daemon, n %d, d %d, k 2, T 5, s 6: %.2f s, target %.0f s: %s\n",
               items, dim, in_memory.seconds, kTargetSeconds,
               Verdict(in_memory.seconds < kTargetSeconds));
@@ -82,9 +80,8 @@ int Measure(int items, int dim) {
               Verdict(in_memory.grown / feature_bytes < kTargetMemory));
 
   const auto memory = static_cast<int64_t>(feature_bytes / 2 + (int64_t{64} << 20));
-  const Job in_file =
-      BuildWith(folder, certificates,
-                folder.Write("small.toml", absl::StrCat("max_build_memory = ", memory, "\n")));
+  const Job in_file = BuildWith(
+      folder, folder.Write("small.toml", absl::StrCat("max_build_memory = ", memory, "\n")));
   std::printf(
       "  with a max_build_memory of %.0f MB: %.1f s; it grew by %.0f MB, %.0f bytes a row, stated "
       "%.0f: %s\n",

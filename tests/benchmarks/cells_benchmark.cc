@@ -2,11 +2,8 @@
 // 10,000 candidates of 128 dimensions (Rank); baseline: decoding them (DecodeAlone).
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
-#include <numeric>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

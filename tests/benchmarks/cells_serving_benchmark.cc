@@ -92,9 +92,8 @@ double WaitForCells(const AdminClient& admin) {
 
 int Measure(const char* self, int items) {
   const TemporaryFolder folder;
-  const Certificates certificates = *Certificates::Make(folder.path());
-  const auto daemon = StartDaemon(folder, certificates);
-  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
+  const auto daemon = StartDaemon(folder);
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
   Fill(admin, items);
   std::printf("cells of %d items: ready %.0f s after the embedding\n", items, WaitForCells(admin));
 
@@ -108,15 +107,15 @@ int Measure(const char* self, int items) {
   const auto ask = [&, key = AdminKey(folder)](Caller& caller) {
     return caller.Stream("/privatemail.v1.RetrievalService/RetrieveCells", key, bytes);
   };
-  const std::string authority = Text(certificates.authority());
-  const Served ours{daemon->address(), daemon->program().pid(), authority};
+  const std::string certificate = Text(daemon->certificate());
+  const Served ours{daemon->address(), daemon->program().pid(), certificate};
   size_t answer_bytes = 0;
-  Caller(ours.address, authority)
+  Caller(ours.address, certificate)
       .Stream("/privatemail.v1.RetrievalService/RetrieveCells", AdminKey(folder), bytes,
               &answer_bytes);
-  Program memory({self, "echo", certificates.served(), certificates.served_key(),
+  Program memory({self, "echo", daemon->certificate(), folder / "data/tls/server.key",
                   std::to_string(answer_bytes)});
-  const Served theirs{AddressOf(&memory), memory.pid(), authority};
+  const Served theirs{AddressOf(&memory), memory.pid(), certificate};
   const auto [cells, sent] = LoadInTurns(ours, theirs, ask);
   std::printf(
       "answering for a cell, TLS, %d callers, n %d, %u items of 32 bytes, %zu bytes: %.0f a "

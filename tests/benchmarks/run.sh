@@ -14,8 +14,5 @@ OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 16
 "$build/tests/benchmarks/serving_benchmark" 1000000
 "$build/tests/benchmarks/cells_serving_benchmark" 1000000
 "$build/tests/benchmarks/cells_benchmark"
-"$build/tests/benchmarks/image_benchmark"
 "$build/tests/benchmarks/encrypted_benchmark"
-# Only in builds with -DPRIVATEMAIL_MPI=ON.
-if [ -x "$build/tests/benchmarks/embed_ranks_benchmark" ]; then "$build/tests/benchmarks/embed_ranks_benchmark" 100000 128; fi
 /usr/bin/python3 "$here/instruction_budget.py" "$build/tests/benchmarks/counted_work"

@@ -30,7 +30,7 @@ from daemons import (ANCHORS, CLASSES, CREATE, DIM, Client, Daemon, Postgres, Th
 
 BUILD_MEMORY = 4_000_000_000
 PART_ROWS = 1_000_000  # of a file
-LAST_STEP = {"sqlite": "rebuild: cells", "postgres": "privatemaild-embed"}
+LAST_STEP = {"sqlite": "rebuild: cells", "postgres": "privatemaild-embed, 2 ranks"}
 DELETED_SHARE = 10  # every 10th item
 CALLERS, CALL_SECONDS = 4, 15
 FIDELITY_EPSILON = 8
@@ -258,7 +258,8 @@ class Scale:
         with self.start() as daemon:
             self.rebuild(daemon)
         if self.postgres:
-            self.embed()
+            for ranks in (1, 2):
+                self.embed(ranks)
 
     def fill(self, daemon):
         things, client = Things(), self.client(daemon)
@@ -378,9 +379,9 @@ class Scale:
                               cells_bytes(self.rows))
         self.write_config(0)
 
-    def embed(self):
-        """One rank, while no daemon runs."""
-        command = ["mpirun", "--allow-run-as-root", "-n", "1", self.build / "server/privatemaild-embed", "--collection",
+    def embed(self, ranks):
+        """The job of privatemaild-embed, while no daemon runs."""
+        command = ["mpirun", "--allow-run-as-root", "-n", str(ranks), self.build / "server/privatemaild-embed", "--collection",
                    "things", "--postgres-file", self.folder / "conninfo", "--data-dir", self.folder / "data"]
         before, postgres, begun = client_seconds(), self.recorder.postgres_seconds(), time.perf_counter()
         peak = 0
@@ -393,9 +394,9 @@ class Scale:
                         pass
                 time.sleep(.1)
         assert job.returncode == 0, f"see {self.log.name}"
-        self.recorder.add("privatemaild-embed", seconds=time.perf_counter() - begun, daemon=client_seconds() - before,
-                          client=0, postgres=self.recorder.postgres_seconds() - postgres, peak=peak,
-                          stated=build_bytes(self.rows) + ROOM, disk=self.recorder.disk())
+        self.recorder.add(f"privatemaild-embed, {ranks} ranks", seconds=time.perf_counter() - begun,
+                          daemon=client_seconds() - before, client=0,
+                          postgres=self.recorder.postgres_seconds() - postgres, peak=peak, stated=build_bytes(self.rows) + ROOM, disk=self.recorder.disk())
 
 
 def describe(figures):

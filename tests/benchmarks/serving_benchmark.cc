@@ -14,7 +14,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -163,17 +162,16 @@ void PrintSearchesDuringBuilds(const AdminClient& admin, const Served& served, d
 
 int Measure(const char* self, int items) {
   const TemporaryFolder folder;
-  const Certificates certificates = *Certificates::Make(folder.path());
-  auto daemon = StartDaemon(folder, certificates);
-  Fill(*AdminClient::Create(AdminOf(*daemon, folder, certificates)), items);
+  auto daemon = StartDaemon(folder);
+  Fill(*AdminClient::Create(AdminOf(*daemon)), items);
   daemon->program().Signal(SIGTERM);
   daemon->program().Wait();
 
   // A second daemon, to measure the start with a built collection.
   const Clock::time_point before = Clock::now();
-  daemon = StartDaemon(folder, certificates);
+  daemon = StartDaemon(folder);
   const double ready = std::chrono::duration<double>(Clock::now() - before).count();
-  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon, folder, certificates));
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
   const std::vector<v1::RetrieveRequest> requests = Searches(admin, folder);
   const v1::RetrieveRequest& request = requests.front();
   const size_t answer_bytes = admin.Retrieve(request)->ByteSizeLong();
@@ -182,11 +180,11 @@ int Measure(const char* self, int items) {
               request.ByteSizeLong(),
               100 * (static_cast<double>(request.ByteSizeLong()) / floats - 1), answer_bytes);
 
-  Program echo({self, "echo", certificates.served(), certificates.served_key(),
+  Program echo({self, "echo", daemon->certificate(), folder / "data/tls/server.key",
                 std::to_string(answer_bytes)});
-  const std::string authority = Text(certificates.authority());
-  const Served ours{daemon->address(), daemon->program().pid(), authority};
-  const Served theirs{AddressOf(&echo), echo.pid(), authority};
+  const std::string certificate = Text(daemon->certificate());
+  const Served ours{daemon->address(), daemon->program().pid(), certificate};
+  const Served theirs{AddressOf(&echo), echo.pid(), certificate};
   std::vector<grpc::ByteBuffer> bytes;
   for (const v1::RetrieveRequest& one : requests) bytes.push_back(BytesOf(one));
   std::atomic<size_t> next = 0;

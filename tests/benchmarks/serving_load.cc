@@ -78,8 +78,8 @@ std::string AddressOf(Program* program) {
   return program->ReadLine()->substr(std::strlen(kListening));
 }
 
-Caller::Caller(const std::string& address, const std::string& authority)
-    : stub_(grpc::CreateCustomChannel(address, grpc::SslCredentials({authority, "", ""}),
+Caller::Caller(const std::string& address, const std::string& certificate)
+    : stub_(grpc::CreateCustomChannel(address, grpc::SslCredentials({certificate, "", ""}),
                                       OwnConnection())) {}
 
 bool Caller::Await() {
@@ -127,7 +127,7 @@ Figures Load(const Served& server, const std::function<bool(Caller&)>& call) {
   const double before = ProcessorSeconds(server.process);
   for (int caller = 0; caller < kCallers; ++caller) {
     callers.emplace_back([&, caller] {
-      Caller connection(server.address, server.authority);
+      Caller connection(server.address, server.certificate);
       Clock::time_point end;
       for (int number = 0;; ++number) {
         const Clock::time_point start = Clock::now();
@@ -168,23 +168,20 @@ SideBySide LoadInTurns(const Served& ours, const Served& theirs,
   return {Middle(of_ours), Middle(of_theirs)};
 }
 
-std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder, const Certificates& certificates,
+std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder,
                                     const std::vector<std::string>& more_flags) {
-  std::vector<std::string> flags = {"--tls-cert",  certificates.served(),
-                                    "--tls-key",   certificates.served_key(),
-                                    "--log-level", "warning"};
+  std::vector<std::string> flags = {"--log-level", "warning"};
   flags.insert(flags.end(), more_flags.begin(), more_flags.end());
   auto daemon = std::make_unique<Daemon>(folder / "data", flags);
   if (!daemon->listening()) std::abort();
   return daemon;
 }
 
-ConnectionOptions AdminOf(const Daemon& daemon, const TemporaryFolder& folder,
-                          const Certificates& certificates) {
+ConnectionOptions AdminOf(const Daemon& daemon) {
   ConnectionOptions options;
   options.server = daemon.address();
-  options.ca_file = certificates.authority();
-  options.key_file = folder / "data/admin.key";
+  options.ca_file = daemon.certificate();
+  options.key_file = daemon.admin_key();
   return options;
 }
 

@@ -15,7 +15,6 @@
 
 #include "common/base/matrix.h"
 #include "privatemail/admin_client.h"
-#include "tests/e2e/load_certificates.h"
 #include "tests/e2e/programs.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -49,7 +48,7 @@ std::string AddressOf(Program* program);
 // is measured. Calls return whether the whole answer came.
 class Caller {
  public:
-  Caller(const std::string& address, const std::string& authority);
+  Caller(const std::string& address, const std::string& certificate);
 
   bool Unary(const std::string& method, const std::string& key, const grpc::ByteBuffer& request);
   // Adds the answer's bytes to `bytes` unless it is null.
@@ -73,7 +72,7 @@ struct Figures {
 struct Served {
   std::string address;
   pid_t process = 0;
-  std::string authority;  // PEM
+  std::string certificate;  // PEM
 };
 
 // Repeats `call` for some seconds on kCallers connections.
@@ -89,11 +88,10 @@ SideBySide LoadInTurns(const Served& ours, const Served& theirs,
                        const std::function<bool(Caller&)>& call);
 
 // Starts a daemon on the folder's "data". Aborts if it does not listen.
-std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder, const Certificates& certificates,
+std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder,
                                     const std::vector<std::string>& more_flags = {});
 
-ConnectionOptions AdminOf(const Daemon& daemon, const TemporaryFolder& folder,
-                          const Certificates& certificates);
+ConnectionOptions AdminOf(const Daemon& daemon);
 
 std::string AdminKey(const TemporaryFolder& folder);
 

@@ -1,7 +1,6 @@
 // Collections, uploads and files that must be refused and leave the server as it was.
 #include <csignal>
 #include <filesystem>
-#include <limits>
 
 #include "tests/e2e/service.h"
 #include "tests/testing/onnx_model.h"
@@ -35,12 +34,6 @@ TEST_F(BadCollection, InvalidAnchorsAreRefused) {
     ExpectRefused(Create(), "INVALID_ARGUMENT", {message});
   };
   Labelled anchors = Anchors();
-  anchors.vectors(3, 9) = std::numeric_limits<float>::quiet_NaN();
-  refused(anchors, "anchors row 3: value in column 9 is nan, expected finite values");
-  anchors = Anchors();
-  anchors.labels.assign(anchors.labels.size(), 3);
-  refused(anchors, "at least two classes or no labels, but hold the class 3");
-  anchors = Anchors();
   anchors.labels.pop_back();
   refused(anchors,
           "--anchor-labels must hold no label or one for each of the 40 anchors, but holds 39");
@@ -95,20 +88,6 @@ TEST_F(BadCollection, DeletionNeedsYesOrTheTypedName) {
   EXPECT_EQ(Info()["items"], 0);
   EXPECT_EQ(RunOnTerminal(command, "things").exit_code, 0);
   EXPECT_THAT(Answer({"collection", "list"}), SizeIs(0));
-}
-
-// The gallery's classes have each other's names. Nothing can be charged, since nothing is built.
-TEST_F(BadCollection, ShuffledLabelsAreRefusedByTheBuild) {
-  CreateCollection();
-  Labelled rows = SeparatedClasses(kItems, 2);
-  for (int32_t& label : rows.labels) label = (label + 1) % kClasses;
-  Write("gallery", rows);
-  Ingest("gallery");
-  ExpectRefused({"build", kName}, "FAILED_PRECONDITION",
-                {"the items' labels do not seem to mean the anchors' classes", "0.0 % have",
-                 "accept_misalignment"});
-  EXPECT_EQ(Info()["version"], 0);
-  EXPECT_EQ(Answer({"build", kName, "--accept-misalignment"})["version"], 1);
 }
 
 class BadUpload : public BadCollection {
@@ -178,21 +157,6 @@ TEST_F(BadUpload, InvalidIdOrPayloadIsNotSent) {
                 {"row 150: id 7 is the id of row 7, too"});
 }
 
-TEST_F(BadUpload, InvalidFileIsNamed) {
-  Write("gallery", SeparatedClasses(kItems, 2, 128));
-  ExpectRefused(Upload(), "INVALID_ARGUMENT",
-                {"--vectors has the wrong dimension: expected 64, got 128"});
-  Labelled rows = SeparatedClasses(kItems, 2);
-  rows.labels.pop_back();
-  Write("gallery", rows);
-  ExpectRefused(Upload(), "INVALID_ARGUMENT", {"--labels", "each of the 200 vectors", "holds 199"});
-  std::filesystem::resize_file(Labels("gallery"), 7);
-  ExpectRefused(Upload(), "INVALID_ARGUMENT",
-                {Labels("gallery"), "header is cut off after 7 bytes"});
-  std::filesystem::remove(Vectors("gallery"));
-  ExpectRefused(Upload(), "INVALID_ARGUMENT", {Vectors("gallery") + ": no such file"});
-}
-
 // Two classes of pictures of one colour each, in six shades.
 class Images : public Service {
  protected:
@@ -224,29 +188,6 @@ TEST_F(Images, QueryByFileFindsItsClass) {
   EXPECT_EQ(answer["label_guessed"], true);
   ASSERT_THAT(answer["matches"], SizeIs(3));
   EXPECT_THAT(answer["matches"][0]["id"].get<std::string>(), HasSubstr("/"));
-}
-
-TEST_F(Images, InvalidImageOrClassIsRefused) {
-  const std::string path = folder_.Write("broken.png", "\x89PNG\r\n\x1a\nbut nothing follows");
-  ExpectRefused(Query(path), "INVALID_ARGUMENT", {path, "expected an image"});
-  ExpectRefused(Join(Query(folder_ / "pictures/red/3.png"), {"--label", "blue"}),
-                "INVALID_ARGUMENT", {"--label", "name of a class", "\"blue\""});
-  folder_.Write("others/blue/1.png", PngOfOneColour(16, 16, 10, 10, 200));
-  ExpectRefused({"ingest", "things", "--images", folder_ / "others"}, "INVALID_ARGUMENT",
-                {"--images", "sub-folder blue", "2 classes"});
-}
-
-TEST_F(Images, UnreadableImageOfAFolderIsRejectedAlone) {
-  folder_.Write("pictures/red/broken.png", "not a picture");
-  folder_.Write("pictures/red/9.png", PngOfOneColour(16, 16, 140, 60, 70));
-  const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures", "--json"});
-  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
-  const json answer = outcome.json();
-  EXPECT_EQ(answer["inserted"], 1);
-  EXPECT_EQ(answer["unchanged"], 12);
-  EXPECT_EQ(answer["rejected"], 1);
-  ASSERT_THAT(answer["reasons"], SizeIs(1));
-  EXPECT_EQ(answer["reasons"][0]["id"], "red/broken.png");
 }
 
 // Killed by Ctrl-C: sent items stay, and what was extracted is not extracted again.

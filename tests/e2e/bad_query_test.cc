@@ -48,11 +48,7 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
                 "are 0, 1, 2, 3, 4"},
            {"--label", "heron", "--label must be a number or the name of a class"},
            {"--row", "10", "--row must be between 0 and 9, but is 10"},
-           {"-k", "0", "k must be between 1 and 10000, but is 0"},
-           {"-k", "5000000000", "k must be between 1 and 10000, but is 5000000000"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
-           {"--delta", "1", "--delta must be strictly between 0 and 1, but is 1"},
-           {"--delta", "nan", "--delta must be a number, but is nan"},
            {"--mechanism", "laplacian",
             "mechanism must be one of gaussian, published-gaussian, laplace"},
            {"--post-process", "nowhere",
@@ -63,21 +59,6 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
     ExpectRefused(With(bad.flag, bad.value), "INVALID_ARGUMENT", {bad.message});
   }
   Answer(With("-k", "3"));
-}
-
-TEST_F(BadQuery, InvalidGrantIsRefused) {
-  struct Case {
-    Command flags;
-    const char* message;
-  };
-  for (const Case& bad :
-       {Case{{"--epsilon", "nan", "--delta", ".1"}, "--epsilon must be finite and positive"},
-        {{"--epsilon", "1", "--delta", "1"}, "--delta must be at least 0 and below 1, but is 1"},
-        {{"--epsilon", "1", "--delta", "nan"}, "--delta must be at least 0 and below 1"},
-        {{"--epsilon", "1", "--delta", "0", "--accounting", "gaussian"},
-         "--delta must be strictly between 0 and 1 for Gaussian accounting, but is 0"}}) {
-    ExpectRefused(Join({"budget", "set", "things"}, bad.flags), "INVALID_ARGUMENT", {bad.message});
-  }
 }
 
 TEST_F(BadQuery, InvalidVectorsAreRefused) {
@@ -115,20 +96,6 @@ TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
                  "nothing was spent"});
   const Outcome two = Run(Join(Batch(".4", "0,1"), {"--json"}));
   EXPECT_THAT(two.lines(), SizeIs(2)) << two.err;
-}
-
-TEST_F(BadQuery, OtherExtractorIsRefused) {
-  const std::string picture = folder_.Write("red.png", PngOfOneColour(16, 16, 200, 20, 30));
-  ExpectRefused(
-      {"query", "things", "--image", picture, "--epsilon", "1", "--delta", "1e-5"},
-      "FAILED_PRECONDITION",
-      {"extractor: the collection's features come from vectors, but the query's from builtin:"});
-}
-
-TEST_F(BadQuery, UnknownCollectionReturnsNotFound) {
-  ExpectRefused({"query", "nothing", "--vectors", Vectors("queries"), "--row", "0", "--epsilon",
-                 "1", "--delta", "1e-5"},
-                "NOT_FOUND", {"collection nothing does not exist"});
 }
 
 // A collection of the same name is another one: neither its budget nor a request that was prepared

@@ -1,10 +1,7 @@
 // Output of the command line: help, warnings, usage errors, and permissions of written files.
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -74,44 +71,6 @@ TEST(Evaluation, MissingPackageIsNamed) {
               AllOf(HasSubstr(folder.path() + "/python"), HasSubstr("cmake --preset release")));
 }
 
-// The number options of a command, by its own help.
-std::vector<std::string> NumberOptions(const std::string& help) {
-  std::vector<std::string> options;
-  for (const std::string& line : std::vector<std::string>(absl::StrSplit(help, '\n'))) {
-    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    if (words.size() < 2 || !absl::StartsWith(words[0], "-")) continue;
-    const bool number = absl::StartsWith(words[1], "FLOAT") || absl::StartsWith(words[1], "INT") ||
-                        absl::StartsWith(words[1], "UINT") || absl::StartsWith(words[1], "NUMBER");
-    if (number) options.push_back(words[0].substr(0, words[0].find(',')));
-  }
-  return options;
-}
-
-TEST_F(CommandLine, EmptyNumberIsRefused) {
-  std::set<std::string> found;
-  for (const Command& command : std::vector<Command>{{},
-                                                     {"audit"},
-                                                     {"budget", "set"},
-                                                     {"calibrate"},
-                                                     {"collection", "create"},
-                                                     {"ingest"},
-                                                     {"items", "list"},
-                                                     {"key", "create"},
-                                                     {"plan"},
-                                                     {"query"},
-                                                     {"sensitivity"}}) {
-    for (const std::string& option : NumberOptions(Run(Join(command, {"--help"})).out)) {
-      ExpectUsageError(
-          command.empty() ? Command{option, "", "health"} : Join(command, {option, ""}), option);
-      found.insert(option);
-    }
-  }
-  EXPECT_THAT(found,
-              ::testing::IsSupersetOf({"--alpha", "--bandwidth", "--confidence", "--deadline",
-                                       "--delta", "--dimension", "--epsilon", "--lower", "--mean",
-                                       "--radius", "--rate", "--seed", "--sensitivity", "-k"}));
-}
-
 TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError({}, "subcommand is required");
   ExpectUsageError({"query", "things", "--scheme", "joint", "--delta", "1e-5"},
@@ -130,6 +89,7 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
                    "--cursor: must be UTF-8, but is");
   ExpectUsageError({"sensitivity", "--seed", "-1"},
                    "--seed: must be a whole number from 0 to 4294967295, but is \"-1\"");
+  ExpectUsageError({"query", "n", "--epsilon", ""}, "--epsilon");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
   ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},
                    "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");
@@ -143,18 +103,6 @@ TEST_F(CommandLine, InvalidNumberOfListIsRefused) {
                      "--lower must be numbers separated by commas, but has \"");
   }
   EXPECT_EQ(Answer(Join(calibrate, {"--lower", "-1", "-2", "--upper", "1,2"}))["proven"], true);
-}
-
-TEST_F(CommandLine, HelpShowsChoicesAndSharedOptions) {
-  const Outcome create = Run({"collection", "create", "--help"});
-  EXPECT_EQ(create.exit_code, 0);
-  EXPECT_THAT(create.out, AllOf(HasSubstr("distance, kernel or one_hot_kernel"),
-                                Not(HasSubstr("->0")), HasSubstr("privatemail --help"),
-                                HasSubstr("--no-normalise "), Not(HasSubstr("{false}"))));
-  EXPECT_THAT(Run({"ingest", "--help"}).out,
-              AllOf(HasSubstr("Exit code 3"), HasSubstr("replaces a stored one of the same id")));
-  EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("PRIVATEMAIL_SERVER"), HasSubstr("--cert-key"),
-                                         HasSubstr("2 invalid command line")));
 }
 
 TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
@@ -211,31 +159,6 @@ TEST_F(Advice, QueryWarnsOfUnsearchableItems) {
       "missing, except for deletions: `privatemail build things` (write access) includes them";
   EXPECT_EQ(Answer(query)["warnings"], json::array({warning}));
   EXPECT_THAT(Run(query).err, HasSubstr("warning: " + warning + "\n"));
-}
-
-// .9 + .1 + .1 in doubles exceeds 1.1.
-TEST_F(Advice, BudgetShowsExactSums) {
-  Grant(1.1, .1);
-  const auto spend = [&](const std::string& epsilon) {
-    Answer(Query({"--row", "0", "--label", "0", "--epsilon", epsilon, "--delta", "1e-6"}));
-    return Budget();
-  };
-  EXPECT_NEAR(spend(".9")["left"]["epsilon"], .2, 1e-12);
-  spend(".1");
-  const json spent = spend(".1");
-  EXPECT_EQ(spent["releases"], 3);
-  EXPECT_NEAR(spent["left"]["epsilon"], 0, 1e-12);
-}
-
-TEST_F(Advice, CollectionShowsItsSettings) {
-  const json info = Info();
-  EXPECT_EQ(info["label_graph"], "LABEL_GRAPH_BALANCED");
-  EXPECT_EQ(info["alpha"], 5);
-  EXPECT_EQ(info["kernel_bandwidth"], 6);
-  EXPECT_EQ(info["steps"], 10);
-  EXPECT_EQ(info["start"], "classes");
-  EXPECT_EQ(info["start_stddev"], 1e-8);
-  EXPECT_EQ(info["normalise"], true);
 }
 
 TEST_F(Advice, DefaultAlphaDependsOnLabels) {

@@ -214,13 +214,6 @@ TEST_F(EvilServer, ControlCharactersAreEscaped) {
   }
 }
 
-TEST_F(EvilServer, BuildWithoutAMessageFails) {
-  server_.Answer("BuildEmbedding", std::vector<std::string>());
-  const Outcome outcome = Run({"build", "things", "--json"});
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS") << outcome.out;
-}
-
 // A valid beginning that announces a billion items, then one item after the other.
 class EndlessSnapshot {
  public:

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -66,15 +65,6 @@ class FullDisk : public Service {
             "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true)
         .status();
   }
-
-  std::vector<nlohmann::json> AuditLines() const {
-    std::ifstream file(folder_ / "data/audit.jsonl");
-    std::vector<nlohmann::json> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
-    }
-    return lines;
-  }
 };
 
 TEST_F(FullDisk, WritesAreRefusedUntilThereIsSpace) {
@@ -104,127 +94,6 @@ TEST_F(FullDisk, WritesAreRefusedUntilThereIsSpace) {
   EXPECT_THAT(Search(), IsOk());
   std::printf("%lld acknowledged writes kept over 3 full disks\n",
               static_cast<long long>(writer.acknowledged_messages()));
-}
-
-// Otherwise nobody could free space.
-TEST_F(FullDisk, LargeCollectionIsDeletedWithinFewPages) {
-  constexpr int kBulk = 20'000;
-  constexpr int kItemsOfAMessage = 2000;
-  StartDaemon();
-  CreateCollection();
-  Writer writer("a", "things", 1);
-  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
-  v1::CreateCollectionRequest bulk = NewThings();
-  bulk.set_name("bulk");
-  ASSERT_THAT(Connect().CreateCollection(bulk), IsOk());
-  int sent = 0;
-  ASSERT_THAT(Connect().UpsertItems([&](v1::UpsertItemsRequest* message) {
-    if (sent == kBulk) return false;
-    message->set_collection("bulk");
-    for (const int end = sent + kItemsOfAMessage; sent < end; ++sent) {
-      // Not in the order of ids.
-      *message->add_items() = ItemOf(std::to_string(sent * 7919 % kBulk), 1);
-    }
-    return true;
-  }),
-              IsOk());
-  const rlim_t full = LargestFile();
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(full));
-  EXPECT_THAT(writer.WriteUntilFailure(Connect()), FailsWith(kExhausted, "privatemail.sqlite"));
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(full + 65536));
-  const auto deleted = Connect().DeleteCollection("bulk");
-  ASSERT_THAT(deleted, IsOk());
-  EXPECT_EQ(deleted->deleted_items(), static_cast<uint64_t>(kBulk));
-  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-  daemon_->program().Signal(SIGKILL);
-  daemon_->program().Wait();
-  StartDaemon();
-  EXPECT_EQ(Connect().ListCollections()->collections_size(), 1);
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
-  EXPECT_THAT(writer.Write(Connect(), 200), IsOk());
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-}
-
-TEST_F(FullDisk, AuditLineWithoutSpaceIsDroppedAsAWhole) {
-  // Longer than standard error, which is a file with the same limit.
-  std::string former;
-  for (int i = 0; i < 2000; ++i) former += "{\"rpc\":\"ListCollections\"}\n";
-  const std::string path = folder_.Write("data/audit.jsonl", former);
-  StartDaemon();
-  ASSERT_THAT(Connect().ListCollections(), IsOk());
-  const size_t before = AuditLines().size();
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(std::filesystem::file_size(path) + 20));
-  EXPECT_THAT(Connect().ListCollections(), IsOk()) << "a call is served all the same";
-  EXPECT_THAT(Connect().ListCollections(), IsOk());
-  LiftLimit();
-  EXPECT_THAT(Connect().ListCollections(), IsOk());
-  daemon_->program().Signal(SIGTERM);
-  const Outcome ended = daemon_->program().Wait();
-  EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_THAT(ended.err, HasSubstr("cannot write audit log " + path));
-  const std::vector<nlohmann::json> lines = AuditLines();
-  ASSERT_EQ(lines.size(), before + 2);
-  EXPECT_EQ(lines[before]["rpc"], "ListCollections");
-  EXPECT_EQ(lines.back()["event"], "stop");
-  for (const nlohmann::json& line : lines) EXPECT_TRUE(line.is_object()) << line;
-}
-
-TEST_F(FullDisk, KeyChangesAreRefusedAndOtherKeysStay) {
-  daemon_ = std::make_unique<Daemon>(folder_ / "data");
-  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  const AdminClient transport = With(daemon_->admin_key());
-  v1::CreateKeyRequest request;
-  request.set_name("one");
-  request.add_scopes(v1::KEY_SCOPE_SEARCH);
-  const auto one = transport.CreateKey(request);
-  ASSERT_THAT(one, IsOk());
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(100));
-  EXPECT_THAT(transport.CreateKey(request),
-              FailsWith(kExhausted, "cannot write " + (folder_ / "data/keys.new")));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "data/keys.new"));
-  EXPECT_EQ(transport.ListKeys()->keys_size(), 2);
-  // A revocation takes effect even if it cannot be saved.
-  const AdminClient held = WithKeyText(one->text());
-  EXPECT_THAT(held.ListCollections(), IsOk());
-  EXPECT_THAT(transport.RevokeKey(one->key().id()),
-              FailsWith(kExhausted, "is revoked until the next start or reload"));
-  EXPECT_THAT(held.ListCollections(),
-              FailsWith(absl::StatusCode::kUnauthenticated, "not accepted"));
-  LiftLimit();
-  EXPECT_THAT(transport.CreateKey(request), IsOk());
-  EXPECT_EQ(transport.ListKeys()->keys_size(), 3);
-}
-
-// Unnamed files: features of a build, and a snapshot.
-TEST_F(FullDisk, BuildAndSnapshotWithoutSpaceAreRefused) {
-  const std::string settings = folder_.Write("settings.toml", "max_build_memory = 65536\n");
-  daemon_ = std::make_unique<Daemon>(folder_ / "data",
-                                     std::vector<std::string>{"--insecure", "--config", settings});
-  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
-  user_.flags = {"--server", daemon_->address(), "--insecure"};
-  CreateCollection();
-  Fill();
-  const auto snapshot = [&](std::string* bytes) {
-    return Connect().SnapshotCollection("things", [&](absl::string_view piece) {
-      bytes->append(piece.data(), piece.size());
-      return absl::OkStatus();
-    });
-  };
-  std::string bytes;
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(1024));
-  EXPECT_THAT(
-      BuildStatus(),
-      FailsWith(kExhausted, "cannot write the file in data_dir for the features of a build"));
-  EXPECT_THAT(snapshot(&bytes),
-              FailsWith(kExhausted, "cannot write the file in data_dir for a snapshot"));
-  EXPECT_EQ(bytes, "") << "an incomplete snapshot was sent";
-  LiftLimit();
-  EXPECT_THAT(BuildStatus(), IsOk());
-  EXPECT_THAT(snapshot(&bytes), IsOk());
-  EXPECT_GT(bytes.size(), kItems * kFeatures * sizeof(float));
-  EXPECT_THAT(Search(), IsOk());
 }
 
 // Only keys for the whole daemon see paths in messages; the log shows them at every level.
@@ -283,19 +152,6 @@ TEST_F(FullDiskMessage, WriterAndCollectionAdminSeeNoPath) {
   EXPECT_THAT(items.Write(writer, 10), IsOk());
   EXPECT_THAT(Log(), HasSubstr("ERROR no space left for database file " +
                                (folder_ / "data/privatemail.sqlite")));
-}
-
-TEST_F(FullDiskMessage, BuilderSeesNoPathOfAnUnnamedFile) {
-  const AdminClient writer = WithNewKey(v1::KEY_SCOPE_WRITE);
-  Fill(writer);
-  ASSERT_NO_FATAL_FAILURE(LimitFilesTo(1024));
-  const auto built = writer.BuildEmbedding(
-      "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
-  EXPECT_THAT(built, FailsWith(kExhausted, "the store has no space left: the log of the server"));
-  EXPECT_THAT(std::string(built.status().message()), Not(HasSubstr("data_dir")));
-  EXPECT_EQ(FullDisksCounted(), 1);
-  LiftLimit();
-  EXPECT_THAT(Log(), HasSubstr("ERROR cannot write the file in data_dir for the features"));
 }
 
 // Started after a kill, when there is no space for anything.
@@ -366,40 +222,6 @@ TEST_F(FullDiskAtStart, DaemonIsReadOnlyUntilThereIsSpace) {
   EXPECT_THAT(ended.out, HasSubstr("INFO there is space again: the store takes writes"));
   StartDaemon();
   EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-}
-
-// A read-only daemon that ends, or is killed, has changed nothing.
-TEST_F(FullDiskAtStart, EndOfAReadOnlyDaemonLosesNothing) {
-  StartDaemon();
-  CreateCollection();
-  Writer writer("a", "things", 1);
-  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
-  Kill();
-  for (const int signal : {SIGKILL, SIGTERM}) {
-    ASSERT_NO_FATAL_FAILURE(StartDaemonOnFullDisk());
-    EXPECT_EQ(ReadOnlyMetric(), "1");
-    daemon_->program().Signal(signal);
-    daemon_->program().Wait();
-  }
-  StartDaemon();
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-}
-
-// A failed first start leaves nothing that hinders the next one.
-TEST_F(FullDisk, FirstStartWithoutSpaceFailsAndSucceedsLater) {
-  for (const std::string blocks : {"0", "1", "2", "8", "40"}) {
-    SCOPED_TRACE(blocks);
-    // The log goes into a pipe, to which the limit does not apply.
-    const std::string limited = "ulimit -f " + blocks + "; exec \"$@\" 2>&1";
-    Program program({"/bin/sh", "-c", limited, "sh", PRIVATEMAILD, "--data-dir", folder_ / "data",
-                     "--listen", "127.0.0.1:0"});
-    const Outcome ended = program.Wait();
-    EXPECT_EQ(ended.exit_code, 1);
-    EXPECT_THAT(ended.out, HasSubstr(folder_ / "data/privatemail."));
-    EXPECT_THAT(ended.out, Not(HasSubstr("damaged")));
-  }
-  daemon_ = std::make_unique<Daemon>(folder_ / "data");
-  EXPECT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
 }
 
 }  // namespace

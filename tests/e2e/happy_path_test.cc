@@ -204,16 +204,6 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
                 {"--classes must be auto or a number of classes, but is \"0\""});
 }
 
-TEST_F(FilledService, PostProcessingRunsOnEitherSide) {
-  for (const std::string side : {"client", "server"}) {
-    SCOPED_TRACE(side);
-    const json answer = Answer(Query({"--row", "2", "--label", "2", "--epsilon", "10", "--delta",
-                                      "1e-5", "--post-process", side}));
-    EXPECT_THAT(answer["matches"], SizeIs(8));
-    EXPECT_EQ(Answer({"explain"})["post_processing_steps"], side == "server" ? 10 : 0);
-  }
-}
-
 TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
   json info = Info();
   EXPECT_EQ(info["name"], "things");
@@ -229,47 +219,6 @@ TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
   EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
-}
-
-TEST_F(FilledService, PayloadsAreReturnedOnRequest) {
-  std::string payloads;
-  for (int i = 0; i < kItems; ++i) payloads += "{\"shelf\": " + std::to_string(i) + "}\n";
-  const json ingested =
-      Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery"),
-              "--payloads", folder_.Write("payloads.jsonl", payloads)});
-  EXPECT_EQ(ingested["updated"], kItems);
-  Build();
-  EXPECT_EQ(Info()["version"], 2);
-  const Command query =
-      Query({"--row", "1", "--label", "1", "--epsilon", "1", "--delta", "1e-5", "--payloads"});
-  const json answer = Answer(query);
-  ASSERT_THAT(answer["matches"], SizeIs(8));
-  for (const json& match : answer["matches"]) {
-    EXPECT_EQ(match["payload"]["shelf"], std::stoi(match["id"].get<std::string>()));
-  }
-  EXPECT_EQ(Answer({"explain"})["with_payloads"], true);
-}
-
-TEST_F(FilledService, BudgetHistoryListsGrantsAndCharges) {
-  const double cost = 1.5;
-  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1.5", "--delta", "1e-6"}));
-  Answer(Query({"--row", "1", "--label", "1", "--epsilon", "1.5", "--delta", "1e-6", "--mechanism",
-                "published-gaussian"}));
-  Grant(7, .01);
-  const json budget = Budget();
-  EXPECT_EQ(budget["granted"], (json{{"epsilon", 7}, {"delta", .01}}));
-  EXPECT_EQ(budget["spent"], (json{{"epsilon", 2 * cost}, {"delta", 2e-6}}));
-  EXPECT_EQ(budget["left"]["epsilon"], 7 - 2 * cost);
-  EXPECT_EQ(budget["releases"], 2);
-  const json changes = Answer({"budget", "history", "things"})["changes"];
-  ASSERT_THAT(changes, SizeIs(4));
-  EXPECT_EQ(changes[0]["kind"], "grant");
-  EXPECT_EQ(changes[0]["epsilon"], 100);
-  EXPECT_EQ(changes[1]["kind"], "charge");
-  EXPECT_EQ(changes[1]["proven"], true);
-  EXPECT_EQ(changes[2]["epsilon"], cost);
-  EXPECT_EQ(changes[2]["proven"], false);
-  EXPECT_EQ(changes[3]["kind"], "grant");
 }
 
 }  // namespace

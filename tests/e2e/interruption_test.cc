@@ -1,6 +1,5 @@
 // Programs that are killed during an ingest or a query.
 #include <csignal>
-#include <numeric>
 
 #include "privatemail/admin_client.h"
 #include "privatemail/ledger.h"
@@ -76,34 +75,6 @@ TEST_F(InterruptedIngest, KilledDaemonKeepsAcknowledgedItemsAndUploadResumes) {
   EXPECT_EQ(Answer(Upload())["unchanged"], kMany);
   EXPECT_EQ(Ingest("first")["unchanged"], kItems);
   EXPECT_EQ(Info()["items"], kItems + kMany);
-}
-
-TEST_F(InterruptedIngest, KilledClientResumesWithUnchangedItems) {
-  Program upload(user_.CommandLine(Upload()));
-  ASSERT_GE(WaitForItems(1000), 1000u);
-  upload.Signal(SIGKILL);
-  EXPECT_EQ(upload.Wait().exit_code, 128 + SIGKILL);
-  const json repeated = Answer(Upload());
-  EXPECT_EQ(repeated["acknowledged"], kMany);
-  EXPECT_EQ(repeated["updated"], 0);
-  EXPECT_GE(repeated["unchanged"], 1000);
-  EXPECT_EQ(Info()["items"], kMany);
-}
-
-TEST_F(InterruptedIngest, SigtermEndsTheDaemonCleanly) {
-  Program upload(user_.CommandLine(Upload()));
-  const uint64_t seen = WaitForItems(1000);
-  daemon_->program().Signal(SIGTERM);
-  const Outcome daemon = daemon_->program().Wait();
-  EXPECT_EQ(daemon.exit_code, 0);
-  EXPECT_THAT(daemon.err, HasSubstr("INFO stopped\n"));
-  // Killed, because the client retries for a long time.
-  upload.Signal(SIGKILL);
-  upload.Wait();
-  StartDaemon();
-  EXPECT_GE(Info()["items"], seen);
-  EXPECT_EQ(Answer(Upload())["acknowledged"], kMany);
-  EXPECT_EQ(Info()["items"], kMany);
 }
 
 class InterruptedQuery : public FilledService {

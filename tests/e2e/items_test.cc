@@ -130,13 +130,5 @@ TEST_F(Items, InvalidFilterIsRefused) {
   ExpectRefused({"items", "count", "things", "--filter", "{"}, "INVALID_ARGUMENT", {"is not JSON"});
 }
 
-TEST_F(Items, MissingArgumentIsNamed) {
-  ExpectRefused({"items", "get", "things"}, "INVALID_ARGUMENT", {"no ids"});
-  ExpectRefused({"items", "delete", "nothing", "1"}, "NOT_FOUND", {"nothing"});
-  ExpectRefused({"items", "delete", "things", "--ids-file", folder_ / "none"}, "INVALID_ARGUMENT",
-                {"cannot be read"});
-  ExpectRefused({"items", "list", "things", "--limit", "0"}, "INVALID_ARGUMENT", {"--limit"});
-}
-
 }  // namespace
 }  // namespace privatemail::e2e

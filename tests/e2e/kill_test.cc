@@ -1,19 +1,28 @@
 // A daemon that is killed at a random time loses nothing that it acknowledged.
 //
-// SIGKILL ends the daemon under concurrent writes, builds and snapshots; every fourth time also
-// while it recovers, and on PostgreSQL every third time ends the database server. After each
-// restart the data is compared with what was acknowledged. PRIVATEMAIL_KILLS is the number of kills
-// per store: 10 by default, 100 in kill_daemon.sh.
+// SIGKILL ends the daemon under concurrent writes and builds; every fourth time also while it
+// recovers, and on PostgreSQL every third time ends the database server. After each restart the
+// data is compared with what was acknowledged.
 //
-// Unsynced writes survive these kills; store_power_loss_test.cc and postgres_power_loss_test.cc
-// drop them.
+// Unsynced writes survive these kills; store_power_loss_test.cc drops those of SQLite.
+#include <sys/stat.h>
+
+#include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/at_work.h"
+#include "privatemail/search.h"
+#include "tests/e2e/service.h"
+#include "tests/e2e/writers.h"
+#include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
 
@@ -21,11 +30,9 @@ namespace privatemail::e2e {
 namespace {
 
 using std::chrono::microseconds;
+using Stored = std::map<std::string, v1::Item>;
 
-int Kills() {
-  const char* const text = std::getenv("PRIVATEMAIL_KILLS");
-  return text == nullptr ? 10 : std::atoi(text);
-}
+constexpr int kKills = 10;  // of each store
 
 // PostgreSQL may still execute statements of the killed daemon.
 void WaitForNoClients(const std::string& conninfo) {
@@ -35,37 +42,156 @@ void WaitForNoClients(const std::string& conninfo) {
   ASSERT_TRUE(WaitUntil([&] { return PostgresServer::Ask(conninfo, count) == "0"; }));
 }
 
-class Kill : public AtWork {
+// Three writers upsert and delete, and a builder builds; all record what the server acknowledged.
+class Kill : public Service {
  protected:
+  void Start() {
+    daemon_ = std::make_unique<Daemon>(folder_ / "data",
+                                       Join({"--insecure", "--log-level", "warning"}, flags_));
+    ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  }
+
+  void End() {
+    daemon_->program().Signal(SIGKILL);
+    daemon_->program().Wait();
+  }
+
   void KillDuringStart() {
-    Command command = {PRIVATEMAILD, "--data-dir",  folder_ / "data",
-                       "--listen",   "127.0.0.1:0", "--insecure"};
-    command.insert(command.end(), flags_.begin(), flags_.end());
-    const Program starting(command);
+    const Program starting(Join(
+        {PRIVATEMAILD, "--data-dir", folder_ / "data", "--listen", "127.0.0.1:0", "--insecure"},
+        flags_));
     // The random time of the kill is what is tested.
     std::this_thread::sleep_for(microseconds(bits_() % 60'000));
     starting.Signal(SIGKILL);
   }
+
+  // Starts, creates the collection "things" with every scheme but cells, writes and builds.
+  void Prepare() {
+    Start();
+    v1::CreateCollectionRequest things = NewThings();
+    things.set_with_encrypted(true);
+    ASSERT_THAT(Connect().CreateCollection(things), IsOk());
+    for (int i = 0; i < 3; ++i) writers_.emplace_back(std::string(1, 'a' + i), "things", i + 1);
+    for (Writer& writer : writers_) ASSERT_THAT(writer.Write(Connect(), 20), IsOk());
+    ASSERT_THAT(BuildOnce(Connect()), IsOk());
+  }
+
+  absl::Status BuildOnce(const AdminClient& transport) {
+    const auto built = transport.BuildEmbedding(
+        "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
+    if (built.ok()) acknowledged_version_ = built->collection().embedding_version();
+    return built.status();
+  }
+
+  // Runs all callers and calls `strike`, which ends their server, after a random time.
+  void WorkUntil(const std::function<void()>& strike) {
+    const AdminClient transport = Connect();
+    std::atomic<bool> struck = false;
+    std::vector<std::thread> threads;
+    for (Writer& writer : writers_) {
+      threads.emplace_back([&] {
+        const absl::Status status = writer.WriteUntilFailure(transport);
+        EXPECT_TRUE(struck) << "failed before the strike: " << status;
+      });
+    }
+    threads.emplace_back([&] {
+      while (BuildOnce(transport).ok()) {
+        std::this_thread::sleep_for(microseconds(5'000));  // paces the load, is not a wait
+      }
+    });
+    // The random time of the strike is what is tested.
+    std::this_thread::sleep_for(microseconds(bits_() % 400'000));
+    struck = true;
+    strike();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  // Compares items, builds, a search for all embedded items and an encrypted search for all items
+  // with what was acknowledged. A call in flight must have been applied as a whole or not at all;
+  // it is settled then.
+  void Check() {
+    const AdminClient transport = Connect();
+    const absl::StatusOr<Stored> stored = StoredItems(transport, "things");
+    ASSERT_THAT(stored, IsOk());
+    for (Writer& writer : writers_) {
+      EXPECT_THAT(writer.Check(*stored), ::testing::IsEmpty());
+      EXPECT_GT(writer.acknowledged_messages(), 0);
+    }
+    const auto things = transport.GetCollection("things");
+    ASSERT_THAT(things, IsOk());
+    EXPECT_EQ(things->items(), stored->size());
+    const uint64_t version = things->embedding_version();
+    EXPECT_TRUE(version == acknowledged_version_ || version == acknowledged_version_ + 1)
+        << "build " << acknowledged_version_ << " was acknowledged, there: " << version;
+    acknowledged_version_ = version;
+    CheckSearch(transport, *things, *stored);
+    CheckEncryptedSearch(*stored);
+  }
+
+  static void CheckSearch(const AdminClient& transport, const v1::GetCollectionResponse& things,
+                          const Stored& stored) {
+    v1::RetrieveRequest request = RandomSearch(things);
+    request.set_embedding_version(things.embedding_version());
+    request.set_k(1000);
+    const auto answer = transport.Retrieve(request);
+    ASSERT_THAT(answer, IsOk());
+    for (const v1::Match& match : answer->slots(0).matches()) {
+      EXPECT_EQ(stored.count(match.id()), 1u) << match.id() << " was deleted and is found";
+    }
+    EXPECT_EQ(static_cast<uint64_t>(answer->slots(0).matches_size()), things.embedded_items());
+  }
+
+  // Searches once the daemon has loaded the rows.
+  void CheckEncryptedSearch(const Stored& stored) const {
+    std::filesystem::create_directories(user_.state);
+    std::filesystem::permissions(user_.state, std::filesystem::perms::owner_all);
+    const auto client =
+        SearchClient::Connect({.connection = Options(), .state_folder = user_.state});
+    ASSERT_THAT(client, IsOk());
+    absl::StatusOr<SearchResponse> answer;
+    ASSERT_TRUE(WaitUntil([&] {
+      answer = (*client)->Search({.collection = "things",
+                                  .targets = {{.features = Eigen::RowVectorXf::Ones(kFeatures)}},
+                                  .k = kMaxNeighbors,
+                                  .with_payloads = true});
+      return !absl::IsUnavailable(answer.status());
+    }));
+    ASSERT_THAT(answer, IsOk());
+    std::set<std::string> found;
+    for (const Match& match : answer->results[0].matches) {
+      EXPECT_TRUE(found.insert(match.id).second) << match.id << " is found twice";
+      const auto item = stored.find(match.id);
+      ASSERT_NE(item, stored.end()) << match.id << " was deleted and is found under encryption";
+      EXPECT_EQ(match.label, item->second.label()) << match.id;
+      EXPECT_EQ(match.payload, item->second.payload()) << match.id;
+    }
+    EXPECT_EQ(found.size(), stored.size());
+  }
+
+  std::mt19937 bits_{17};
+  Command flags_;
+  std::vector<Writer> writers_;
+  uint64_t acknowledged_version_ = 0;
 };
 
 TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) {
   ASSERT_NO_FATAL_FAILURE(Prepare());
-  for (int kill = 1; kill <= Kills() && !HasFailure(); ++kill) {
+  for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
     WorkUntil([&] { End(); });
     if (kill % 4 == 0) KillDuringStart();
     ASSERT_NO_FATAL_FAILURE(Start());
     Check();
   }
-  Report("kills on SQLite", Kills());
 }
 
 TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
-  UsePostgres(conninfo);
+  flags_ = {"--store", "postgres", "--postgres-file", folder_.Write("conninfo", conninfo + "\n")};
+  ::chmod(flags_.back().c_str(), 0600);
   ASSERT_NO_FATAL_FAILURE(Prepare());
-  for (int kill = 1; kill <= Kills() && !HasFailure(); ++kill) {
+  for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
     if (kill % 3 == 0) {
       WorkUntil([&] { server.Kill(); });
@@ -79,7 +205,6 @@ TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
     ASSERT_NO_FATAL_FAILURE(Start());
     Check();
   }
-  Report("kills on PostgreSQL", Kills());
 }
 
 }  // namespace

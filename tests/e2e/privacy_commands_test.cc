@@ -50,21 +50,6 @@ double NumberAfter(const std::string& text, const std::string& words) {
   return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + words.size(), nullptr);
 }
 
-TEST_F(PrivacyCommands, CalibrateTextHasTheDigitsOfJson) {
-  for (const char* sensitivity : {"1.2345678", "3e-9"}) {
-    const Command command = {"calibrate", "--mechanism", "gaussian",      "--epsilon", ".3",
-                             "--delta",   "1e-5",        "--sensitivity", sensitivity};
-    const json noise = Answer(command);
-    const std::string text = Run(command).out;
-    EXPECT_EQ(NumberAfter(text, "stddev "), noise["stddev"]);
-    EXPECT_EQ(NumberAfter(text, "variance "), noise["variance"]);
-    EXPECT_EQ(NumberAfter(text, "epsilon "), .3);
-    const long double stddev = noise["stddev"].get<double>();
-    EXPECT_GE(noise["variance"].get<double>(), stddev * stddev);
-    EXPECT_THAT(text, HasSubstr("differ by at most "));
-  }
-}
-
 TEST_F(PrivacyCommands, SubnormalVarianceIsRefused) {
   for (const char* sensitivity : {"1e-170", "1e170"}) {
     ExpectRefused(

@@ -13,7 +13,6 @@
 
 namespace privatemail::e2e {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Labelled SeparatedClasses(int rows, unsigned seed, int columns) {
@@ -71,7 +70,10 @@ void Service::StartDaemon(const std::string& listen) {
 }
 
 ConnectionOptions Service::Options() const {
-  return {.server = daemon_->address(), .insecure = true};
+  ConnectionOptions options;
+  options.server = daemon_->address();
+  options.insecure = true;
+  return options;
 }
 
 AdminClient Service::Connect() const { return *AdminClient::Create(Options()); }

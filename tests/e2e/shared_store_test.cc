@@ -2,10 +2,11 @@
 #include <sys/stat.h>
 
 #include <csignal>
-#include <filesystem>
+#include <set>
 
-#include "common/base/files.h"
 #include "tests/e2e/service.h"
+#include "tests/e2e/writers.h"
+#include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
 
@@ -13,9 +14,6 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 class SharedStore : public Service {
@@ -51,22 +49,6 @@ class SharedStore : public Service {
   Command Query(int k) const {
     return {"query", "things", "--vectors",       Vectors("queries"), "--row", "2",       "--label",
             "2",     "-k",     std::to_string(k), "--epsilon",        "5",     "--delta", "1e-3"};
-  }
-
-  // Fills a collection with cells, and grants a budget for it.
-  void CreateCellCollection() {
-    Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-    Write("gallery", SeparatedClasses(kItems, 2));
-    Answer({"collection", "create", "things", "--anchors", Vectors("anchors"), "--anchor-labels",
-            Labels("anchors"), "--cells", "5", "--cell-code", "float16"});
-    Ingest("gallery");
-    Grant(1000, .1);
-  }
-
-  // For item 17. At this epsilon the best cell is left out with a probability below 10^-15.
-  Command NearestQuery() const {
-    return {"query", "things",    "--vectors", Vectors("gallery"), "--scheme", "cells", "--row",
-            "17",    "--epsilon", "40",        "--items",          "80"};
   }
 
   PostgresServer server_;
@@ -110,104 +92,27 @@ TEST_F(SharedStore, OtherDaemonAdoptsChanges) {
   EXPECT_EQ(Info()["version"], 2);
 }
 
-TEST_F(SharedStore, KillWhileCellsAreStoredLeavesNone) {
-  other_.reset();
-  CreateCellCollection();
-  // Storing takes until the daemon is killed.
-  const std::string conninfo = ReadFile("--", conninfo_file_).value();
-  const auto ask = [&](const std::string& sql) { return PostgresServer::Ask(conninfo, sql); };
-  ask("CREATE FUNCTION privatemail.wait() RETURNS trigger LANGUAGE plpgsql AS "
-      "'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'; CREATE TRIGGER wait AFTER INSERT ON "
-      "privatemail.cell_parts FOR EACH ROW EXECUTE FUNCTION privatemail.wait()");
-  Build();
-  const std::string storing =
-      " FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'INSERT INTO cell_parts%'";
-  ASSERT_TRUE(WaitUntil([&] { return ask("SELECT count(*)" + storing) == "1"; }));
-  daemon_->program().Signal(SIGKILL);
-  daemon_->program().Wait();
-  ask("SELECT pg_terminate_backend(pid)" + storing);
-  ask("DROP TRIGGER wait ON privatemail.cell_parts");
-  EXPECT_EQ(ask("SELECT count(*) FROM privatemail.cell_parts"), "0");
-  for (int start = 0; start < 2; ++start) {
-    daemon_ = Start("data");
-    Use(*daemon_);
-    WaitFor("cells_ready", true);
-    EXPECT_EQ(Answer(NearestQuery())["matches"][0]["id"], "17");
-    ASSERT_TRUE(
-        WaitUntil([&] { return ask("SELECT count(*) FROM privatemail.cell_parts") == "1"; }));
-    daemon_->program().Signal(SIGTERM);
-    EXPECT_EQ(daemon_->program().Wait().err.find("is replaced"), std::string::npos);
-  }
-}
-
-TEST_F(SharedStore, OtherDaemonAdoptsCells) {
-  CreateCellCollection();
-  Build();
-  const auto nearest = [&] { return Answer(NearestQuery())["matches"][0]["id"]; };
-  for (const Daemon* daemon : {daemon_.get(), other_.get()}) {
-    Use(*daemon);
-    WaitFor("cells_ready", true);
-    EXPECT_EQ(nearest(), "17") << daemon->address();
-  }
-  // Deleted through one, gone from the other's cells; built by one, new in the other's.
+// As with cells and releases, but encrypted searches read rows that each daemon follows by itself.
+TEST_F(SharedStore, EncryptedSearchesFindWritesOfTheOtherDaemon) {
+  Write("queries", SeparatedClasses(3, 3));
+  Answer({"collection", "create", "things"});
+  const auto found = [&](const Daemon& daemon) {
+    Use(daemon);
+    const Outcome outcome = Run(
+        {"query", "things", "--vectors", Vectors("queries"), "--row", "1", "-k", "1000", "--json"});
+    json answer = outcome.json();
+    std::set<std::string> ids;  // none while rows are loaded
+    for (const json& match : answer["matches"]) ids.insert(match["id"]);
+    return ids;
+  };
   Use(*daemon_);
-  Answer({"items", "delete", "things", "17"});
-  Use(*other_);
-  WaitFor("cells_state", "ready: " + std::to_string(kItems - 1) + " items");
-  EXPECT_NE(nearest(), "17");
-  Use(*daemon_);
-  Ingest("gallery");
-  Build();
-  Use(*other_);
-  WaitFor("cells_state", "ready: " + std::to_string(kItems) + " items");
-  EXPECT_EQ(nearest(), "17");
-}
-
-TEST_F(SharedStore, OutageRefusesChangesNamingTheStore) {
-  CreateCollection();
-  server_.Kill();
-  const Outcome refused = Run({"items", "delete", "things", "1", "--json"});
-  EXPECT_EQ(refused.json()["error"]["code"], "UNAVAILABLE");
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("error: the store is unavailable: database test1 at "),
-                                 Not(HasSubstr("is privatemaild running"))));
-  daemon_->program().Signal(SIGTERM);
-  const Outcome ended = daemon_->program().Wait();
-  EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_THAT(ended.err, HasSubstr("changes of other daemons cannot be followed"));
-  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr(PostgresServer::kPassword)));
-}
-
-// PostgresConnection.ErrorsOmitPassword tries more.
-TEST_F(SharedStore, UnreachableStoreStopsStartWithoutShowingPassword) {
-  Daemon daemon(
-      folder_ / "third",
-      {"--insecure", "--store", "postgres", "--postgres-file",
-       folder_.Write("bad", "host=127.0.0.1 port=1 user=me password=hush-hush dbname=d")});
-  EXPECT_FALSE(daemon.listening());
-  const Outcome ended = daemon.program().Wait();
-  EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("the store is unavailable: database d at 127.0.0.1:1"));
-  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("hush-hush")));
-  const Daemon same(folder_ / "data",
-                    {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
-  EXPECT_FALSE(same.listening()) << "a data directory is one daemon's";
-}
-
-// Two stores in one directory would share keys, audit log and certificates.
-TEST_F(SharedStore, SecondDaemonOnDataDirectoryIsRefused) {
-  const std::string data = folder_ / "data";
-  for (const Command& store :
-       {Command{}, {"--store", "postgres", "--postgres-file", conninfo_file_}}) {
-    Daemon second(data, Join({"--insecure"}, store));
-    EXPECT_FALSE(second.listening());
-    const Outcome ended = second.program().Wait();
-    EXPECT_EQ(ended.exit_code, 1);
-    EXPECT_THAT(ended.err,
-                HasSubstr("data directory " + data + " is locked by another daemon (pid " +
-                          std::to_string(daemon_->program().pid()) + ")"));
-  }
-  EXPECT_FALSE(std::filesystem::exists(data + "/privatemail.sqlite"));
-  CreateCollection();
+  ASSERT_THAT(Writer("w", "things", 7).Write(Connect(), 5), IsOk());
+  const std::set<std::string> first = found(*daemon_);
+  ASSERT_GT(first.size(), 2u);
+  EXPECT_TRUE(WaitUntil([&] { return found(*other_) == first; }));
+  Answer({"items", "delete", "things", *first.begin()});  // through the other
+  EXPECT_EQ(found(*other_).count(*first.begin()), 0u);
+  EXPECT_TRUE(WaitUntil([&] { return found(*daemon_).count(*first.begin()) == 0; }));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -67,18 +66,6 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   const json answer =
       Answer(Query({"--row", "2", "--label", "2", "-k", "5", "--epsilon", "5", "--delta", "1e-3"}));
   EXPECT_EQ(answer["matches"].size(), 5u);
-}
-
-TEST_F(Snapshots, CopyHasTheSameItemsAndAnotherDigest) {
-  Take();
-  const json restored = Answer({"restore", "copy", "--in", file_, "--no-build"});
-  EXPECT_EQ(restored["items"], kItems);
-  EXPECT_EQ(restored["same_digest"], false);
-  EXPECT_EQ(restored["built"], false);
-  EXPECT_EQ(Ids("copy"), Ids("things"));
-  EXPECT_NE(Answer({"collection", "info", "copy"})["digest"], Info()["digest"]);
-  EXPECT_EQ(Answer({"collection", "info", "copy"})["embedded"], 0);
-  ExpectRefused({"restore", "copy", "--in", file_}, "ALREADY_EXISTS", {"collection copy exists"});
 }
 
 TEST_F(Snapshots, ExistingFileIsReplacedOnlyWithForce) {

@@ -50,21 +50,6 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   EXPECT_EQ(Run({"health", "--collection", "notes"}).exit_code, 0);
 }
 
-TEST_F(WithoutAnchors, SchemesThatNeedAnchorsAreRefusedBeforeAnyCharge) {
-  Answer({"collection", "create", "notes", "--metric", "euclidean"});
-  Answer(Ingest("notes", "gallery"));
-  Answer({"budget", "set", "notes", "--epsilon", "10", "--delta", "1e-3"});
-  const std::string message = "collection notes has no anchors: it offers the scheme encrypted";
-  const Command target = {"--vectors", Vectors("gallery"), "--row", "1", "--epsilon", "1"};
-  const auto query = [&](const Command& more) {
-    return Join(Join({"query", "notes"}, target), more);
-  };
-  ExpectRefused(query({"--scheme", "joint", "--delta", "1e-6"}), "FAILED_PRECONDITION", {message});
-  ExpectRefused(query({"--scheme", "cells", "--items", "20"}), "FAILED_PRECONDITION", {message});
-  ExpectRefused({"plan", "notes", "--epsilon", "1"}, "FAILED_PRECONDITION", {message});
-  ExpectRefused({"build", "notes"}, "FAILED_PRECONDITION", {message});
-}
-
 TEST_F(WithoutAnchors, ZeroVectorsAreItemsAndQueriesUnlessTheMetricIsCosine) {
   Labelled rows = SeparatedClasses(20, 2);
   rows.vectors.row(7).setZero();
@@ -98,33 +83,6 @@ TEST_F(WithoutAnchors, ZeroVectorsAreItemsAndQueriesUnlessTheMetricIsCosine) {
   EXPECT_THAT(partly.out, HasSubstr("expected a vector with a direction"));
   ExpectRefused(query("cosine", "7"), "INVALID_ARGUMENT",
                 {"row 7: all 64 values are zero, expected a vector with a direction"});
-}
-
-TEST_F(WithoutAnchors, OptionsThatNeedAnchorsOrLabelsAreNamed) {
-  const auto refused = [&](const Command& more, const std::string& message) {
-    ExpectRefused(Join({"collection", "create", "x"}, more), "INVALID_ARGUMENT", {message});
-  };
-  refused({"--cells", "4"}, "--cells must not be given where there are no anchors");
-  refused({"--alpha", "2"}, "--alpha needs --anchor-labels");
-  refused({"--anchor-labels", Labels("gallery")}, "--anchor-labels requires --anchors");
-  refused({"--anchors", Vectors("gallery"), "--dim", "2", "--cells", "4"},
-          "--dim needs --anchor-labels");
-  refused(
-      {"--anchors", Vectors("gallery"), "--anchor-labels", Labels("gallery"), "--metric", "dot"},
-      "--metric must be cosine unless with_encrypted is set");
-  Answer({"collection", "create", "classes", "--anchors", Vectors("gallery"), "--anchor-labels",
-          Labels("gallery"), "--with-encrypted", "--metric", "dot"});
-  EXPECT_THAT(InfoOf("classes")["schemes"], ElementsAre("joint", "encrypted"));
-  Answer(Ingest("classes", "gallery", {"--labels", Labels("gallery")}));
-  ExpectRefused(Ingest("classes", "gallery"), "INVALID_ARGUMENT",
-                {"--labels must be given: every item of the collection has one of its 5 classes"});
-}
-
-TEST_F(WithoutAnchors, HelpSaysWhatSearchersLearnAndWhatIsOfferedWithoutLabels) {
-  const std::string help = Run({"collection", "create", "--help"}).out;
-  EXPECT_THAT(help, HasSubstr("Without them give --cells, --with-encrypted or both"));
-  EXPECT_THAT(help, HasSubstr("they download all ids, labels and payloads, and can compute all "
-                              "vectors from as many queries as the vectors have dimensions"));
 }
 
 TEST_F(WithoutAnchors, ImagesNeedNoClasses) {

@@ -42,8 +42,6 @@ class Writer {
   // A single call of either kind.
   absl::Status Upsert(const AdminClient& transport);
   absl::Status Delete(const AdminClient& transport);
-  // States that the failed call had no effect, so that calls may go on without a Check.
-  void DropRefusedCall() { open_.clear(); }
 
   // Compares the items under the writer's ids with what was acknowledged. Of an open stream the
   // first messages must be stored, each as a whole; it is settled then. Returns a line for each
@@ -54,10 +52,6 @@ class Writer {
   bool Owns(const std::string& id) const;
 
   int64_t acknowledged_messages() const { return acknowledged_messages_; }
-  int64_t acknowledged_items() const { return acknowledged_items_; }
-  // Messages that were open at a Check: stored, and not stored.
-  int64_t open_there() const { return open_there_; }
-  int64_t open_not_there() const { return open_not_there_; }
 
  private:
   // The write of each id of one message; 0 deletes it.
@@ -78,9 +72,6 @@ class Writer {
   Contents acknowledged_;
   std::vector<Change> open_;
   int64_t acknowledged_messages_ = 0;
-  int64_t acknowledged_items_ = 0;
-  int64_t open_there_ = 0;
-  int64_t open_not_there_ = 0;
 };
 
 }  // namespace privatemail::e2e

@@ -1,7 +1,6 @@
 // Fuzzes the byte forms of ciphertexts. The first byte chooses the form, the second a size; the
 // rest is repeated to that size, unless the first byte says that it stays as it is. Both evaluators
 // accept the bytes whose values are below q, and no others.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -2,7 +2,6 @@
 // lattice_golden.json.
 #include <deque>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/encrypted_client.h"

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from matplotlib.image import imread
 
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import InvalidArgument
 from privatemail.evaluation import data
 from privatemail.evaluation.study import Rows
 
@@ -85,20 +85,11 @@ class Files(InFolder):
 
     def test_malformed_vectors_are_refused(self):
         for text, name, content in (
-                ("'four' .*row 1, column 2", "v.csv", "x,y\n1,2\n3,four\n"), ("'' .*column 2", "v.csv", "1,2\n3,\n"),
-                ("'x' .*row 0", "v.csv", "1,x\n"), ("from 2 to 1", "v.csv", "1,2\n\n3\n"),
-                ("no data", "v.csv", "x,y\n"), ("no data", "v.csv", ""), ("utf-8", "v.csv", b"\xff"),
-                ("multiple of element size", "v.fvecs", b"abcde"), ("0 bytes", "v.fvecs", b""),
-                ("rows of 0 columns", "v.fvecs", bytes(4)), ("rows of -1 columns", "v.fvecs", b"\xff" * 4),
+                ("'four' .*row 1, column 2", "v.csv", "x,y\n1,2\n3,four\n"), ("from 2 to 1", "v.csv", "1,2\n\n3\n"),
+                ("utf-8", "v.csv", b"\xff"), ("rows of 0 columns", "v.fvecs", bytes(4)),
                 ("row 1 has 2 columns, row 0 has 1", "v.fvecs", vecs([[1], [2, 3]], "f")[:-4]),
-                ("12 bytes .*rows of 1 columns", "v.fvecs", vecs([[1]], "f") + bytes(4)),
-                ("magic", "v.npy", b"not numpy"), ("greater than file", "v.npy", npy(np.ones((2, 2)))[:-1]),
-                ("ends before the file", "v.npy", npy(np.ones((2, 2))) + b"x"),
-                ("2 dimensions", "v.npy", npy(np.ones(2))),
-                ("dtype", "v.npy", npy(np.array([["a"]]))), ("empty", "v.npy", npy(np.ones((0, 2)))),
-                ("Python objects", "v.npy", npy(np.array([[None]]))),
-                ("overflow|too big", "v.npy", npy(np.ones((1, 1))).replace(b"(1, 1), }" + b" " * 18,
-                                                                         b"(4294967296, 4294967296), }")),
+                ("magic", "v.npy", b"not numpy"), ("ends before the file", "v.npy", npy(np.ones((2, 2))) + b"x"),
+                ("2 dimensions", "v.npy", npy(np.ones(2))), ("Python objects", "v.npy", npy(np.array([[None]]))),
                 ("ends in .npy, .ivecs, .fvecs, .csv", "v.txt", "1,2")):
             with self.subTest(text):
                 self.refused(text, name, content)
@@ -113,15 +104,6 @@ class Files(InFolder):
                 ("ends in .npy, .ivecs, .csv, .txt", "l.fvecs", "")):
             with self.subTest(text):
                 self.refused(text, "v.csv", "3,4\n0,2\n", (name, content))
-
-    def test_missing_file_and_folder_are_named(self):
-        for path in ("none.npy", "none.csv", "none.fvecs"):
-            with self.assertRaisesRegex(InvalidArgument, f"vectors must .*{path} is not: .*No such file"):
-                data.read_vectors(os.path.join(self.folder, path), "")
-        os.mkdir(os.path.join(self.folder, "folder.csv"))
-        with self.assertRaisesRegex(InvalidArgument, "Is a directory"):
-            data.read_vectors(os.path.join(self.folder, "folder.csv"), "")
-
 
 def numbered(sizes):
     """Rows of classes 10, 20, ... of these sizes, in turn; the feature of each is its own number."""
@@ -220,11 +202,6 @@ class Presets(unittest.TestCase):
                               settings.start_stddev), (bandwidth, alpha, 2, 5, 1e-8))
             self.assertEqual((settings.label_graph, settings.start), ("distance", "random"))
 
-    def test_other_name_is_refused(self):
-        with self.assertRaisesRegex(InvalidArgument, '^preset must be cars196, cub200 or cifar100, but is "mnist"'):
-            data.preset("mnist")
-
-
 class ImageSets(InFolder):
 
     def relative(self, images):
@@ -279,17 +256,6 @@ class ImageSets(InFolder):
         with self.assertRaisesRegex(InvalidArgument, "^data must have the same classes .* 2 and 3"):
             data.cars196(self.folder)
 
-    def test_cars_in_one_folder_are_listed(self):
-        for name in ("Audi", "BMW", "Fiat", "Volvo"):
-            self.write(f"{name}/1.jpg")
-        self.assertEqual(data.cars196(self.folder).class_names, ("Audi", "BMW", "Fiat", "Volvo"))
-
-    def test_cars_that_are_not_sorted_are_refused(self):
-        self.write("cars_train/00001.jpg")
-        self.write("cars_test/00001.jpg")
-        with self.assertRaisesRegex(InvalidArgument, "^data must .* has 2: sort the images by class"):
-            data.cars196(self.folder)
-
     def cifar_image(self, coarse, fine, *planes):
         return bytes([coarse, fine]) + b"".join(bytes([plane]) * 1024 for plane in planes)
 
@@ -305,16 +271,6 @@ class ImageSets(InFolder):
             self.assertEqual(pixels[0], b"\xff\x01\x02" * 1024)
             self.assertEqual(pixels[1], b"\x80\x03\x04" * 1024)
             self.assertEqual(pixels[2], bytes(3 * 1024 - 1) + b"\x09")
-
-    def test_damaged_cifar_is_refused(self):
-        for content, text in ((b"abc", "has 3 bytes"), (b"", "has 0 bytes"),
-                              (self.cifar_image(1, 9, 0, 0, 0) + self.cifar_image(1, 100, 0, 0, 0),
-                               "image 1 .* has 100")):
-            with self.assertRaisesRegex(InvalidArgument, f"^data must .*{text}"):
-                data.cifar100(self.write("test.bin", content), os.path.join(self.folder, "scratch"))
-        with self.assertRaisesRegex(InvalidArgument, "^data must .*No such file"):
-            data.cifar100(os.path.join(self.folder, "none"), os.path.join(self.folder, "scratch"))
-
 
 class Descriptions(InFolder):
 
@@ -398,12 +354,6 @@ class Descriptions(InFolder):
         self.assertEqual(len(os.listdir(self.cache)), 1)
         self.write("images/b/2.png", "123")
         self.assertEqual(self.describe()[1], 2)
-
-    def test_cache_that_cannot_be_made_is_refused(self):
-        self.cache = self.write("file")
-        with self.assertRaisesRegex(FailedPrecondition, "^cache must be a folder"):
-            self.describe()
-
 
 if __name__ == "__main__":
     unittest.main()

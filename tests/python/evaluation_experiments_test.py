@@ -64,15 +64,6 @@ class Ablation(unittest.TestCase):
         experiment = ablation(stage or Stage(small_study()))
         return experiment.draw(results or planted(experiment, by_key))[0]
 
-    def test_tells_what_the_label_alone_gives(self):
-        same = " (the same each time, so that there is no interval) of what recall@4 has above"
-        figure = self.figure({"as it is": .9, "random feature": .5, "wrong label": .1})
-        self.assertEqual(figure.title, "The label alone gives 50 % of the gain in recall@4 over a wrong label: 0.905 "
-                                       "as it is, 0.505 with a random feature, 0.105 with a wrong label")
-        self.assertTrue(figure.words[0].startswith("The label alone gives 0.5" + same), figure.words[0])
-        figure = self.figure({"as it is": .9, "random feature": .1, "wrong label": .1})
-        self.assertTrue(figure.words[0].startswith("The label alone gives 0" + same), figure.words[0])
-
     def test_does_not_take_chance_for_the_label(self):
         figure = self.figure({"as it is": .1, "random feature": .1, "wrong label": .1})
         self.assertTrue(figure.title.startswith("The label is not shown to raise recall@4: 0.105 as it is"))
@@ -128,23 +119,6 @@ class Ablation(unittest.TestCase):
             self.assertAlmostEqual(line.points[0].y, .705)
             self.assertEqual(line.mark, "reference")
 
-    def test_refused_conditions_are_not_drawn_and_told(self):
-        experiment = ablation(Stage(small_study()))
-        results = planted(experiment, {})
-        for number, job in enumerate(experiment.jobs):
-            if job.key.startswith("kernel over s^2 at 1,"):
-                results[number] = {"refused": "values of up to 1e40"}
-        figure = self.figure({}, None, results)
-        bar = figure.x.categories.index("kernel over s^2")
-        self.assertTrue(math.isnan(heights(figure.panels[0], "epsilon 1")[bar]))
-        self.assertAlmostEqual(heights(figure.panels[0], "without noise")[bar], .505)
-        self.assertIn('Not measured: "kernel over s^2" at 1 (values of up to 1e40).', figure.words)
-        self.assertIn("With kernel over s^2, recall@4 is not known instead of 0.505 at epsilon 1", str(figure.words))
-
-        results = [{"refused": "no noise"}] * len(results)
-        self.assertTrue(self.figure({}, None, results).title.startswith("Not measured"))
-
-
 class Convergence(unittest.TestCase):
 
     def setUp(self):
@@ -177,34 +151,6 @@ class Convergence(unittest.TestCase):
         rising = [1e3 + 1e-8 * i for i in range(15)]
         self.assertIn("rose in 28 of 28", self.draw([rising] * 2, [rising] * 2)[1].title)
 
-    def test_draws_the_mean_between_the_least_and_the_greatest(self):
-        figure = self.draw([[1.] * 15] * 2, [np.arange(15.).tolist(), np.arange(0, 45., 3).tolist()])[1]
-        points = figure.panels[0].series[0].points
-        self.assertEqual([(point.x, point.y, point.low, point.high) for point in points],
-                         [(i + 1, 2 * i, i, 3 * i) for i in range(15)])
-        self.assertIn("As drawn it is 0 after iteration 1, 8 after iteration 5, 28 after iteration 15, as a mean over "
-                      "runs.", figure.words)
-
-    def test_ends_where_the_objective_of_a_run_is_no_number(self):
-        figure = self.draw([[1.] * 15, [1.] * 4], [[1.] * 15, [1.] * 4])[1]
-        self.assertEqual(len(figure.panels[0].series[0].points), 4)
-        self.assertIn("After iteration 4 the objective of a run is no finite number: the series ends there.",
-                      figure.words)
-        figure = self.draw([[1.] * 15, []], [[1.] * 15, []])[1]
-        self.assertEqual(figure.panels[0].series[0].points, [])
-        self.assertIn("in 14 iterations of 2 runs", figure.title)
-
-    def test_refused_objectives_are_left_out(self):
-        results = planted(self.experiment, {})
-        results[-2:] = [{"refused": "no graph"}, {"as_defined": [2., 1.], "scaled": [2., 1.]}]
-        figure = self.experiment.draw(results)[1]
-        self.assertEqual(figure.words[0], "Not measured in every run: no graph.")
-        self.assertIn("1 iteration of 1 run", figure.title)
-        results[-1] = results[-2]
-        figure = self.experiment.draw(results)[1]
-        self.assertEqual(figure.panels[0].series, [])
-        self.assertIn("Not measured", figure.title)
-
     def test_names_the_first_number_of_steps_that_is_nearly_the_best(self):
         at = "epsilon 1 at "
         by_key = {at + "1,": .74, at + "2,": .76, at + "3,": .77, at + "4,": .8, "without noise": .6, "epsilon 1": .78}
@@ -215,15 +161,6 @@ class Convergence(unittest.TestCase):
         self.assertIn("Without noise recall@4 is at most 0.605 (", figure.words[1])
         self.assertEqual([one.name for one in figure.panels[0].series],
                          ["epsilon 1", "without noise", "chance", OF_EVERY_CLASS])
-
-    def test_nothing_found_and_nothing_measured(self):
-        by_key = {f"epsilon 1 at {steps}, seed {seed}": -.01 * (seed - 1) for steps in range(1, 16) for seed in (1, 2)}
-        figure = self.draw([[1.]] * 2, [[1.]] * 2, by_key)[0]
-        self.assertEqual(figure.title, "At epsilon 1 nothing is found with any T")
-        results = [{"refused": "no noise"} for _ in self.experiment.jobs]
-        figure = self.experiment.draw(results)[0]
-        self.assertEqual(figure.title, "Not measured: recall@4 against iterations")
-
 
 class Alignment(unittest.TestCase):
 
@@ -446,17 +383,6 @@ class Attacks(unittest.TestCase):
         figure = self.draw(small_study(targets=20), lambda key: [0.] * 20)["dummies"]
         self.assertEqual(heights(figure.panels[0], "a guess"), [1 / CLASSES] * 2)
 
-    def test_refused_attack_has_no_lines(self):
-        experiment = attacks(Stage(small_study()))
-        results = [{"right": [0.] * TARGETS} for _ in experiment.jobs]
-        first = [job.key for job in experiment.jobs].index("label at 0.1, seed 1")
-        results[first] = {"refused": "values of up to 1e40"}
-        refused = [figure for figure in experiment.draw(results) if "Not measured" in figure.title]
-        self.assertEqual([figure.id for figure in refused], ["attack-label"])
-        self.assertEqual(refused[0].words[-1], "Not measured: values of up to 1e40.")
-        self.assertEqual(refused[0].panels[0].series, [])
-
-
 class EndToEnd(unittest.TestCase):
     """On six clouds, with the C++ core."""
 
@@ -513,10 +439,6 @@ class EndToEnd(unittest.TestCase):
             found, _, _ = self.stage.scene(seed).ask(**how)
             shares += [len(set(one) & set(near)) / 4 for one, near in zip(found, self.stage.trial(seed).nearest)]
         return np.mean(shares)
-
-    def test_objective_has_every_iteration(self):
-        points = self.figures["convergence-objective"].panels[0].series[0].points
-        self.assertEqual([point.x for point in points], list(range(1, 16)))
 
     def test_alignment_brings_the_anchors_to_the_servers(self):
         figure = self.figures["alignment"]

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import pathlib
-import re
 import tempfile
 import threading
 import unittest
@@ -16,9 +15,9 @@ from unittest import mock
 
 import numpy as np
 
-from privatemail.errors import FailedPrecondition, Internal, InvalidArgument, Unavailable
+from privatemail.errors import FailedPrecondition, InvalidArgument, Unavailable
 from privatemail.evaluation import __main__ as command_line
-from privatemail.evaluation import _seeded, runner, stats, sweep, verdict
+from privatemail.evaluation import runner, stats, sweep, verdict
 from privatemail.evaluation.baselines import Baseline
 from privatemail.evaluation.experiments import cells, recall, select, settings
 from privatemail.evaluation.study import Experiment, Figure, Job, Rows, Settings, Study
@@ -62,20 +61,6 @@ def planted(experiment, scores, targets=20):
         results.append({"class_share": values, "hit": values, "fidelity": values, "unanswered": [0], "cells": [7],
                         "items": [30]})
     return results
-
-
-class Numbers(unittest.TestCase):
-
-    def test_texts(self):
-        self.assertEqual([sweep.exact(value) for value in (10, .1, 1 / 3, 1e-5)],
-                         ["10", "0.1", "0.3333333333333333", "1e-05"])
-        self.assertEqual([sweep.short(value) for value in (.12345, 12345, math.nan)],
-                         ["0.123", "1.23e+04", "not known"])
-        self.assertEqual([sweep.counted(n, "run") for n in (1, 3)], ["1 run", "3 runs"])
-        self.assertEqual([sweep.percent(value) for value in (.123, 1, math.nan)],
-                         ["12.3 %", "100 %", "an unknown share"])
-        self.assertEqual(sweep.closest([.1, 1, 10], 2), 1)
-        self.assertEqual(sweep.closest([.1, 1, 10], 4), 2)
 
 
 class Stages(unittest.TestCase):
@@ -303,23 +288,6 @@ class Runner(unittest.TestCase):
             self.assertEqual(results, [[{"refused": "its y would be inf"}, {"refused": "no noise"}, {"y": [1, 2]}]])
             self.assertEqual(len(runs), count)
 
-    def test_error_names_the_experiment(self):
-        def divide(i):
-            return 1 / (i - 2)
-
-        with self.assertRaisesRegex(Internal, "^counting, 2: ZeroDivisionError"):
-            self.run_counting(fails=divide)
-        with self.assertRaisesRegex(FailedPrecondition, "^--out must be a folder"):
-            runner.measure([], __file__, "key", None)
-
-    def test_jobs_of_one_split_run_one_after_the_other(self):
-        ran = []
-        jobs = [Job(str(i), lambda i=i: ran.append(i) or {"number": [i]}, split=10 - i % 3) for i in range(6)]
-        with mock.patch("os.cpu_count", return_value=1):
-            (results,) = runner.measure([Experiment("splits", jobs, None)], self.folder, "key", None)
-        self.assertEqual(ran, [2, 5, 1, 4, 0, 3])
-        self.assertEqual([result["number"] for result in results], [[i] for i in range(6)])
-
     def test_figures_are_equal_on_any_number_of_cores_and_from_the_cache(self):
         figures = []
         for cores, folder in ((1, "a"), (5, "b"), (5, "b")):
@@ -401,35 +369,6 @@ class Recall(unittest.TestCase):
                           figure.words[1])
         self.assertNotIn("ceiling", joined(self.figures[2]))
 
-    def test_words_and_titles_have_the_numbers_of_the_plots(self):
-        for figure in self.figures:
-            point = series(figure.panels[0], "joint, gaussian").points[0]
-            trivial = series(figure.panels[0], "k of every class, nothing private sent").points[0].y
-            interval = f"{sweep.short(point.y)} ({sweep.short(point.low)} to {sweep.short(point.high)})"
-            self.assertIn(f"at epsilon 0.1 {figure.id.split('-')[0]}@4 is {interval}", figure.words[0])
-            self.assertIn("epsilon 0.1", figure.title)
-            self.assertIn(sweep.percent(point.y), figure.title)
-            self.assertIn(sweep.percent(trivial), figure.title)
-        experiment = recall.recall(sweep.Stage(SMALL), [])
-        figure = experiment.draw(planted(experiment, {
-            "joint, gaussian at 0.1": .2, "joint, gaussian at 10": .3, "joint without": .4,
-            "features": .8, "k of every": .9, "chance": .1}))[0]
-        means = re.findall(r"(?<!to )(?<!\()\b0\.\d+5\b", figure.words[0])
-        self.assertEqual(means, ["0.205", "0.305", "0.405", "0.805", "0.905", "0.105"])
-        self.assertEqual(re.findall(r"[\d.]+ %", figure.title), ["20.5 %", "90.5 %"])
-
-    def test_words_say_what_is_bound_and_protected(self):
-        words = joined(self.figures[0])
-        self.assertIn('It binds "hidden", "chance". ', words)
-        free = words.partition("not known to")[2].partition("The server")[0]
-        for name in ("joint, gaussian", "joint, published-laplace", "everything", "labels", "joint without noise",
-                     "k of every class, nothing private sent"):
-            self.assertIn(f'"{name}"', free)
-        self.assertIn('What "labels" protects: the features. It remarks.', words)
-        self.assertNotIn('What "everything" protects', words)
-        self.assertIn('"labels" embeds 0.25 of the gallery', joined(self.figures[2]))
-        self.assertNotIn('"everything" embeds', joined(self.figures[2]))
-
     def test_another_kernel_has_no_published_lines(self):
         other = dataclasses.replace(SMALL, settings=dataclasses.replace(SMALL.settings, kernel="sigma"))
         for figure in run(recall.recall(sweep.Stage(other), [])):
@@ -496,12 +435,6 @@ class SettingsOneByOne(unittest.TestCase):
             self.assertIn(figure.title, figure.words[0])
             self.assertRegex(figure.title, f"and {sweep.short(max(point.y for point in points))} .* at|is .* at every")
         self.assertEqual([point.x for point in figures[1].panels[0].series[0].points], [.75, 1.5, 3, 6, 12])
-
-    def test_alpha_of_zero_is_turned_by_what_is_usual(self):
-        zero = dataclasses.replace(SMALL, settings=dataclasses.replace(SMALL.settings, alpha=0))
-        figure = run(settings.settings(sweep.Stage(zero)))[1]
-        self.assertFalse(figure.x.logarithmic)
-        self.assertEqual([point.x for point in figure.panels[0].series[0].points], [0, .75, 1.5, 3, 6, 12])  # 60 / 20
 
     def test_experiments_agree_about_a_condition(self):
         stage = sweep.Stage(dataclasses.replace(SMALL, epsilons=(SMALL.epsilon,)))
@@ -613,12 +546,6 @@ class Verdicts(unittest.TestCase):
                              "": .05})
         self.assertEqual((found.rows[0][0], found.commands), ("k of every class, nothing private sent", []))
 
-    def test_refused_scheme_is_last(self):
-        results = planted(self.experiment, {"as many bytes": .6}, 200)
-        results[:2] = [{"refused": "no noise"}] * 2
-        found = verdict.verdict(self.stage, results)
-        self.assertEqual((found.rows[-1][0], found.rows[-1][4]), ("joint, gaussian", "not known"))
-
     def test_as_many_bytes_have_the_mean_of_all_downloads(self):
         """1,200 items of 20 classes: with 8 dimensions a listed item has 40 bytes, a ranked one 46."""
         apart = sweep.Stage(dataclasses.replace(CLOUDS, rows=clouds(20, 80, 8, 1, spread=.05)))
@@ -679,24 +606,16 @@ class CommandLine(unittest.TestCase):
         data = self.data("evaluate", "--out", out)
         for message, words in (
             ("error: --anchors-per-class must .*INVALID_ARGUMENT", [*data, "--anchors-per-class", "100"]),
-            ("error: --dim must be", [*data, "--dim", "0"]),
             ("error: --epsilons must be numbers in ascending order", [*data, "--epsilons", "1", ".5"]),
             ('--seeds: must be a whole number, but is ""', [*data, "--seeds", ""]),
             ('--epsilons: must be a number, but is "x"', [*data, "--epsilons", "1,x"]),
-            ("error: --label-graph must be", [*data, "--label-graph", "other"]),
             ("error: --classes must be all, first or second", [*data, "--classes", "third"]),
-            ("error: --preset must be", [*data, "--preset", "mnist"]),
-            ("error: --experiments must be some of", [*data, "--experiments", "recal"]),
             ("error: expected one source of data", [*data, "--images", "x"]),
-            ("error: expected one source of data", ["--out", out]),
-            ("error: --onnx is for images", [*data, "--onnx", "x"]),
             ("error: --input-size is that of --onnx", [*data, "--input-size", "1x1"]),
             ("error: --epsilons is not accepted with --experiments cells",
              [*data, "--experiments", "cells", "--epsilons", "1"]),
             ("error: --attacks is not accepted by tune", self.data("tune", "--out", out, "--attacks")),
             ("error: --steps is what tune chooses", self.data("--tune", "--out", out, "--steps", "3")),
-            ("--out", self.data("evaluate")),
-            ("error: --out must be", self.data("--out", "")),
             ("unrecognized arguments: --seed", [*data, "--seed", "3"]),
             ("error: --vectors must be .*/nowhere.npy",
              ["tune", "--vectors", "/nowhere.npy", "--labels", "/nowhere.txt", "--out", out]),
@@ -709,36 +628,6 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertRegex(err, "error: --out must be a folder.*FAILED_PRECONDITION")
 
-    def test_report_has_verdict_figures_and_settings(self):
-        out = os.path.join(self.folder, "report")
-        words = self.data("evaluate", "--out", out, "--experiments", "settings", "--anchors-per-class", "7",
-                          "--epsilons", ".1,1", "10", "--dim", "3", "--label-graph", "distance", "--start", "random",
-                          "--alpha", "7.5", "--bandwidth", "2.5")
-        code, printed, err = self.main(*words)
-        self.assertEqual(code, 0, err)
-        results = json.loads(pathlib.Path(out, "results.json").read_text("utf-8"))
-        shown = dict(results["settings"])
-        for flag, value in {"--seeds": "2", "--targets": "12", "--anchors-per-class": "7", "--gallery-per-class": "8",
-                            "-k": "3", "--epsilons": "0.1, 1, 10", "--epsilon": "1", "--delta": "0.001", "--dim": "3",
-                            "--bandwidth": "2.5", "--alpha": "7.5", "--steps": "10",
-                            "--label-graph": "distance"}.items():
-            self.assertEqual(shown[flag], value, flag)
-        self.assertEqual(dict(results["about"])["Anchors, gallery, targets of a split"], "42; 48; 12")
-        self.assertEqual([figure["id"] for figure in results["figures"]],
-                         ["settings-dim", "settings-alpha", "settings-bandwidth"])
-        self.assertTrue(printed.startswith(results["verdict"]["sentence"]))
-        self.assertIn(results["figures"][0]["title"], printed)
-
-        def files():
-            return {file.name: file.read_bytes() for file in pathlib.Path(out).iterdir() if file.is_file()}
-
-        before = files()
-        with mock.patch.object(_seeded, "Trial", side_effect=AssertionError):  # nothing is computed again
-            code, again, err = self.main(*words)
-        self.assertEqual((code, again), (0, printed), err)
-        self.assertIn(" parts are of an earlier run", err)
-        self.assertEqual(files(), before)
-
     def test_tune_reports_flags(self):
         out = os.path.join(self.folder, "tuned")
         code, printed, err = self.main(*self.data("tune", "--out", out))
@@ -747,31 +636,6 @@ class CommandLine(unittest.TestCase):
         results = json.loads(pathlib.Path(out, "results.json").read_text("utf-8"))
         self.assertIsNone(results["verdict"])
         self.assertEqual(dict(results["settings"])["--anchors-per-class"], "8")  # two fifths of 20
-
-    def test_two_classes_lie_on_a_line(self):
-        rows = clouds(2, 30, 4, 1)
-        for name, values in (("two.npy", rows.features), ("two-labels.npy", rows.labels)):
-            np.save(os.path.join(self.folder, name), values)
-        out = os.path.join(self.folder, "two")
-        code, _, err = self.main("--vectors", os.path.join(self.folder, "two.npy"), "--labels",
-                                 os.path.join(self.folder, "two-labels.npy"), "--targets", "10", "--seeds", "1",
-                                 "--out", out, "--experiments", "settings")
-        self.assertEqual(code, 0, err)
-        results = json.loads(pathlib.Path(out, "results.json").read_text("utf-8"))
-        self.assertEqual(dict(results["settings"])["--dim"], "1")
-        self.assertFalse(any("not known" in row for row in results["verdict"]["rows"]))
-        code, printed, err = self.main("tune", "--vectors", os.path.join(self.folder, "two.npy"), "--labels",
-                                       os.path.join(self.folder, "two-labels.npy"), "--seeds", "1", "--out", out)
-        self.assertEqual(code, 0, err)
-        self.assertRegex(printed, "^Of 27 settings --dim 1 ")
-
-    def test_help_and_version(self):
-        code, out, _ = self.main("evaluate", "--help")
-        self.assertEqual(code, 0)
-        self.assertIn("--anchors-per-class", out)
-        self.assertRegex(re.sub(r"\s+", " ", out), r"ascending, from 1e-6 to 1e6.*\(default 0.01,0.03,0.1,0.3,1,3,10\)")
-        self.assertEqual(self.main("--version")[:2], (0, f"privatemail evaluate {_seeded.__version__}\n"))
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -78,16 +78,6 @@ class Options(unittest.TestCase):
             with self.assertRaises(pm.InvalidArgument):
                 things.search(service.rows[4], label=4, **given, **COST)
 
-    def test_arguments_of_another_scheme_are_refused(self):
-        row, plan = service.rows[0], things.plan(epsilon=8, recall=.9)
-        for arguments in ({"scheme": "cells", "filter": {}}, {"scheme": "cells", "mechanism": "laplace"}, {"items": 5},
-                          {"scheme": "cells", "own_anchors": service.rows[:100]}, {"plan": plan},
-                          {"plan": plan, "epsilon": None, "items": 9}):
-            with self.assertRaisesRegex(pm.InvalidArgument, "must be absent with"):
-                things.search(row, **dict({"epsilon": 1}, **arguments))
-        with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be given"):
-            things.search(row)
-
     def test_label_of_items_without_one_cannot_be_searched_for(self):
         notes = service.server.create_collection("some-labels")
         notes.ingest(service.rows[:4], labels=[3, -2**31, -7, -2**31])

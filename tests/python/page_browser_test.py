@@ -1,34 +1,20 @@
-"""`privatemail page` in a browser: whole queries by mouse and by keyboard, and everything that it refuses.
+"""`privatemail page` in a browser: whole queries by mouse and by keyboard.
 
 deploy/compose-test.sh runs PublishedPageTest with the page of a container.
 """
 
-import http.server
 import json
 import os
 import pathlib
 import signal
 import socket
 import tempfile
-import threading
 import unittest
 
 import numpy as np
 
 from browser import Browser, find_browser
 from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
-
-
-class OtherOrigin(http.server.BaseHTTPRequestHandler):
-    """A page of another port of 127.0.0.1."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>other</title>")
-
-    def log_message(self, *_):
-        pass
 
 
 @unittest.skipIf(find_browser() is None, "no browser is installed")
@@ -239,68 +225,6 @@ class PageTest(BrowserTest):
         self.browser.click("#ask")
         self.assertIn("RESOURCE_EXHAUSTED", self.problem())
         self.assertEqual(self.service.charges("things"), [2.8])
-
-    def test_other_tokens_hosts_and_origins_are_refused(self):
-        self.open_page("things")
-        inside = self.browser.value_of("location.href")
-        for url, said in ((f"{self.address}/open?token={'0' * 64}", "the token is wrong"),
-                          (inside.replace("127.0.0.1", "localhost"), "the header Host"),
-                          (self.address, "open the page by the file")):
-            self.browser.open(url)
-            self.assertIn(said, self.text("body"))
-        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), OtherOrigin)
-        self.addCleanup(other.server_close)
-        self.addCleanup(other.shutdown)
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        # The browser sends the cookie: for cookies all ports are one site.
-        self.browser.open(f"http://127.0.0.1:{other.server_port}/")
-        self.browser.value_of(f"""window.done = false; Promise.allSettled([
-            fetch("{inside}api/target?name=x.csv&row=0",
-                  {{method: "POST", mode: "no-cors", credentials: "include", body: "1"}}),
-            fetch("{inside}api/collections", {{mode: "no-cors", credentials: "include"}})])
-            .then(() => {{ window.done = true; }}); 0""")
-        self.browser.wait_for("window.done")
-        asked = {event["params"]["requestId"] for event in self.browser.events
-                 if event["method"] == "Network.requestWillBeSent" and "/api/" in event["params"]["request"]["url"]}
-        of = {name: [event["params"] for event in self.browser.events if event["method"] == f"Network.{name}ExtraInfo"
-                     and event["params"]["requestId"] in asked] for name in ("requestWillBeSent", "responseReceived")}
-        self.assertEqual([len(one["associatedCookies"]) for one in of["requestWillBeSent"]], [1, 1])
-        self.assertEqual([one["statusCode"] for one in of["responseReceived"]], [403, 403])
-        # Without the cookie nothing is served, whatever the address.
-        self.browser.call("Network.clearBrowserCookies")
-        self.browser.open(inside)
-        self.assertIn("open the page by the file", self.text("body"))
-
-    def test_no_picture_and_a_dead_server(self):
-        self.open_page("colours")
-        (self.folder / "no.png").write_text("no picture")
-        self.browser.choose_file("#file", self.folder / "no.png")
-        self.assertIn("expected an image", self.problem())
-        self.assertTrue(self.browser.value_of("document.getElementById('ask').disabled"))
-        self.pick(self.folder / "anchors/blue/01.png")
-        self.assertTrue(self.browser.value_of("document.getElementById('problem').hidden"))
-        self.service.daemon.kill()
-        self.service.daemon.wait()
-        self.browser.click("#ask")
-        self.assertIn("UNAVAILABLE", self.problem())
-        self.browser.wait_for("!document.getElementById('ask').disabled")
-        self.assertIn("Epsilon 0 of 5 is spent", self.text("#budget"))
-        self.assertTrue(self.browser.value_of("document.getElementById('answer').hidden"))
-
-    def test_layout(self):
-        self.open_page("things")
-        colours = set()
-        for width, scheme in ((1280, "light"), (390, "dark"), (320, "light")):
-            self.browser.resize(width, 900)
-            self.browser.prefer(scheme)
-            self.browser.wait_for(f"innerWidth == {width}")
-            self.assertLessEqual(self.browser.value_of("document.documentElement.scrollWidth"), width)
-            colours.add(self.browser.value_of("getComputedStyle(document.body).backgroundColor"))
-        self.assertEqual(len(colours), 2)
-        unnamed = self.browser.value_of("""[...document.querySelectorAll("input, select, button")].filter(one =>
-            !one.labels?.length && !one.textContent).map(one => one.id).join()""")
-        self.assertEqual(unnamed, "")
-
 
 if __name__ == "__main__":
     unittest.main()

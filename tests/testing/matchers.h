@@ -14,11 +14,13 @@ namespace privatemail {
 
 // Short names of status codes.
 inline constexpr auto kAborted = absl::StatusCode::kAborted;
+inline constexpr auto kAlreadyExists = absl::StatusCode::kAlreadyExists;
 inline constexpr auto kCancelled = absl::StatusCode::kCancelled;
 inline constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 inline constexpr auto kDeadlineExceeded = absl::StatusCode::kDeadlineExceeded;
 inline constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 inline constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+inline constexpr auto kInternal = absl::StatusCode::kInternal;
 inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 inline constexpr auto kNotFound = absl::StatusCode::kNotFound;
 inline constexpr auto kOk = absl::StatusCode::kOk;

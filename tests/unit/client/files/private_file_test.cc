@@ -61,9 +61,8 @@ TEST(SaveChecked, RemovesDraftsOfFormerKills) {
 TEST(LoadChecked, PipeIsNoMissingFile) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(LoadChecked(folder / "pipe"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "pipe"));
-  EXPECT_THAT(LoadChecked(folder / "none"), FailsWith(absl::StatusCode::kNotFound, "none"));
+  EXPECT_THAT(LoadChecked(folder / "pipe"), FailsWith(kFailedPrecondition, "pipe"));
+  EXPECT_THAT(LoadChecked(folder / "none"), FailsWith(kNotFound, "none"));
 }
 
 }  // namespace

@@ -19,11 +19,11 @@ v1::GetCollectionResponse WithStatus(v1::CellsStatus status) {
 TEST(CellsStatus, OnlyReadyCellsAreSearched) {
   EXPECT_THAT(CheckCellsReady(WithStatus(v1::CELLS_STATUS_READY)), IsOk());
   EXPECT_THAT(CheckCellsReady(WithStatus(v1::CELLS_STATUS_PREPARING)),
-              FailsWith(absl::StatusCode::kUnavailable, "not ready yet"));
+              FailsWith(kUnavailable, "not ready yet"));
   EXPECT_THAT(CheckCellsReady(WithStatus(v1::CELLS_STATUS_FAILED)),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "could not be prepared"));
+              FailsWith(kFailedPrecondition, "could not be prepared"));
   EXPECT_THAT(CheckCellsReady(WithStatus(static_cast<v1::CellsStatus>(99))),
-              FailsWith(absl::StatusCode::kUnavailable));
+              FailsWith(kUnavailable));
   EXPECT_EQ(CellsStatusName(WithStatus(v1::CELLS_STATUS_NOT_BUILT)), "not_built");
 }
 
@@ -37,12 +37,10 @@ TEST(CellQuality, MoreItemsThanEmbeddedAreDamage) {
   collection.set_embedded_items(1000);
   for (const uint64_t items : {uint64_t{1001}, std::numeric_limits<uint64_t>::max()}) {
     collection.set_cells_items(items);
-    EXPECT_THAT(QualityOf(collection),
-                FailsWith(absl::StatusCode::kDataLoss, "cells_items must be at most 1000"));
+    EXPECT_THAT(QualityOf(collection), FailsWith(kDataLoss, "cells_items must be at most 1000"));
   }
   collection.set_cells_items(1000);
-  EXPECT_THAT(QualityOf(collection),
-              FailsWith(absl::StatusCode::kUnavailable, "is not measured yet"));
+  EXPECT_THAT(QualityOf(collection), FailsWith(kUnavailable, "is not measured yet"));
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ TEST(RowPrediction, IsTheIterationWithoutNoise) {
 TEST(Attack, UnknownNameReturnsInvalidArgument) {
   const auto trial = SmallTrial();
   ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings()));
-  EXPECT_THAT(Attack("none", *scene, {}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "likelihood, likelihood-of-class"));
+  EXPECT_THAT(Attack("none", *scene, {}), FailsWith(kInvalid, "likelihood, likelihood-of-class"));
 }
 
 TEST(Attack, WorksWithoutNoise) {

@@ -92,8 +92,7 @@ TEST(Trial, InvalidSplitsReturnInvalidArgument) {
   const auto refused = [](void (*change)(Split*), int64_t k, const char* message) {
     Split split = SplitOf(Clouds(20, 20, 8, 1), 4, 1);
     change(&split);
-    EXPECT_THAT(Trial::Create(std::move(split), k, 1),
-                FailsWith(absl::StatusCode::kInvalidArgument, message));
+    EXPECT_THAT(Trial::Create(std::move(split), k, 1), FailsWith(kInvalid, message));
   };
   refused([](Split*) {}, 0, "k must be between 1 and");
   refused([](Split*) {}, 1000, "k must be between 1 and");

@@ -7,8 +7,6 @@
 namespace privatemail::client {
 namespace {
 
-constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
-
 absl::Status Explain(const absl::Status& status) {
   ConnectionOptions options;
   options.server = "host:1";

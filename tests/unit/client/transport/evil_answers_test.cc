@@ -1,7 +1,6 @@
 // Answers that no honest server sends, against the limits of the transport.
 #include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
 #include "privatemail/admin_client.h"
 #include "tests/testing/canned_server.h"
 #include "tests/testing/matchers.h"
@@ -12,8 +11,6 @@ namespace {
 using privatemail::testing::CannedAnswer;
 using privatemail::testing::CannedServer;
 using privatemail::testing::Repeated;
-
-constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 class EvilAnswers : public ::testing::Test {
  protected:
@@ -84,13 +81,12 @@ TEST_F(EvilAnswers, MessageAboveTheMemoryLimitIsNotReceived) {
 TEST_F(EvilAnswers, MalformedMessageReturnsDataLoss) {
   for (const std::string bytes : {"\xff\xff\xff", "\x0a\x05", "\x0a\x02\xff\xff"}) {
     server_.Answer("ListKeys", {bytes});
-    EXPECT_THAT(Connect().ListKeys(),
-                FailsWith(absl::StatusCode::kDataLoss, "privatemail.v1.ListKeysResponse"));
+    EXPECT_THAT(Connect().ListKeys(), FailsWith(kDataLoss, "privatemail.v1.ListKeysResponse"));
   }
 }
 
 TEST_F(EvilAnswers, AnswerWithoutMessageReturnsDataLoss) {
-  const auto none = FailsWith(absl::StatusCode::kDataLoss, "without an answer");
+  const auto none = FailsWith(kDataLoss, "without an answer");
   for (const std::string method :
        {"ListKeys", "BuildEmbedding", "GetAnchors", "UpsertItems", "SnapshotCollection"}) {
     server_.Answer(method, std::vector<std::string>());
@@ -114,8 +110,8 @@ TEST_F(EvilAnswers, CallThatTheClientEndedIsNotRepeated) {
 TEST(Transport, TooLittleMemoryReturnsInvalidArgument) {
   ConnectionOptions options;
   options.max_memory = 999'999;
-  EXPECT_THAT(AdminClient::Create(options), FailsWith(absl::StatusCode::kInvalidArgument,
-                                                      "max_memory must be between 1000000 and "));
+  EXPECT_THAT(AdminClient::Create(options),
+              FailsWith(kInvalid, "max_memory must be between 1000000 and "));
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST_F(EndlessStreamTest, RefusedMessageEndsCall) {
       return ++seen <= 5 ? absl::OkStatus() : absl::DataLossError("too many");
     };
   });
-  EXPECT_THAT(answer, FailsWith(absl::StatusCode::kDataLoss, "too many"));
+  EXPECT_THAT(answer, FailsWith(kDataLoss, "too many"));
   EXPECT_EQ(seen, 6);
 }
 
@@ -184,36 +184,30 @@ TEST_F(TransportTest, SendsKeyOfKeyFile) {
 TEST_F(TransportTest, KeyFileReadableByOthersReturnsPermissionDenied) {
   for (const mode_t mode : {0644, 0640, 0604, 0620}) {
     options_.key_file = KeyFile("key", mode);
-    EXPECT_THAT(AdminClient::Create(options_),
-                FailsWith(absl::StatusCode::kPermissionDenied, "mode 06"));
+    EXPECT_THAT(AdminClient::Create(options_), FailsWith(kPermissionDenied, "mode 06"));
   }
   options_.key_file = KeyFile("key", 0600);
   options_.trust_fingerprint.clear();
   options_.insecure = true;
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "key_file needs TLS"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "key_file needs TLS"));
 }
 
 TEST_F(TransportTest, UnusableFileReturnsInvalidArgument) {
   options_.key_file = KeyFile(" \n", 0600);
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "is empty"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "is empty"));
   options_.key_file = KeyFile("two\nlines\n", 0600);
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "one key on one line"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "one key on one line"));
   options_.key_file = folder_ / "absent";
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument,
-                        "cannot read key_file " + (folder_ / "absent") + ": No such file"));
+  EXPECT_THAT(
+      AdminClient::Create(options_),
+      FailsWith(kInvalid, "cannot read key_file " + (folder_ / "absent") + ": No such file"));
   // Reading it would never end.
   options_.key_file = "/dev/zero";
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read key_file /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read key_file /dev/zero"));
   options_.key_file.clear();
   options_.trust_fingerprint.clear();
   options_.ca_file = "/dev/zero";
-  EXPECT_THAT(AdminClient::Create(options_),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cannot read ca_file /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read ca_file /dev/zero"));
 }
 
 TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
@@ -230,13 +224,12 @@ TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {
 
   failing_.requests.clear();
   failing_.endings.assign(10, StatusCode::CANCELLED);
-  EXPECT_THAT(transport.Retrieve(request),
-              FailsWith(absl::StatusCode::kUnavailable, "ended the call"));
+  EXPECT_THAT(transport.Retrieve(request), FailsWith(kUnavailable, "ended the call"));
   EXPECT_EQ(failing_.requests.size(), 4u);
 
   failing_.requests.clear();
   failing_.endings.assign(10, StatusCode::INTERNAL);
-  EXPECT_THAT(transport.Retrieve(request), FailsWith(absl::StatusCode::kInternal, "leaving"));
+  EXPECT_THAT(transport.Retrieve(request), FailsWith(kInternal, "leaving"));
   EXPECT_EQ(failing_.requests.size(), 1u);
 }
 
@@ -246,8 +239,7 @@ TEST_F(TransportTest, ChangesAreNotRetried) {
   for (const auto ending : {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::CANCELLED}) {
     recording_.ending = ending;
     recording_.deletions = 0;
-    EXPECT_THAT(transport.DeleteCollection("fruit"),
-                FailsWith(absl::StatusCode::kUnavailable, "server 127.0.0.1:"));
+    EXPECT_THAT(transport.DeleteCollection("fruit"), FailsWith(kUnavailable, "server 127.0.0.1:"));
     EXPECT_EQ(recording_.deletions, 1);
   }
 }
@@ -262,8 +254,7 @@ TEST_F(TransportTest, AcceptsGrpcTargets) {
   }
   for (const std::string server : {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket"}) {
     options_.server = server;
-    EXPECT_THAT(AdminClient::Create(options_),
-                FailsWith(absl::StatusCode::kInvalidArgument, "server must be HOST:PORT"));
+    EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "server must be HOST:PORT"));
   }
 }
 
@@ -273,8 +264,7 @@ TEST_F(RateLimitTest, OtherCollectionReturnsDataLoss) {
   EXPECT_THAT(transport.GetCollection("fruit"), IsOk());
   limiting_.name = "fish";
   EXPECT_THAT(transport.GetCollection("fruit"),
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "the server was asked for fruit, but answered for fish"));
+              FailsWith(kDataLoss, "the server was asked for fruit, but answered for fish"));
 }
 
 TEST_F(RateLimitTest, RetriesAfterRequestedWait) {
@@ -308,9 +298,7 @@ TEST_F(RateLimitTest, MissingOrTooLongWaitReturnsResourceExhausted) {
     limiting_.calls.clear();
     limiting_.refusals = 1;
     limiting_.retry_after = retry_after;
-    EXPECT_THAT(transport.Retrieve({}),
-                FailsWith(absl::StatusCode::kResourceExhausted, "too often"))
-        << retry_after;
+    EXPECT_THAT(transport.Retrieve({}), FailsWith(kExhausted, "too often")) << retry_after;
     EXPECT_EQ(limiting_.calls.size(), 1u) << retry_after;
   }
 }

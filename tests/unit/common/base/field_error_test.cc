@@ -9,8 +9,7 @@ namespace {
 
 TEST(FieldError, CarriesFieldExpectedAndActual) {
   const absl::Status status = FieldError("k", "between 1 and 100", "0");
-  EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument,
-                                "k must be between 1 and 100, but is 0"));
+  EXPECT_THAT(status, FailsWith(kInvalid, "k must be between 1 and 100, but is 0"));
   const std::optional<FieldProblem> problem = FieldProblemOf(status);
   ASSERT_TRUE(problem.has_value());
   EXPECT_EQ(problem->field, "k");

@@ -21,8 +21,7 @@ TEST(WriteFileAtomically, FullDiskKeepsOldContent) {
     const FullDisk full(10);
     status = WriteFileAtomically(path, "much more than ten bytes", 0600);
   }
-  EXPECT_THAT(status, FailsWith(absl::StatusCode::kResourceExhausted,
-                                "cannot write " + path + ".new: File too large"));
+  EXPECT_THAT(status, FailsWith(kExhausted, "cannot write " + path + ".new: File too large"));
   EXPECT_EQ(*ReadFile("file", path), "former");
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
   EXPECT_THAT(WriteFileAtomically(path, "much more than ten bytes", 0600), IsOk());
@@ -32,13 +31,15 @@ TEST(WriteFileAtomically, FullDiskKeepsOldContent) {
 TEST(ReadFile, NonRegularFileIsRejectedWithoutBlocking) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  const auto code = absl::StatusCode::kFailedPrecondition;
   for (const std::string& path : {folder / "pipe", std::string("/dev/zero")}) {
     EXPECT_THAT(ReadFile("--tls-key", path),
-                FailsWith(code, "cannot read --tls-key " + path + ": it must be a regular file"));
+                FailsWith(kFailedPrecondition,
+                          "cannot read --tls-key " + path + ": it must be a regular file"));
   }
-  EXPECT_THAT(ReadFile("--tls-key", folder.path()), FailsWith(code, "Is a directory"));
-  EXPECT_THAT(ReadFile("--tls-key", folder / "none"), FailsWith(code, "No such file"));
+  EXPECT_THAT(ReadFile("--tls-key", folder.path()),
+              FailsWith(kFailedPrecondition, "Is a directory"));
+  EXPECT_THAT(ReadFile("--tls-key", folder / "none"),
+              FailsWith(kFailedPrecondition, "No such file"));
 }
 
 TEST(ReadFile, SizeLimitIsInclusive) {
@@ -46,11 +47,9 @@ TEST(ReadFile, SizeLimitIsInclusive) {
   const std::string path = folder.Write("config", "12345");
   EXPECT_EQ(ReadFile("--config", path, 5).value(), "12345");
   EXPECT_THAT(ReadFile("--config", path, 4),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        path + ": it must be at most 4 bytes, but is larger"));
+              FailsWith(kFailedPrecondition, path + ": it must be at most 4 bytes, but is larger"));
   std::filesystem::resize_file(path, uintmax_t{1} << 40);  // takes no place on disk
-  EXPECT_THAT(ReadFile("--config", path),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "at most 16777216 bytes"));
+  EXPECT_THAT(ReadFile("--config", path), FailsWith(kFailedPrecondition, "at most 16777216 bytes"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ absl::Status Passed(const absl::Status& status) {
 TEST(OperatorOnlyError, HidingDetailsKeepsOnlyTheCode) {
   const absl::Status error =
       Passed(OperatorOnlyError(absl::UnavailableError("database d at 10.0.0.1:5432 is away")));
-  EXPECT_THAT(error, FailsWith(absl::StatusCode::kUnavailable, "10.0.0.1"));
+  EXPECT_THAT(error, FailsWith(kUnavailable, "10.0.0.1"));
   EXPECT_TRUE(IsOperatorOnlyError(error));
   const absl::Status hidden = HideOperatorDetails(error);
   EXPECT_EQ(hidden.code(), absl::StatusCode::kUnavailable);

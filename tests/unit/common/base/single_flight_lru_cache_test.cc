@@ -196,7 +196,7 @@ TEST_F(SingleFlightLruCacheTest, CancelledCallerDoesNotWaitForRunningMiss) {
   while (!computing) std::this_thread::yield();
   EXPECT_THAT(cache_.Get(
                   2, Always, [] { return true; }, [] { return 0; }),
-              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+              FailsWith(kCancelled, "no longer waits"));
   proceed = true;
   slow.join();
   EXPECT_EQ(Get(2, 10), 10);
@@ -269,8 +269,7 @@ TEST_F(SingleFlightLruCacheTest, GetAllPassesErrorsThrough) {
   const auto fail = [](const std::vector<int>&) -> absl::StatusOr<std::vector<int>> {
     return absl::DataLossError("damaged");
   };
-  EXPECT_THAT(cache_.GetAll({1}, Always, Never, fail, kCapacity),
-              FailsWith(absl::StatusCode::kDataLoss, "damaged"));
+  EXPECT_THAT(cache_.GetAll({1}, Always, Never, fail, kCapacity), FailsWith(kDataLoss, "damaged"));
   EXPECT_EQ(Get(1, 10), 10);
 }
 

@@ -120,9 +120,8 @@ TEST(ProductCodebook, RoundTripPreservesCodebook) {
   AppendItemCode(parameters, row, &bytes);
   ASSERT_OK_AND_ASSIGN(const FloatMatrix rows, DecodeItemCodes(back, bytes));
   EXPECT_EQ(rows, parameters.cell_codebook->Decode(bytes));
-  EXPECT_THAT(
-      DecodeItemCodes(back, bytes.substr(1)),
-      FailsWith(absl::StatusCode::kDataLoss, "codes must be whole rows of 8 bytes, but are 7"));
+  EXPECT_THAT(DecodeItemCodes(back, bytes.substr(1)),
+              FailsWith(kDataLoss, "codes must be whole rows of 8 bytes, but are 7"));
 }
 
 TEST(ProductCodebook, FingerprintCoversCodebook) {

@@ -52,10 +52,9 @@ TEST(AlignmentTarget, AlignsAndMeasuresAsTheFunctions) {
   EXPECT_EQ(map.rotation, same.rotation);
   EXPECT_EQ(map.scale, same.scale);
   EXPECT_EQ(target.RelativeResidual(map, source), RelativeResidual(map, source, points));
-  EXPECT_THAT(target.KabschUmeyama(Cloud(29, 3, 8), true),
-              FailsWith(absl::StatusCode::kInvalidArgument, "one shape"));
+  EXPECT_THAT(target.KabschUmeyama(Cloud(29, 3, 8), true), FailsWith(kInvalid, "one shape"));
   EXPECT_THAT(AlignmentTarget(Cloud(3, 3, 9)).KabschUmeyama(Cloud(3, 3, 8), true),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "at least 4"));
+              FailsWith(kFailedPrecondition, "at least 4"));
 }
 
 TEST(Alignment, CollinearAnchorsAreRejectedWithResidual) {

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -147,7 +146,7 @@ TEST(Smlq, NormalisingFactorUndoesReflectionAndShear) {
   EXPECT_TRUE((x * factor).isApprox(graph.CodeOfRows(2), 1e-9));
   EXPECT_THAT(NormalisingFactor("x", 2, 3, true, graph, graph.CodeOfRows(2).col(0).replicate(1, 2))
                   .status(),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
+              FailsWith(kFailedPrecondition,
                         "x after step 2 of 3, its class means span too few dimensions"));
 }
 

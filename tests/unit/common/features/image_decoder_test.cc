@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <webp/encode.h>
 
-#include <cstdio>
 #include <opencv2/imgproc.hpp>
 // After cstdio:
 #include <jpeglib.h>
@@ -15,9 +14,6 @@
 
 namespace privatemail {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 // The pixels of an image that is `width` x `height` once upright, as blue, green, red.
 std::string Decode(const std::string& bytes, int width, int height) {

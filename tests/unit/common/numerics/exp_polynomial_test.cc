@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <boost/multiprecision/cpp_dec_float.hpp>
-#include <cmath>
 
 namespace privatemail {
 namespace {

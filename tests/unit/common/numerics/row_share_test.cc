@@ -1,7 +1,5 @@
 #include "common/numerics/row_share.h"
 
-#include <cmath>
-
 #include "tests/testing/matchers.h"
 #include "tests/testing/threaded_rows.h"
 #include "tests/unit/common/embedding/affinity_cases.h"

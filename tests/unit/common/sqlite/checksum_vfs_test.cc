@@ -1,6 +1,5 @@
 #include "common/sqlite/checksum_vfs.h"
 
-#include <cstdio>
 #include <fstream>
 #include <random>
 #include <string>
@@ -93,7 +92,7 @@ TEST_P(ChecksumVfs, SwappedPagesAreDetected) {
   damaged.replace(3 * 4096, 4096, sound, 4 * 4096, 4096);
   damaged.replace(4 * 4096, 4096, sound, 3 * 4096, 4096);
   WriteFile(path, damaged);
-  EXPECT_THAT(ReadAll(path), FailsWith(absl::StatusCode::kDataLoss, "does not match its checksum"));
+  EXPECT_THAT(ReadAll(path), FailsWith(kDataLoss, "does not match its checksum"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Journals, ChecksumVfs, ::testing::Values("wal", "delete"),
@@ -124,7 +123,7 @@ TEST(ChecksumVfsFile, FileOfAnotherProgramIsRefused) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &plain), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(plain, "CREATE TABLE t (a)", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(plain);
-  EXPECT_THAT(ReadAll(path), FailsWith(absl::StatusCode::kDataLoss, "does not match its checksum"));
+  EXPECT_THAT(ReadAll(path), FailsWith(kDataLoss, "does not match its checksum"));
 }
 
 }  // namespace

@@ -23,8 +23,6 @@
 namespace privatemail::sqlite {
 namespace {
 
-using ::testing::HasSubstr;
-
 // In place: other processes have the file open.
 void Overwrite(const std::string& path, size_t at, char byte) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -248,7 +246,7 @@ TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {
   {
     auto transaction = Transaction::Begin(database_.get());
     ASSERT_THAT(transaction, IsOk());
-    EXPECT_THAT(transaction->Commit(), FailsWith(absl::StatusCode::kUnavailable, "was moved"));
+    EXPECT_THAT(transaction->Commit(), FailsWith(kUnavailable, "was moved"));
   }
   std::filesystem::rename(path_ + ".moved", path_);
   auto transaction = Transaction::Begin(database_.get());

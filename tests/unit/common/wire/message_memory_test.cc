@@ -3,8 +3,6 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/keys.pb.h"

@@ -150,8 +150,7 @@ TEST(Snapshot, HandlerErrorStopsReading) {
   EXPECT_THAT(ReadAll(bytes, 100, handlers),
               FailsWith(kDataLoss, "block 3 (items) is invalid: no pear"));
   handlers.items = [](const v1::SnapshotItems&) { return absl::ResourceExhaustedError("full"); };
-  EXPECT_THAT(ReadAll(bytes, 100, handlers),
-              FailsWith(absl::StatusCode::kResourceExhausted, "full"));
+  EXPECT_THAT(ReadAll(bytes, 100, handlers), FailsWith(kExhausted, "full"));
 }
 
 TEST(Snapshot, MissingItemsFailFinish) {
@@ -159,7 +158,7 @@ TEST(Snapshot, MissingItemsFailFinish) {
   SnapshotWriter writer([](absl::string_view) { return absl::OkStatus(); });
   ASSERT_THAT(writer.Begin(HeadOf(anchors, 2), anchors), IsOk());
   ASSERT_THAT(writer.Add(SomeItem(0)), IsOk());
-  EXPECT_THAT(writer.Finish(), FailsWith(absl::StatusCode::kInternal, "2 items, but has 1"));
+  EXPECT_THAT(writer.Finish(), FailsWith(kInternal, "2 items, but has 1"));
 }
 
 }  // namespace

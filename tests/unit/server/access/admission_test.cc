@@ -65,7 +65,7 @@ TEST(Admission, WaitBeyondQueueSecondsReturnsResourceExhausted) {
 TEST(Admission, CancelledCallerLeavesQueue) {
   Admission admission(Places(1, 1, 60));
   const auto place = Enter(&admission, Never);
-  EXPECT_THAT(Enter(&admission, [] { return true; }), FailsWith(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(Enter(&admission, [] { return true; }), FailsWith(kCancelled));
   EXPECT_EQ(admission.waiting(), 0);
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "tests/testing/full_disk.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -83,13 +84,25 @@ TEST(AuditLog, AppendsAcrossRestartsAndReopensByName) {
 }
 
 TEST(AuditLog, ErrorsNameFile) {
-  const auto failed = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(AuditLog::Open("/nowhere/a", 0),
-              FailsWith(failed, "cannot open audit log /nowhere/a"));
+              FailsWith(kFailedPrecondition, "cannot open audit log /nowhere/a"));
   const auto full = AuditLog::Open("/dev/full", 0);
   ASSERT_THAT(full, IsOk());
-  EXPECT_THAT((*full)->Write(Entry("x")),
-              FailsWith(absl::StatusCode::kUnavailable, "audit log /dev/full"));
+  EXPECT_THAT((*full)->Write(Entry("x")), FailsWith(kUnavailable, "audit log /dev/full"));
+}
+
+TEST(AuditLog, LineWithoutSpaceIsDroppedAsAWhole) {
+  const TemporaryFolder folder;
+  const auto log = AuditLog::Open(folder / "a", 0);
+  ASSERT_THAT((*log)->Write(Entry("one")), IsOk());
+  {
+    const FullDisk full(std::filesystem::file_size(folder / "a") + 20);
+    EXPECT_THAT((*log)->Write(Entry("two")), FailsWith(kUnavailable, "/a"));
+  }
+  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
+  const std::vector<std::string> lines = LinesOf(folder / "a");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "three");
 }
 
 TEST(AuditLog, ConcurrentLinesDoNotMix) {
@@ -180,11 +193,10 @@ TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
   std::filesystem::create_directories(folder_ / "a.1/full");
   absl::Status status;
   while (status.ok()) status = (*log)->Write(Entry("fruit"));
-  EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable,
-                                "audit log " + (folder_ / "a") +
-                                    " has reached 2000 bytes "
-                                    "(audit_max_bytes) and cannot be renamed to " +
-                                    (folder_ / "a.1")));
+  EXPECT_THAT(status, FailsWith(kUnavailable, "audit log " + (folder_ / "a") +
+                                                  " has reached 2000 bytes "
+                                                  "(audit_max_bytes) and cannot be renamed to " +
+                                                  (folder_ / "a.1")));
   const uintmax_t size = Size("a");
   EXPECT_LE(size, 2000u);
   EXPECT_FALSE((*log)->Write(Entry("fruit")).ok());
@@ -203,7 +215,7 @@ TEST(AuditLog, PipeWithoutReaderDoesNotBlock) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(AuditLog::Open(folder / "pipe", 0),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot open audit log"));
+              FailsWith(kFailedPrecondition, "cannot open audit log"));
 }
 
 }  // namespace

@@ -89,12 +89,11 @@ TEST(KeyFile, FlippedBitOrTruncationReturnsDataLoss) {
       damaged.resize(bits() % damaged.size());
     }
     folder.Write("keys", damaged);
-    ASSERT_THAT(file.Load(),
-                FailsWith(absl::StatusCode::kDataLoss, "key file " + file.path() + " is damaged ("))
+    ASSERT_THAT(file.Load(), FailsWith(kDataLoss, "key file " + file.path() + " is damaged ("))
         << i;
   }
   folder.Write("keys", good + "x");
-  EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kDataLoss, "checksum"));
+  EXPECT_THAT(file.Load(), FailsWith(kDataLoss, "checksum"));
 }
 
 std::string WithChecksum(const std::string& body) {
@@ -107,15 +106,13 @@ std::string WithChecksum(const std::string& body) {
 TEST(KeyFile, NewerVersionIsRefused) {
   const TemporaryFolder folder;
   const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 2\n")));
-  EXPECT_THAT(file.Load(), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                     "is of a version that this program does not know"));
+  EXPECT_THAT(file.Load(),
+              FailsWith(kFailedPrecondition, "is of a version that this program does not know"));
 }
 
 TEST(KeyFile, MissingFileIsNamed) {
-  EXPECT_THAT(KeyFile("/nowhere/keys").Load(),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
-  EXPECT_THAT(KeyFile("/nowhere/keys").Save({}),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "/nowhere/keys"));
+  EXPECT_THAT(KeyFile("/nowhere/keys").Load(), FailsWith(kFailedPrecondition, "/nowhere/keys"));
+  EXPECT_THAT(KeyFile("/nowhere/keys").Save({}), FailsWith(kFailedPrecondition, "/nowhere/keys"));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ TEST(RateLimiter, ErrorNamesLimitAndRetryTime) {
   absl::Duration wait;
   EXPECT_THAT(
       limiter.Take(KeyOf("0123456789ab", 2), kStart, &wait),
-      FailsWith(absl::StatusCode::kResourceExhausted,
+      FailsWith(kExhausted,
                 "key 0123456789ab may make 2 calls a second (4 at once): try again in 0.5 s"));
   EXPECT_EQ(wait, absl::Milliseconds(500));
 }

@@ -13,7 +13,6 @@ namespace privatemail::testing {
 namespace {
 
 constexpr size_t kImageDigestBytes = 32, kImageTableOffset = 72;
-constexpr auto kDamaged = absl::StatusCode::kDataLoss;
 
 struct ImageScene {
   Anchors anchors = SmallAnchors();
@@ -116,21 +115,21 @@ TEST(CellImage, EveryChangedByteAndEveryCutIsDataLoss) {
   for (size_t at = 0; at < image.size(); ++at) {
     std::string changed = image;
     changed[at] ^= 1;
-    EXPECT_THAT(ReadCellImage(scene.parameters, changed), FailsWith(kDamaged, "damaged")) << at;
+    EXPECT_THAT(ReadCellImage(scene.parameters, changed), FailsWith(kDataLoss, "damaged")) << at;
     EXPECT_THAT(ReadCellImage(scene.parameters, image.substr(0, at)),
-                FailsWith(kDamaged, "damaged"))
+                FailsWith(kDataLoss, "damaged"))
         << at;
   }
-  EXPECT_THAT(ReadCellImage(scene.parameters, image + "x"), FailsWith(kDamaged, "damaged"));
+  EXPECT_THAT(ReadCellImage(scene.parameters, image + "x"), FailsWith(kDataLoss, "damaged"));
 }
 
 TEST(CellImage, OtherParametersAreDataLoss) {
   const ImageScene scene;
   PublicParameters other = scene.parameters;
   other.collection_uuid = "another";
-  EXPECT_THAT(ReadCellImage(other, scene.Image()), FailsWith(kDamaged, "of other parameters"));
+  EXPECT_THAT(ReadCellImage(other, scene.Image()), FailsWith(kDataLoss, "of other parameters"));
   EXPECT_THAT(ReadCellImage(ImageScene(CellCode::kScalar8).parameters, scene.Image()),
-              FailsWith(kDamaged, "of other parameters"));
+              FailsWith(kDataLoss, "of other parameters"));
 }
 
 // A writer of the store can correct the checksum.
@@ -148,7 +147,7 @@ TEST(CellImage, MaliciousFormIsRefusedOrAnswers) {
       std::memcpy(changed.data() + 4 * (bits() % values), &value, sizeof(value));
       auto contents = ReadCellImage(scene.parameters, WithImageDigest(changed));
       if (!contents.ok()) {
-        EXPECT_THAT(contents, FailsWith(kDamaged, "damaged"));
+        EXPECT_THAT(contents, FailsWith(kDataLoss, "damaged"));
         ++refused;
       } else {
         Answers(scene.parameters, *CellIndex::Restore(scene.parameters, *std::move(contents)));
@@ -166,7 +165,7 @@ TEST(CellImage, InvalidValuesAreDataLoss) {
   CellContents contents = scene.Build()->contents();
   const auto refused = [&](const char* what) {
     EXPECT_THAT(ReadCellImage(scene.parameters, WriteCellImage(scene.parameters, contents)),
-                FailsWith(kDamaged, what));
+                FailsWith(kDataLoss, what));
     contents = scene.Build()->contents();
   };
   std::swap(contents.gallery.ids[3], contents.gallery.ids[4]);

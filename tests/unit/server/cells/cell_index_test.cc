@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "common/cells/cell_lists.h"
 #include "common/items/item_code.h"
@@ -176,7 +175,7 @@ TEST(CellIndex, StoppedCreateReadsOneBlock) {
   const CountedRows items(FloatMatrix::Zero(2 * RowsOfBlock(kDim), kDim));
   const auto stopped =
       CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, items, {true});
-  EXPECT_THAT(stopped, FailsWith(kCancelled, ""));
+  EXPECT_THAT(stopped, FailsWith(kCancelled));
   EXPECT_EQ(items.reads, 1);
 }
 
@@ -184,7 +183,7 @@ TEST(CellIndex, StopsWhenStoppedOrCancelled) {
   const Scene scene;
   EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
-              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+              FailsWith(kCancelled, "no longer waits"));
 }
 
 int64_t AllocatedBytes() {

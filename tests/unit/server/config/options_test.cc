@@ -27,8 +27,7 @@ TEST(ListenAddress, ParsesHostAndPort) {
 TEST(ListenAddress, MalformedTextIsRefused) {
   for (const char* text :
        {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "::1:5", "[]:1", "host:1x"}) {
-    EXPECT_THAT(ParseListenAddress(text),
-                FailsWith(absl::StatusCode::kInvalidArgument, "--listen must be HOST:PORT"))
+    EXPECT_THAT(ParseListenAddress(text), FailsWith(kInvalid, "--listen must be HOST:PORT"))
         << text;
   }
 }
@@ -45,9 +44,7 @@ TEST(DaemonOptions, InsecureNeedsLoopback) {
   EXPECT_THAT(Validate(options), IsOk());
   for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
     options.listen = listen;
-    EXPECT_THAT(Validate(options),
-                FailsWith(absl::StatusCode::kInvalidArgument, "must be a loopback address"))
-        << listen;
+    EXPECT_THAT(Validate(options), FailsWith(kInvalid, "must be a loopback address")) << listen;
     options.insecure = false;
     EXPECT_THAT(Validate(options), IsOk()) << listen;
     options.insecure = true;
@@ -63,7 +60,7 @@ TEST(DaemonOptions, KeyCannotHaveNearlyAllPlaces) {
   }
   options.limits.max_concurrent_per_key = 13;
   EXPECT_THAT(Validate(options),
-              FailsWith(absl::StatusCode::kInvalidArgument,
+              FailsWith(kInvalid,
                         "max_concurrent_per_key must be at most 12, three quarters of "
                         "max_concurrent 16"));
 }
@@ -75,7 +72,7 @@ TEST(DaemonOptions, ReportsAllProblems) {
   options.store = "postgres";
   for (const char* problem :
        {"--data-dir", "--listen must be", "only --tls-key is", "only --store postgres is"}) {
-    EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, problem));
+    EXPECT_THAT(Validate(options), FailsWith(kInvalid, problem));
   }
 }
 
@@ -83,26 +80,24 @@ TEST(DaemonOptions, StoreAndPostgresFileMustMatch) {
   DaemonOptions options = Minimal();
   EXPECT_EQ(*ParseStoreKind(options.store), StoreKind::kSqlite);
   options.store = "mysql";
-  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument,
-                                           "--store must be sqlite or postgres, but is 'mysql'"));
-  options.store = "postgres";
   EXPECT_THAT(Validate(options),
-              FailsWith(absl::StatusCode::kInvalidArgument, "but only --store postgres is"));
+              FailsWith(kInvalid, "--store must be sqlite or postgres, but is 'mysql'"));
+  options.store = "postgres";
+  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "but only --store postgres is"));
   options.postgres_file = "conninfo";
   EXPECT_THAT(Validate(options), IsOk());
   options.store = "sqlite";
-  EXPECT_THAT(Validate(options),
-              FailsWith(absl::StatusCode::kInvalidArgument, "but only --postgres-file is"));
+  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "but only --postgres-file is"));
 }
 
 TEST(DaemonOptions, ConflictingTlsFlagsAreRefused) {
   DaemonOptions half = Minimal();
   half.tls_certificate = "a";
-  EXPECT_THAT(Validate(half), FailsWith(absl::StatusCode::kInvalidArgument, "only --tls-cert is"));
+  EXPECT_THAT(Validate(half), FailsWith(kInvalid, "only --tls-cert is"));
   DaemonOptions both = Minimal();
   both.insecure = true;
   both.client_ca = "a";
-  EXPECT_THAT(Validate(both), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
+  EXPECT_THAT(Validate(both), FailsWith(kInvalid, "--insecure"));
 }
 
 TEST(DaemonOptions, TrustedProxiesAreAddresses) {
@@ -114,13 +109,13 @@ TEST(DaemonOptions, TrustedProxiesAreAddresses) {
   for (const std::string wrong : {"10.0.0.0/8", "proxy", "10.0.0.1 10.0.0.2"}) {
     options.trusted_proxies = wrong;
     EXPECT_THAT(Validate(options),
-                FailsWith(absl::StatusCode::kInvalidArgument,
+                FailsWith(kInvalid,
                           "--trusted-proxies must be IP addresses, separated by commas, but has '" +
                               wrong + "'"));
   }
   options.trusted_proxies = "::1";
   options.insecure = true;
-  EXPECT_THAT(Validate(options), FailsWith(absl::StatusCode::kInvalidArgument, "--insecure"));
+  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "--insecure"));
 }
 
 }  // namespace

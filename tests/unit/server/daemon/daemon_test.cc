@@ -24,19 +24,17 @@ TEST(Daemon, PortInUseReturnsFailedPrecondition) {
   ASSERT_THAT(first, IsOk());
   DaemonOptions options = Options(directory / "b");
   options.listen = (*first)->address().ToString();
-  EXPECT_THAT(
-      DaemonServer::Start(options),
-      FailsWith(absl::StatusCode::kFailedPrecondition,
-                absl::StrCat("cannot listen on ", options.listen, ": Address already in use")));
+  EXPECT_THAT(DaemonServer::Start(options),
+              FailsWith(kFailedPrecondition, absl::StrCat("cannot listen on ", options.listen,
+                                                          ": Address already in use")));
 }
 
 TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
   const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory.path()));
   ASSERT_THAT(first, IsOk());
-  EXPECT_THAT(
-      DaemonServer::Start(Options(directory.path())),
-      FailsWith(absl::StatusCode::kFailedPrecondition, "is locked by another daemon (pid "));
+  EXPECT_THAT(DaemonServer::Start(Options(directory.path())),
+              FailsWith(kFailedPrecondition, "is locked by another daemon (pid "));
 }
 
 // The lock does not depend on the store. Refused before the database server is called.
@@ -48,7 +46,7 @@ TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
   options.store = "postgres";
   options.postgres_file = directory.Write("conninfo", "host=/nowhere dbname=none\n");
   EXPECT_THAT(DaemonServer::Start(options),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
+              FailsWith(kFailedPrecondition,
                         absl::StrCat("data directory ", directory / "data",
                                      " is locked by another daemon (pid ", ::getpid(), ")")));
 }

@@ -68,7 +68,7 @@ TEST_F(MonitoringTest, MetricsCountSizeRejections) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
-              FailsWith(absl::StatusCode::kResourceExhausted, "(max_anchors)"));
+              FailsWith(kExhausted, "(max_anchors)"));
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
@@ -95,9 +95,7 @@ TEST_F(MonitoringTest, MetricsNameAtMostHundredCollections) {
   for (int i = 0; i < 103; ++i) {
     v1::CreateCollectionRequest request = Fruit();
     request.set_name(absl::StrCat("c", 1000 + i));
-    grpc::ClientContext context;
-    v1::CreateCollectionResponse response;
-    ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)), IsOk());
+    ASSERT_THAT(Create(request), IsOk());
   }
   const std::string metrics = Metrics();
   EXPECT_THAT(metrics, HasSubstr(R"(privatemail_collection_items{collection="c1099"} 0)"));
@@ -134,14 +132,12 @@ TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
   const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
   EXPECT_EQ(StatusOf(Check(channel, "")), HealthCheckResponse::SERVING);
   EXPECT_EQ(StatusOf(Check(channel, "privatemail.writes")), HealthCheckResponse::SERVING);
-  EXPECT_THAT(Check(channel, "privatemail.collection.fruit"),
-              FailsWith(absl::StatusCode::kNotFound, "fruit"));
-  EXPECT_THAT(Check(channel, "other"), FailsWith(absl::StatusCode::kNotFound, "'other'"));
+  EXPECT_THAT(Check(channel, "privatemail.collection.fruit"), FailsWith(kNotFound, "fruit"));
+  EXPECT_THAT(Check(channel, "other"), FailsWith(kNotFound, "'other'"));
   MakeFruit(6, false);
   EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.fruit")),
             HealthCheckResponse::NOT_SERVING);
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("fruit", &progress), IsOk());
+  ASSERT_THAT(Build("fruit"), IsOk());
   EXPECT_EQ(StatusOf(Check(channel, "privatemail.collection.fruit")), HealthCheckResponse::SERVING);
 }
 
@@ -157,10 +153,9 @@ TEST(Health, CollectionHealthNeedsKey) {
   const auto anyone = Connect((*daemon)->address(), trusting);
   EXPECT_EQ(StatusOf(Check(anyone, "")), HealthCheckResponse::SERVING);
   EXPECT_THAT(Check(anyone, "privatemail.collection.fruit"),
-              FailsWith(absl::StatusCode::kUnauthenticated, "a key is needed"));
+              FailsWith(kUnauthenticated, "a key is needed"));
   const auto admin = Connect((*daemon)->address(), WithKey(trusting, AdminKeyIn(folder.path())));
-  EXPECT_THAT(Check(admin, "privatemail.collection.fruit"),
-              FailsWith(absl::StatusCode::kNotFound, "fruit"));
+  EXPECT_THAT(Check(admin, "privatemail.collection.fruit"), FailsWith(kNotFound, "fruit"));
 }
 
 }  // namespace

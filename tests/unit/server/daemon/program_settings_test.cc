@@ -1,6 +1,4 @@
 // privatemaild: command line and --check-config.
-#include <sys/stat.h>
-
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -16,13 +14,6 @@ using ::testing::MatchesRegex;
 
 e2e::Outcome RunToEnd(const TemporaryFolder& folder, const e2e::Command& flags) {
   return e2e::Program(e2e::Join({PRIVATEMAILD, "--data-dir", folder / "data"}, flags)).Wait();
-}
-
-TEST(Privatemaild, HelpShowsNumberRanges) {
-  const e2e::Outcome help = RunToEnd(TemporaryFolder(), {"--help"});
-  EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.out, AllOf(HasSubstr("; a number between 0 and 3600\n"),
-                              HasSubstr("; an integer between 1 and 10000\n")));
 }
 
 TEST(Privatemaild, CheckConfigDoesNotServe) {
@@ -67,17 +58,6 @@ TEST(Privatemaild, CheckConfigWarnsOfOpenFiles) {
   EXPECT_EQ(checked.exit_code, 1);
   EXPECT_THAT(checked.err, AllOf(HasSubstr(" WARNING --config " + config + " can be written by"),
                                  HasSubstr(" ERROR cannot read --client-ca ")));
-}
-
-// A start that blocks on a pipe would look like a slow one.
-TEST(Privatemaild, IrregularConfigFileFails) {
-  const TemporaryFolder directory;
-  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-  for (const std::string& path : {directory / "pipe", directory.path(), std::string("/dev/zero")}) {
-    const e2e::Outcome refused = RunToEnd(directory, {"--config", path});
-    EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_THAT(refused.err, HasSubstr("cannot read --config " + path));
-  }
 }
 
 TEST(Privatemaild, InvalidFlagsLogOneError) {

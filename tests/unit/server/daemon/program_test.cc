@@ -189,28 +189,6 @@ TEST(Privatemaild, FailedListenCreatesNothing) {
   }
 }
 
-TEST(Privatemaild, AuditsStartReloadAndStop) {
-  const TemporaryFolder directory;
-  for (const std::string name : {"data/audit.jsonl", "other"}) {
-    e2e::Command flags;
-    if (name == "other") flags = {"--audit-log", directory / name};
-    RunningDaemon daemon(directory, flags);
-    daemon.program().Signal(SIGHUP);
-    EXPECT_TRUE(daemon.WaitUntilLogged("audit log reopened"));
-    daemon.StopWith();
-    EXPECT_THAT(EventsIn(directory / name), ElementsAre("start", "reload", "stop"));
-  }
-  RunningDaemon(directory, {"--audit-log", "off"}).StopWith();
-  EXPECT_FALSE(std::filesystem::exists("off"));
-}
-
-TEST(Privatemaild, RotatesOversizedAuditLogAtStart) {
-  const TemporaryFolder directory;
-  directory.Write("data/audit.jsonl", std::string(999, 'x') + "\n");
-  RunningDaemon(directory, {"--audit-max-bytes", "1000"}).StopWith();
-  EXPECT_TRUE(std::filesystem::exists(directory / "data/audit.jsonl.1"));
-}
-
 TEST(Privatemaild, LogFormatAndLevelApply) {
   const TemporaryFolder directory;
   const Outcome ended =

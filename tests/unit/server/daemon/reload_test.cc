@@ -139,7 +139,7 @@ TEST_F(ReloadTest, AppliesLiveSettingsAndNamesOthers) {
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(v1::CollectionsService::NewStub(As("member", "first/server.crt"))
                            ->CreateCollection(&context, ServiceTest::Fruit(), &response)),
-              FailsWith(absl::StatusCode::kResourceExhausted, "limit of 0 (max_collections)"));
+              FailsWith(kExhausted, "limit of 0 (max_collections)"));
 }
 
 TEST_F(ReloadTest, ReopensAuditLogAndReadsKeys) {
@@ -172,7 +172,7 @@ TEST_F(ReloadTest, ReportsUnwrittenRevocation) {
   v1::RevokeKeyResponse revoked;
   grpc::ClientContext second;
   EXPECT_THAT(FromGrpc(keys->RevokeKey(&second, revoke, &revoked)),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "until the next start or reload"));
+              FailsWith(kFailedPrecondition, "until the next start or reload"));
   EXPECT_EQ(CallsIn(folder_ / "data/audit.jsonl").back()["subject"], made.key().id());
   ::testing::internal::CaptureStderr();
   daemon_->Reload(options_);

@@ -107,20 +107,6 @@ class CatalogCells : public CatalogTest {
   }
 };
 
-TEST_F(CatalogCells, BuildAndRestartPrepareCells) {
-  const CollectionView created = Create(5);
-  EXPECT_THAT(created.published->parameters.cell_partitions, SizeIs(2));
-  EXPECT_EQ(catalog_->Find("fruit")->cells, nullptr);
-  Build();
-  const std::string fingerprint = created.published->fingerprint;
-  for (int restart = 0; restart < 2; ++restart) {
-    const CollectionView view = Ready(5);
-    EXPECT_THAT(Answering(view), SizeIs(5));
-    EXPECT_EQ(view.published->fingerprint, fingerprint);
-    Reopen();
-  }
-}
-
 TEST_F(CatalogCells, RestartPreparesSmallCollectionsFirst) {
   StoreHooks unstored;
   unstored.save_cells = [] { return absl::UnavailableError("no"); };
@@ -164,33 +150,6 @@ TEST_F(CatalogCells, InvalidCellsOfNewCollectionAreRefused) {
   EXPECT_THAT(catalog_->Create(WithCells({3, 4}, CellCode::kPq8)),
               FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
-}
-
-TEST_F(CatalogCells, DeletedItemIsHiddenAtOnceAndAfterRestart) {
-  Create(5);
-  Build();
-  Ready(5);
-  DeleteItems({"item-001", "none"});
-  const CollectionView view = *catalog_->Find("fruit");
-  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  Reopen();
-  EXPECT_THAT(Answering(Ready(0)), Not(Contains("item-001")));
-}
-
-TEST_F(CatalogCells, ItemDeletedAfterGalleryWasReadIsHidden) {
-  std::atomic<int> galleries = 0;
-  StoreHooks hooks;
-  // The first gallery is read by the build, the second for the cells.
-  hooks.read_gallery = [&] {
-    if (++galleries == 2) DeleteItems({"item-001"});
-  };
-  ReopenWith(&hooks);
-  Create(5);
-  Build();
-  const CollectionView view = Ready(5);
-  EXPECT_EQ(view.cells->items(), 5) << "it was read";
-  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  catalog_.reset();  // before the hooks
 }
 
 TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
@@ -254,18 +213,6 @@ TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
     EXPECT_EQ(build(in_file), build(in_memory));
     EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
   }
-}
-
-TEST_F(CatalogCells, ReinsertedItemAnswersAfterBuild) {
-  Create(4);
-  Build();
-  Ready(4);
-  DeleteItems({"item-001"});
-  const auto view = catalog_->Find("fruit");
-  ASSERT_THAT(catalog_->Upsert(*view, {{MakeItem("item-001", 3, 9)}}), IsOk());
-  EXPECT_THAT(Answering(*catalog_->Find("fruit")), Not(Contains("item-001")));
-  Build();
-  EXPECT_THAT(Answering(Ready(6)), Contains("item-001"));
 }
 
 // Changed items keep the label and payload of the embedding; new and deleted ones are missing.
@@ -490,7 +437,7 @@ TEST_F(CatalogCells, SnapshotKeepsPartitions) {
   ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   contents.collection.parameters.cell_partitions[0].cell_of_anchor.pop_back();
   EXPECT_THAT(Restore(catalog_.get(), contents),
-              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_partitions[0]"));
+              FailsWith(kDataLoss, "snapshot: cell_partitions[0]"));
 }
 
 // Clients decode stored codes with it.
@@ -511,7 +458,7 @@ TEST_F(CatalogCells, SnapshotKeepsCodebook) {
   ASSERT_THAT(catalog_->Delete("wide"), IsOk());
   contents.collection.parameters.cell_codebook.reset();
   EXPECT_THAT(Restore(catalog_.get(), contents),
-              FailsWith(absl::StatusCode::kDataLoss, "snapshot: cell_codebook must be given"));
+              FailsWith(kDataLoss, "snapshot: cell_codebook must be given"));
 }
 
 }  // namespace

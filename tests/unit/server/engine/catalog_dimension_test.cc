@@ -51,28 +51,6 @@ TEST_F(CatalogDimension, NewCollectionHasNoneAndOffersEncrypted) {
   EXPECT_EQ(Now().published->fingerprint, notes.published->fingerprint);
 }
 
-TEST_F(CatalogDimension, WhatNeedsAnchorsIsRefused) {
-  struct Case {
-    std::function<void(NewCollection*)> spoil;
-    const char* message;
-  };
-  for (const Case& bad : {
-           Case{[](auto* c) { c->anchors.labels = {1}; }, "anchor_labels must not be given"},
-           Case{[](auto* c) { c->class_names = {"a"}; }, "class_names must not be given"},
-           Case{[](auto* c) { c->publish_quality = true; }, "publish_quality must not be given"},
-           Case{[](auto* c) { c->extractor.clear(); }, "extractor must name"},
-           Case{[](auto* c) {
-                  c->cells = {4};
-                  c->cell_code = CellCode::kScalar8;
-                },
-                "cells must not be given where there are no anchors"},
-       }) {
-    NewCollection notes = Notes();
-    bad.spoil(&notes);
-    EXPECT_THAT(catalog_->Create(notes), FailsWith(kInvalid, bad.message));
-  }
-}
-
 TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
   ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
   const UpsertResult result =
@@ -140,14 +118,6 @@ TEST_F(CatalogDimension, UpsertIntoDeletedCollectionReturnsNotFound) {
   ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   EXPECT_THAT(catalog_->Upsert(notes, {{Row("a", {1})}}), FailsWith(kNotFound));
   EXPECT_EQ(Dimension(), 0) << "of the later collection of this name";
-}
-
-TEST_F(CatalogDimension, BuildIsRefused) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
-  Upsert(notes, {Row("a", {1, 2, 3})});
-  EXPECT_THAT(catalog_->Build("notes", nullptr),
-              FailsWith(kFailedPrecondition,
-                        "collection notes has no anchors: it offers the scheme encrypted"));
 }
 
 TEST_F(CatalogDimension, SnapshotsKeepFingerprintAndMissingLabels) {

@@ -1,6 +1,5 @@
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
@@ -82,8 +81,8 @@ TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {
   EXPECT_THAT(Answer("copy"), SizeIs(before.size()));
   EXPECT_EQ(LoadGallery(*catalog_, *copy).features, LoadGallery(*catalog_, fruit).features);
   EXPECT_EQ(Answer("fruit"), before);
-  EXPECT_THAT(RestoreAs(bytes, "fruit"), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
-  EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(absl::StatusCode::kInvalidArgument, "name"));
+  EXPECT_THAT(RestoreAs(bytes, "fruit"), FailsWith(kAlreadyExists, "fruit"));
+  EXPECT_THAT(RestoreAs(bytes, "no name"), FailsWith(kInvalid, "name"));
 }
 
 // Otherwise it would be saved under the shared UUID.
@@ -99,7 +98,7 @@ TEST_F(CatalogSnapshot, BuildOfDeletedCollectionDoesNotReachRestoredOne) {
                                 }
                                 return absl::OkStatus();
                               }),
-              FailsWith(absl::StatusCode::kAborted, "was deleted"));
+              FailsWith(kAborted, "was deleted"));
   ASSERT_THAT(restored, IsOk());
   EXPECT_EQ(restored->published->fingerprint, fruit.published->fingerprint);
   EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
@@ -161,7 +160,7 @@ TEST_F(CatalogSnapshot, InconsistentSnapshotReturnsDataLoss) {
   EXPECT_THAT(restore([](auto* c) { c->collection.parameters.extractor.clear(); }),
               FailsWith(kDataLoss, "extractor"));
   EXPECT_THAT(restore([](auto* c) { c->gallery.features(2, 1) = NAN; }),
-              FailsWith(absl::StatusCode::kInvalidArgument, "nan"));
+              FailsWith(kInvalid, "nan"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
   EXPECT_THAT(restore([](auto*) {}), IsOk());
 }
@@ -207,7 +206,7 @@ TEST_F(CatalogSnapshot, AnnouncedSizesAreNotAllocated) {
   item.set_label(3);
   for (int i = 0; i < kDim; ++i) item.add_features(1);
   ASSERT_THAT(writer.Add(item), IsOk());
-  EXPECT_THAT(writer.Finish(), FailsWith(absl::StatusCode::kInternal, ""));
+  EXPECT_THAT(writer.Finish(), FailsWith(kInternal));
   EXPECT_THAT(Parse(promised), FailsWith(kDataLoss, "block 4 is missing"));
 }
 

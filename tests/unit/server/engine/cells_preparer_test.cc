@@ -110,8 +110,7 @@ TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
   for (const auto& change : changes) {
     CellContents other = contents();
     change(&other);
-    EXPECT_THAT(TakePayloads(retriever, &other),
-                FailsWith(absl::StatusCode::kDataLoss, "of another embedding"));
+    EXPECT_THAT(TakePayloads(retriever, &other), FailsWith(kDataLoss, "of another embedding"));
   }
 }
 

@@ -1,8 +1,7 @@
-// A mixed load on the daemon without gRPC, for the thread sanitizer, under which
-// tests/e2e/mixed_load.cc cannot run. PRIVATEMAIL_LOAD_SECONDS sets its length, by default 5 s.
+// A mixed load on the daemon without gRPC, which the thread sanitizer does not support.
+// PRIVATEMAIL_LOAD_SECONDS sets its length, by default 5 s.
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -10,10 +9,8 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -204,7 +201,7 @@ void CoreLoad::Build() {
     builds_ += status.ok() ? 1 : 0;
     if (status.ok()) continue;
     // Of the rebuild scheduler.
-    EXPECT_THAT(status, FailsWith(absl::StatusCode::kAborted, "is being built already"));
+    EXPECT_THAT(status, FailsWith(kAborted, "is being built already"));
   }
 }
 
@@ -245,10 +242,10 @@ void CoreLoad::ChangeKeys() {
     Expect(key.text, nothing);
     Expect(admin, [&] { return core_.keys().Revoke(key.key.id).status(); });
     EXPECT_THAT(core_.Call(key.text, nothing),
-                FailsWith(absl::StatusCode::kUnauthenticated, "unknown, wrong or revoked"));
+                FailsWith(kUnauthenticated, "unknown, wrong or revoked"));
     EXPECT_FALSE(core_.keys().List().empty());
     EXPECT_THAT(core_.keys().CheckValid(key.key.id, absl::Now()),
-                FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+                FailsWith(kUnauthenticated, "revoked"));
   }
 }
 

@@ -61,7 +61,7 @@ TEST_F(EmbedShareTest, FailureOfOneProcessEndsAll) {
       return party == 1 && done >= 2 ? absl::CancelledError("enough") : absl::OkStatus();
     };
     const absl::Status own = Embed(share, fails).status();
-    EXPECT_THAT(share->Agree(own), FailsWith(absl::StatusCode::kCancelled, "enough")) << party;
+    EXPECT_THAT(share->Agree(own), FailsWith(kCancelled, "enough")) << party;
   });
 }
 
@@ -70,7 +70,7 @@ TEST_F(EmbedShareTest, PlanWithoutPolynomialReturnsFailedPrecondition) {
   ThreadedRows rows(kRows, 2);
   rows.ForAll([&](int party) {
     EXPECT_THAT(Embed(rows.Share(party)),
-                FailsWith(absl::StatusCode::kFailedPrecondition,
+                FailsWith(kFailedPrecondition,
                           "cannot share these rows, expected a plan with a polynomial, got tiled"));
   });
 }

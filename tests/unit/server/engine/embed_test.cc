@@ -96,14 +96,14 @@ TEST(Embed, ReportsEachStepAndStopsOnError) {
                                seen.push_back(done);
                                return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
                              });
-  EXPECT_THAT(stopped, FailsWith(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(stopped, FailsWith(kCancelled, "enough"));
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
 }
 
 TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
   const StoredCollection collection = SmallCollection("fruit");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "no items"));
+              FailsWith(kFailedPrecondition, "no items"));
 }
 
 // With a weak label graph this many steps make all rows equal.
@@ -111,7 +111,7 @@ TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
   StoredCollection collection = SmallCollection("fruit");
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "alignment refused"));
+              FailsWith(kFailedPrecondition, "alignment refused"));
 }
 
 // Large enough for the factored operator. The oracle iterates with the exact one, which is tested
@@ -166,12 +166,10 @@ TEST(PointFile, InvalidRowsAndFolderAreRefused) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
-              FailsWith(absl::StatusCode::kInvalidArgument, "expected 3, got 4"));
-  EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)),
-              FailsWith(absl::StatusCode::kInvalidArgument, "items row 0"));
+              FailsWith(kInvalid, "expected 3, got 4"));
+  EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)), FailsWith(kInvalid, "items row 0"));
   EXPECT_EQ(file->rows(), 0);
-  EXPECT_THAT(PointFile::Create(folder / "absent", 3),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "absent"));
+  EXPECT_THAT(PointFile::Create(folder / "absent", 3), FailsWith(kFailedPrecondition, "absent"));
 }
 
 TEST(PointFile, ReadFailureIsReturned) {
@@ -179,7 +177,7 @@ TEST(PointFile, ReadFailureIsReturned) {
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
   Matrix block(3, 3);
-  EXPECT_THAT(file->Read(0, &block), FailsWith(absl::StatusCode::kDataLoss, "shorter"));
+  EXPECT_THAT(file->Read(0, &block), FailsWith(kDataLoss, "shorter"));
 }
 
 TEST(DeterministicStart, IsNormalWithGivenDeviation) {

@@ -150,7 +150,7 @@ TEST_F(EncryptedCollectionTest, ErrorInTheMiddleOfReadingKeepsFormerVersion) {
   };
   std::vector<Item> items;
   for (int i = 1; i <= 150; ++i) items.push_back(WideRow(i));
-  EXPECT_THAT(Upsert(items), FailsWith(absl::StatusCode::kUnavailable, "gone"));
+  EXPECT_THAT(Upsert(items), FailsWith(kUnavailable, "gone"));
   EXPECT_EQ(parts, 2);
   EXPECT_THAT(Found(), ElementsAre("wide-0"));
   EXPECT_THAT(Delete({"wide-7", "wide-100"}), IsOk());
@@ -182,7 +182,7 @@ TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   SetLimit(Now().resident_memory() + 100);
   EXPECT_THAT(Upsert({Row(std::string(400, 'b'), {2, 1})}),
-              FailsWith(absl::StatusCode::kResourceExhausted, "the rows of collection notes"));
+              FailsWith(kExhausted, "the rows of collection notes"));
   EXPECT_EQ(Now().items, 1u);
   EXPECT_THAT(Found(), ElementsAre("a"));
   SetLimit(1);
@@ -216,7 +216,7 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   SetLimit(memory / 2);
   blocked_ = false;
   EXPECT_THAT(Upsert({Row("new", std::vector<float>(2000, 1))}),
-              FailsWith(absl::StatusCode::kResourceExhausted, "the rows of collection notes"));
+              FailsWith(kExhausted, "the rows of collection notes"));
   EXPECT_EQ(Now().items, 100u) << "nothing was stored";
   EXPECT_THAT(Delete({"7"}), IsOk());
   EXPECT_EQ(Now().items, 99u);
@@ -256,8 +256,7 @@ TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotOf(*catalog_, Now())));
   contents.collection.name = "copy";
   SetLimit(Now().resident_memory() + 10'000);  // less than a block of rows
-  EXPECT_THAT(Restore(catalog_.get(), contents),
-              FailsWith(absl::StatusCode::kResourceExhausted, "max_resident_memory"));
+  EXPECT_THAT(Restore(catalog_.get(), contents), FailsWith(kExhausted, "max_resident_memory"));
   EXPECT_THAT(catalog_->Find("copy"), FailsWith(kNotFound));
   SetLimit(kAllMemory);
   ASSERT_OK_AND_ASSIGN(const CollectionView copy, Restore(catalog_.get(), contents));
@@ -311,7 +310,7 @@ TEST_F(EncryptedCollectionTest, LoadStopsBetweenPartsAndFreesItsMemory) {
   };
   StoreWithHooks store(*SqliteStore::Open(directory_.path()), &hooks_);
   EncryptedCollection rows([&](int64_t) { return absl::OkStatus(); });
-  EXPECT_THAT(rows.Load(store, parameters, stopped), FailsWith(absl::StatusCode::kCancelled));
+  EXPECT_THAT(rows.Load(store, parameters, stopped), FailsWith(kCancelled));
   EXPECT_EQ(parts, 2);
   EXPECT_EQ(rows.memory(), 0);
   EXPECT_EQ(rows.rows(), nullptr);

@@ -67,7 +67,7 @@ TEST(LabelAgreement, TrueLabelsPassAndShuffledOnesAreRefused) {
       std::vector<int32_t> shuffled = scene.item_labels;
       std::shuffle(shuffled.begin(), shuffled.end(), bits);
       EXPECT_THAT(CheckLabelsAgree(*scene.Compare(shuffled)),
-                  FailsWith(absl::StatusCode::kFailedPrecondition,
+                  FailsWith(kFailedPrecondition,
                             "the items' labels do not seem to mean the anchors' classes: of 128"));
       std::vector<int32_t> renamed = scene.item_labels;  // every class has the name of the next
       for (int32_t& label : renamed) label = (label + 1) % kClasses;
@@ -105,7 +105,7 @@ TEST(LabelAgreement, ObserverStopsTheComparison) {
   const Scene scene = Draw(/*per_class=*/2, .1, 1);
   EXPECT_THAT(CompareLabels(MatrixPoints(scene.points), scene.item_labels, scene.anchor_labels,
                             [] { return absl::CancelledError("enough"); }),
-              FailsWith(absl::StatusCode::kCancelled, "enough"));
+              FailsWith(kCancelled, "enough"));
 }
 
 }  // namespace

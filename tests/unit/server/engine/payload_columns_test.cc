@@ -2,11 +2,9 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <atomic>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -85,7 +83,7 @@ TEST(PayloadColumns, CancelledCallReturnsCancelled) {
   int looks = 0;
   const auto cancelled = [&] { return ++looks > 1; };
   EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, {.cancelled = cancelled}),
-              FailsWith(absl::StatusCode::kCancelled, ""));
+              FailsWith(kCancelled));
   EXPECT_EQ(looks, 2);
   EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, {}), SizeIs(5)) << "nothing half";
 }
@@ -117,7 +115,7 @@ TEST(PayloadColumns, NewColumnsAreReserved) {
     return reserved > (1 << 20) ? absl::ResourceExhaustedError("no more") : absl::OkStatus();
   };
   EXPECT_THAT(columns.MatchingRows(Below("n", 5), nullptr, {.reserve = reserve}),
-              FailsWith(absl::StatusCode::kResourceExhausted, "no more"));
+              FailsWith(kExhausted, "no more"));
   EXPECT_EQ(reserved, 2 << 20);
 }
 
@@ -155,7 +153,7 @@ TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
   const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
   const PayloadFilter filter = Below("v", 2);
   EXPECT_THAT(columns.MatchingRows(filter, nullptr, {.memory = 150}),
-              FailsWith(absl::StatusCode::kResourceExhausted, "max_request_memory"));
+              FailsWith(kExhausted, "max_request_memory"));
   EXPECT_THAT(*columns.MatchingRows(filter, nullptr, {.memory = 1000}), ElementsAre(0));
   EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, {.memory = 150}), ElementsAre(0));
 }

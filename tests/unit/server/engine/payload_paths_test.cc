@@ -64,8 +64,7 @@ TEST(PayloadPaths, CancelledReadGoesOnLater) {
   payloads[8999] = R"({"late": 1})";
   PayloadPaths paths;
   int polls = 0;
-  EXPECT_THAT(paths.Read(payloads, [&] { return ++polls == 3; }),
-              FailsWith(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(paths.Read(payloads, [&] { return ++polls == 3; }), FailsWith(kCancelled));
   payloads[1] = "{}";  // is not read again
   ASSERT_THAT(paths.Read(payloads, nullptr), IsOk());
   EXPECT_THAT(paths.RowsWith("early"), Optional(ElementsAre(1)));

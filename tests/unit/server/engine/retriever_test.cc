@@ -179,19 +179,18 @@ TEST_F(RetrieverTest, KOutOfRangeIsRefused) {
   RetrievalQuery query = QueryOf(slots_);
   query.k = 0;
   EXPECT_THAT(MakeRetriever().Retrieve(query),
-              FailsWith(absl::StatusCode::kInvalidArgument, "k must be between 1 and 10000"));
+              FailsWith(kInvalid, "k must be between 1 and 10000"));
   query.k = 10001;
-  EXPECT_THAT(
-      MakeRetriever().Retrieve(query),
-      FailsWith(absl::StatusCode::kResourceExhausted, "k is 10001, more than the limit of 10000"));
+  EXPECT_THAT(MakeRetriever().Retrieve(query),
+              FailsWith(kExhausted, "k is 10001, more than the limit of 10000"));
 }
 
 TEST_F(RetrieverTest, InvalidPostProcessingStepsReturnInvalidArgument) {
   RetrievalQuery query = QueryOf(slots_);
   for (const int64_t steps : {1, 2, 4, -1}) {
     query.post_processing_steps = steps;
-    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kInvalidArgument,
-                                                           "must be 0 or the collection's steps 3"))
+    EXPECT_THAT(MakeRetriever().Retrieve(query),
+                FailsWith(kInvalid, "must be 0 or the collection's steps 3"))
         << steps;
   }
 }
@@ -200,24 +199,22 @@ TEST_F(RetrieverTest, ReleaseOfWrongShapeReturnsInvalidArgument) {
   RetrievalQuery query = QueryOf(slots_);
   for (const auto& [rows, cols] : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
     query.release = Matrix::Random(rows, cols);
-    EXPECT_THAT(MakeRetriever().Retrieve(query),
-                FailsWith(absl::StatusCode::kInvalidArgument,
-                          absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
-                                       rows, " x ", cols)));
+    EXPECT_THAT(
+        MakeRetriever().Retrieve(query),
+        FailsWith(kInvalid, absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
+                                         rows, " x ", cols)));
   }
 }
 
 TEST_F(RetrieverTest, CollinearAnchorsReturnFailedPrecondition) {
   RetrievalQuery query = QueryOf(slots_);
   query.release.col(1) = 3 * query.release.col(0);
-  EXPECT_THAT(MakeRetriever().Retrieve(query),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "residual"));
+  EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(kFailedPrecondition, "residual"));
 }
 
 TEST_F(RetrieverTest, ZeroReleaseReturnsFailedPrecondition) {
   RetrievalQuery query{Matrix::Zero(15, 2), 3, 2, nullptr};
-  EXPECT_THAT(MakeRetriever().Retrieve(query),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "norm"));
+  EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(kFailedPrecondition, "norm"));
 }
 
 TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {
@@ -227,7 +224,7 @@ TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {
   for (int polls_before = 0; polls_before < 5; ++polls_before) {
     int polls = 0;
     query.cancelled = [&] { return polls++ == polls_before; };
-    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(absl::StatusCode::kCancelled, ""));
+    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(kCancelled));
   }
   int polls = 0;
   query.cancelled = [&] { return ++polls == 0; };

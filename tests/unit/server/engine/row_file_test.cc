@@ -52,7 +52,7 @@ TEST(RowFile, StoppedReorderingReturnsCancelled) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, RowFile::Create(folder.path(), 2));
   ASSERT_THAT(file->Append(FloatMatrix::Random(3, 2)), IsOk());
-  EXPECT_THAT(file->Reordered({2, 0, 1}, {true}), FailsWith(kCancelled, ""));
+  EXPECT_THAT(file->Reordered({2, 0, 1}, {true}), FailsWith(kCancelled));
 }
 
 // Approximate and exact.

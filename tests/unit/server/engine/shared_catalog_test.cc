@@ -130,12 +130,12 @@ TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   ASSERT_THAT(one_->Delete("fruit"), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Other().published == nullptr; }));
   EXPECT_THAT(other_->Upsert(former, MakeItems(1, 1)),
-              FailsWith(absl::StatusCode::kNotFound, "collection fruit does not exist"));
+              FailsWith(kNotFound, "collection fruit does not exist"));
   const auto again = one_->Create(Fruit());
   ASSERT_THAT(again, IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
   EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
-  EXPECT_THAT(other_->Create(Fruit()), FailsWith(absl::StatusCode::kAlreadyExists, "fruit"));
+  EXPECT_THAT(other_->Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
 }
 
 // The one that builds is delayed, so that the others want the cells meanwhile.
@@ -227,7 +227,7 @@ TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
                             }
                             return absl::OkStatus();
                           }),
-              FailsWith(absl::StatusCode::kAborted, "an embedding of later items"));
+              FailsWith(kAborted, "an embedding of later items"));
   EXPECT_TRUE(WaitUntil([&] {
     const CollectionView now = *one_->Find("fruit");
     return now.retriever != nullptr && now.retriever->items() == 6;
@@ -303,7 +303,7 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
   EXPECT_THAT((*catalog)->Find("fruit")->retriever->Retrieve(query), IsOk());
   EXPECT_THAT((*catalog)->Upsert(*view, MakeItems(6, 1)),
-              FailsWith(absl::StatusCode::kUnavailable, "the store is unavailable"));
+              FailsWith(kUnavailable, "the store is unavailable"));
   EXPECT_EQ((*catalog)->Find("fruit")->items, 5u);
   EXPECT_TRUE(WaitUntil([&] { return failures > 0; }));
   server.Start();

@@ -40,12 +40,11 @@ class CollectionState : public ::testing::Test {
 
 TEST_F(CollectionState, EmptyCollectionNamesIngest) {
   EXPECT_THAT(CheckHasItems(View()),
-              FailsWith(kFailedPrecondition,
-                        "collection fruit has no items: run `privatemail ingest fruit` first"));
+              FailsWith(kFailedPrecondition, "collection fruit has no items yet"));
 }
 
 TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
-  constexpr char kMessage[] = "collection fruit is not built yet: run `privatemail build fruit`";
+  constexpr char kMessage[] = "collection fruit is not built yet";
   EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kMessage));
   EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
 }
@@ -64,7 +63,7 @@ TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
 TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
   CollectionView view = Built();
   view.cells_problem = absl::UnavailableError("could not be built: no memory");
-  constexpr char kMessage[] = "could not be built: no memory; `privatemail build` tries again";
+  constexpr char kMessage[] = "could not be built: no memory; a build tries again";
   EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, kMessage));
   EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
 }
@@ -77,7 +76,7 @@ TEST_F(CollectionState, EarlierCellsNameTheProblemOfLaterOnes) {
   EXPECT_THAT(RequireCells(view), IsOk());
   EXPECT_EQ(DescribeCells(view),
             "ready: 0 items of an earlier build; UNAVAILABLE: could not be built: no memory; "
-            "`privatemail build` tries again");
+            "a build tries again");
 }
 
 // Errors of the store may name its file or host.

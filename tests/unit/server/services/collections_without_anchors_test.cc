@@ -1,7 +1,4 @@
-// Collections without anchors, and anchors without labels, over the network.
-#include <limits>
-
-#include "common/embedding/default_settings.h"
+// Collections without anchors over the network.
 #include "common/items/item_label.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
@@ -21,16 +18,6 @@ class WithoutAnchors : public ServiceTest {
     request.set_name("notes");
     request.set_metric(v1::METRIC_COSINE);
     request.set_extractor("vectors");
-    return request;
-  }
-
-  static v1::CreateCollectionRequest Shapes() {
-    v1::CreateCollectionRequest request = Fruit();
-    request.set_name("shapes");
-    request.clear_anchor_labels();
-    ToProto(DefaultSettings({}), request.mutable_settings());
-    request.add_cells(3);
-    request.set_cell_code(v1::CELL_CODE_SCALAR8);
     return request;
   }
 
@@ -64,32 +51,6 @@ class WithoutAnchors : public ServiceTest {
     return totals;
   }
 };
-
-TEST_F(WithoutAnchors, FirstItemFixesTheDimensionOfTheStream) {
-  ASSERT_THAT(Create(Notes()), IsOk());
-  ASSERT_OK_AND_ASSIGN(const v1::GetCollectionResponse empty, Get("notes"));
-  EXPECT_EQ(empty.parameters().feature_dim(), 0u);
-  EXPECT_TRUE(empty.parameters().with_encrypted());
-  EXPECT_FALSE(empty.parameters().has_settings());
-  v1::UpsertItemsRequest first, second;
-  first.set_collection("notes");
-  second.set_collection("notes");
-  *first.add_items() = Row("a", 5);
-  *second.add_items() = Row("b", 6);
-  *second.add_items() = Row("c", 5);
-  v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({first, second}, &totals), IsOk());
-  EXPECT_EQ(totals.inserted(), 2u);
-  ASSERT_EQ(totals.first_rejected_size(), 1);
-  EXPECT_EQ(totals.first_rejected(0).reason(),
-            "features has the wrong dimension: expected 5, got 6");
-  ASSERT_OK_AND_ASSIGN(const v1::GetCollectionResponse filled, Get("notes"));
-  EXPECT_EQ(filled.parameters().feature_dim(), 5u);
-  EXPECT_EQ(filled.items(), 2u);
-  EXPECT_EQ(filled.changes_since_embedding(), 0u);
-  EXPECT_FALSE(filled.has_changes());
-  EXPECT_NE(filled.fingerprint(), empty.fingerprint());
-}
 
 TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
   ASSERT_THAT(Create(Notes()), IsOk());
@@ -172,8 +133,7 @@ TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   EXPECT_THAT(FromGrpc(retrieval_->RetrieveCells(&cells_context, cells)->Finish()),
               FailsWith(kFailedPrecondition,
                         "collection notes has no cells: it offers the scheme encrypted"));
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("notes", &progress), FailsWith(kFailedPrecondition, kMessage));
+  EXPECT_THAT(Build("notes"), FailsWith(kFailedPrecondition, kMessage));
   grpc::health::v1::HealthCheckRequest check;
   check.set_service("privatemail.collection.notes");
   grpc::health::v1::HealthCheckResponse health;
@@ -181,55 +141,6 @@ TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   ASSERT_TRUE(
       grpc::health::v1::Health::NewStub(channel)->Check(&health_context, check, &health).ok());
   EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING) << "without a build";
-}
-
-TEST_F(WithoutAnchors, AnchorsWithoutLabelsAnswerForCells) {
-  ASSERT_THAT(Create(Shapes()), IsOk());
-  std::vector<Item> items = MakeItems(20, 1);
-  v1::UpsertItemsRequest message = Message("shapes", items);
-  message.mutable_items(0)->set_unlabelled(true);
-  message.mutable_items(0)->set_label(0);
-  v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({message}, &totals), IsOk());
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("shapes", &progress), IsOk());
-  ASSERT_TRUE(WaitUntil([&] { return Get("shapes")->cells_status() == v1::CELLS_STATUS_READY; }));
-  const std::string fingerprint = Get("shapes")->fingerprint();
-  grpc::ClientContext anchors_context, retrieve_context, cells_context;
-  v1::GetAnchorsRequest anchors;
-  anchors.set_collection("shapes");
-  anchors.set_fingerprint(fingerprint);
-  const auto reader = retrieval_->GetAnchors(&anchors_context, anchors);
-  v1::GetAnchorsResponse chunk;
-  ASSERT_TRUE(reader->Read(&chunk));
-  EXPECT_EQ(chunk.features().rows(), 12u);
-  EXPECT_EQ(chunk.labels_size(), 0);
-  EXPECT_FALSE(reader->Read(&chunk));
-  v1::RetrieveRequest retrieve;
-  retrieve.set_collection("shapes");
-  retrieve.set_fingerprint(fingerprint);
-  retrieve.set_k(1);
-  v1::RetrieveResponse found;
-  EXPECT_THAT(FromGrpc(retrieval_->Retrieve(&retrieve_context, retrieve, &found)),
-              FailsWith(kFailedPrecondition,
-                        "collection shapes has no classes, since its anchors have no labels: it "
-                        "offers the scheme cells"));
-  v1::RetrieveCellsRequest request;
-  request.set_collection("shapes");
-  request.set_fingerprint(fingerprint);
-  request.add_cells(0);
-  request.add_cells(1);
-  request.set_epsilon(1);
-  request.set_items(100);
-  const auto answer = retrieval_->RetrieveCells(&cells_context, request);
-  v1::RetrieveCellsResponse part;
-  std::map<std::string, int32_t> labels;
-  while (answer->Read(&part)) {
-    for (int i = 0; i < part.ids_size(); ++i) labels[part.ids(i)] = part.labels(i);
-  }
-  ASSERT_EQ(labels.size(), items.size());
-  EXPECT_EQ(labels["item-000"], std::numeric_limits<int32_t>::min());
-  EXPECT_EQ(labels["item-001"], items[1].label);
 }
 
 class FewDimensions : public WithoutAnchors {

@@ -110,16 +110,7 @@ class EncryptedSearch : public ServiceTest {
     Put(0, items);
   }
 
-  v1::GetCollectionResponse Get() const {
-    grpc::ClientContext context;
-    v1::GetCollectionRequest request;
-    request.set_collection("notes");
-    v1::GetCollectionResponse response;
-    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
-    return response;
-  }
-
-  v1::SearchEncryptedRequest Good() const { return SearchRequest(Get().fingerprint()); }
+  v1::SearchEncryptedRequest Good() const { return SearchRequest(Get("notes").fingerprint()); }
 
   SearchResult Search(const v1::SearchEncryptedRequest& request,
                       absl::Duration deadline = absl::InfiniteDuration()) const {
@@ -268,7 +259,7 @@ TEST_F(EncryptedSearch, UnknownDigestsOfBlocksAreIgnored) {
 }
 
 TEST_F(EncryptedSearch, CollectionWithoutItemsIsAFailedPrecondition) {
-  constexpr char kMessage[] = "collection notes has no items: run `privatemail ingest notes` first";
+  constexpr char kMessage[] = "collection notes has no items yet";
   ASSERT_THAT(Create(Notes()), IsOk());
   EXPECT_THAT(Search(Good()).status, FailsWith(kFailedPrecondition, kMessage));
   Put(0, 3);

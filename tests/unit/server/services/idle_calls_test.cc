@@ -48,7 +48,7 @@ TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
   EXPECT_THAT(Retrieve(fruit, 4), IsOk()) << "waits for a ticket";
   for (const auto& upload : uploads) {
     EXPECT_THAT(FromGrpc(upload->writer->Finish()),
-                FailsWith(absl::StatusCode::kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
+                FailsWith(kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
   }
   // Messages before the timeout are stored.
   v1::GetItemsRequest get;
@@ -90,9 +90,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
     readers.push_back(stub->GetAnchors(contexts.back().get(), anchors));
   }
-  grpc::ClientContext listing;
-  v1::ListCollectionsResponse list;
-  EXPECT_THAT(FromGrpc(collections_->ListCollections(&listing, {}, &list)), IsOk());
+  const v1::ListCollectionsResponse list = ListAll();
   ASSERT_TRUE(WaitUntil([&] { return Audited("GetAnchors").size() == kStreams; }));
   for (const nlohmann::json& call : Audited("GetAnchors")) {
     EXPECT_EQ(call["code"], "DEADLINE_EXCEEDED");
@@ -102,7 +100,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
     while (reader->Read(&part)) {
     }
     EXPECT_THAT(FromGrpc(reader->Finish()),
-                FailsWith(absl::StatusCode::kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
+                FailsWith(kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
   }
 }
 

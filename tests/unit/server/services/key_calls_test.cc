@@ -6,9 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
 #include "tests/unit/server/services/access_fixture.h"
 
 namespace privatemail::testing {
@@ -70,7 +68,7 @@ class KeyCallsTest : public AccessTest {
 
 TEST_F(KeyCallsTest, ExceededRateReturnsResourceExhausted) {
   const std::string key = MakeKey(kSearchScope, {}, .001).text();
-  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(absl::StatusCode::kPermissionDenied, ""));
+  EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kPermissionDenied));
   EXPECT_THAT(Try("ListCollections", "", key), FailsWith(kExhausted, "0.001 calls a second"));
   EXPECT_THAT(Try("ListKeys", "", key), FailsWith(kExhausted, "0.001 calls a second"));
 }
@@ -94,14 +92,13 @@ TEST_F(KeyCallsTest, ExceededRateSendsRetryAfter) {
 
 TEST_F(KeyCallsTest, MissingScopeIsNamed) {
   const std::string key = MakeKey(kSearchScope, {"fruit"}).text();
-  const auto denied = absl::StatusCode::kPermissionDenied;
   EXPECT_THAT(Try("BuildEmbedding", "fruit", key),
-              FailsWith(denied,
+              FailsWith(kPermissionDenied,
                         "is not for BuildEmbedding, which takes scope write or admin: it "
                         "has search"));
   const std::string admin = MakeKey(kAdminScope, {"fruit"}).text();
   EXPECT_THAT(Try("ListKeys", "", admin),
-              FailsWith(denied,
+              FailsWith(kPermissionDenied,
                         "is not for ListKeys, which takes scope admin for all collections: "
                         "it has admin for some"));
 }
@@ -166,11 +163,11 @@ TEST_F(KeyCallsTest, PartialAdminGetsNoReservedTicket) {
 TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {
   const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"fruit"});
   EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),
-              FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+              FailsWith(kUnauthenticated, "revoked"));
 }
 
 TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
-  const auto revoked = FailsWith(absl::StatusCode::kUnauthenticated, "revoked");
+  const auto revoked = FailsWith(kUnauthenticated, "revoked");
   // More than flow control passes to a caller that does not read.
   std::vector<Item> large = MakeItems(400, 1);
   for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
@@ -235,7 +232,7 @@ TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
   Revoke(key);
   while (reader->Read(&progress)) {
   }
-  EXPECT_THAT(FromGrpc(reader->Finish()), FailsWith(absl::StatusCode::kUnauthenticated, "revoked"));
+  EXPECT_THAT(FromGrpc(reader->Finish()), FailsWith(kUnauthenticated, "revoked"));
   EXPECT_LT(progress.share(), 1);
 }
 
@@ -246,7 +243,7 @@ TEST_F(KeyCallsTest, ReplacedCollectionAbortsUpload) {
     ASSERT_THAT(Try("CreateCollection", "fruit", admin_), IsOk());
   };
   EXPECT_THAT(UploadAround(MakeKey(kWriteScope, {"fruit"}).text(), replace),
-              FailsWith(absl::StatusCode::kAborted, "deleted and created again"));
+              FailsWith(kAborted, "deleted and created again"));
 }
 
 TEST_F(KeyCallsTest, AuditLogNamesCreatedAndRevokedKeys) {

@@ -1,7 +1,5 @@
 // Memory limits of calls, checked before memory is used.
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/rpc/status.h"
 #include "common/wire/codec.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -25,9 +23,7 @@ TEST_F(MemoryLimitsTest, SearchAndBuildNameLimit) {
   const v1::GetCollectionResponse fruit = MakeFruit(6, false);
   EXPECT_THAT(Retrieve(fruit, 400),
               FailsWith(kExhausted, "more than the limit of 65536 (max_request_memory)"));
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  EXPECT_THAT(Build("fruit", &progress),
-              FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
+  EXPECT_THAT(Build("fruit"), FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
 }
 
 // A value of an anchor takes 4 bytes as received and 8 as double.
@@ -55,8 +51,7 @@ TEST_F(MemoryLimitsTest, MessageIsRefusedBeforeParsing) {
   const absl::Status status = FromGrpc(collections_->GetItems(&context, request, &items));
   EXPECT_THAT(status, FailsWith(kExhausted, "memory of the message in bytes is "));
   EXPECT_THAT(status, FailsWith(kExhausted, "the limit of 65536 (max_request_memory)"));
-  v1::UpsertItemsResponse totals;
-  EXPECT_THAT(Upsert({Message("fruit", std::vector<Item>(6000, Item{}))}, &totals),
+  EXPECT_THAT(Upsert({Message("fruit", std::vector<Item>(6000, Item{}))}),
               FailsWith(kExhausted, "message 0 of the stream: memory of the message in bytes is "));
 }
 
@@ -89,12 +84,10 @@ TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
   };
   ASSERT_TRUE(writer->Write(large));
   ASSERT_TRUE(WaitUntil([&] { return count() == 4; }));
-  v1::UpsertItemsResponse other;
-  EXPECT_THAT(Upsert({large}, &other),
-              FailsWith(kExhausted, "the limit of 300000 (max_parsed_memory)"));
+  EXPECT_THAT(Upsert({large}), FailsWith(kExhausted, "the limit of 300000 (max_parsed_memory)"));
   writer->WritesDone();
   EXPECT_THAT(FromGrpc(writer->Finish()), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return Upsert({large}, &other).ok(); })) << "quota was not released";
+  EXPECT_TRUE(WaitUntil([&] { return Upsert({large}).ok(); })) << "quota was not released";
 }
 
 DaemonOptions LittleMemoryForSearches() {

@@ -29,23 +29,12 @@ class RetrieveCellsTest : public ServiceTest {
     return request;
   }
 
-  v1::GetCollectionResponse Get() const {
-    grpc::ClientContext context;
-    v1::GetCollectionRequest request;
-    request.set_collection("fruit");
-    v1::GetCollectionResponse response;
-    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
-    return response;
-  }
-
   // Payloads hold `more` and the item's id.
   void Fill(const std::string& more) {
     std::vector<Item> items = MakeItems(kItems, 1);
     for (Item& item : items) item.payload = "{\"file\":\"" + more + item.id + ".png\"}";
-    v1::UpsertItemsResponse totals;
-    ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
-    std::vector<v1::BuildEmbeddingResponse> progress;
-    ASSERT_THAT(Build("fruit", &progress), IsOk());
+    ASSERT_THAT(Upsert({Message("fruit", items)}), IsOk());
+    ASSERT_THAT(Build("fruit"), IsOk());
   }
 
   // Built, with cells ready.
@@ -56,9 +45,9 @@ class RetrieveCellsTest : public ServiceTest {
   }
 
   v1::GetCollectionResponse WaitUntilReady() const {
-    EXPECT_TRUE(WaitUntil([&] { return Get().cells_status() == v1::CELLS_STATUS_READY; }))
-        << Get().cells();
-    return Get();
+    EXPECT_TRUE(WaitUntil([&] { return Get("fruit").cells_status() == v1::CELLS_STATUS_READY; }))
+        << Get("fruit").cells();
+    return Get("fruit");
   }
 
   static v1::RetrieveCellsRequest RequestFor(const v1::GetCollectionResponse& collection) {
@@ -179,21 +168,10 @@ TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
   }
   v1::RetrieveCellsRequest request = good;
   request.set_fingerprint(std::string(32, 'x'));
-  EXPECT_THAT(Ask(request).status,
-              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
+  EXPECT_THAT(Ask(request).status, FailsWith(kFailedPrecondition, "fingerprint mismatch"));
   request = good;
   request.set_collection("fish");
-  EXPECT_THAT(Ask(request).status, FailsWith(absl::StatusCode::kNotFound, "fish"));
-}
-
-TEST_F(RetrieveCellsTest, BeforeBuildReturnsFailedPrecondition) {
-  ASSERT_THAT(Create(FruitWithCells()), IsOk());
-  EXPECT_EQ(Get().cells_status(), v1::CELLS_STATUS_NOT_BUILT);
-  EXPECT_THAT(Ask(RequestFor(Get())).status,
-              FailsWith(absl::StatusCode::kFailedPrecondition, "is not built yet"));
-  v1::RetrieveCellsRequest wrong = RequestFor(Get());
-  wrong.set_epsilon(0);
-  EXPECT_THAT(Ask(wrong).status, FailsWith(kInvalid, "epsilon")) << "checked before the build";
+  EXPECT_THAT(Ask(request).status, FailsWith(kNotFound, "fish"));
 }
 
 TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {
@@ -262,10 +240,8 @@ TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
               FailsWith(kInvalid, "cell_code pq16 must have at least 32 dimensions with 700"));
   request.set_cell_code(v1::CELL_CODE_PQ8);
   ASSERT_THAT(Create(request), IsOk());
-  v1::UpsertItemsResponse totals;
-  ASSERT_THAT(Upsert({Message("fruit", items)}, &totals), IsOk());
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("fruit", &progress), IsOk());
+  ASSERT_THAT(Upsert({Message("fruit", items)}), IsOk());
+  ASSERT_THAT(Build("fruit"), IsOk());
   const v1::GetCollectionResponse collection = WaitUntilReady();
   ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
   EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());

@@ -63,8 +63,7 @@ TEST(CollectionToProto, ReportsCellsStatus) {
                                                SomeEmbedding(6));
   expect(v1::CELLS_STATUS_PREPARING, 0, "being made");
   view.cells_problem = absl::ResourceExhaustedError("too large");
-  expect(v1::CELLS_STATUS_FAILED, 0,
-         "RESOURCE_EXHAUSTED: too large; `privatemail build` tries again");
+  expect(v1::CELLS_STATUS_FAILED, 0, "RESOURCE_EXHAUSTED: too large; a build tries again");
   view.cells_problem = absl::OkStatus();
   view.cells = CellIndex::Create(published->parameters, published->anchors,
                                  GalleryOf(MakeItems(6, 1)), {false});

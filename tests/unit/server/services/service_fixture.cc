@@ -121,7 +121,8 @@ v1::GetCollectionResponse ServiceTest::MakeFruit(int items, bool build) {
 absl::Status ServiceTest::Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
                                  v1::UpsertItemsResponse* response) {
   grpc::ClientContext context;
-  const auto writer = collections_->UpsertItems(&context, response);
+  v1::UpsertItemsResponse totals;
+  const auto writer = collections_->UpsertItems(&context, response == nullptr ? &totals : response);
   for (const v1::UpsertItemsRequest& message : messages) {
     if (!writer->Write(message)) break;  // the status says why
   }
@@ -136,8 +137,26 @@ absl::Status ServiceTest::Build(const std::string& collection,
   request.set_collection(collection);
   const auto reader = collections_->BuildEmbedding(&context, request);
   v1::BuildEmbeddingResponse message;
-  while (reader->Read(&message)) progress->push_back(message);
+  while (reader->Read(&message)) {
+    if (progress != nullptr) progress->push_back(message);
+  }
   return FromGrpc(reader->Finish());
+}
+
+v1::ListCollectionsResponse ServiceTest::ListAll() const {
+  grpc::ClientContext context;
+  v1::ListCollectionsResponse response;
+  EXPECT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &response)), IsOk());
+  return response;
+}
+
+v1::GetCollectionResponse ServiceTest::Get(const std::string& collection) const {
+  grpc::ClientContext context;
+  v1::GetCollectionRequest request;
+  request.set_collection(collection);
+  v1::GetCollectionResponse response;
+  EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
+  return response;
 }
 
 }  // namespace privatemail::testing

@@ -41,9 +41,12 @@ class ServiceTest : public ::testing::Test {
   // Creates `fruit` with items and, if `build`, its embedding.
   v1::GetCollectionResponse MakeFruit(int items, bool build);
   absl::Status Upsert(const std::vector<v1::UpsertItemsRequest>& messages,
-                      v1::UpsertItemsResponse* response);
+                      v1::UpsertItemsResponse* response = nullptr);
   absl::Status Build(const std::string& collection,
-                     std::vector<v1::BuildEmbeddingResponse>* progress);
+                     std::vector<v1::BuildEmbeddingResponse>* progress = nullptr);
+  // Calls that are expected to succeed.
+  v1::ListCollectionsResponse ListAll() const;
+  v1::GetCollectionResponse Get(const std::string& collection) const;
 
   const TemporaryFolder directory_;
   std::unique_ptr<DaemonServer> daemon_;

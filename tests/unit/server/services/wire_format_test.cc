@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/status.h"
 #include "server/cells/anchor_training.h"
 #include "server/services/response_encoders.h"
 #include "tests/unit/server/services/all_rpcs.h"
@@ -46,9 +45,7 @@ TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
   restore.set_data(SnapshotBytes(3));
   EXPECT_THAT(Send(kRestore, {restore.SerializeAsString(), "\xff\xff\xff"}),
               FailsWith(kInvalid, "message 1 of the stream"));
-  grpc::ClientContext context;
-  v1::ListCollectionsResponse list;
-  ASSERT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &list)), IsOk());
+  const v1::ListCollectionsResponse list = ListAll();
   EXPECT_EQ(list.collections_size(), 1);
   EXPECT_EQ(list.collections(0).items(), 4u);  // "good" is stored, though not acknowledged
 }

@@ -66,8 +66,7 @@ TEST(NamedScratchFile, NameIsRemovedAtOnce) {
 TEST(NamedScratchFile, OtherErrorsAreNotRetried) {
   refusal = ENOSPC;
   const TemporaryFolder folder;
-  EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"),
-              FailsWith(absl::StatusCode::kResourceExhausted, "No space left"));
+  EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"), FailsWith(kExhausted, "No space left"));
 }
 
 }  // namespace

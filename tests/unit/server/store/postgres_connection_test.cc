@@ -1,7 +1,6 @@
 #include <thread>
 #include <tuple>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
@@ -22,8 +21,7 @@ TEST(PostgresSchema, NewerVersionIsRefused) {
   EXPECT_THAT(PostgresStore::Open(conninfo), IsOk());
   PostgresServer::Ask(conninfo, "UPDATE privatemail.schema_version SET version = 2");
   EXPECT_THAT(PostgresStore::Open(conninfo),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "has version 2, this program knows versions up to 1"));
+              FailsWith(kFailedPrecondition, "has version 2, this program knows versions up to 1"));
 }
 
 TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {
@@ -47,8 +45,8 @@ TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
     ASSERT_THAT(two, IsOk());
     const absl::Time start = absl::Now();
     const absl::Status busy = postgres::Transaction::Begin(&pool, kind).status();
-    EXPECT_THAT(busy, FailsWith(absl::StatusCode::kUnavailable,
-                                "all 2 connections to the store were busy for 200ms"));
+    EXPECT_THAT(busy,
+                FailsWith(kUnavailable, "all 2 connections to the store were busy for 200ms"));
     EXPECT_TRUE(IsOperatorOnlyError(busy)) << "it would count as a refusal for size";
     EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
   }
@@ -135,7 +133,7 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   careless.Kill();
   careless.Start({"-c", "fsync=off"});
   EXPECT_THAT(PostgresStore::Open(elsewhere),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "runs with fsync off"));
+              FailsWith(kFailedPrecondition, "runs with fsync off"));
 }
 
 TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
@@ -144,7 +142,7 @@ TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
   ASSERT_THAT(connection, IsOk());
   ASSERT_THAT((*connection)->Execute("SET statement_timeout = 100"), IsOk());
   EXPECT_THAT((*connection)->Execute("SELECT pg_sleep(30)"),
-              FailsWith(absl::StatusCode::kDeadlineExceeded, "statement timeout"));
+              FailsWith(kDeadlineExceeded, "statement timeout"));
   EXPECT_TRUE((*connection)->usable());
   EXPECT_THAT((*connection)->Execute("SELECT 1"), IsOk());
 }

@@ -94,8 +94,8 @@ TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   }
   for (std::thread& caller : callers) caller.join();
   server.Kill();
-  EXPECT_THAT(store->ListStates(), FailsWith(absl::StatusCode::kUnavailable,
-                                             "the store is unavailable: database test1"));
+  EXPECT_THAT(store->ListStates(),
+              FailsWith(kUnavailable, "the store is unavailable: database test1"));
   server.Start();
   EXPECT_THAT(store->Upsert(fruit.parameters, MakeItems(3, 1)), IsOk());
 }

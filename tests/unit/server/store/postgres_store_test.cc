@@ -34,7 +34,7 @@ TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
     first.join();
     EXPECT_NE(outcome[0].ok(), outcome[1].ok());
     EXPECT_THAT(outcome[0].ok() ? outcome[1] : outcome[0],
-                FailsWith(absl::StatusCode::kAlreadyExists, "exists already"));
+                FailsWith(kAlreadyExists, "exists already"));
   }
 }
 
@@ -45,8 +45,8 @@ TEST_F(TwoDaemons, FeaturesOfWrongLengthReturnDataLoss) {
       conninfo_,
       "UPDATE privatemail.items SET features = 'short' WHERE id = 'item-001' RETURNING 1");
   const absl::Status read = other_->LoadGallery(fruit_.parameters).status();
-  EXPECT_THAT(read, FailsWith(absl::StatusCode::kDataLoss,
-                              "the store's database is damaged (features of item item-001"));
+  EXPECT_THAT(read,
+              FailsWith(kDataLoss, "the store's database is damaged (features of item item-001"));
   EXPECT_TRUE(IsOperatorOnlyError(read));
 }
 
@@ -109,9 +109,8 @@ TEST_F(TwoDaemons, RangesEqualGalleryParts) {
   }
   const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
   ASSERT_THAT(store->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
-  EXPECT_THAT(
-      store->ReadRange(now, 0, 1, ignore),
-      FailsWith(absl::StatusCode::kAborted, "expected version 5003 of them, found version 5004"));
+  EXPECT_THAT(store->ReadRange(now, 0, 1, ignore),
+              FailsWith(kAborted, "expected version 5003 of them, found version 5004"));
 }
 
 TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
@@ -125,9 +124,9 @@ TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
                             [](int64_t, Gallery) { return absl::OkStatus(); });
   };
   EXPECT_THAT(read("10", 5, 5), IsOk());
-  EXPECT_THAT(read("11", 5, 6), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
-  EXPECT_THAT(read("9", 5, 4), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
-  EXPECT_THAT(read("13", 12, 1), FailsWith(absl::StatusCode::kDataLoss, "counts other items"));
+  EXPECT_THAT(read("11", 5, 6), FailsWith(kDataLoss, "counts other items"));
+  EXPECT_THAT(read("9", 5, 4), FailsWith(kDataLoss, "counts other items"));
+  EXPECT_THAT(read("13", 12, 1), FailsWith(kDataLoss, "counts other items"));
 }
 
 // The statistics count the rows that were fetched. A plan that sorts what follows each of the 8
@@ -222,7 +221,7 @@ TEST_F(EncodedEmbedding, PiecesOfTwoProcessesAreOneEmbedding) {
 TEST_F(EncodedEmbedding, MissingPieceKeepsTheFormerVersion) {
   const int64_t key = *store_->NewEmbeddingKey();
   EXPECT_THAT(Save(Encode(large_, key, 0, 12345), key),
-              FailsWith(absl::StatusCode::kInternal, "of 30000 rows came with 12345"));
+              FailsWith(kInternal, "of 30000 rows came with 12345"));
   ExpectFormerVersion();
 }
 
@@ -248,7 +247,7 @@ TEST_F(EncodedEmbedding, ErrorOfTheSourceKeepsTheFormerVersion) {
                                            pieces.pop_back();
                                            return piece;
                                          });
-  EXPECT_THAT(saved, FailsWith(absl::StatusCode::kAborted, "rank 1"));
+  EXPECT_THAT(saved, FailsWith(kAborted, "rank 1"));
   ExpectFormerVersion();
 }
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/testing/full_disk.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -36,8 +37,17 @@ TEST(ScratchFile, ReadsBackAppendedBytes) {
   ASSERT_THAT((*file)->Read(4, read.size(), read.data()), IsOk());
   EXPECT_EQ(read, "t second");
   EXPECT_THAT((*file)->Read(5, read.size(), read.data()),
-              FailsWith(absl::StatusCode::kDataLoss, "shorter than was written"));
+              FailsWith(kDataLoss, "shorter than was written"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(ScratchFile, FullDiskIsNamed) {
+  const TemporaryFolder folder;
+  const auto file = ScratchFile::Create(folder.path(), "a test");
+  ASSERT_THAT(file, IsOk());
+  const FullDisk full(1024);
+  EXPECT_THAT((*file)->Append(std::string(2000, 'x')),
+              FailsWith(kExhausted, "cannot write the file in data_dir for a test"));
 }
 
 // A killed process would leave a named file behind. On tmpfs, which has O_TMPFILE.
@@ -55,14 +65,13 @@ TEST(ScratchFile, HasNoName) {
 
 TEST(ScratchFile, CreationErrorsNameReason) {
   const TemporaryFolder folder;
-  EXPECT_THAT(ScratchFile::Create(folder / "none", "a test"),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "cannot create a file for a test in " + (folder / "none")));
-  EXPECT_THAT(ScratchFile::Create("/proc", "a test"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "in /proc"));
+  EXPECT_THAT(
+      ScratchFile::Create(folder / "none", "a test"),
+      FailsWith(kFailedPrecondition, "cannot create a file for a test in " + (folder / "none")));
+  EXPECT_THAT(ScratchFile::Create("/proc", "a test"), FailsWith(kFailedPrecondition, "in /proc"));
   const NoMoreFiles none;
   EXPECT_THAT(ScratchFile::Create(folder.path(), "a test"),
-              FailsWith(absl::StatusCode::kResourceExhausted, "Too many open files"));
+              FailsWith(kExhausted, "Too many open files"));
 }
 
 }  // namespace

@@ -75,8 +75,7 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
     EXPECT_GE(rows, 0);
     if (rows <= 0) continue;
     left.insert(rows);
-    EXPECT_THAT(store_->LoadCollection(fruit_.parameters.collection_uuid),
-                FailsWith(kNotFound, ""));
+    EXPECT_THAT(store_->LoadCollection(fruit_.parameters.collection_uuid), FailsWith(kNotFound));
   }
   deleter.join();
   // Of about forty transactions.
@@ -84,7 +83,7 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   EXPECT_EQ(CountOrphanRows(directory_.path()), 0);
   EXPECT_EQ(store_->ListStates()->size(), 1u);
   ExpectFishWhole(store_.get());
-  EXPECT_THAT(store_->Delete(fruit_.parameters.collection_uuid), FailsWith(kNotFound, ""));
+  EXPECT_THAT(store_->Delete(fruit_.parameters.collection_uuid), FailsWith(kNotFound));
 }
 
 TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {

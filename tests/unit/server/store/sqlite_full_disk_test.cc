@@ -144,5 +144,32 @@ TEST(FullDiskAtFirstStart, NeedsSpace) {
   EXPECT_THAT(SqliteStore::Open(folder.path()), FailsWith(kExhausted, "no space left"));
 }
 
+// Otherwise nobody could free space.
+TEST(FullDiskInUse, LargeCollectionIsDeletedWithinFewPages) {
+  constexpr int kBulk = 20'000;
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto store, SqliteStore::Open(folder.path()));
+  const StoredCollection bulk = SmallCollection("bulk"), fruit = SmallCollection("fruit");
+  for (const StoredCollection& one : {bulk, fruit}) ASSERT_THAT(store->Create(one), IsOk());
+  std::vector<Item> items = MakeItems(kBulk, 1);
+  for (int i = 0; i < kBulk; ++i) items[i].id = std::to_string(i * 7919 % kBulk);  // not in order
+  ASSERT_THAT(store->Upsert(bulk.parameters, items), IsOk());
+  const auto used = [&] { return std::filesystem::file_size(folder / "privatemail.sqlite-wal"); };
+  {
+    const FullDisk full(
+        std::max(used(), std::filesystem::file_size(folder / "privatemail.sqlite")) + 65536);
+    absl::Status status;
+    for (unsigned i = 0; status.ok(); ++i) {
+      status = store->Upsert(fruit.parameters, MakeItems(300, i)).status();
+    }
+    EXPECT_THAT(status, FailsWith(kExhausted, "no space left for database file"));
+  }
+  const FullDisk nearly(
+      std::max(used(), std::filesystem::file_size(folder / "privatemail.sqlite")) + 65536);
+  ASSERT_OK_AND_ASSIGN(const uint64_t deleted, store->Delete(bulk.parameters.collection_uuid));
+  EXPECT_EQ(deleted, static_cast<uint64_t>(kBulk));
+  EXPECT_THAT(*store->LoadCollections(), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace privatemail::testing

@@ -66,7 +66,7 @@ class SqliteFile : public ::testing::Test {
 
 TEST_F(SqliteFile, SecondDaemonIsRefusedWithPid) {
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
+              FailsWith(kFailedPrecondition,
                         absl::StrCat("data directory ", directory_.path(),
                                      " is locked by another daemon (pid ", ::getpid(), ")")));
   Reopen();
@@ -80,8 +80,7 @@ TEST_F(SqliteFile, AnotherVersionIsRefused) {
   store_.reset();
   AskFile(directory_.path(), "PRAGMA user_version = 2");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "has schema version 2, this program knows version 1"));
+              FailsWith(kFailedPrecondition, "has schema version 2, this program knows version 1"));
 }
 
 TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {
@@ -89,7 +88,7 @@ TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {
   AskFile(directory_.path(), "UPDATE collections SET anchor_features = zeroblob(192)");
   Reopen();
   EXPECT_THAT(store_->LoadCollections(),
-              FailsWith(absl::StatusCode::kDataLoss, "the anchors do not match their digest"));
+              FailsWith(kDataLoss, "the anchors do not match their digest"));
 }
 
 TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
@@ -98,9 +97,9 @@ TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
   AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
   Reopen();
   const absl::Status read = store_->LoadGallery(collection_.parameters).status();
-  EXPECT_THAT(read,
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
+  EXPECT_THAT(
+      read,
+      FailsWith(kDataLoss, "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
   EXPECT_TRUE(IsOperatorOnlyError(read)) << "it names the file";
 }
 
@@ -114,8 +113,8 @@ TEST(StoreDirectory, IsReadableByOwnerOnly) {
 
 TEST(StoreDirectory, CreationErrorNamesReason) {
   EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "cannot create directory /proc/"));
-  EXPECT_THAT(SqliteStore::Open(""), FailsWith(absl::StatusCode::kFailedPrecondition, "empty"));
+              FailsWith(kFailedPrecondition, "cannot create directory /proc/"));
+  EXPECT_THAT(SqliteStore::Open(""), FailsWith(kFailedPrecondition, "empty"));
 }
 
 TEST(Uuid, IsRandomVersion4) {

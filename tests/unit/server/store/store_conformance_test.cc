@@ -204,7 +204,7 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
   };
   std::string image(2 * kImagePartBytes, 'a');
   image[kImagePartBytes] = 'b';
-  EXPECT_THAT(store_->SaveCells(parameters, {}, image), FailsWith(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(store_->SaveCells(parameters, {}, image), FailsWith(kNotFound));
   ASSERT_THAT(store_->Create(cells), IsOk());
   ASSERT_THAT(store_->SaveEmbedding(parameters, SomeEmbedding(5)), IsOk());
   const EmbeddingVersion first{1, static_cast<int64_t>(SomeEmbedding(5).items_version)};
@@ -226,9 +226,9 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
                                   bytes = read;
                                   return absl::ResourceExhaustedError("too many");
                                 }),
-              FailsWith(absl::StatusCode::kResourceExhausted, "too many"));
+              FailsWith(kExhausted, "too many"));
   EXPECT_EQ(bytes, std::ssize(image));
-  const auto aborted = FailsWith(absl::StatusCode::kAborted, "another embedding, of version 1");
+  const auto aborted = FailsWith(kAborted, "another embedding, of version 1");
   EXPECT_THAT(store_->SaveCells(parameters, {2, first.items_version}, image), aborted);
   EXPECT_THAT(store_->SaveQuality(parameters, {1, first.items_version + 1}, SomeQuality()),
               aborted);
@@ -245,7 +245,7 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
   ASSERT_THAT(store_->Delete(parameters.collection_uuid), IsOk());
   EXPECT_EQ(backend_->Rows("cell_parts"), 0);
   EXPECT_THAT(store_->LoadCells(parameters, {2, first.items_version}, no_limit),
-              FailsWith(absl::StatusCode::kNotFound, ""));
+              FailsWith(kNotFound));
 }
 
 TEST_P(StoreConformance, OneOwnerHasTheClaimOfCells) {
@@ -278,25 +278,25 @@ TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
                                     {"embedded_items", 0}}) {
     EXPECT_EQ(backend_->Rows(table), rows) << table;
   }
-  const auto code = absl::StatusCode::kNotFound;
-  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), FailsWith(code, ""));
-  EXPECT_THAT(store_->Upsert(collection_.parameters, MakeItems(1, 1)), FailsWith(code, ""));
-  EXPECT_THAT(store_->LoadGallery(collection_.parameters), FailsWith(code, ""));
-  EXPECT_THAT(store_->LoadEmbedding(collection_.parameters), FailsWith(code, ""));
-  EXPECT_THAT(store_->LoadCollection(collection_.parameters.collection_uuid), FailsWith(code, ""));
+  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), FailsWith(kNotFound));
+  EXPECT_THAT(store_->Upsert(collection_.parameters, MakeItems(1, 1)), FailsWith(kNotFound));
+  EXPECT_THAT(store_->LoadGallery(collection_.parameters), FailsWith(kNotFound));
+  EXPECT_THAT(store_->LoadEmbedding(collection_.parameters), FailsWith(kNotFound));
+  EXPECT_THAT(store_->LoadCollection(collection_.parameters.collection_uuid), FailsWith(kNotFound));
   const std::vector<std::string> ids = {"item-000"};
-  EXPECT_THAT(store_->DeleteItems(collection_.parameters, ids), FailsWith(code, ""));
-  EXPECT_THAT(store_->GetItems(collection_.parameters, ids), FailsWith(code, ""));
-  EXPECT_THAT(store_->ScrollItems(collection_.parameters, {}, "", 1), FailsWith(code, ""));
-  EXPECT_THAT(store_->CountItems(collection_.parameters, {}, {}), FailsWith(code, ""));
-  EXPECT_THAT(store_->CountChanges(collection_.parameters), FailsWith(code, ""));
-  EXPECT_THAT(store_->DeletedSince(collection_.parameters, 1, 0), FailsWith(code, ""));
-  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)), FailsWith(code, ""));
+  EXPECT_THAT(store_->DeleteItems(collection_.parameters, ids), FailsWith(kNotFound));
+  EXPECT_THAT(store_->GetItems(collection_.parameters, ids), FailsWith(kNotFound));
+  EXPECT_THAT(store_->ScrollItems(collection_.parameters, {}, "", 1), FailsWith(kNotFound));
+  EXPECT_THAT(store_->CountItems(collection_.parameters, {}, {}), FailsWith(kNotFound));
+  EXPECT_THAT(store_->CountChanges(collection_.parameters), FailsWith(kNotFound));
+  EXPECT_THAT(store_->DeletedSince(collection_.parameters, 1, 0), FailsWith(kNotFound));
+  EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, SomeEmbedding(1)),
+              FailsWith(kNotFound));
 }
 
 TEST_P(StoreConformance, TakenNameReturnsAlreadyExists) {
   EXPECT_THAT(store_->Create(SmallCollection("fruit")),
-              FailsWith(absl::StatusCode::kAlreadyExists, "collection fruit exists already"));
+              FailsWith(kAlreadyExists, "collection fruit exists already"));
 }
 
 TEST_P(StoreConformance, ConcurrentWritersAreCounted) {

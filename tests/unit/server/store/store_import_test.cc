@@ -67,7 +67,7 @@ TEST_P(StoreImport, EmbeddingOfDeletedCollectionWithSameUuidIsRefused) {
   ASSERT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
   ASSERT_THAT(Import(store_.get(), collection_, gallery), IsOk());
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, embedding),
-              FailsWith(absl::StatusCode::kNotFound, collection_.parameters.collection_uuid));
+              FailsWith(kNotFound, collection_.parameters.collection_uuid));
   EXPECT_EQ(*store_->LoadEmbedding(collection_.parameters), std::nullopt);
   EXPECT_NE(Load().collection, gallery.collection);
   EXPECT_EQ(store_->ListStates()->front().key, Load().collection);
@@ -121,15 +121,15 @@ TEST_P(StoreImport, FailedSourceLeavesNothing) {
   };
   const Gallery first = GalleryOf(MakeItems(5, 7));
   EXPECT_THAT(import({first}, absl::OkStatus()),
-              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 5"));
+              FailsWith(kInvalid, "must have 6 items, but has 5"));
   EXPECT_THAT(import({GalleryOf(MakeItems(7, 7))}, absl::OkStatus()),
-              FailsWith(absl::StatusCode::kInvalidArgument, "must have 6 items, but has 7"));
+              FailsWith(kInvalid, "must have 6 items, but has 7"));
   EXPECT_THAT(import({first}, absl::DataLossError("the file is damaged")),
-              FailsWith(absl::StatusCode::kDataLoss, "the file is damaged"));
+              FailsWith(kDataLoss, "the file is damaged"));
   EXPECT_THAT(import({first, GalleryOf({MakeItems(5, 7).back()})}, absl::OkStatus()),
-              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+              FailsWith(kInvalid, "must ascend, but number 5"));
   EXPECT_THAT(import({first, GalleryOf({MakeItems(4, 7).back()})}, absl::OkStatus()),
-              FailsWith(absl::StatusCode::kInvalidArgument, "must ascend, but number 5"));
+              FailsWith(kInvalid, "must ascend, but number 5"));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
   EXPECT_THAT(import({GalleryOf(MakeItems(6, 7))}, absl::OkStatus()), IsOk());
@@ -172,11 +172,11 @@ TEST_P(StoreImport, GalleryPartsHaveNoGap) {
 TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
   const Gallery gallery = GalleryOf(MakeItems(3, 7));
   EXPECT_THAT(Import(store_.get(), SmallCollection("fruit"), gallery),
-              FailsWith(absl::StatusCode::kAlreadyExists, "collection fruit exists already"));
+              FailsWith(kAlreadyExists, "collection fruit exists already"));
   StoredCollection copy = collection_;
   copy.name = "fish";
   EXPECT_THAT(Import(store_.get(), copy, gallery),
-              FailsWith(absl::StatusCode::kAlreadyExists, collection_.parameters.collection_uuid));
+              FailsWith(kAlreadyExists, collection_.parameters.collection_uuid));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
 }
@@ -188,7 +188,7 @@ TEST_P(StoreImport, InvalidItemLeavesNothing) {
   Gallery gallery = GalleryOf(items);
   gallery.features(30, 2) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
-              FailsWith(absl::StatusCode::kInvalidArgument, "value in column 2 is nan"));
+              FailsWith(kInvalid, "value in column 2 is nan"));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
   EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), GalleryOf(items)), IsOk());
@@ -196,8 +196,7 @@ TEST_P(StoreImport, InvalidItemLeavesNothing) {
 
 TEST_P(StoreImport, InvalidGalleryReturnsInvalidArgument) {
   const auto refused = [&](const Gallery& gallery, const std::string& part) {
-    EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
-                FailsWith(absl::StatusCode::kInvalidArgument, part));
+    EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery), FailsWith(kInvalid, part));
   };
   std::vector<Item> items = MakeItems(3, 7);
   std::swap(items[1], items[2]);
@@ -236,7 +235,7 @@ TEST(PostgresImport, DisconnectedImportLeavesNothing) {
   while (!ended && PostgresServer::Ask(conninfo, cut) == "0") {
   }
   import.join();
-  EXPECT_THAT(status, FailsWith(absl::StatusCode::kUnavailable, ""));
+  EXPECT_THAT(status, FailsWith(kUnavailable));
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.items"), "0");
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.collections"), "0");
   ASSERT_THAT(Import(store.get(), fish, gallery), IsOk());

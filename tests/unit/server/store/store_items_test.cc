@@ -143,7 +143,7 @@ TEST_P(StoreItems, RareFilterReadsLimitedPartPerPage) {
   EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
   int polls = 0;
   EXPECT_THAT(store_->CountItems(collection_.parameters, rare, [&] { return ++polls == 2; }),
-              FailsWith(absl::StatusCode::kCancelled, "no longer waits"));
+              FailsWith(kCancelled, "no longer waits"));
   EXPECT_EQ(polls, 2) << "between the parts";
 }
 
@@ -231,7 +231,7 @@ TEST_P(StoreItems, EmbeddingOfEarlierItemsReturnsAborted) {
   Upsert(MakeItems(4, 1));
   Embed();
   EXPECT_THAT(store_->SaveEmbedding(collection_.parameters, early),
-              FailsWith(absl::StatusCode::kAborted, "an embedding of later items (version 4)"));
+              FailsWith(kAborted, "an embedding of later items (version 4)"));
   EXPECT_THAT((*store_->LoadEmbedding(collection_.parameters))->ids, SizeIs(4));
 }
 
@@ -381,11 +381,10 @@ TEST_P(StoreChanges, ErrorOfVisitEndsReading) {
   const auto stop = [](const ItemChanges&, std::vector<Item>) {
     return absl::AbortedError("enough");
   };
-  EXPECT_THAT(store_->ReadChanges(collection_.parameters, 0, stop),
-              FailsWith(absl::StatusCode::kAborted, "enough"));
+  EXPECT_THAT(store_->ReadChanges(collection_.parameters, 0, stop), FailsWith(kAborted, "enough"));
   ASSERT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
   EXPECT_THAT(store_->ReadChanges(collection_.parameters, 0, stop),
-              FailsWith(absl::StatusCode::kNotFound, "does not exist"));
+              FailsWith(kNotFound, "does not exist"));
 }
 
 TEST_P(StoreChanges, TombstonesWithoutAnchorsArePruned) {

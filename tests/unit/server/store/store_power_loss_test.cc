@@ -1,8 +1,6 @@
 // Power cuts at every system call of a SQLite store, losing none, all or half of the unsynced
 // writes. The store must open, hold every acknowledged change, and the running one completely or
 // not at all.
-//
-// For PostgreSQL: tests/e2e/postgres_power_loss_test.cc.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -67,7 +67,6 @@ TEST(GaussianMuOfPureDp, GaussianCurveIsBelowPureDpCurve) {
 }
 
 TEST(GaussianTradeoff, BadParametersAreNamed) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const double nan = std::nan("");
   EXPECT_THAT(GaussianEpsilon(nan, .1), FailsWith(kInvalid, "gaussian_mu"));
   EXPECT_THAT(GaussianEpsilon(0, .1), FailsWith(kInvalid, "gaussian_mu"));

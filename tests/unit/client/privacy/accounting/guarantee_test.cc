@@ -2,9 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"

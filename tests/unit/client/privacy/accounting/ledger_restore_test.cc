@@ -28,10 +28,9 @@ void CopyState(const std::string& from, const std::string& to) {
 // Charge, Grant and Show refuse; History reads.
 void ExpectRefused(const std::string& path, size_t changes_known) {
   ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
-              FailsWith(absl::StatusCode::kDataLoss, "restored"));
-  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(absl::StatusCode::kDataLoss, "restored"));
-  EXPECT_THAT(ledger->Show(kUuid), FailsWith(absl::StatusCode::kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Show(kUuid), FailsWith(kDataLoss, "restored"));
   EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
 }
 
@@ -42,8 +41,7 @@ TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
   CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
   ExpectRefused(path_, 3);
   EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "both count 3 changes, but this witness is not the one"));
+              FailsWith(kDataLoss, "both count 3 changes, but this witness is not the one"));
 }
 
 // As in a backup that runs between two releases.
@@ -154,7 +152,7 @@ TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
               IsOk());
   const auto ledger = Open();
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
-              FailsWith(absl::StatusCode::kDataLoss, "just made is not in it"));
+              FailsWith(kDataLoss, "just made is not in it"));
 }
 
 // Two processes with different ledger files (one restored while the other was open) share only the
@@ -167,7 +165,7 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
               IsOk());
   EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "other"}),
-              FailsWith(absl::StatusCode::kAborted, "another ledger"));
+              FailsWith(kAborted, "another ledger"));
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
@@ -194,8 +192,7 @@ TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
   ExpectRefused(path_, 3);
   std::filesystem::rename(folder_ / "aside", path_ + ".witness");
   std::filesystem::remove(path_);
-  EXPECT_THAT(Ledger::Open(path_),
-              FailsWith(absl::StatusCode::kDataLoss, "its witness counts 3 changes"));
+  EXPECT_THAT(Ledger::Open(path_), FailsWith(kDataLoss, "its witness counts 3 changes"));
 }
 
 // A process that ends between creating a witness and its first record leaves it empty.
@@ -211,8 +208,7 @@ TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {
   SpendTenths(path_, 1);
   std::fstream(path_ + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
   const auto ledger = Open();
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
-              FailsWith(absl::StatusCode::kDataLoss, "digest"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "digest"));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST(StateFolder, CreatedForOwnerOnly) {
   EXPECT_THAT(CreateStateFolder(path), IsOk()) << "exists";
   ASSERT_EQ(::chmod(path.c_str(), 0750), 0);
   EXPECT_THAT(CreateStateFolder(path),
-              FailsWith(absl::StatusCode::kPermissionDenied, "must be mode 0700, but is 0750"));
+              FailsWith(kPermissionDenied, "must be mode 0700, but is 0750"));
 }
 
 }  // namespace

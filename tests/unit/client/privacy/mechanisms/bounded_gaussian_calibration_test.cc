@@ -4,7 +4,6 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
-#include <limits>
 #include <random>
 #include <vector>
 
@@ -248,7 +247,6 @@ TEST(BoxWidths, AreRoundedUp) {
 }
 
 TEST(BoundedGaussian, BadParametersAreNamed) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const double nan = std::nan("");
   EXPECT_THAT(BoxWidths({0}, {1, 2}), FailsWith(kInvalid, "as many"));
   EXPECT_THAT(BoxWidths({0, 1}, {1, 1}), FailsWith(kInvalid, "side 1"));

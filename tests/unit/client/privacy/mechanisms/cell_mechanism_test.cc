@@ -152,7 +152,7 @@ TEST(CellMechanism, FailingBitSourceReturnsItsError) {
   ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism, CellMechanism::Create({5, 2, 2, 1}));
   for (const int calls : {0, 1}) {
     FailingBits bits(calls);
-    EXPECT_THAT(mechanism.Choose({0, 1}, bits), FailsWith(absl::StatusCode::kUnavailable, "bits"));
+    EXPECT_THAT(mechanism.Choose({0, 1}, bits), FailsWith(kUnavailable, "bits"));
   }
 }
 

@@ -107,8 +107,7 @@ TEST(Mechanism, ReleaseInDoubleIsOnGridAndRoundsToRelease) {
     EXPECT_NE(points, floats.cast<double>());
     const double step = std::exp2(std::ilogb(mechanism->noise_stddev() / M_SQRT2) - 30);
     for (const double point : points.reshaped()) EXPECT_EQ(std::fmod(point, step), 0);
-    EXPECT_THAT(mechanism->ReleaseInDouble(Matrix::Zero(1, 3), one),
-                FailsWith(absl::StatusCode::kInvalidArgument, "got 3"));
+    EXPECT_THAT(mechanism->ReleaseInDouble(Matrix::Zero(1, 3), one), FailsWith(kInvalid, "got 3"));
   }
 }
 
@@ -132,7 +131,7 @@ TEST(Mechanism, FailingBitSourceReturnsItsError) {
     for (const int calls : {0, 1, 2, 5}) {
       FailingBits bits(calls);
       EXPECT_THAT(Make(traits, 4000)->Release(Matrix::Zero(2000, 2), bits),
-                  FailsWith(absl::StatusCode::kUnavailable, "no bits"))
+                  FailsWith(kUnavailable, "no bits"))
           << traits.name << " after " << calls;
     }
   }
@@ -172,21 +171,20 @@ TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
   MechanismParameters bounded{.kind = MechanismKind::kBoundedGaussian, .epsilon = 1};
   bounded.sensitivity = 1;
   bounded.box = {{0, 0, 0}, {1, 1, 1}};
-  EXPECT_THAT(Calibrate(bounded, 2),
-              FailsWith(absl::StatusCode::kInvalidArgument, "one for each of the 2 values"));
+  EXPECT_THAT(Calibrate(bounded, 2), FailsWith(kInvalid, "one for each of the 2 values"));
   EXPECT_THAT(MakeMechanism(ParametersOf(AllMechanisms()[0]), {0, 1}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "number of values"));
+              FailsWith(kInvalid, "number of values"));
   EXPECT_THAT(MakeMechanism(ParametersOf(AllMechanisms()[0]), {1, INFINITY}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "largest_value"));
+              FailsWith(kInvalid, "largest_value"));
 }
 
 TEST(Mechanism, ValuesBeyondGridOrFloatAreRefused) {
   EXPECT_THAT(MakeGaussianMechanism(1e8, 1, {1 << 28, 1}, {}),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "grid"));
+              FailsWith(kFailedPrecondition, "grid"));
   EXPECT_THAT(MakeLaplaceMechanism(1, 1e-12, {1, 1e30}, {}),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "grid"));
+              FailsWith(kFailedPrecondition, "grid"));
   EXPECT_THAT(MakeGaussianMechanism(1, 1e37, {1, 1}, {}),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "32-bit float"));
+              FailsWith(kFailedPrecondition, "32-bit float"));
 }
 
 // One side per value.
@@ -211,8 +209,7 @@ TEST(Mechanism, NamesRoundTrip) {
     EXPECT_EQ(*MechanismFromName(traits.name), traits.kind);
     EXPECT_EQ(&TraitsOf(traits.kind), &traits);
   }
-  EXPECT_THAT(MechanismFromName("laplacian"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "published-gaussian"));
+  EXPECT_THAT(MechanismFromName("laplacian"), FailsWith(kInvalid, "published-gaussian"));
 }
 
 }  // namespace

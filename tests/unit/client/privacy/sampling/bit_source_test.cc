@@ -5,9 +5,7 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 
-#include <algorithm>
 #include <array>
-#include <random>
 
 #include "tests/testing/matchers.h"
 

@@ -149,7 +149,6 @@ TEST(KnownAnchorsSensitivity, PaperSettingsAreFarBelowWorstCase) {
 }
 
 TEST(KnownAnchorsSensitivity, BadInputsAreNamed) {
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   Adversary adversary(5);
   const Setting setting(adversary.Normal(10, 2), 1, .6, 2);
   Matrix anchors = adversary.UnitRows(8, 3);

@@ -108,17 +108,15 @@ TEST(LipschitzOfRelease, BadInputsAreNamed) {
   const Setting c(adversary.Normal(10, 2), 1, .6, 2);
   IterationInputs inputs = c.Inputs();
   inputs.alpha = std::nan("");
-  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
+  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(kInvalid, "alpha"));
   inputs.alpha = 1e308;
-  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
+  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(kInvalid, "alpha"));
   // Its square overflows.
   inputs.alpha = 1e30;
   inputs.kernel_denominator = 4 / 340.;
-  EXPECT_THAT(LipschitzOfRelease(inputs),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "finite"));
+  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(kFailedPrecondition, "finite"));
   inputs.kernel_denominator = 1e-3;
-  EXPECT_THAT(LipschitzOfRelease(inputs),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "kernel_bandwidth"));
+  EXPECT_THAT(LipschitzOfRelease(inputs), FailsWith(kFailedPrecondition, "kernel_bandwidth"));
 }
 
 }  // namespace

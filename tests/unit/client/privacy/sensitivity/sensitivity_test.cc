@@ -50,25 +50,20 @@ TEST(ReplaceTarget, BadInputsAreNamed) {
   for (const double tiny : {1e-3, 4 / 345.5}) {  // affinities of 0 and of 9e-151
     inputs.kernel_denominator = tiny;
     EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
-                FailsWith(absl::StatusCode::kFailedPrecondition, "expected at least 1e-150"));
+                FailsWith(kFailedPrecondition, "expected at least 1e-150"));
   }
   inputs.kernel_denominator = 2;
   inputs.alpha = std::nan("");
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
-              FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "alpha"));
   inputs.alpha = 1e308;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
-              FailsWith(absl::StatusCode::kInvalidArgument, "alpha"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "alpha"));
   inputs.alpha = 1;
   inputs.kernel_denominator = 1e200;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
-              FailsWith(absl::StatusCode::kInvalidArgument, "kernel denominator"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "kernel denominator"));
   inputs.kernel_denominator = 2;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 3),
-              FailsWith(absl::StatusCode::kInvalidArgument, "changed_rows"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 3), FailsWith(kInvalid, "changed_rows"));
   inputs.slots = 11;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
-              FailsWith(absl::StatusCode::kInvalidArgument, "slots"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "slots"));
 }
 
 // Squares of such a start vanish, and with them the noise: refused, not bounded.
@@ -81,8 +76,7 @@ TEST(ReplaceTarget, StartWithUnderflowingSquaresIsRefused) {
     for (const auto& bound :
          {ReplaceTargetSensitivity(inputs, 2), ReplaceTargetL1Sensitivity(inputs, 2),
           LargestIterateValue(inputs), IterationRoundingError(inputs, 3)}) {
-      EXPECT_THAT(bound,
-                  FailsWith(absl::StatusCode::kInvalidArgument, "largest value of the start"));
+      EXPECT_THAT(bound, FailsWith(kInvalid, "largest value of the start"));
     }
   }
 }
