@@ -19,6 +19,8 @@ std::string FlagOf(absl::string_view parameter) {
       {"trust_fingerprint", "--trust"},
       {"certificate_file", "--cert"},
       {"certificate_key_file", "--cert-key"},
+      {"target", "--vectors"},
+      {"max_computing", "--deadline"},
       {"with_alignment", "--report"}};
   const auto shorter = kShorter.find(parameter);
   if (shorter != kShorter.end()) return shorter->second;
@@ -50,12 +52,17 @@ absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   const std::optional<FieldProblem> problem = FieldProblemOf(status);
   if (!problem.has_value()) return status;
   const absl::string_view message = status.message();
-  const std::string flag = FlagOf(problem->field);
-  const bool is_flag = command.get_option_no_throw(flag) != nullptr;
   if (!absl::StartsWith(message, problem->field)) return status;
-  return absl::Status(status.code(), absl::StrCat(is_flag ? flag : problem->field,
-                                                  message.substr(problem->field.size()),
-                                                  RemedyOf(status, problem->field)));
+  // "filter.and[1]" is a part of --filter.
+  const std::string head = problem->field.substr(0, problem->field.find_first_of(".["));
+  const std::string flag = FlagOf(head);
+  bool is_flag = false;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    is_flag = is_flag || app->get_option_no_throw(flag) != nullptr;
+  }
+  return absl::Status(status.code(),
+                      absl::StrCat(is_flag ? flag : head, message.substr(head.size()),
+                                   RemedyOf(status, problem->field)));
 }
 
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {

@@ -6,6 +6,7 @@
 #include "client/cli/command.h"
 #include "client/cli/numbers.h"
 #include "client/transport/snapshot_file.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/wire/codec.h"
 
@@ -29,16 +30,19 @@ SnapshotProgress On(ProgressBar& bar) {
 absl::StatusOr<Result> Snapshot(const Context& context, const SnapshotOptions& options) {
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   ProgressBar bar("snapshot");
-  PM_ASSIGN_OR_RETURN(
-      const SavedSnapshot saved,
+  const absl::StatusOr<SavedSnapshot> saved =
       SaveSnapshot(admin, options.name, options.out,
                    options.force ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep,
-                   options.max_bytes, On(bar)));
+                   options.max_bytes, On(bar));
+  if (absl::IsAlreadyExists(saved.status())) {
+    return WithNote(saved.status(), ": replace it with --force");
+  }
+  PM_RETURN_IF_ERROR(saved.status());
   return Result{.json = {{"file", options.out},
-                         {"items", saved.items},
-                         {"anchors", saved.anchors},
-                         {"latest_version", saved.latest_version},
-                         {"bytes", saved.bytes}},
+                         {"items", saved->items},
+                         {"anchors", saved->anchors},
+                         {"latest_version", saved->latest_version},
+                         {"bytes", saved->bytes}},
                 .hint = absl::StrCat("`privatemail restore NAME --in ", options.out,
                                      "` creates a collection from it")};
 }

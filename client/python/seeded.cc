@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/flags.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
@@ -28,6 +27,7 @@
 #include "client/simulation/queries.h"
 #include "client/simulation/trial.h"
 #include "common/embedding/default_settings.h"
+#include "common/embedding/setting_names.h"
 
 namespace privatemail::client::python {
 namespace {
@@ -55,7 +55,7 @@ Value Named(const char* field, const std::map<std::string, Value>& names, const 
   const auto found = names.find(name);
   if (found != names.end()) return found->second;
   throw StatusError(absl::InvalidArgumentError(
-      absl::StrCat(field, " must be ", cli::JoinNames(names), ", but is \"", name, "\"")));
+      absl::StrCat(field, " must be ", JoinNames(names), ", but is \"", name, "\"")));
 }
 
 // settings: privatemail.evaluation.study.Settings.
@@ -64,13 +64,13 @@ EmbeddingSettings SettingsOf(const py::handle& settings) {
   EmbeddingSettings result;
   result.kernel_bandwidth = settings.attr("kernel_bandwidth").cast<double>();
   result.alpha = settings.attr("alpha").cast<double>();
-  result.kernel = Named("kernel", cli::kKernelNames, text("kernel"));
-  result.label_graph = Named("label_graph", cli::kLabelGraphNames, text("label_graph"));
+  result.kernel = Named("kernel", kKernelNames, text("kernel"));
+  result.label_graph = Named("label_graph", kLabelGraphNames, text("label_graph"));
   result.embedding_dim = settings.attr("embedding_dim").cast<int>();
   result.steps = settings.attr("steps").cast<int>();
   result.normalise = settings.attr("normalise").cast<bool>();
   result.start_stddev = settings.attr("start_stddev").cast<double>();
-  result.start = Named("start", cli::kStartNames, text("start"));
+  result.start = Named("start", kStartNames, text("start"));
   return result;
 }
 
@@ -274,7 +274,7 @@ PYBIND11_MODULE(_native, module) {
   module.def("check_settings",
              [](const py::object& settings) { Check(Validate(SettingsOf(settings))); });
   module.def("default_alpha", [](const std::string& label_graph, const Labels& labels) {
-    return DefaultAlpha(Named("label_graph", cli::kLabelGraphNames, label_graph), labels);
+    return DefaultAlpha(Named("label_graph", kLabelGraphNames, label_graph), labels);
   });
   module.def("mechanisms", &Mechanisms);
   module.def(

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_text.h"
 #include "common/wire/payload_filter_proto.h"
@@ -17,9 +18,8 @@ namespace {
 using nlohmann::json;
 
 absl::Status Wrong(const std::string& field, const std::string& expected, const json& actual) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must be ", expected, ", but is ",
-                   actual.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80)));
+  return FieldError(field, expected,
+                    actual.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80));
 }
 
 absl::Status ReadValue(const std::string& field, const json& value, v1::PayloadValue* proto) {
@@ -185,8 +185,7 @@ absl::StatusOr<std::optional<v1::PayloadFilter>> FilterFromJson(const std::strin
   if (text.empty()) return std::nullopt;
   // Checks the depth first: the JSON parser recurses.
   if (!CheckPayload(text).ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("filter must be JSON of the form ", kFilterForm, ", but is not JSON"));
+    return FieldError("filter", absl::StrCat("JSON of the form ", kFilterForm), "not JSON");
   }
   v1::PayloadFilter filter;
   PM_RETURN_IF_ERROR(ReadFilter("filter", json::parse(text), &filter));

@@ -8,9 +8,19 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "common/base/field_error.h"
 
 namespace privatemail::client {
+
+// RESOURCE_EXHAUSTED: the bytes of `what` exceed max_memory.
+inline absl::Status CheckMemory(double bytes, absl::string_view what, int64_t max_memory) {
+  if (bytes <= static_cast<double>(max_memory)) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
+                    absl::StrFormat("at least %.0f bytes for %s", bytes, what),
+                    absl::StrCat(max_memory));
+}
 
 // Counts bytes against ClientLimits::max_memory. Not thread-safe.
 class MemoryBudget {
@@ -22,10 +32,7 @@ class MemoryBudget {
   // RESOURCE_EXHAUSTED: all reserved bytes together exceed max_memory.
   absl::Status Reserve(int64_t bytes) {
     reserved_ += bytes;
-    if (reserved_ <= max_memory_) return absl::OkStatus();
-    return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
-                      absl::StrCat("at least ", reserved_, " bytes for ", what_),
-                      absl::StrCat(max_memory_));
+    return CheckMemory(static_cast<double>(reserved_), what_, max_memory_);
   }
 
  private:

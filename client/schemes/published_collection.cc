@@ -143,8 +143,7 @@ absl::Status CheckLabels(absl::string_view field, const PublicParameters& parame
                          const std::vector<int32_t>& labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     if (const auto slot = parameters.SlotOf(labels[i]); !slot.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " row ", i, ": ", slot.status().message()));
+      return InvalidField(field, absl::StrCat("row ", i, ": ", slot.status().message()));
     }
   }
   return absl::OkStatus();
@@ -159,9 +158,9 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> RowsBySlot(absl::string_view f
   }
   for (size_t slot = 0; slot < rows.size(); ++slot) {
     if (rows[slot].empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " must hold at least one vector of every class, but hold none of ",
-                       parameters.ClassName(static_cast<int64_t>(slot))));
+      return InvalidField(
+          field, absl::StrCat("must hold at least one vector of every class, but hold none of ",
+                              parameters.ClassName(static_cast<int64_t>(slot))));
     }
   }
   return rows;

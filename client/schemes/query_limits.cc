@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/schemes/memory_budget.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/tiled_affinity.h"
@@ -54,13 +56,14 @@ double CellQueryMemory(const PublicParameters& parameters) {
 
 absl::Status CheckQueryMemory(const PublicParameters& parameters, double bytes,
                               const ClientLimits& limits) {
-  if (bytes <= static_cast<double>(limits.max_memory)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "memory of a query must be at most %d bytes (max_memory), but with the collection's "
-      "anchor_count %d, feature_dim %d, embedding_dim %d, steps %d and %d classes it is up to %.0f",
-      limits.max_memory, parameters.anchor_count, parameters.feature_dim,
-      parameters.settings.embedding_dim, parameters.settings.steps, parameters.slot_labels.size(),
-      bytes));
+  return CheckMemory(
+      bytes,
+      absl::StrFormat("a query with the collection's anchor_count %d, feature_dim %d, "
+                      "embedding_dim %d, steps %d and %d classes",
+                      parameters.anchor_count, parameters.feature_dim,
+                      parameters.settings.embedding_dim, parameters.settings.steps,
+                      parameters.slot_labels.size()),
+      limits.max_memory);
 }
 
 ComputingDeadline::ComputingDeadline(absl::string_view what, const ClientLimits& limits)
@@ -68,9 +71,9 @@ ComputingDeadline::ComputingDeadline(absl::string_view what, const ClientLimits&
 
 absl::Status ComputingDeadline::Check() const {
   if (absl::Now() < end_) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      absl::StrCat(what_, " must take at most ", absl::FormatDuration(limit_),
-                   " (max_computing), but takes longer with the sizes of this collection"));
+  return FieldError(absl::StatusCode::kDeadlineExceeded, "max_computing",
+                    absl::StrCat("longer for ", what_, " with the sizes of this collection"),
+                    absl::FormatDuration(limit_));
 }
 
 WorkObserver ComputingDeadline::work() const {
@@ -100,10 +103,11 @@ absl::Status CheckRanking(const PublicParameters& parameters, int64_t columns,
   const double seconds =
       (s.anchors * s.feature_dim * s.rank + 9 * s.rank * s.rank * s.rank) / kPerSecond;
   if (absl::Seconds(seconds) <= limits.max_computing) return absl::OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
-      "ranking the classes must take at most ", absl::FormatDuration(limits.max_computing),
-      " (max_computing), but takes longer with anchor_count ", parameters.anchor_count,
-      " and feature_dim ", columns, ": give the target's label"));
+  return FieldError(
+      absl::StatusCode::kDeadlineExceeded, "max_computing",
+      absl::StrCat("longer for ranking the classes, with anchor_count ", parameters.anchor_count,
+                   " and feature_dim ", columns, ", unless the target's label is given"),
+      absl::FormatDuration(limits.max_computing));
 }
 
 }  // namespace privatemail::client

@@ -153,7 +153,8 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& setti
   result.composition = share.theorem;
   switch (traits.protects) {
     case Protects::kValue: {
-      PM_ASSIGN_OR_RETURN(result.sensitivity, SensitivityOf(settings, feature_dim, anchors, inputs, traits));
+      PM_ASSIGN_OR_RETURN(result.sensitivity,
+                          SensitivityOf(settings, feature_dim, anchors, inputs, traits));
       noise.sensitivity = share.widening * result.sensitivity;
       if (traits.law == Law::kBoundedGaussian) noise.box = {{-largest_value}, {largest_value}};
       break;

@@ -1,6 +1,7 @@
 #include "client/schemes/request_checks.h"
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/memory_budget.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_direction.h"
@@ -42,11 +43,10 @@ absl::Status CheckPayloadMemory(int64_t characters, int64_t max_memory) {
   // A payload "[{},{},...]" takes 27 bytes for each of its own when it is parsed, and its copies in
   // the printed rows as many again.
   constexpr int64_t kBytesPerCharacter = 64;
-  if (characters <= max_memory / kBytesPerCharacter) return absl::OkStatus();
-  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
-                    absl::StrCat("at least ", kBytesPerCharacter, " times the ", characters,
-                                 " bytes that the payloads of the matches can have"),
-                    absl::StrCat(max_memory));
+  return CheckMemory(
+      static_cast<double>(characters) * kBytesPerCharacter,
+      absl::StrCat("the ", characters, " bytes that the payloads of the matches can have"),
+      max_memory);
 }
 
 }  // namespace privatemail::client

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/memory_budget.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
@@ -80,11 +81,8 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
     blocks.push_back(entry->second.block);
     bytes += entry->second.bytes;
   }
-  if (bytes > max_memory_) {
-    return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", bytes,
-                                                     " for the ", what, ", in bytes, but is ",
-                                                     max_memory_));
-  }
+  PM_RETURN_IF_ERROR(
+      CheckMemory(static_cast<double>(bytes), absl::StrCat("the ", what), max_memory_));
   if (held->latest == digests && received.empty()) return blocks;
   if (held->latest != digests) held->former = std::exchange(held->latest, digests);
   const absl::Status saved = cache_.Save(kind, digests, received);

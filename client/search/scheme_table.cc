@@ -77,21 +77,19 @@ absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
   for (const Field& field : FieldsOf(request)) {
     if (!field.given || Takes(field, scheme)) continue;
-    if (request.scheme.has_value() || !field.is_cost) {
-      return FieldError(field.name, absl::StrCat("absent with the scheme ", NameOf(scheme)),
-                        "given");
-    }
     std::vector<std::string> takers;
     for (const std::string& offered : OfferedSchemes(parameters)) {
       if (Takes(field, kSchemeNames.at(offered))) takers.push_back(offered);
     }
+    if (request.scheme.has_value() || !field.is_cost || takers.empty()) {
+      return FieldError(field.name, absl::StrCat("absent with the scheme ", NameOf(scheme)),
+                        "given");
+    }
     return FieldError(
         "scheme",
         absl::StrCat("given together with ", field.name, ", because the collection is searched by ",
-                     NameOf(scheme), ", which does not take it (",
-                     takers.empty() ? "no scheme that it offers does"
-                                    : absl::StrCat("those that do: ", absl::StrJoin(takers, ", ")),
-                     ")"),
+                     NameOf(scheme), ", which does not take it (those that do: ",
+                     absl::StrJoin(takers, ", "), ")"),
         "absent");
   }
   if (scheme != Scheme::kEncrypted && !request.epsilon.has_value()) {

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/schemes/memory_budget.h"
 #include "client/transport/connection_error.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
@@ -18,7 +19,8 @@ namespace {
 // Lower bound on the server's retry-after: 0 would make a busy loop.
 constexpr absl::Duration kMinWait = absl::Milliseconds(10);
 
-constexpr absl::Duration kPollEvery = absl::Milliseconds(50);  // interval of the checks for cancellation
+constexpr absl::Duration kPollEvery =
+    absl::Milliseconds(50);  // interval of the checks for cancellation
 
 }  // namespace
 
@@ -74,10 +76,7 @@ void Call::WriteLast(const google::protobuf::Message& message) {
 absl::Status Call::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   const auto admit = [&](int64_t memory) {
     memory_ += memory;
-    if (memory_ <= max_memory_) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("memory of the server's answer must be at most ", max_memory_,
-                     " bytes (max_memory), but is ", memory_));
+    return CheckMemory(static_cast<double>(memory_), "the server's answer", max_memory_);
   };
   const absl::Status parsed = ParseMessage(bytes, admit, message);
   if (!absl::IsInvalidArgument(parsed)) return parsed;

@@ -89,9 +89,9 @@ absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl
   }
   // gRPC's own message, before the bytes are received.
   if (absl::StrContains(status.message(), "eceived message larger than max")) {
-    return absl::Status(status.code(),
-                        absl::StrCat(status.message(), ": messages must have at most ",
-                                     MaxReceivedBytes(options), " bytes (max_memory)"));
+    return FieldError(status.code(), "max_memory",
+                      absl::StrCat("larger for this answer (", status.message(), ")"),
+                      absl::StrCat(options.max_memory));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
     return absl::DeadlineExceededError(absl::StrCat("server ", options.server,

@@ -61,23 +61,24 @@ struct OwnCertificate {
   std::string key_pem;
 };
 
-// Errors of a file that the caller named.
-absl::Status ToInvalidArgument(const absl::Status& status) {
-  return status.ok() ? status : absl::InvalidArgumentError(status.message());
+// An error of the file that the option names.
+absl::Status CheckFile(absl::string_view option, const absl::Status& status) {
+  if (status.ok()) return status;
+  return InvalidField(option, absl::StrCat("cannot be used: ", status.message()));
 }
 
 // The content of a file that only its owner may access.
-absl::StatusOr<std::string> ReadSecret(const std::string& flag, const std::string& path) {
-  absl::StatusOr<std::string> content = ReadFile(flag, path);
+absl::StatusOr<std::string> ReadSecret(absl::string_view option, const std::string& path) {
+  absl::StatusOr<std::string> content = ReadFile("file", path);
   struct stat properties = {};
-  PM_RETURN_IF_ERROR(ToInvalidArgument(content.status()));
+  PM_RETURN_IF_ERROR(CheckFile(option, content.status()));
   if (::stat(path.c_str(), &properties) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", flag, " ", path));
+    return InvalidField(option, absl::StrCat("cannot be used: cannot read ", path));
   }
   if ((properties.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return absl::PermissionDeniedError(absl::StrFormat(
-        "%s %s must be accessible to its owner alone (mode 0600), but has mode %04o", flag, path,
-        properties.st_mode & 07777U));
+    return FieldError(absl::StatusCode::kPermissionDenied, option,
+                      "a file that is accessible to its owner alone (mode 0600)",
+                      absl::StrFormat("%s with mode %04o", path, properties.st_mode & 07777U));
   }
   return content;
 }
@@ -108,26 +109,26 @@ std::shared_ptr<grpc::ChannelCredentials> PinnedCredentials(const std::string& f
   return grpc::experimental::TlsCredentials(options);
 }
 
-absl::StatusOr<std::string> ReadCertificates(const std::string& flag, const std::string& path) {
-  const absl::StatusOr<std::string> pem = ReadFile(flag, path);
-  PM_RETURN_IF_ERROR(ToInvalidArgument(pem.status()));
-  PM_RETURN_IF_ERROR(
-      ToInvalidArgument(ParseCertificates(absl::StrCat(flag, " ", path), *pem).status()));
+absl::StatusOr<std::string> ReadCertificates(absl::string_view option, const std::string& path) {
+  const absl::StatusOr<std::string> pem = ReadFile("file", path);
+  PM_RETURN_IF_ERROR(CheckFile(option, pem.status()));
+  PM_RETURN_IF_ERROR(CheckFile(option, ParseCertificates(path, *pem).status()));
   return pem;
 }
 
 // gRPC's own error would only be that the connection failed.
 absl::Status CheckPair(const ConnectionOptions& options, const OwnCertificate& own) {
-  const std::string flag = absl::StrCat("certificate_key_file ", options.certificate_key_file);
-  const absl::StatusOr<PrivateKey> key = ParsePrivateKey(flag, own.key_pem);
-  PM_RETURN_IF_ERROR(ToInvalidArgument(key.status()));
+  constexpr char kOption[] = "certificate_key_file";
+  const std::string& path = options.certificate_key_file;
+  const absl::StatusOr<PrivateKey> key = ParsePrivateKey(path, own.key_pem);
+  PM_RETURN_IF_ERROR(CheckFile(kOption, key.status()));
   PM_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
                       ParseCertificates("certificate_file", own.certificate_pem));
   const bool belongs = X509_check_private_key(chain.front().get(), key->get()) == 1;
   ERR_clear_error();
   if (belongs) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is not the key of certificate_file ", options.certificate_file));
+  return FieldError(kOption, absl::StrCat("the key of the certificate ", options.certificate_file),
+                    absl::StrCat(path, ", another key"));
 }
 
 absl::StatusOr<OwnCertificate> ReadOwnCertificate(const ConnectionOptions& options) {
@@ -166,8 +167,9 @@ absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
   std::string key(absl::StripAsciiWhitespace(text));
   // One line of visible ASCII, as an HTTP header requires.
   if (key.empty() || !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key_file ", path, " must hold one key on one line, but ",
+    return FieldError(
+        "key_file", "a file with one key on one line",
+        absl::StrCat(path, ", which ",
                      key.empty() ? "is empty" : "holds blanks or control characters"));
   }
   return key;
@@ -175,12 +177,16 @@ absl::StatusOr<std::string> ReadAccessKey(const ConnectionOptions& options) {
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ConnectionOptions& options, const std::string& access_key) {
-  if (options.insecure + !options.ca_file.empty() + !options.trust_fingerprint.empty() > 1) {
-    return absl::InvalidArgumentError(
-        "give at most one of ca_file, trust_fingerprint and insecure");
+  const bool has_ca = !options.ca_file.empty();
+  if (!options.trust_fingerprint.empty() && (has_ca || options.insecure)) {
+    return FieldError("trust_fingerprint", "absent with an authority and without TLS", "given");
   }
+  if (has_ca && options.insecure) return FieldError("ca_file", "absent without TLS", "given");
   if (options.certificate_file.empty() != options.certificate_key_file.empty()) {
-    return absl::InvalidArgumentError("give certificate_file and certificate_key_file together");
+    const bool has_key = options.certificate_file.empty();
+    return FieldError(has_key ? "certificate_file" : "certificate_key_file",
+                      has_key ? "given with a certificate's key" : "given with a certificate",
+                      "absent");
   }
   if (options.insecure && !options.certificate_file.empty()) {
     return InvalidField("certificate_file", "needs TLS: remove insecure");

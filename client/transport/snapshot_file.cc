@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/wire/snapshot.h"
 
@@ -47,23 +48,16 @@ SizeLimit DefaultMaxBytes(const v1::GetCollectionResponse& collection, const std
 
 absl::StatusOr<SizeLimit> SizeLimitOf(const AdminClient& admin, const std::string& name,
                                       const std::string& path, int64_t max_bytes) {
-  if (max_bytes > 0) return SizeLimit{max_bytes, "max_bytes"};
+  if (max_bytes > 0) return SizeLimit{max_bytes, "as given"};
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, admin.GetCollection(name));
   return DefaultMaxBytes(collection, path);
 }
 
 absl::Status CheckSize(int64_t bytes, const SizeLimit& limit) {
   if (bytes <= limit.bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the snapshot must have at most ", limit.bytes, " bytes (", limit.reason,
-                   "), but the server sent ", bytes, " and more: max_bytes sets another limit"));
-}
-
-absl::StatusOr<PrivateFile> OpenFile(const std::string& path, PrivateFile::Existing existing) {
-  absl::StatusOr<PrivateFile> file = PrivateFile::Create("snapshot", path, existing);
-  if (!absl::IsAlreadyExists(file.status())) return file;
-  return absl::AlreadyExistsError(
-      absl::StrCat(file.status().message(), ", and may not be replaced"));
+  return FieldError(absl::StatusCode::kResourceExhausted, "max_bytes",
+                    absl::StrCat("at least ", bytes, " for what the server has sent so far"),
+                    absl::StrCat(limit.bytes, " (", limit.reason, ")"));
 }
 
 // A snapshot file to read from its beginning, twice: to verify and to send.
@@ -142,7 +136,7 @@ absl::StatusOr<v1::SnapshotCollection> Verify(const std::string& path,
 absl::StatusOr<SavedSnapshot> SaveSnapshot(const AdminClient& admin, const std::string& name,
                                            const std::string& path, PrivateFile::Existing existing,
                                            int64_t max_bytes, const SnapshotProgress& progress) {
-  PM_ASSIGN_OR_RETURN(PrivateFile file, OpenFile(path, existing));
+  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("snapshot", path, existing));
   PM_ASSIGN_OR_RETURN(const SizeLimit limit, SizeLimitOf(admin, name, path, max_bytes));
   // Detects a damaged snapshot while it can be fetched again.
   SavedSnapshot saved;

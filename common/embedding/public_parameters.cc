@@ -86,8 +86,8 @@ absl::Status CheckClassNames(const std::vector<std::string>& names, size_t class
 
 absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t most) {
   if (text.size() <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " must have at most ", most, " bytes, but has ", text.size()));
+  return InvalidField(field,
+                      absl::StrCat("must have at most ", most, " bytes, but has ", text.size()));
 }
 
 // A query may refer to its class by name.
@@ -115,9 +115,9 @@ absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::stri
 absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_codebook) {
   const bool wanted = code.has_value() && IsProductCode(*code);
   if (wanted == has_codebook) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      wanted ? "cell_codebook must be given where cell_code is a pq code, but is not"
-             : "cell_codebook must not be given where cell_code is no pq code");
+  return InvalidField("cell_codebook",
+                      wanted ? "must be given where cell_code is a pq code, but is not"
+                             : "must not be given where cell_code is no pq code");
 }
 
 absl::Status CheckQuality(const PublicParameters& parameters) {
@@ -170,8 +170,7 @@ absl::Status CheckClasses(const PublicParameters& parameters) {
 
 absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
   const auto unexpected = [](absl::string_view field) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " must not be given where there are no anchors"));
+    return InvalidField(field, "must not be given where there are no anchors");
   };
   if (parameters.HasClasses()) return unexpected("slot_labels");
   if (!parameters.class_names.empty()) return unexpected("class_names");
@@ -202,9 +201,8 @@ absl::Status CheckEncrypted(const PublicParameters& parameters) {
 
 absl::Status CheckCellCode(bool has_cells, bool has_code) {
   if (has_cells == has_code) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      has_code ? "cell_code must not be given where there are no cells"
-               : "cell_code must be given where there are cells, but is not");
+  return InvalidField("cell_code", has_code ? "must not be given where there are no cells"
+                                            : "must be given where there are cells, but is not");
 }
 
 std::string PublicParameters::ClassName(int64_t slot) const {

@@ -18,15 +18,14 @@ inline constexpr int64_t kManyQueries = 4096;
 // The `count` rows of `items` (n x d, finite) nearest to each query, itself excluded, nearest
 // first; fewer if there are fewer. queries: ascending rows of items.
 // - Single precision; equal items give equal rows, from memory and from a file; starts no threads.
-// - From kLargeGallery items and kManyQueries queries on it is approximate: items are grouped into
-//   lists of near items, and a query is compared with the 32 lists around its own.
-// - Equal items gather in one list. Of a list of more than 32 n / L items only the first count + 1
-//   of equal ones are compared with; if it is still longer, a query is compared with a part of it.
+// - From kLargeGallery items and kManyQueries queries on it is approximate: a k-means groups items
+//   into lists, and a query is compared with the 32 lists around its own.
+// - Of a list of more than 32 n / L items, which are likely equal, only so many are compared with.
 // Errors of RowSource; CANCELLED, within seconds: `stopped` became true.
 //
-//   q queries, L = min(max(sqrt(n), n / 2048), q / 32) lists
+//   q queries, L = min(sqrt(32 q), q / 32) lists
 //   exact        O(q n d) time
-//   approximate  O(n min(L, 1024) d + q n / L d) time; O(n L d + q n / L d) with many equal items
+//   approximate  O((n L + q n / L) d) time
 absl::StatusOr<std::vector<std::vector<int64_t>>> NearestOthers(
     const RowSource& items, const std::vector<Eigen::Index>& queries, int64_t count,
     const std::atomic<bool>& stopped);

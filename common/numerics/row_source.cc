@@ -7,38 +7,10 @@
 #include "common/base/status_macros.h"
 
 namespace privatemail {
-namespace {
-
-// Rows of a matrix in another order, copied when they are read.
-class ReorderedRows : public RowBlocks {
- public:
-  ReorderedRows(const FloatMatrix& matrix, const std::vector<int64_t>& order)
-      : matrix_(matrix), order_(order) {}
-
-  Eigen::Index rows() const override { return std::ssize(order_); }
-  Eigen::Index cols() const override { return matrix_.cols(); }
-  absl::Status Read(Eigen::Index first, FloatRows block) const override {
-    for (Eigen::Index row = 0; row < block.rows(); ++row) {
-      block.row(row) = matrix_.row(order_[static_cast<size_t>(first + row)]);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const FloatMatrix& matrix_;
-  const std::vector<int64_t>& order_;
-};
-
-}  // namespace
 
 absl::Status MatrixRows::Read(Eigen::Index first, FloatRows block) const {
   block = matrix_.middleRows(first, block.rows());
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<const RowBlocks>> MatrixRows::Reordered(
-    const std::vector<int64_t>& order, const std::atomic<bool>& /*stopped*/) const {
-  return std::make_unique<ReorderedRows>(matrix_, order);
 }
 
 Eigen::Index RowsOfBlock(Eigen::Index cols) {
@@ -50,7 +22,7 @@ Eigen::Index RowsOfBlock(Eigen::Index cols) {
 }
 
 absl::Status VisitBlocks(
-    const RowBlocks& source,
+    const RowSource& source,
     absl::FunctionRef<absl::Status(Eigen::Index first, const FloatMatrix& block)> visit) {
   if (source.rows() == 0) return absl::OkStatus();
   const Eigen::Index rows = RowsOfBlock(source.cols());
@@ -63,7 +35,7 @@ absl::Status VisitBlocks(
   return absl::OkStatus();
 }
 
-absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
+absl::StatusOr<FloatMatrix> ReadRows(const RowSource& source,
                                      const std::vector<Eigen::Index>& numbers,
                                      const std::atomic<bool>* stopped) {
   // A file is read forwards.

@@ -3,8 +3,6 @@
 #define PRIVATEMAIL_COMMON_NUMERICS_ROW_SOURCE_H_
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,9 +17,9 @@ namespace privatemail {
 using FloatRows = Eigen::Ref<FloatMatrix>;
 
 // n rows of d floats, in memory or in a file. Immutable; reading is thread-safe.
-class RowBlocks {
+class RowSource {
  public:
-  virtual ~RowBlocks() = default;
+  virtual ~RowSource() = default;
 
   virtual Eigen::Index rows() const = 0;
   virtual Eigen::Index cols() const = 0;
@@ -29,15 +27,6 @@ class RowBlocks {
   // Fills `block` (any number of rows x cols()) with existing rows from `first` on. UNAVAILABLE or
   // DATA_LOSS: they cannot be read.
   virtual absl::Status Read(Eigen::Index first, FloatRows block) const = 0;
-};
-
-class RowSource : public RowBlocks {
- public:
-  // Some rows in another order: row i of the result is row order[i] of this source. order: without
-  // repetition. Source and order must outlive it. Errors of Read; RESOURCE_EXHAUSTED: no space for
-  // it; CANCELLED: `stopped` became true.
-  virtual absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const = 0;
 };
 
 // The rows of a matrix.
@@ -48,8 +37,6 @@ class MatrixRows : public RowSource {
   Eigen::Index rows() const override { return matrix_.rows(); }
   Eigen::Index cols() const override { return matrix_.cols(); }
   absl::Status Read(Eigen::Index first, FloatRows block) const override;
-  absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const override;
 
  private:
   const FloatMatrix matrix_;
@@ -61,12 +48,12 @@ Eigen::Index RowsOfBlock(Eigen::Index cols);
 
 // Reads all rows in blocks of RowsOfBlock rows, in order. Errors of Read and `visit`.
 absl::Status VisitBlocks(
-    const RowBlocks& source,
+    const RowSource& source,
     absl::FunctionRef<absl::Status(Eigen::Index first, const FloatMatrix& block)> visit);
 
 // The rows of these numbers, in their order. Errors of Read; CANCELLED: `stopped` (null: never)
 // became true.
-absl::StatusOr<FloatMatrix> ReadRows(const RowBlocks& source,
+absl::StatusOr<FloatMatrix> ReadRows(const RowSource& source,
                                      const std::vector<Eigen::Index>& numbers,
                                      const std::atomic<bool>* stopped = nullptr);
 

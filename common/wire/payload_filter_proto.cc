@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_text.h"
 #include "common/items/payload_filter_node.h"
@@ -35,7 +36,7 @@ class FilterReader {
  private:
   static absl::Status Wrong(absl::string_view field, absl::string_view expected,
                             absl::string_view actual) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " must ", expected, ", but ", actual));
+    return InvalidField(field, absl::StrCat("must ", expected, ", but ", actual));
   }
 
   absl::Status ReadNode(const std::string& field, const v1::PayloadFilter& proto, int depth,
@@ -65,7 +66,7 @@ class FilterReader {
         break;
     }
     return Wrong(field, "be a condition: equals, in, range, all_of, any_of or none_of",
-                 "is none of them");
+                 "it has no condition");
   }
 
   absl::Status ReadPath(const std::string& field, const std::string& path, Node* node) {

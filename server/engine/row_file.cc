@@ -1,9 +1,7 @@
 #include "server/engine/row_file.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -13,56 +11,17 @@ absl::StatusOr<std::unique_ptr<RowFile>> RowFile::Create(const std::string& dire
                                                          Eigen::Index cols) {
   PM_ASSIGN_OR_RETURN(std::unique_ptr<ScratchFile> file,
                       ScratchFile::Create(directory, "the features of a cell index"));
-  return std::unique_ptr<RowFile>(new RowFile(std::move(file), directory, cols));
+  return std::unique_ptr<RowFile>(new RowFile(std::move(file), cols));
 }
 
 absl::Status RowFile::Append(const FloatMatrix& rows) {
-  return Write(this->rows(), rows.data(), rows.rows());
-}
-
-absl::Status RowFile::Write(int64_t first, const float* rows, int64_t count) {
-  return file_->Write(first * RowBytes(), {reinterpret_cast<const char*>(rows),
-                                           static_cast<size_t>(count * RowBytes())});
+  return file_->Append({reinterpret_cast<const char*>(rows.data()),
+                        static_cast<size_t>(rows.size()) * sizeof(float)});
 }
 
 absl::Status RowFile::Read(Eigen::Index first, FloatRows block) const {
   return file_->Read(first * RowBytes(), static_cast<size_t>(block.rows() * RowBytes()),
                      reinterpret_cast<char*>(block.data()));
-}
-
-// Reads forwards and writes runs of rows that follow each other in both.
-absl::StatusOr<std::unique_ptr<const RowBlocks>> RowFile::Reordered(
-    const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const {
-  constexpr int64_t kNowhere = -1;
-  std::vector<int64_t> place_of(static_cast<size_t>(this->rows()), kNowhere);
-  for (size_t place = 0; place < order.size(); ++place) {
-    place_of[static_cast<size_t>(order[place])] = static_cast<int64_t>(place);
-  }
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<RowFile> reordered, Create(directory_, cols_));
-  PM_RETURN_IF_ERROR(
-      VisitBlocks(*this, [&](Eigen::Index first, const FloatMatrix& block) -> absl::Status {
-        const auto place = [&](Eigen::Index row) {
-          return place_of[static_cast<size_t>(first + row)];
-        };
-        std::vector<Eigen::Index> rows;
-        for (Eigen::Index row = 0; row < block.rows(); ++row) {
-          if (place(row) != kNowhere) rows.push_back(row);
-        }
-        std::sort(rows.begin(), rows.end(),
-                  [&](Eigen::Index a, Eigen::Index b) { return place(a) < place(b); });
-        FloatMatrix run(block.rows(), block.cols());
-        Eigen::Index length = 0;
-        for (size_t i = 0; i < rows.size(); ++i) {
-          run.row(length++) = block.row(rows[i]);
-          const bool ends = i + 1 == rows.size() || place(rows[i + 1]) != place(rows[i]) + 1;
-          if (!ends) continue;
-          PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
-          PM_RETURN_IF_ERROR(reordered->Write(place(rows[i]) + 1 - length, run.data(), length));
-          length = 0;
-        }
-        return absl::OkStatus();
-      }));
-  return reordered;
 }
 
 absl::StatusOr<std::unique_ptr<PointFile>> PointFile::Create(const std::string& directory,

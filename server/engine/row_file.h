@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 #define PRIVATEMAIL_SERVER_ENGINE_ROW_FILE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,19 +34,13 @@ class RowFile : public RowSource {
   Eigen::Index rows() const override { return file_->size() / RowBytes(); }
   Eigen::Index cols() const override { return cols_; }
   absl::Status Read(Eigen::Index first, FloatRows block) const override;
-  // Another file. Takes 8 bytes a row and two blocks of RowsOfBlock rows while it is written.
-  absl::StatusOr<std::unique_ptr<const RowBlocks>> Reordered(
-      const std::vector<int64_t>& order, const std::atomic<bool>& stopped) const override;
 
  private:
-  RowFile(std::unique_ptr<ScratchFile> file, std::string directory, Eigen::Index cols)
-      : file_(std::move(file)), directory_(std::move(directory)), cols_(cols) {}
+  RowFile(std::unique_ptr<ScratchFile> file, Eigen::Index cols)
+      : file_(std::move(file)), cols_(cols) {}
   int64_t RowBytes() const { return cols_ * static_cast<int64_t>(sizeof(float)); }
-  // `count` rows from `rows` on, as rows from `first` on.
-  absl::Status Write(int64_t first, const float* rows, int64_t count);
 
   const std::unique_ptr<ScratchFile> file_;
-  const std::string directory_;
   const Eigen::Index cols_;
 };
 

@@ -51,15 +51,16 @@ absl::Status ScratchFile::Unusable(absl::string_view doing) const {
                                          : absl::UnavailableError(message));
 }
 
-absl::Status ScratchFile::Write(int64_t at, absl::string_view bytes) {
+absl::Status ScratchFile::Append(absl::string_view bytes) {
+  int64_t at = size_;
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return Unusable("write");
     bytes.remove_prefix(static_cast<size_t>(written));
     at += written;
-    if (bytes.empty()) size_ = std::max(size_, at);  // a part does not count
   }
+  size_ = at;  // a part does not count
   return absl::OkStatus();
 }
 

@@ -27,9 +27,7 @@ class ScratchFile {
   ScratchFile& operator=(const ScratchFile&) = delete;
 
   // RESOURCE_EXHAUSTED: no space. UNAVAILABLE: it cannot be written.
-  absl::Status Append(absl::string_view bytes) { return Write(size_, bytes); }
-  // From offset `at` on; what is not written before a later offset reads as zeros.
-  absl::Status Write(int64_t at, absl::string_view bytes);
+  absl::Status Append(absl::string_view bytes);
   int64_t size() const { return size_; }
 
   // `size` bytes from offset `at`. DATA_LOSS: the file is shorter. UNAVAILABLE: it cannot be read.

@@ -56,7 +56,7 @@ TEST_P(JointAudit, SubjectStatesMechanismAndClaim) {
   ASSERT_OK_AND_ASSIGN(const Subject subject, AttackJointRelease(cost));
   EXPECT_THAT(subject.mechanism, StartsWith(absl::StrCat("joint release, ", traits.name)));
   EXPECT_EQ(subject.claim.epsilon, kEpsilon);
-  EXPECT_EQ(subject.claim.delta, std::isnan(cost.delta) ? 0 : kDelta);
+  EXPECT_EQ(subject.claim.delta, cost.delta.has_value() ? kDelta : 0);
   EXPECT_EQ(subject.claim.proven, !traits.published);
   EXPECT_EQ(subject.claim.radius.has_value(), traits.protects != MechanismTraits::Protects::kValue);
   for (const Attack& attack : subject.attacks)

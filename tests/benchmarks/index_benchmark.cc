@@ -176,7 +176,8 @@ Matrix Embedded(int items, int dim) {
   settings.embedding_dim = dim;
   const auto parameters = MakePublicParameters("4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5", settings,
                                                anchors, {}, "vectors");
-  auto points = UnitPoints::Create(features, FloatMatrix(0, kFeatures));
+  const FloatMatrix none(0, kFeatures);
+  auto points = UnitPoints::Create(features, none);
   return EmbedRows(parameters.value(), std::make_shared<UnitPoints>(std::move(points).value()),
                    labels, nullptr)
       .value()

@@ -142,24 +142,25 @@ TEST_F(Cells, UnsavedReleaseIsNotCharged) {
 
 TEST_F(Cells, ResendRequiresTargetOfLastScheme) {
   Answer(Query("0", {"--epsilon", "1", "--items", "10"}));
-  ExpectRefused({"resend", "--label", "1"}, "INVALID_ARGUMENT", {"--label"});
-  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--vectors with --row, or --image"});
+  ExpectRefused({"resend", "--label", "1"}, "INVALID_ARGUMENT", {"--vectors must be given again"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--vectors must be given again"});
   ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--rows", "1,2"}, "INVALID_ARGUMENT",
                 {"but is 2"});
   Answer(OfRow({"query", "things", "--label", "0", "--epsilon", "1", "--delta", "1e-5"}, "0"));
-  ExpectRefused(OfRow({"resend"}, "1"), "INVALID_ARGUMENT", {"the joint scheme"});
-  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--label must be given, but is not"});
+  ExpectRefused(OfRow({"resend"}, "1"), "INVALID_ARGUMENT",
+                {"--vectors must be absent with the scheme joint"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--label must be given with the scheme joint"});
   Answer({"resend", "--label", "1"});
 }
 
 TEST_F(Cells, PlanWithoutPublishedQualitySaysWhy) {
   ExpectRefused({"plan", "things"}, "FAILED_PRECONDITION",
-                {"collection things publishes no quality of cells", "--publish-quality"});
+                {"collection things publishes no quality of cells", "publish_quality"});
   ExpectRefused(Query("1", {"--epsilon", "1"}), "INVALID_ARGUMENT",
-                {"--items must be given", "--publish-quality"});
+                {"--items must be given", "publish_quality"});
   Answer(Create("few", "anchors", {"--cells", "4", "--publish-quality"}));
   ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION",
-                {"not measured yet", "run `privatemail build few`"});
+                {"not measured yet: the collection is not built"});
   FillAndBuild("few");
   WaitUntilReady("few");
   ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION", {"from 1000 items on", "few has 200"});

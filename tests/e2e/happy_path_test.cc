@@ -160,7 +160,7 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
     EXPECT_EQ(outcome.lines()[i]["label_guessed"], false);
   }
   // Empty standard input does not mean that the label is guessed.
-  ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be a number or the name of a class"});
+  ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a class"});
 }
 
 // The defaults of `collection create`, where noise is hundreds of times what epsilon 15 needs.

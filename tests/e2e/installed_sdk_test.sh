@@ -16,9 +16,9 @@ cmake -S "$here/outside_program" -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH
 cmake --build "$prefix/build"
 { "$prefix/build/example" 2>&1 || true; } | grep -q "^usage: "
 
-# 600 items around 3 anchors in each of 4 classes, by a collection that offers every scheme.
+# 1,200 items around 3 anchors in each of 4 classes, by a collection that offers every scheme.
 cd "$prefix"
-awk 'BEGIN { srand(1); for (i = 0; i < 612; i++) { c = i % 4; line = ""
+awk 'BEGIN { srand(1); for (i = 0; i < 1212; i++) { c = i % 4; line = ""
   for (d = 0; d < 6; d++) line = line (d ? "," : "") (d == c ? 3 : 0) + rand()
   print line > (i < 12 ? "anchors.csv" : "items.csv"); print c > (i < 12 ? "anchors.txt" : "items.txt") } }'
 "$build/server/privatemaild" --data-dir data --listen 127.0.0.1:0 >daemon.out 2>daemon.log &

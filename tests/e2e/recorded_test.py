@@ -106,6 +106,10 @@ def main():
                 check(f"{scheme}.resend", daemon.run(state, "resend", *target))
                 check(f"{scheme}.explain", daemon.run(state, "explain"))
                 check(f"{scheme}.history", daemon.run(state, "budget", "history", collection))
+            found = daemon.run(copy / "state_encrypted", "query", "books", "--vectors", queries, "--row", "2",
+                               "--scheme", "encrypted", "-k", "5")
+            check("encrypted.matches", found)
+            assert found[0]["bytes"]["table"] == 0, "the recorded table of rows was not used"
         with Daemon(folder / "restored") as daemon:
             daemon.run(folder / "state", "restore", "leaves", "--in", str(copy / "leaves.snapshot"))
             restored = daemon.run(folder / "state", "collection", "info", "leaves")

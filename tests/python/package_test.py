@@ -83,7 +83,7 @@ class Search(unittest.TestCase):
         self.assertEqual(labelled.query_bytes, bytes_without_label)
         again = plain.search(queries[0], k=5, filter={"path": "row", "gte": 1500})
         self.assertEqual(again.query_bytes, plain.search(queries[1], payloads=True).query_bytes)
-        with self.assertRaisesRegex(pm.InvalidArgument, "searched by encrypted, which takes none"):
+        with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be absent with the scheme encrypted, but is given"):
             plain.search(queries[0], epsilon=.1)
         with self.assertRaisesRegex(pm.InvalidArgument, "epsilon"):
             plain.search(queries[0], scheme="encrypted", epsilon=.1)

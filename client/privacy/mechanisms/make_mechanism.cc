@@ -111,10 +111,9 @@ absl::StatusOr<Box> ExpandBox(const MechanismParameters& p, int64_t values) {
   for (std::vector<double>* ends : {&box.lower, &box.upper}) {
     if (ends->size() == 1) ends->resize(wanted, ends->front());
     if (ends->size() != wanted) {
-      return absl::InvalidArgumentError(absl::StrCat(ends == &box.lower ? "lower" : "upper",
-                                                     " must have one end, or one for "
-                                                     "each of the ",
-                                                     values, " values, but has ", ends->size()));
+      return InvalidField(ends == &box.lower ? "lower" : "upper",
+                          absl::StrCat("must have one end, or one for each of the ", values,
+                                       " values, but has ", ends->size()));
     }
   }
   return box;

@@ -153,8 +153,7 @@ absl::StatusOr<Matrix> Start(const std::vector<int32_t>& labels, const BoundRequ
 
 absl::Status CheckFields(const BoundRequest& request, const SensitivityBound& bound) {
   const auto refuse = [&](absl::string_view field) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " is not accepted by bound ", bound.name));
+    return InvalidField(field, absl::StrCat("is not accepted by bound ", bound.name));
   };
   if (bound.needs_anchors && !request.anchors.has_value()) {
     return InvalidField(

@@ -369,8 +369,7 @@ class Collection(_NotCopied):
             "focus": focus, "items": items}
         if plan is not None:
             if plan.collection != self.name:
-                raise wrong("plan", f"must be for collection {self.name}, but is for {plan.collection}",
-                                      field="plan")
+                raise wrong("plan", f"must be for collection {self.name}, but is for {plan.collection}")
             planned = {"scheme": "cells", "epsilon": plan.epsilon, "partition": plan.partition, "items": plan.items}
             for name in (*planned, "ask", "focus"):
                 if given[name] is not None:

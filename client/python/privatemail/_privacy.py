@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from privatemail import _arrays, _core
 from privatemail._progress import progress_bar
 from privatemail._results import Guarantee
-from privatemail.errors 
+from privatemail.errors import wrong
 
 SETTINGS = ("label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps")
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/row_table.h"
+#include "client/schemes/memory_budget.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/scores.h"
@@ -22,10 +23,7 @@ absl::Status OutOfOrder(const char* part, const char* expected) {
 
 absl::Status EncryptedAnswer::Reserve(uint64_t bytes) {
   memory_ += bytes;
-  if (memory_ <= static_cast<uint64_t>(max_memory_)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", memory_,
-                                                   " for the server's answer, in bytes, but is ",
-                                                   max_memory_));
+  return CheckMemory(static_cast<double>(memory_), "the server's answer", max_memory_);
 }
 
 absl::Status EncryptedAnswer::Add(v1::SearchEncryptedResponse message) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/filter_json.h"
+#include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -19,18 +20,14 @@ struct EncryptedSearchState : SearchState {
   std::vector<EncryptedState> queries;
 };
 
-absl::Status CheckMemory(const SearchRequest& request, const v1::EncryptedStatus& status,
-                         bool with_payloads, int64_t max_memory) {
+absl::Status CheckAnswerMemory(const SearchRequest& request, const v1::EncryptedStatus& status,
+                               bool with_payloads, int64_t max_memory) {
   const auto rows = static_cast<double>(status.rows());
   const double bytes = static_cast<double>(request.targets.size()) * (rows / lattice::kDegree + 1) *
                            static_cast<double>(lattice::kAnswerBytes) +
                        static_cast<double>(status.table_bytes()) +
                        (with_payloads ? static_cast<double>(status.payload_bytes()) : 0);
-  if (bytes <= static_cast<double>(max_memory)) return absl::OkStatus();
-  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
-                    absl::StrCat("at least ", static_cast<int64_t>(bytes), " bytes for ",
-                                 request.targets.size(), " targets"),
-                    absl::StrCat(max_memory));
+  return CheckMemory(bytes, absl::StrCat(request.targets.size(), " targets"), max_memory);
 }
 
 }  // namespace
@@ -61,7 +58,7 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> EncryptedSearch::Create(
   }
   const bool with_payloads = ranking.with_payloads || ranking.filter.has_value();
   PM_RETURN_IF_ERROR(
-      CheckMemory(request, collection.encrypted(), with_payloads, limits.max_memory));
+      CheckAnswerMemory(request, collection.encrypted(), with_payloads, limits.max_memory));
   search->expectation_.targets_per_message =
       QueriesPerMessage(parameters.feature_dim, search->client_.delta(),
                         static_cast<int64_t>(collection.encrypted().rows()));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/memory_budget.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_text.h"
 #include "common/lattice/scores.h"
@@ -24,11 +25,8 @@ template <typename Message>
 absl::StatusOr<Message> ParseWithin(absl::string_view content, int64_t max_memory) {
   google::protobuf::io::ArrayInputStream stream(content.data(), static_cast<int>(content.size()));
   const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &stream);
-  if (memory.value_or(0) > max_memory) {
-    return absl::ResourceExhaustedError(absl::StrCat("max_memory must be at least ", *memory,
-                                                     " for a block of rows, in bytes, but is ",
-                                                     max_memory));
-  }
+  PM_RETURN_IF_ERROR(
+      CheckMemory(static_cast<double>(memory.value_or(0)), "a block of rows", max_memory));
   Message message;
   if (memory.has_value() &&
       message.ParseFromArray(content.data(), static_cast<int>(content.size()))) {

@@ -35,9 +35,10 @@ absl::Status CheckOwnRowsAreHidden(const JointSetting& setting, const PrivacyCos
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   const bool own = setting.pool.has_value() || setting.own_anchors;
   if (!own || traits.protects != MechanismTraits::Protects::kInput) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(setting.own_anchors ? "own_anchors" : "dummies", " must not be given with ",
-                   traits.name, ", which adds no noise to their rows and so would publish them"));
+  return InvalidField(
+      setting.own_anchors ? "own_anchors" : "dummies",
+      absl::StrCat("must not be given with ", traits.name,
+                   ", which adds no noise to their rows and so would publish them"));
 }
 
 // DEADLINE_EXCEEDED: a release would take too long. Other errors of the rehearsal are those of its

@@ -128,9 +128,9 @@ class PrivateMail(Algorithm):
         self.name = f"PrivateMail {self.scheme}" + (f", {items} items" if items else "")
 
     def query(self, vector, k):
-        arguments = {"items": self.items} if self.scheme == "cells" else {"delta": self.DELTA}
-        hits = self.things.search(vector, k=k, scheme=self.scheme, epsilon=self.epsilon, payloads=False,
-                                  accept_misalignment=True, **arguments)
+        arguments = {"items": self.items} if self.scheme == "cells" else {
+            "delta": self.DELTA, "accept_misalignment": True}
+        hits = self.things.search(vector, k=k, scheme=self.scheme, epsilon=self.epsilon, payloads=False, **arguments)
         self.bytes += hits.bytes_up + hits.bytes_down
         return np.array([int(row) for row in hits.ids])
 

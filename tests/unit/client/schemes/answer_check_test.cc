@@ -66,7 +66,7 @@ TEST_P(CheckAnswerInEverySlot, CorruptMatchReturnsDataLoss) {
     v1::RetrieveResponse response = FullAnswer();
     GetParam().corrupt(response.mutable_slots(slot));
     EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response),
-                FailsWith(absl::StatusCode::kDataLoss,
+                FailsWith(kDataLoss,
                           absl::StrCat("slot ", slot, " of the response: ", GetParam().message)));
   }
 }
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CheckAnswer, UnrequestedPayloadReturnsDataLoss) {
   EXPECT_THAT(CheckAnswer(ThreeClasses(), {.k = 2}, FullAnswer()),
-              FailsWith(absl::StatusCode::kDataLoss, "none was requested"));
+              FailsWith(kDataLoss, "none was requested"));
 }
 
 TEST(CheckAnswer, MalformedAlignmentReturnsDataLoss) {
@@ -114,7 +114,7 @@ TEST(CheckAnswer, MalformedAlignmentReturnsDataLoss) {
     v1::RetrieveResponse response = FullAnswer();
     corrupt(response.mutable_alignment());
     EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response),
-                FailsWith(absl::StatusCode::kDataLoss, "alignment must have"));
+                FailsWith(kDataLoss, "alignment must have"));
   }
 }
 
@@ -125,17 +125,16 @@ TEST(CheckAnswer, MalformedServerAnchorsReturnDataLoss) {
     v1::Matrix* anchors = response.mutable_alignment()->mutable_server_anchors();
     anchors->set_values(3, static_cast<float>(kNan));
     EXPECT_THAT(CheckAnswer(ThreeClasses(), expected, response),
-                FailsWith(absl::StatusCode::kDataLoss, "server_anchors row 1"));
+                FailsWith(kDataLoss, "server_anchors row 1"));
     anchors->set_values(3, 1);
     anchors->set_rows(2);
     anchors->set_cols(4);
     EXPECT_THAT(CheckAnswer(ThreeClasses(), expected, response),
-                FailsWith(absl::StatusCode::kDataLoss, "server_anchors must be 4 x 2"));
+                FailsWith(kDataLoss, "server_anchors must be 4 x 2"));
   }
   v1::RetrieveResponse response = FullAnswer();
   response.mutable_alignment()->clear_server_anchors();
-  EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response),
-              FailsWith(absl::StatusCode::kDataLoss, "server_anchors"));
+  EXPECT_THAT(CheckAnswer(ThreeClasses(), kAll, response), FailsWith(kDataLoss, "server_anchors"));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(ExpectAlignment, CountsSlotsThatLandAtOtherClasses) {
   EXPECT_DOUBLE_EQ(alignment.recall, .8);
   EXPECT_THAT(
       CheckAlignment(alignment),
-      FailsWith(absl::StatusCode::kFailedPrecondition,
+      FailsWith(kFailedPrecondition,
                 "expected_recall must be at least 90 %, since the collection's embedding must "
                 "align with this client's, but is 80 %"));
 }
@@ -137,8 +137,8 @@ TEST(PairingScore, RefusesWrongOrders) {
 TEST(PairingScore, OneAnchorAClassShowsNothing) {
   const Matrix rows = Matrix::Random(4, 2);
   EXPECT_EQ(PairingScore(rows, rows, {0, 1, 2, 3}), 0);
-  EXPECT_THAT(CheckPairing(0), FailsWith(absl::StatusCode::kFailedPrecondition,
-                                         "own_anchors do not seem to be the collection's anchors"));
+  EXPECT_THAT(CheckPairing(0),
+              FailsWith(kFailedPrecondition, "own_anchors must be the collection's anchors"));
 }
 
 }  // namespace

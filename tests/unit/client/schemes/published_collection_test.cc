@@ -19,12 +19,11 @@ TEST(JoinAnchors, OtherNumberOfRowsReturnsDataLoss) {
   EXPECT_EQ(anchors.features.rows(), PublishedThings::kAnchors);
   EXPECT_EQ(DigestOf(anchors), published.parameters.anchor_digest);
   published.chunks.push_back(published.chunks.front());
-  EXPECT_THAT(
-      JoinAnchors(published.parameters, published.chunks),
-      FailsWith(absl::StatusCode::kDataLoss, "anchors must be 40 rows, but the server sent 55"));
+  EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
+              FailsWith(kDataLoss, "anchors must be 40 rows, but the server sent 55"));
   published.chunks.resize(1);
   EXPECT_THAT(JoinAnchors(published.parameters, published.chunks),
-              FailsWith(absl::StatusCode::kDataLoss, "but the server sent 15"));
+              FailsWith(kDataLoss, "but the server sent 15"));
 }
 
 // Random coordinates of embedding 3, in chunks of 15 anchors.
@@ -72,7 +71,7 @@ TEST(JoinCoordinates, CorruptChunksReturnDataLoss) {
     std::vector<v1::GetAnchorsResponse> chunks = ChunksWithCoordinates();
     fault.corrupt(&chunks);
     EXPECT_THAT(JoinCoordinates(PublishedThings().parameters, chunks),
-                FailsWith(absl::StatusCode::kDataLoss, fault.part));
+                FailsWith(kDataLoss, fault.part));
   }
 }
 

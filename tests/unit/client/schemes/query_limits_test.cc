@@ -27,9 +27,8 @@ TEST(CheckQueryMemory, NamesTheSizesAndTheSetting) {
   const PublicParameters parameters = Sizes(20'000, 512, 1024);
   EXPECT_THAT(CheckQueryMemory(parameters, JointQueryMemory(parameters), {}),
               FailsWith(kExhausted,
-                        "at most 1073741824 bytes (max_memory), but with the collection's "
-                        "anchor_count 20000, feature_dim 512, embedding_dim 1024, steps 5 and 5 "
-                        "classes it is up to "));
+                        "for a query with the collection's anchor_count 20000, feature_dim 512, "
+                        "embedding_dim 1024, steps 5 and 5 classes, but is 1073741824"));
 }
 
 // 64 MiB, all that `collection create` can send.
@@ -61,7 +60,7 @@ TEST(ClientLimits, JointClientStopsComputingAtItsDeadline) {
   const PublishedThings slots;
   const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
   EXPECT_THAT(JointCollection::Create(slots.collection, slots.chunks, {}, no_time),
-              FailsWith(kDeadline, "must take at most 0 (max_computing)"));
+              FailsWith(kDeadline, "max_computing must be longer for"));
 }
 
 TEST(ClientLimits, ObserversAreNullWithoutALimit) {
@@ -78,7 +77,7 @@ TEST(CheckRanking, NamesTheSizes) {
   ClientLimits roomy;
   roomy.max_memory = int64_t{1} << 40;
   EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), 10'000, roomy),
-              FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000: give the target's"));
+              FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000, unless the target's label"));
 }
 
 // The client is made in time, but one query's post-processing takes 10,000 steps over 1,505 rows.
@@ -101,7 +100,7 @@ TEST(ClientLimits, ReleaseThatWouldTakeTooLongIsNotCharged) {
   const Target target{.features = anchors.features.row(0), .label = 0};
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(scheme.Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits),
-                FailsWith(kDeadline, "a release must take at most 500ms (max_computing)"));
+                FailsWith(kDeadline, "max_computing must be longer for a release"));
   }
   EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 0);
 }

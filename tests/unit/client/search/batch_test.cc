@@ -23,12 +23,12 @@ TEST(FailureOf, EarlyEndSaysHowManyChargesWereNotUsed) {
   std::vector<SearchResult> results(3, ResultOf(absl::OkStatus(), true));
   results.push_back(ResultOf(absl::UnavailableError("gone"), true));
   EXPECT_THAT(FailureOf(results, 10, /*can_resend=*/false, /*not_taken=*/3),
-              FailsWith(absl::StatusCode::kUnavailable,
+              FailsWith(kUnavailable,
                         "gone; epsilon 1 was spent for it; 6 more were not sent; 3 releases that "
                         "were charged were not used"));
-  EXPECT_THAT(FailureOf(results, 4, /*can_resend=*/true, /*not_taken=*/0),
-              FailsWith(absl::StatusCode::kUnavailable,
-                        "`resend` sends the last of these releases again at no cost"));
+  EXPECT_THAT(
+      FailureOf(results, 4, /*can_resend=*/true, /*not_taken=*/0),
+      FailsWith(kUnavailable, "`resend` sends the last of these releases again at no cost"));
 }
 
 TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {
@@ -36,7 +36,7 @@ TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {
     return FailureOf({SearchResult(), ResultOf(status, charged)}, 10, false, 0);
   };
   const auto not_sent = [](const char* ending) {
-    return FailsWith(absl::StatusCode::kUnavailable, absl::StrCat("8 more were not sent", ending));
+    return FailsWith(kUnavailable, absl::StrCat("8 more were not sent", ending));
   };
   const absl::Status unavailable = absl::UnavailableError("8 charges may count");
   EXPECT_THAT(failure(true, unavailable), not_sent(" and cost nothing"));

@@ -29,8 +29,7 @@ std::string BytesOf(const LastSearch& last) {
 
 TEST(LastSearch, RoundTripsWithOwnerOnlyMode) {
   const TemporaryFolder folder;
-  EXPECT_THAT(LoadLastRelease(folder.path()),
-              FailsWith(absl::StatusCode::kNotFound, "nothing was released yet"));
+  EXPECT_THAT(LoadLastRelease(folder.path()), FailsWith(kNotFound, "nothing was released yet"));
   for (const int sender : {2, 0}) {
     ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(sender)), IsOk());
     ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastRelease(folder.path()));
@@ -78,17 +77,16 @@ TEST(LastSearch, OfAnotherCollectionIsRefused) {
   ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(1)), IsOk());
   EXPECT_THAT(LoadLastRelease(folder.path(), "of sender 1"), IsOk());
   EXPECT_THAT(LoadLastRelease(folder.path(), "things"),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "of sender 1, not for things"));
+              FailsWith(kFailedPrecondition, "of sender 1, not for things"));
 }
 
 TEST(LastSearch, MissingFolderAndDamagedFileFail) {
   const TemporaryFolder folder;
   EXPECT_THAT(SaveLastSearch(folder / "missing", ReleaseOf(0)),
-              FailsWith(absl::StatusCode::kUnavailable, "last_release.pb cannot be written"));
+              FailsWith(kUnavailable, "last_release.pb cannot be written"));
   ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(0)), IsOk());
   std::filesystem::resize_file(folder / "last_release.pb", 1000);
-  EXPECT_THAT(LoadLastRelease(folder.path()),
-              FailsWith(absl::StatusCode::kDataLoss, "last_release.pb is damaged"));
+  EXPECT_THAT(LoadLastRelease(folder.path()), FailsWith(kDataLoss, "last_release.pb is damaged"));
 }
 
 TEST(LastSearch, ConcurrentSavesLeaveOneWholeFile) {

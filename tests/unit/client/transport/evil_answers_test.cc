@@ -34,9 +34,7 @@ TEST_F(EvilAnswers, MemoryIsEstimatedBeforeParsing) {
   ASSERT_OK_AND_ASSIGN(const v1::ListCollectionsResponse all, Connect().ListCollections());
   EXPECT_EQ(all.collections_size(), 10'000);
   EXPECT_THAT(Connect(1'000'000).ListCollections(),
-              FailsWith(kExhausted,
-                        "memory of the server's answer must be at most 1000000 bytes "
-                        "(max_memory), but is "));
+              FailsWith(kExhausted, "bytes for the server's answer, but is 1000000"));
 }
 
 TEST_F(EvilAnswers, MessagesOfAStreamAddUp) {
@@ -75,7 +73,7 @@ TEST_F(EvilAnswers, MessageAboveTheMemoryLimitIsNotReceived) {
   server_.Answer("GetItems", items);
   EXPECT_THAT(Connect().GetItems({}), IsOk());
   EXPECT_THAT(Connect(1'500'000).GetItems({}),
-              FailsWith(kExhausted, "messages must have at most 1500000 bytes (max_memory)"));
+              FailsWith(kExhausted, "max_memory must be larger for this answer"));
 }
 
 TEST_F(EvilAnswers, MalformedMessageReturnsDataLoss) {

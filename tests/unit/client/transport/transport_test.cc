@@ -200,14 +200,14 @@ TEST_F(TransportTest, UnusableFileReturnsInvalidArgument) {
   options_.key_file = folder_ / "absent";
   EXPECT_THAT(
       AdminClient::Create(options_),
-      FailsWith(kInvalid, "cannot read key_file " + (folder_ / "absent") + ": No such file"));
+      FailsWith(kInvalid, "key_file cannot be used: cannot read file " + (folder_ / "absent")));
   // Reading it would never end.
   options_.key_file = "/dev/zero";
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read key_file /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read file /dev/zero"));
   options_.key_file.clear();
   options_.trust_fingerprint.clear();
   options_.ca_file = "/dev/zero";
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read ca_file /dev/zero"));
+  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "ca_file cannot be used"));
 }
 
 TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {

@@ -27,15 +27,5 @@ TEST(VisitBlocks, NoRowsAreNoBlocks) {
               }).ok());
 }
 
-TEST(MatrixRows, ReorderedReadsRowsInThatOrder) {
-  const FloatMatrix rows = FloatMatrix::Random(4, 3);
-  const MatrixRows source(rows);
-  const std::vector<int64_t> order = {2, 0, 3};
-  const auto reordered = source.Reordered(order, {false}).value();
-  FloatMatrix block(2, 3);
-  ASSERT_TRUE(reordered->Read(1, block).ok());
-  EXPECT_EQ(block, rows({0, 3}, Eigen::all));
-}
-
 }  // namespace
 }  // namespace privatemail

@@ -296,13 +296,16 @@ TEST(CellIndex, BlockSizeIsBounded) {
 // All 200 items of 4 dimensions are queries; there are two partitions.
 TEST(CellIndex, MemoryToCreateMatchesItsParts) {
   const Scene scene;
-  // A block of features, the code and two partitions.
-  const int64_t of_item = 16 + 8 + 2 * 16;
-  // Its row and features, 65 neighbours with distances in two vectors twice, demand in two
+  const int64_t of_row = 16 + 2 * 8;  // features, and its number twice
+  // The code and two partitions.
+  const int64_t of_item = 8 + 2 * 16;
+  // Its number, its row twice, 65 neighbours as seven numbers each in four vectors, demand in two
   // partitions.
-  const int64_t of_query = 8 + 16 + 2 * (65 * 12 + 2 * 24) + 2 * 64 * 16;
+  const int64_t of_query = 8 + 2 * of_row + 65 * 7 * 8 + 4 * 24 + 2 * 64 * 16;
   ASSERT_EQ(kDim, 4);
-  EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems), kItems * (of_item + of_query));
+  EXPECT_EQ(CellIndex::MemoryToCreate(scene.parameters, kItems),
+            kItems * (of_item + 2 * of_row + of_query))
+      << "all items are in one block, which is copied";
   EXPECT_GT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * of_item);
   EXPECT_LT(CellIndex::MemoryToCreate(scene.parameters, 100'000'000), 100'000'000 * (of_item + 200))
       << "a sample of them are queries";

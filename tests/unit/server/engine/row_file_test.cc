@@ -1,9 +1,5 @@
 #include "server/engine/row_file.h"
 
-#include <algorithm>
-#include <numeric>
-#include <random>
-
 #include "common/index/nearest_others.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -11,11 +7,6 @@
 
 namespace privatemail::testing {
 namespace {
-
-// Wide, so that they are several blocks.
-constexpr Eigen::Index kWide = 2048;
-
-FloatMatrix SeveralBlocks() { return FloatMatrix::Random(2 * RowsOfBlock(kWide) + 7, kWide); }
 
 TEST(RowFile, ReadsBackAppendedRows) {
   const TemporaryFolder folder;
@@ -30,29 +21,6 @@ TEST(RowFile, ReadsBackAppendedRows) {
   ASSERT_THAT(file->Read(3, block), IsOk());
   EXPECT_EQ(block, rows.middleRows(3, 3));
   EXPECT_EQ(ReadRows(*file, {8, 0, 8, 2}).value(), rows({8, 0, 8, 2}, Eigen::all));
-}
-
-TEST(RowFile, ReorderedReadsRowsInThatOrder) {
-  const TemporaryFolder folder;
-  const FloatMatrix rows = SeveralBlocks();
-  ASSERT_OK_AND_ASSIGN(const auto file, RowFile::Create(folder.path(), kWide));
-  ASSERT_THAT(file->Append(rows), IsOk());
-  std::vector<int64_t> order(static_cast<size_t>(rows.rows()));
-  std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin() + 100, order.end(), std::mt19937(1));  // and a run of a hundred
-  order.resize(order.size() - 50);
-  ASSERT_OK_AND_ASSIGN(const auto reordered, file->Reordered(order, {false}));
-  ASSERT_EQ(reordered->rows(), std::ssize(order));
-  FloatMatrix all(reordered->rows(), kWide);
-  ASSERT_THAT(reordered->Read(0, all), IsOk());
-  EXPECT_EQ(all, rows(order, Eigen::all));
-}
-
-TEST(RowFile, StoppedReorderingReturnsCancelled) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto file, RowFile::Create(folder.path(), 2));
-  ASSERT_THAT(file->Append(FloatMatrix::Random(3, 2)), IsOk());
-  EXPECT_THAT(file->Reordered({2, 0, 1}, {true}), FailsWith(kCancelled));
 }
 
 // Approximate and exact.

@@ -39,13 +39,12 @@ CellScheme SomeScheme() {
 double SpentIn(const FundedLedger& funded) { return funded.ledger->Show(kUuid)->spent().epsilon; }
 
 TEST(CellScheme, NoCellsOrForeignAnchorsReturnError) {
-  EXPECT_THAT(
-      CellScheme::Create(ParametersWith({}), SomeAnchors()),
-      FailsWith(absl::StatusCode::kFailedPrecondition, "has no cells: it offers the scheme joint"));
+  EXPECT_THAT(CellScheme::Create(ParametersWith({}), SomeAnchors()),
+              FailsWith(kFailedPrecondition, "has no cells: it offers the scheme joint"));
   Anchors others = SomeAnchors();
   others.features(3, 2) += 1;
   EXPECT_THAT(CellScheme::Create(ParametersWith({RoundRobin(8)}), others),
-              FailsWith(absl::StatusCode::kDataLoss, "anchors have the digest"));
+              FailsWith(kDataLoss, "anchors have the digest"));
 }
 
 TEST(CellScheme, ReleaseOfCellPrefersTheCell) {
@@ -56,9 +55,9 @@ TEST(CellScheme, ReleaseOfCellPrefersTheCell) {
     EXPECT_EQ(*scheme.ReleaseOfCell(cell, almost_certain, bits), std::vector<int64_t>{cell});
   }
   EXPECT_THAT(scheme.ReleaseOfCell(5, {.partition = 1, .epsilon = 1}, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "cell"));
+              FailsWith(kInvalid, "cell"));
   EXPECT_THAT(scheme.ReleaseOfCell(0, {.partition = 2, .epsilon = 1}, bits),
-              FailsWith(absl::StatusCode::kInvalidArgument, "partition"));
+              FailsWith(kInvalid, "partition"));
 }
 
 // Oracle: distances to the mean anchors.
@@ -103,8 +102,7 @@ TEST(CellScheme, FailureWhileSamplingStaysCharged) {
   FailingBits none(0);
   EXPECT_THAT(SomeScheme().Release(NormalRows(1, kDim, 7), {.epsilon = 2},
                                    ChargeTo(*funded.ledger, kUuid), none),
-              FailsWith(absl::StatusCode::kUnavailable,
-                        "nothing was released, but the ledger was charged"));
+              FailsWith(kUnavailable, "nothing was released, but the ledger was charged"));
   EXPECT_EQ(SpentIn(funded), 2);
 }
 
@@ -147,7 +145,7 @@ TEST(CellScheme, RefusedReleaseIsNotChargedAndDrawsNothing) {
               FailsWith(kInvalid, "query"));
   EXPECT_EQ(SpentIn(funded), 0);
   EXPECT_THAT(scheme.Release(good, {.epsilon = 101}, ChargeTo(*funded.ledger, kUuid), bits),
-              FailsWith(absl::StatusCode::kResourceExhausted, "budget"));
+              FailsWith(kExhausted, "budget"));
   EXPECT_EQ(SpentIn(funded), 0);
 }
 

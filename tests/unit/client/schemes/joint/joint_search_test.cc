@@ -216,30 +216,27 @@ TEST(ReadJointAnswer, RefusesInvalidAnswer) {
 TEST(JointCollection, TamperedParametersReturnFailedPrecondition) {
   Published published;
   published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
-  EXPECT_THAT(CollectionOf(published),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "fingerprint mismatch"));
+  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
 }
 
 TEST(JointCollection, TooFewAnchorsReturnDataLoss) {
   Published published;
   published.collection.mutable_parameters()->set_anchor_count(2);
   EXPECT_THAT(CollectionOf(published),
-              FailsWith(absl::StatusCode::kDataLoss,
-                        "anchors must be at least embedding_dim + 1 = 3, but are 2"));
+              FailsWith(kDataLoss, "anchors must be at least embedding_dim + 1 = 3, but are 2"));
 }
 
 TEST(JointCollection, UnbuiltCollectionReturnsFailedPrecondition) {
   Published published;
   published.collection.set_embedding_version(0);
-  EXPECT_THAT(CollectionOf(published),
-              FailsWith(absl::StatusCode::kFailedPrecondition, "things is not built yet"));
+  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "things is not built yet"));
 }
 
 TEST(JointCollection, CollectionWithoutClassesReturnsFailedPrecondition) {
   const PublishedThings unlabelled(1, CellCode::kFloat16, 1, /*has_classes=*/false);
-  EXPECT_THAT(CollectionOf(unlabelled),
-              FailsWith(absl::StatusCode::kFailedPrecondition,
-                        "its anchors have no labels: it offers the scheme cells"));
+  EXPECT_THAT(
+      CollectionOf(unlabelled),
+      FailsWith(kFailedPrecondition, "its anchors have no labels: it offers the scheme cells"));
   v1::GetCollectionResponse without;
   const PublicParameters parameters =
       *MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kCosine);
@@ -249,7 +246,7 @@ TEST(JointCollection, CollectionWithoutClassesReturnsFailedPrecondition) {
   for (const uint64_t version : {0, 1}) {  // of a hostile server, too
     without.set_embedding_version(version);
     EXPECT_THAT(JointCollection::Create(without, {}, {}, {}),
-                FailsWith(absl::StatusCode::kFailedPrecondition,
+                FailsWith(kFailedPrecondition,
                           "collection things has no anchors: it offers the scheme encrypted"));
   }
 }
