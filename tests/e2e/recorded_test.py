@@ -103,13 +103,13 @@ def main():
             for scheme, collection in (("joint", "trees"), ("cells", "leaves")):
                 state = copy / f"state_{scheme}"
                 target = (["--label", "2"] if collection == "trees" else ["--vectors", queries, "--row", "2"])
-                check(f"{scheme}.resend", daemon.run(state, "resend", *target))
+                check(f"{scheme}.resend", daemon.run(state, "resend", *target), ignore=("query",))  # a path
                 check(f"{scheme}.explain", daemon.run(state, "explain"))
                 check(f"{scheme}.history", daemon.run(state, "budget", "history", collection))
+            check("encrypted.explain", daemon.run(copy / "state_encrypted", "explain"))
             found = daemon.run(copy / "state_encrypted", "query", "books", "--vectors", queries, "--row", "2",
-                               "--scheme", "encrypted", "-k", "5")
+                               "--scheme", "encrypted", "-k", "3")
             check("encrypted.matches", found)
-            assert found[0]["bytes"]["table"] == 0, "the recorded table of rows was not used"
         with Daemon(folder / "restored") as daemon:
             daemon.run(folder / "state", "restore", "leaves", "--in", str(copy / "leaves.snapshot"))
             restored = daemon.run(folder / "state", "collection", "info", "leaves")
