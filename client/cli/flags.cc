@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/field_error.h"
 
@@ -51,8 +50,6 @@ std::string FirstGiven(const CLI::App& command, absl::Span<const char* const> fl
 absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   const std::optional<FieldProblem> problem = FieldProblemOf(status);
   if (!problem.has_value()) return status;
-  const absl::string_view message = status.message();
-  if (!absl::StartsWith(message, problem->field)) return status;
   // "filter.and[1]" is a part of --filter.
   const std::string head = problem->field.substr(0, problem->field.find_first_of(".["));
   const std::string flag = FlagOf(head);
@@ -60,9 +57,9 @@ absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
     is_flag = is_flag || app->get_option_no_throw(flag) != nullptr;
   }
-  return absl::Status(status.code(),
-                      absl::StrCat(is_flag ? flag : head, message.substr(head.size()),
-                                   RemedyOf(status, problem->field)));
+  const std::string name =
+      is_flag ? absl::StrCat(flag, problem->field.substr(head.size())) : problem->field;
+  return WithFieldName(WithNote(status, RemedyOf(status, problem->field)), name);
 }
 
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {

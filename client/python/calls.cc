@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <map>
 #include <string>
 
 #include "common/base/field_error.h"
@@ -16,14 +17,28 @@ constexpr std::chrono::milliseconds kPollEvery(50);
 
 thread_local const std::atomic<bool>* interrupted_call = nullptr;  // of this thread
 
+// The Python argument of a field of the core: its name, unless the package has another.
+std::string ArgumentOf(const std::string& field) {
+  static const std::map<std::string, std::string> kOthers = {
+      {"certificate_file", "certificate"},
+      {"certificate_key_file", "certificate_key"},
+      {"target", "query"},
+      {"targets", "queries"},
+      {"trust_fingerprint", "trust"},
+      {"with_payloads", "payloads"}};
+  const auto other = kOthers.find(field);
+  return other == kOthers.end() ? field : other->second;
+}
+
 }  // namespace
 
 py::tuple ErrorTuple(const absl::Status& status) {
   const std::optional<FieldProblem> problem = FieldProblemOf(status);
-  py::object field = py::none();
-  if (problem.has_value()) field = py::str(problem->field);
-  return py::make_tuple(absl::StatusCodeToString(status.code()), std::string(status.message()),
-                        field);
+  const std::string code = absl::StatusCodeToString(status.code());
+  if (!problem.has_value()) return py::make_tuple(code, std::string(status.message()));
+  const std::string argument = ArgumentOf(problem->field);
+  return py::make_tuple(code, std::string(WithFieldName(status, argument).message()), argument,
+                        problem->expected, problem->actual);
 }
 
 void RegisterStatusError(py::module_& /*module*/) {

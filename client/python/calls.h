@@ -43,8 +43,8 @@ auto Unlocked(Run run) {
   return run();
 }
 
-// The arguments of privatemail.errors.of_status: code, message, and the field that it is about with
-// what was expected and what came, or None.
+// The arguments of privatemail.errors.of_status: code and message, and of an error about a field
+// the argument, what was expected and what came.
 pybind11::tuple ErrorTuple(const absl::Status& status);
 
 void RegisterStatusError(pybind11::module_& module);

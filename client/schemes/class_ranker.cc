@@ -282,7 +282,8 @@ Vector ClassRanker::Posterior(const RowVector& unit_row) const {
   return (scores.array() - LogSumExp(scores)).exp().matrix().transpose();
 }
 
-double ClassRanker::ExpectedRecall(int64_t k, int64_t classes) const {
+std::optional<double> ClassRanker::ExpectedRecall(int64_t k, int64_t classes) const {
+  if (left_out_.empty()) return std::nullopt;
   const auto found = std::count_if(left_out_.begin(), left_out_.end(), [&](const LeftOut& one) {
     return classes == 0 ? one.places_before < k : one.rank < std::min(classes, k);
   });

@@ -47,9 +47,9 @@ class ClassRanker {
   //   class, an unsure one takes them from several.
   std::vector<ClassPlaces> Allot(const RowVector& unit_row, int64_t k, int64_t classes) const;
 
-  // Share of the left-out anchors whose class gets a place: an estimate of recall@k. NaN where no
-  // class has two anchors.
-  double ExpectedRecall(int64_t k, int64_t classes) const;
+  // Share of the left-out anchors whose class gets a place: an estimate of recall@k. Absent where
+  // no class has two anchors.
+  std::optional<double> ExpectedRecall(int64_t k, int64_t classes) const;
 
   double shrinkage() const { return shrinkage_; }
   double kernel_weight() const { return kernel_weight_; }  // 0: discriminant only, 1: anchors only

@@ -120,9 +120,9 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
   const auto rows = static_cast<int64_t>(anchors.features.rows());
   const int64_t labels = parameters.HasClasses() ? parameters.anchor_count : 0;
   if (rows != parameters.anchor_count || std::ssize(anchors.labels) != labels) {
-    return InvalidField("anchors", absl::StrCat("must be ", parameters.anchor_count, " rows with ",
-                                                labels, " labels, but are ", rows, " rows and ",
-                                                anchors.labels.size(), " labels"));
+    return absl::DataLossError(absl::StrCat("anchors must be ", parameters.anchor_count,
+                                            " rows with ", labels, " labels, but are ", rows,
+                                            " rows and ", anchors.labels.size(), " labels"));
   }
   if (DigestOf(anchors) != parameters.anchor_digest) {
     return absl::DataLossError(absl::StrCat("anchors have the digest ", ToHex(DigestOf(anchors)),

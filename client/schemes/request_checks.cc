@@ -13,14 +13,24 @@ std::string TargetName(const SearchRequest& request, size_t target) {
   return name.empty() ? absl::StrCat("target ", target) : name;
 }
 
+namespace {
+
+absl::Status CheckUsable(const std::string& name, Metric metric,
+                         const Eigen::RowVectorXf& features) {
+  const absl::Status status = CheckHasSimilarity(name, metric, features.data(), features.size());
+  if (status.ok()) return status;
+  return InvalidField("targets", absl::StrCat("must be usable: ", status.message()));
+}
+
+}  // namespace
+
 absl::Status CheckTargetValues(const SearchRequest& request) {
   const bool is_encrypted = request.scheme.value_or(Scheme::kEncrypted) == Scheme::kEncrypted &&
                             !request.epsilon.has_value();
   const Metric metric = is_encrypted ? Metric::kDot : Metric::kCosine;
   for (size_t i = 0; i < request.targets.size(); ++i) {
     const Eigen::RowVectorXf& features = request.targets[i].features;
-    PM_RETURN_IF_ERROR(
-        CheckHasSimilarity(TargetName(request, i), metric, features.data(), features.size()));
+    PM_RETURN_IF_ERROR(CheckUsable(TargetName(request, i), metric, features));
   }
   return absl::OkStatus();
 }
@@ -32,9 +42,9 @@ absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric 
     const std::string name = TargetName(request, i);
     if (features.size() != columns) {
       return FieldError("targets", absl::StrCat("rows of ", columns, " columns"),
-                        absl::StrCat(name, " with ", features.size()));
+                        absl::StrCat(features.size(), " columns in ", name));
     }
-    PM_RETURN_IF_ERROR(CheckHasSimilarity(name, metric, features.data(), features.size()));
+    PM_RETURN_IF_ERROR(CheckUsable(name, metric, features));
   }
   return absl::OkStatus();
 }

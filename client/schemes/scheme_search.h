@@ -26,12 +26,12 @@
 
 namespace privatemail::client {
 
-// The public sizes of what a search decrypts, ranks and shows once its answers are there.
+// What a search decrypts, ranks and shows once its answers are there, by sizes that the server
+// knows and, of a filter, that there is one.
 struct SearchWork {
   int64_t queries = 1;
   int64_t blocks = 1;          // of 2,048 encrypted scores
-  int64_t k = 8;               // matches of each query
-  int64_t payload_bytes = 0;   // that the matches could have at most
+  int64_t payload_bytes = 0;   // that the matches could have at most, for every k
   int64_t filtered_bytes = 0;  // that a filter reads
 };
 

@@ -42,11 +42,13 @@ absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_fold
   return Ledger::Open(LedgerPath(state_folder));
 }
 
+absl::Status CheckGranted(const LedgerEntry& entry) {
+  if (entry.granted.has_value()) return absl::OkStatus();
+  return FieldError(absl::StatusCode::kFailedPrecondition, "budget",
+                    "granted to the collection before it is searched", "absent");
+}
+
 absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each) {
-  if (!entry.granted.has_value()) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "budget",
-                      "granted to the collection before it is searched", "absent");
-  }
   const auto count = static_cast<double>(targets);
   const Budget need{count * each.epsilon, count * each.delta};
   // The ledger itself refuses a single release. The cost of a batch in mu is unknown before its
@@ -87,19 +89,20 @@ absl::Status FailureOf(const std::vector<SearchResult>& results, size_t targets,
   const std::string cost = CostOf(results, targets, can_resend);
   if (targets == 1) return WithNote(first->status, cost);
   const auto failed = std::count_if(results.begin(), results.end(), HasFailed);
-  std::string text = absl::StrCat(failed, " of ", targets, " queries failed; the first, ",
-                                  first->target, ": ", first->status.message(), cost);
+  std::string end = cost;
   if (const size_t unsent = targets - results.size(); unsent > 0) {
-    absl::StrAppend(&text, "; ", unsent, " more ", unsent == 1 ? "was" : "were", " not sent");
+    absl::StrAppend(&end, "; ", unsent, " more ", unsent == 1 ? "was" : "were", " not sent");
     if (not_taken > 0) {
-      absl::StrAppend(&text, "; ", not_taken,
+      absl::StrAppend(&end, "; ", not_taken,
                       not_taken == 1 ? " release that was charged was not used"
                                      : " releases that were charged were not used");
     } else if (!MayHaveCharged(results.back())) {
-      absl::StrAppend(&text, " and cost nothing");
+      absl::StrAppend(&end, " and cost nothing");
     }
   }
-  return absl::Status(first->status.code(), text);
+  return WithContext(
+      absl::StrCat(failed, " of ", targets, " queries failed; the first, ", first->target, ": "),
+      WithNote(first->status, end));
 }
 
 }  // namespace privatemail::client

@@ -19,8 +19,11 @@ namespace privatemail::client {
 // cannot be created, or others may enter it.
 absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_folder);
 
+// FAILED_PRECONDITION: nothing was granted.
+absl::Status CheckGranted(const LedgerEntry& entry);
+
 // Refuses a batch that the budget cannot pay as a whole, before its first charge.
-// FAILED_PRECONDITION: nothing was granted. RESOURCE_EXHAUSTED: too little is left.
+// RESOURCE_EXHAUSTED: too little is left.
 absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each);
 
 // The rest of a budget: "epsilon 0.9 delta 0.0001", within a batch with the number of releases that

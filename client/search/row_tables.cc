@@ -58,7 +58,7 @@ void RowTables::AddKnownBlocks(v1::SearchEncryptedRequest* request) {
 template <typename Block>
 absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
     Kind kind, const char* what, const std::string& digests, const RowTableCache::Blocks& received,
-    const WarnFunction& warn, Held<Block>* held) {
+    std::vector<std::string>* warnings, Held<Block>* held) {
   std::map<std::string, typename Held<Block>::Entry> all = held->blocks;
   for (const auto& [digest, content] : received) {
     absl::StatusOr<std::shared_ptr<const Block>> block = Block::Parse(content, max_memory_);
@@ -86,7 +86,9 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
   if (held->latest == digests && received.empty()) return blocks;
   if (held->latest != digests) held->former = std::exchange(held->latest, digests);
   const absl::Status saved = cache_.Save(kind, digests, received);
-  if (!saved.ok()) warn(absl::StrCat(saved.message(), ": they are fetched again next time"));
+  if (!saved.ok()) {
+    warnings->push_back(absl::StrCat(saved.message(), ": they are fetched again next time"));
+  }
   std::set<std::string> kept;
   for (const std::string* of : {&held->latest, &held->former}) {
     for (std::string& digest : SplitDigests(*of)) kept.insert(std::move(digest));
@@ -105,15 +107,23 @@ absl::Status RowTables::ForgetIfWrong(const absl::Status& status) {
 }
 
 absl::StatusOr<RowTable> RowTables::Take(const EncryptedAnswer& answer, const WarnFunction& warn) {
+  std::vector<std::string> warnings;
+  absl::StatusOr<RowTable> table = TakeLocked(answer, &warnings);
+  for (const std::string& warning : warnings) warn(warning);  // it may search in turn
+  return table;
+}
+
+absl::StatusOr<RowTable> RowTables::TakeLocked(const EncryptedAnswer& answer,
+                                               std::vector<std::string>* warnings) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto table = TakeBlocks(Kind::kTable, "row table", answer.header().table_digests(),
-                          answer.table_blocks(), warn, &table_);
+                          answer.table_blocks(), warnings, &table_);
   if (!table.ok()) return ForgetIfWrong(table.status());
   // Without payloads there are no digests.
   RowTable::PayloadBlocks payloads;
   if (!answer.header().payload_digests().empty()) {
     auto taken = TakeBlocks(Kind::kPayloads, "payloads", answer.header().payload_digests(),
-                            answer.payload_blocks(), warn, &payloads_);
+                            answer.payload_blocks(), warnings, &payloads_);
     if (!taken.ok()) return ForgetIfWrong(taken.status());
     payloads = *std::move(taken);
   }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/schemes/encrypted/encrypted_answer.h"
@@ -56,7 +57,10 @@ class RowTables {
   template <typename Block>
   absl::StatusOr<std::vector<std::shared_ptr<const Block>>> TakeBlocks(
       RowTableCache::Kind kind, const char* what, const std::string& digests,
-      const RowTableCache::Blocks& received, const WarnFunction& warn, Held<Block>* held);
+      const RowTableCache::Blocks& received, std::vector<std::string>* warnings, Held<Block>* held);
+  // Requires mutex_. Take without the warnings.
+  absl::StatusOr<RowTable> TakeLocked(const EncryptedAnswer& answer,
+                                      std::vector<std::string>* warnings);
   absl::Status ForgetIfWrong(const absl::Status& status);
 
   const RowTableCache cache_;

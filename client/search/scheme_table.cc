@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/schemes/cells/cells_search.h"
 #include "client/schemes/joint/joint_search.h"
 #include "common/base/field_error.h"
@@ -88,8 +90,8 @@ absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
     return FieldError(
         "scheme",
         absl::StrCat("given together with ", field.name, ", because the collection is searched by ",
-                     NameOf(scheme), ", which does not take it (those that do: ",
-                     absl::StrJoin(takers, ", "), ")"),
+                     NameOf(scheme),
+                     ", which does not take it (those that do: ", absl::StrJoin(takers, ", "), ")"),
         "absent");
   }
   if (scheme != Scheme::kEncrypted && !request.epsilon.has_value()) {
@@ -100,7 +102,8 @@ absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
 
 namespace {
 
-// A collection's public side: the one in the cache, unless the server publishes another by now.
+// A collection's public side. The anchors and what was computed from them come from the cache
+// unless the server has other anchors or another embedding by now.
 template <typename Collection, typename Create>
 absl::StatusOr<std::shared_ptr<const Collection>> FetchCollection(
     SchemeContext& context, std::map<std::string, std::shared_ptr<const Collection>>* cached,
@@ -108,9 +111,10 @@ absl::StatusOr<std::shared_ptr<const Collection>> FetchCollection(
   if (cached != nullptr) {
     const std::lock_guard<std::mutex> lock(context.mutex);
     const auto found = cached->find(published.name());
-    if (found != cached->end() &&
-        found->second->published.SerializeAsString() == published.SerializeAsString()) {
-      return found->second;
+    if (found != cached->end() && found->second->IsOf(published)) {
+      Collection renewed = *found->second;
+      renewed.published = published;
+      return found->second = std::make_shared<const Collection>(std::move(renewed));
     }
   }
   PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
@@ -119,6 +123,14 @@ absl::StatusOr<std::shared_ptr<const Collection>> FetchCollection(
   if (cached == nullptr) return collection;
   const std::lock_guard<std::mutex> lock(context.mutex);
   return (*cached)[published.name()] = std::move(collection);
+}
+
+// DATA_LOSS: the file is damaged.
+template <typename Message>
+absl::StatusOr<Message> SavedMessage(const LastSearch& last) {
+  Message message;
+  if (message.ParseFromString(last.message)) return message;
+  return absl::DataLossError("the saved release is not a message of its scheme");
 }
 
 // joint
@@ -167,11 +179,12 @@ absl::Status ResendJoint(SchemeContext& context, const PublicParameters& paramet
         absl::StrCat("one of the collection's ", parameters.slot_labels.size(), " classes"),
         "another one");
   }
-  v1::RetrieveRequest message;
-  message.ParseFromString(last.message);
+  PM_ASSIGN_OR_RETURN(auto message, SavedMessage<v1::RetrieveRequest>(last));
   if (k.has_value()) message.set_k(static_cast<uint32_t>(*k));
+  const absl::Time sent = absl::Now();
   PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
                       SendJoint(context, parameters, &message, result, nullptr));
+  result->times.answer_ms = absl::ToDoubleMilliseconds(absl::Now() - sent);
   return ReadJointAnswer(parameters, {{.slot = *slot, .places = message.k(), .posterior = 1}},
                          {message.k(), message.with_payloads(), message.with_alignment()},
                          std::any_cast<const v1::RetrieveResponse&>(answer.value), result);
@@ -223,10 +236,11 @@ absl::Status ResendCells(SchemeContext& context, const PublicParameters& paramet
   }
   PM_ASSIGN_OR_RETURN(const CellTarget point,
                       CellTarget::From(parameters, target.features, k.value_or(SearchRequest().k)));
-  v1::RetrieveCellsRequest message;
-  message.ParseFromString(last.message);
+  PM_ASSIGN_OR_RETURN(auto message, SavedMessage<v1::RetrieveCellsRequest>(last));
+  const absl::Time sent = absl::Now();
   PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
                       SendCells(context, parameters, &message, result, nullptr));
+  result->times.answer_ms = absl::ToDoubleMilliseconds(absl::Now() - sent);
   return ReadCellAnswer(parameters, message, point, std::any_cast<const CellsAnswer&>(answer.value),
                         result);
 }
@@ -255,13 +269,8 @@ absl::StatusOr<SearchAnswer> SendEncrypted(SchemeContext& context,
                       context.encrypted.Exchange(parameters.collection_uuid,
                                                  static_cast<v1::SearchEncryptedRequest*>(message),
                                                  context.departures, &result->bytes, warn));
-  return SearchAnswer{.value = std::move(exchange)};  // its memory was checked for all messages
-}
-
-// LoadLastRelease never returns an encrypted search.
-absl::Status ResendEncrypted(SchemeContext&, const PublicParameters&, const LastSearch&,
-                             const SearchTarget&, std::optional<int64_t>, SearchResult*) {
-  return absl::FailedPreconditionError("encrypted searches are not saved: search again");
+  const auto memory = static_cast<int64_t>(exchange.answer.memory());
+  return SearchAnswer{.value = std::move(exchange), .memory = memory};
 }
 
 absl::StatusOr<nlohmann::json> ExplainEncrypted(const LastSearch& last, const PublicParameters&) {
@@ -277,20 +286,20 @@ const SchemeEntry& EntryOf(Scheme scheme) {
   static const std::map<Scheme, SchemeEntry> kEntries = {
       {Scheme::kJoint,
        {OpenJoint, SendJoint, ResendJoint, AddJointJson,
-        [](const LastSearch& last, const PublicParameters& parameters) {
-          v1::RetrieveRequest message;
-          message.ParseFromString(last.message);
+        [](const LastSearch& last,
+           const PublicParameters& parameters) -> absl::StatusOr<nlohmann::json> {
+          PM_ASSIGN_OR_RETURN(const auto message, SavedMessage<v1::RetrieveRequest>(last));
           return ExplainJoint(message, parameters);
         }}},
       {Scheme::kCells,
        {OpenCells, SendCells, ResendCells, AddCellsJson,
-        [](const LastSearch& last, const PublicParameters& parameters) {
-          v1::RetrieveCellsRequest message;
-          message.ParseFromString(last.message);
+        [](const LastSearch& last,
+           const PublicParameters& parameters) -> absl::StatusOr<nlohmann::json> {
+          PM_ASSIGN_OR_RETURN(const auto message, SavedMessage<v1::RetrieveCellsRequest>(last));
           return ExplainCells(message, parameters);
         }}},
       {Scheme::kEncrypted,
-       {OpenEncrypted, SendEncrypted, ResendEncrypted, AddEncryptedJson, ExplainEncrypted}}};
+       {OpenEncrypted, SendEncrypted, nullptr, AddEncryptedJson, ExplainEncrypted}}};
   return kEntries.at(scheme);
 }
 

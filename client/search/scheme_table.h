@@ -44,7 +44,8 @@ struct SchemeEntry {
   absl::StatusOr<SearchAnswer> (*send)(SchemeContext& context, const PublicParameters& parameters,
                                        google::protobuf::Message* message, SearchResult* result,
                                        const WarnFunction& warn);
-  // Sends a saved message again and reads its answer for the target.
+  // Sends a saved message again and reads its answer for the target. Null: the scheme's messages
+  // are not saved (LoadLastRelease).
   absl::Status (*resend)(SchemeContext& context, const PublicParameters& parameters,
                          const LastSearch& last, const SearchTarget& target,
                          std::optional<int64_t> k, SearchResult* result);

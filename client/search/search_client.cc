@@ -119,11 +119,13 @@ absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* ex
     if (!result.guarantee.has_value()) {
       return absl::InternalError("the scheme prepared a message without a charge; it is not sent");
     }
-    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
   }
   // Saved first, so that Explain shows the message even if no answer comes.
   google::protobuf::Message* message = exchange->prepared->message.get();
   PM_RETURN_IF_ERROR(search.record.SaveMessage(*message));
+  if (search.ledger != nullptr) {
+    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
+  }
   const Clock::time_point sent = Clock::now();
   absl::StatusOr<SearchAnswer> answer =
       search.entry.send(context, search.response.parameters, message, &result, search.warn);
@@ -212,17 +214,23 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   SearchResponse response;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(published));
   PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(request, response.parameters));
+  std::unique_ptr<Ledger> ledger;
+  LedgerEntry budget;
+  if (request.epsilon.has_value()) {
+    PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
+    PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
+    PM_RETURN_IF_ERROR(CheckGranted(budget));
+  }
   const SchemeEntry& entry = EntryOf(response.scheme);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
                       entry.open(context, published, request));
   SearchRecord record(impl_->state_folder, response.scheme, published);
   PM_RETURN_IF_ERROR(record.CheckWritable());
   const Expectation& expected = scheme->expectation();
-  std::unique_ptr<Ledger> ledger;
-  if (expected.cost.has_value()) {
-    PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
-    PM_ASSIGN_OR_RETURN(const LedgerEntry budget,
-                        ledger->Show(response.parameters.collection_uuid));
+  if (expected.cost.has_value() != (ledger != nullptr)) {
+    return absl::InternalError("a scheme costs what the request allows to spend, and nothing else");
+  }
+  if (ledger != nullptr) {
     PM_RETURN_IF_ERROR(CheckAffordable(budget, request.targets.size(), *expected.cost));
   }
 
@@ -260,7 +268,8 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   for (const Exchange& one : exchanges) {
     if (!one.answer.has_value()) continue;
     departing.SetWork(scheme->WorkOf(*one.answer));
-    PM_RETURN_IF_ERROR(record.SaveAnswer(*one.answer));
+    const absl::Status saved = record.SaveAnswer(*one.answer);
+    if (!saved.ok()) tell(absl::StrCat(saved.message(), ": `explain` shows no row table of it"));
   }
 
   // Finish: decrypt or rank. Nothing is sent from here on, and nothing that was decrypted decides

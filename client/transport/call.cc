@@ -107,6 +107,7 @@ absl::Status Call::Finish() {
   if (status.ok() && messages_ == 0) {
     return absl::DataLossError("the server ended the call without an answer");
   }
+  is_own_status_ = IsOwnStatus(status);
   return FromGrpc(status);
 }
 
@@ -141,7 +142,9 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
 
 absl::Status FinishCall(const ConnectionOptions& options, Call* call) {
   const absl::Status status = call->Finish();
-  return call->cancelled() ? status : ExplainConnectionError(options, status);
+  // What the server itself says, about its store or a collection, is no error of the connection.
+  const bool is_said = absl::IsUnavailable(status) && call->is_own_status();
+  return call->cancelled() || is_said ? status : ExplainConnectionError(options, status);
 }
 
 }  // namespace privatemail::client

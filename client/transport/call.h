@@ -59,6 +59,9 @@ class Call {
   // DATA_LOSS: a message could not be parsed, or the call succeeded without one.
   absl::Status Finish();
 
+  // After Finish: whether the server itself made the status, and not gRPC or a proxy.
+  bool is_own_status() const { return is_own_status_; }
+
   // The wait after which a server that refused the call for the key's rate takes it again. Call
   // after Finish; nullopt if the server named none, or the client ended the call.
   std::optional<absl::Duration> retry_after() const;
@@ -75,6 +78,7 @@ class Call {
   int64_t messages_ = 0;
   absl::Status cancelled_;  // why the client ended the call
   bool finished_ = false;
+  bool is_own_status_ = false;
   grpc::ClientContext context_;
   grpc::CompletionQueue operations_;
   std::unique_ptr<Stream> stream_;

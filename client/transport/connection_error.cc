@@ -73,11 +73,6 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 }  // namespace
 
 absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status) {
-  // UNAVAILABLE from the server itself, about its store or collection.
-  for (const absl::string_view begin : {"the store is unavailable", "what answers for the cells",
-                                        "embedding_version ", "database file ", "all "}) {
-    if (absl::StartsWith(status.message(), begin)) return status;
-  }
   if (status.code() == absl::StatusCode::kUnavailable) {
     return absl::UnavailableError(absl::StrCat(
         "server ", options.server, " cannot be reached: ", Remedy(options, status.message())));

@@ -12,6 +12,7 @@
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -51,6 +52,10 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("max_memory", options.max_memory, kMinMaxMemory,
                                          std::numeric_limits<int64_t>::max()));
+  const double seconds = absl::ToDoubleSeconds(options.deadline);
+  if (!(seconds > 0 && seconds < 1e9)) {
+    return FieldError("deadline", "positive and below 1e9 seconds", absl::StrCat(seconds));
+  }
   PM_ASSIGN_OR_RETURN(const std::string access_key, ReadAccessKey(options));
   PM_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options, access_key));
   return Transport(options, std::move(channel));

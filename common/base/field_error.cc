@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -14,20 +13,36 @@ namespace {
 constexpr char kPayload[] = "privatemail/field";
 constexpr char kSeparator = '\0';
 
+std::string ToBytes(const FieldProblem& problem) {
+  return absl::StrJoin(
+      {problem.field, problem.expected, problem.actual, problem.context, problem.note},
+      absl::string_view(&kSeparator, 1));
+}
+
+std::optional<FieldProblem> FromBytes(absl::string_view bytes) {
+  const std::vector<std::string> parts = absl::StrSplit(bytes, kSeparator);
+  if (parts.size() != 5 || parts[0].empty()) return std::nullopt;
+  return FieldProblem{parts[0], parts[1], parts[2], parts[3], parts[4]};
+}
+
+absl::Status StatusOf(absl::StatusCode code, const FieldProblem& problem, absl::string_view name) {
+  absl::Status status(code, problem.Text(name));
+  status.SetPayload(kPayload, absl::Cord(ToBytes(problem)));
+  return status;
+}
+
 }  // namespace
 
-std::string FieldProblem::Text() const {
-  if (actual.empty()) return absl::StrCat(field, " ", expected);
-  return absl::StrCat(field, " must be ", expected, ", but is ", actual);
+std::string FieldProblem::Text(absl::string_view name) const {
+  const std::string sentence = actual.empty()
+                                   ? absl::StrCat(name, " ", expected)
+                                   : absl::StrCat(name, " must be ", expected, ", but is ", actual);
+  return absl::StrCat(context, sentence, note);
 }
 
 absl::Status FieldError(absl::StatusCode code, absl::string_view field, absl::string_view expected,
                         absl::string_view actual) {
-  const FieldProblem problem{std::string(field), std::string(expected), std::string(actual)};
-  absl::Status status(code, problem.Text());
-  const std::vector<std::string> parts = {problem.field, problem.expected, problem.actual};
-  status.SetPayload(kPayload, absl::Cord(absl::StrJoin(parts, std::string(1, kSeparator))));
-  return status;
+  return StatusOf(code, {std::string(field), std::string(expected), std::string(actual)}, field);
 }
 
 absl::Status FieldError(absl::string_view field, absl::string_view expected,
@@ -40,11 +55,7 @@ absl::Status InvalidField(absl::string_view field, absl::string_view problem) {
 }
 
 std::optional<FieldProblem> FieldProblemOf(const absl::Status& status) {
-  const std::string payload = FieldPayloadOf(status);
-  if (payload.empty()) return std::nullopt;
-  const std::vector<std::string> parts = absl::StrSplit(payload, kSeparator);
-  if (parts.size() != 3) return std::nullopt;
-  return FieldProblem{parts[0], parts[1], parts[2]};
+  return FromBytes(FieldPayloadOf(status));
 }
 
 std::string FieldPayloadOf(const absl::Status& status) {
@@ -53,17 +64,32 @@ std::string FieldPayloadOf(const absl::Status& status) {
 }
 
 void SetFieldPayload(absl::string_view bytes, absl::Status* status) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(bytes, kSeparator);
-  if (parts.size() != 3 || parts[0].empty()) return;
-  if (absl::StartsWith(status->message(), parts[0]))
-    status->SetPayload(kPayload, absl::Cord(bytes));
+  const std::optional<FieldProblem> problem = FromBytes(bytes);
+  if (!problem.has_value() || problem->Text(problem->field) != status->message()) return;
+  status->SetPayload(kPayload, absl::Cord(bytes));
+}
+
+absl::Status WithContext(absl::string_view context, const absl::Status& status) {
+  std::optional<FieldProblem> problem = FieldProblemOf(status);
+  if (!problem.has_value()) {
+    return absl::Status(status.code(), absl::StrCat(context, status.message()));
+  }
+  problem->context = absl::StrCat(context, problem->context);
+  return StatusOf(status.code(), *problem, problem->field);
 }
 
 absl::Status WithNote(const absl::Status& status, absl::string_view note) {
-  absl::Status noted(status.code(), absl::StrCat(status.message(), note));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { noted.SetPayload(url, payload); });
-  return noted;
+  std::optional<FieldProblem> problem = FieldProblemOf(status);
+  if (!problem.has_value()) {
+    return absl::Status(status.code(), absl::StrCat(status.message(), note));
+  }
+  absl::StrAppend(&problem->note, note);
+  return StatusOf(status.code(), *problem, problem->field);
+}
+
+absl::Status WithFieldName(const absl::Status& status, absl::string_view name) {
+  const std::optional<FieldProblem> problem = FieldProblemOf(status);
+  return problem.has_value() ? StatusOf(status.code(), *problem, name) : status;
 }
 
 }  // namespace privatemail

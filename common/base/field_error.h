@@ -12,12 +12,15 @@
 namespace privatemail {
 
 struct FieldProblem {
-  std::string field;     // "private_iterations"
-  std::string expected;  // "between 1 and 100"
-  std::string actual;    // "0"; empty: `expected` is the whole sentence, "must be given"
+  std::string field;         // "private_iterations"
+  std::string expected;      // "between 1 and 100"
+  std::string actual;        // "0"; empty: `expected` is the whole sentence, "must be given"
+  std::string context = {};  // precedes the sentence: "2 of 3 queries failed: "
+  std::string note = {};     // follows it: "; nothing was spent"
 
-  // "private_iterations must be between 1 and 100, but is 0"
-  std::string Text() const;
+  // "private_iterations must be between 1 and 100, but is 0", with the field spelled as `name`,
+  // between context and note.
+  std::string Text(absl::string_view name) const;
 };
 
 // A status with the problem as its payload and its text as the message. Neither value may name a
@@ -32,17 +35,21 @@ absl::Status FieldError(absl::string_view field, absl::string_view expected,
 // for lap-output".
 absl::Status InvalidField(absl::string_view field, absl::string_view problem);
 
-// The problem of a status that these made, also if text was appended to its message since
-// (WithNote); nullopt for others.
+// The problem of a status that these made; nullopt for others.
 std::optional<FieldProblem> FieldProblemOf(const absl::Status& status);
 
 // The payload as bytes, to send it; empty: none.
 std::string FieldPayloadOf(const absl::Status& status);
-// Sets the payload from bytes of a peer, if they are one and begin as the message does.
+// Sets the payload from bytes of a peer, if they are one and say what the message says.
 void SetFieldPayload(absl::string_view bytes, absl::Status* status);
 
-// The same status with the note behind its message, and its payload.
+// The same status, and its payload, with text before or after its message.
+absl::Status WithContext(absl::string_view context, const absl::Status& status);
 absl::Status WithNote(const absl::Status& status, absl::string_view note);
+
+// The same status, and its payload, with the field spelled as `name` in its message. Others are
+// returned as they are.
+absl::Status WithFieldName(const absl::Status& status, absl::string_view name);
 
 }  // namespace privatemail
 

@@ -24,15 +24,23 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // Trailing metadata of a RESOURCE_EXHAUSTED that passes with time: whole milliseconds to wait.
 inline constexpr char kRetryAfterMetadata[] = "retry-after-ms";
 
+// Details of the server's own statuses without the problem of a field. Those that gRPC or a proxy
+// makes have no details.
+inline constexpr char kOwnStatusDetails[] = "privatemail";
+
 // The codes have the same numbers on both sides. The problem of a field travels as the details,
 // unless it is longer than a message may be.
 inline grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const std::string details = FieldPayloadOf(status);
-  return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()),
-                      TruncateUtf8(status.message(), kMaxStatusMessageBytes),
-                      details.size() <= kMaxStatusMessageBytes ? details : "");
+  return grpc::Status(
+      static_cast<grpc::StatusCode>(status.raw_code()),
+      TruncateUtf8(status.message(), kMaxStatusMessageBytes),
+      details.empty() || details.size() > kMaxStatusMessageBytes ? kOwnStatusDetails : details);
 }
+
+// Whether the other side itself made the status, and not gRPC or a proxy.
+inline bool IsOwnStatus(const grpc::Status& status) { return !status.error_details().empty(); }
 
 // A code that gRPC does not define becomes UNKNOWN, with its number in the message.
 inline absl::Status FromGrpc(const grpc::Status& status) {

@@ -39,7 +39,6 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
   PM_RETURN_IF_ERROR(RequireRetriever(view).status());
   if (view.cells != nullptr) return view.cells;
   PM_RETURN_IF_ERROR(CellsProblem(view));
-  // Clients of 0.1.0 recognise this prefix.
   return absl::UnavailableError(absl::StrCat("what answers for the cells of collection ",
                                              view.published->name, " is being built: try again"));
 }

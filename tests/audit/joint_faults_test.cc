@@ -159,7 +159,7 @@ class LabelsFollowTheTarget {
         .value();
   }
 
-  // Of a graph with labels by slot.
+  // The sensitivity for a graph whose labels go by slot.
   double Sensitivity() const {
     const LabelGraph slotted = GraphOf(0);
     return *ReplaceTargetSensitivity({.start = start_,

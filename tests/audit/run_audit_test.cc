@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kReleases = 100;
 const Guarantee kClaim{.epsilon = 1, .neighbours = "of the test", .source = "test"};
 
-// An attack with a fixed number of hits in all, whatever the order and size of its calls.
+// An attack with a fixed total number of hits, which the order and size of its calls do not change.
 Attack AttackWithHits(std::string description, int64_t one, int64_t other) {
   struct Left {
     std::mutex mutex;

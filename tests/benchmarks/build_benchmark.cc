@@ -2,8 +2,8 @@
 //
 // usage: build_benchmark ITEMS DIM
 //
-// Prints time and growth of the daemon's memory beside their targets. The file is forced by a small
-// max_build_memory.
+// Prints time and growth of the daemon's memory, each with its target. A small max_build_memory
+// forces the build to use a file.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

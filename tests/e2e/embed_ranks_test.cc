@@ -62,7 +62,7 @@ Command Mpirun(int ranks, const Command& flags) {
 class EmbedRanks : public ::testing::Test {
  protected:
   EmbedRanks() {
-    // 17 ranks that start beside other work may take longer than the default of 5 s.
+    // On a busy machine 17 ranks may take longer to start than the default of 5 s.
     conninfo_file_ =
         folder_.Write("conninfo", conninfo_ + " connect_timeout=120 application_name=ranks\n");
     ::chmod(conninfo_file_.c_str(), 0600);
@@ -85,7 +85,7 @@ class EmbedRanks : public ::testing::Test {
                           folder_.path()});
   }
 
-  // Of the ranks that mpirun has started.
+  // Returns the process ids of the ranks that mpirun has started.
   static std::vector<pid_t> Children(pid_t parent) {
     std::ifstream list(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
     std::vector<pid_t> children;
@@ -247,7 +247,7 @@ TEST_F(FailingRank, HangingRankEndsTheJob) {
     ASSERT_EQ(::ptrace(PTRACE_SEIZE, stopped.back(), nullptr, nullptr), 0) << std::strerror(errno);
     ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, stopped.back(), nullptr, nullptr), 0);
   }
-  // Their end is told to this thread, in any order, before mpirun learns of it.
+  // The kernel reports their end to this thread, in any order, before mpirun learns of it.
   const auto has_ended = [](pid_t thread) {
     int status = 0;
     const pid_t changed = ::waitpid(thread, &status, __WALL | WNOHANG);

@@ -122,7 +122,7 @@ class Attackers:
 
     def __init__(self, name, port, address=None):
         self.name, self.port, self.attack = name, port, ATTACKS[name]
-        # Of its own: it may be refused after an attack.
+        # Each attack has its own address, since that address may be refused after the attack.
         self.address = address or f"127.0.0.{40 + list(CONNECTIONS).index(name)}"
         # Shares no lock with this process: a thread that ends with its own would keep it.
         self.connections, self.bytes = (multiprocessing.Value("q", lock=False) for _ in range(2))

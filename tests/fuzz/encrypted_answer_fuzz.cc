@@ -1,6 +1,6 @@
 // Fuzzes a searcher's reading of an encrypted search's answer: a stream of messages, the blocks of
 // the row table and of payloads in them, and the scores. An answer that passes the checks of sizes
-// and digests is ranked, whatever its scores decrypt to.
+// and digests is ranked; what its scores decrypt to makes no difference.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

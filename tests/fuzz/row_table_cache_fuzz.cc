@@ -58,7 +58,7 @@ class CacheOnDisk {
     const bool parses = expected && TableBlock::Parse(content, kMemory).ok();
     Require(request.known_blocks_size() == (parses ? 1 : 0));
 
-    // Writes over whatever is there, and removes the block, which no table holds.
+    // Saving replaces the content and removes the block, which no table holds.
     for (const char name : {'1', '2'}) {
       Require(
           cache_.Save(RowTableCache::Kind::kTable, std::string(kBlockDigestBytes, name), {}).ok());

@@ -71,7 +71,7 @@ class Baselines(unittest.TestCase):
         split = split_of(cloud(40, 1))
         for one in baselines.baselines(split, 2):
             if "(5 columns)" in one.name:
-                continue  # all of the space, whatever the axes
+                continue  # five columns are the whole space, so that the axes make no difference
             targets = [one.embed(split, epsilon, DELTA, generator())[1] for epsilon in (.1, 10)]
             self.assertEqual((targets[0] != targets[1]).any(), one.private, one.name)
 

@@ -49,7 +49,7 @@ class SearchClient {
   // - warn: is called before the first charge; the response has the same warnings.
   // - Every failure that this machine can detect comes before the first charge. Then, and where no
   //   target is answered, the error is returned; otherwise it is in the response.
-  // INVALID_ARGUMENT: a field is missing, out of range, or not one of the scheme (FieldErrorOf).
+  // INVALID_ARGUMENT: a field is missing, out of range, or not one of the scheme (FieldProblemOf).
   // FAILED_PRECONDITION: the collection does not offer the scheme, has no items or no budget;
   //   public data shows that little would be found.
   // RESOURCE_EXHAUSTED: the budget, or limits.max_memory, does not suffice.
@@ -58,7 +58,7 @@ class SearchClient {
   absl::StatusOr<SearchResponse> Search(const SearchRequest& request,
                                         const WarnFunction& warn = nullptr);
 
-  // Sends the last release of cells or joint again, byte for byte, at no cost.
+  // Sends the last release of cells or joint again at no cost; of joint k may differ.
   // target: joint: its label, whose class's matches are read. cells: its features, since no file
   // names the target. k: absent: as before, for cells 8.
   // NOT_FOUND: nothing was released yet. FAILED_PRECONDITION: the last search was encrypted, which

@@ -77,8 +77,9 @@ struct JointResult {
   std::optional<double> expected_recall;      // of the anchors' alignment, by public data
   std::optional<double> expected_residual;    // likewise
   std::optional<RadiusStats> radius_meaning;  // with a radius
-  double sensitivity = 0;
-  double noise_stddev = 0;
+  // Of the release. Absent when it was sent again.
+  std::optional<double> sensitivity;
+  std::optional<double> noise_stddev;
   double relative_residual = 0;  // of the anchors: 0 perfect, 1 no better than their mean
   double scale = 0;              // of the alignment
   bool truncated = false;        // fewer items than k exist or match the filter

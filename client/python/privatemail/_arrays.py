@@ -10,6 +10,8 @@ from privatemail.errors import wrong
 
 
 def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
+    if np.ma.is_masked(given):
+        raise wrong(field, "must have no masked values, but has some")
     try:
         return np.asarray(given)
     except ValueError as error:
@@ -75,6 +77,13 @@ def number(field: str, given: Any) -> float:
         return float(given)
     except (TypeError, ValueError, OverflowError):
         raise wrong(field, f"must be a number, but is of type {type(given).__name__}") from None
+
+
+def flag(field: str, given: Any) -> bool:
+    """True or False; nothing else, since "no" is true in Python."""
+    if not isinstance(given, (bool, np.bool_)):
+        raise wrong(field, f"must be True or False, but is of type {type(given).__name__}")
+    return bool(given)
 
 
 def text(field: str, given: Any) -> str:

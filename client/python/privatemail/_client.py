@@ -45,13 +45,14 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
     """
+    deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,
-             "--key-file": key_file, "--state": state, "--deadline": float(deadline), "--max-memory": int(max_memory)}
+             "--key-file": key_file, "--state": state, "--deadline": deadline, "--max-memory": max_memory}
     flags = [word for flag, value in given.items() if value for word in (flag, str(value))]
     return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
                                 certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
-                                deadline=float(deadline), max_memory=int(max_memory), state_folder=str(state)),
+                                deadline=deadline, max_memory=max_memory, state_folder=str(state)),
                   flags + ["--insecure"] * insecure)
 
 
@@ -113,7 +114,8 @@ class Client(_NotCopied):
         if settings and not given:
             raise wrong(next(iter(settings)), "must not be given without anchor_labels")
         self._open().create_collection(name, array, given, list(class_names), extractor, settings, list(cells),
-                                       cell_code, publish_quality, metric, bool(with_encrypted))
+                                       cell_code, publish_quality, metric,
+                                       _arrays.flag("with_encrypted", with_encrypted))
         return Collection(self, name)
 
     def restore(self, name: str, path: Path, *, build: bool = True) -> "Collection":
@@ -312,7 +314,7 @@ class Collection(_NotCopied):
         most half of the free space. `restore` of a client or server reads it.
         """
         with progress_bar("snapshot") as show:
-            return Snapshot(**self._session.snapshot(self.name, os.fspath(path), bool(replace),
+            return Snapshot(**self._session.snapshot(self.name, os.fspath(path), _arrays.flag("replace", replace),
                                                      _arrays.integer("max_bytes", max_bytes), show))
 
     def plan(self, *, epsilon: float, max_bytes: int = 0, fidelity: Optional[float] = None,
@@ -392,8 +394,9 @@ class Collection(_NotCopied):
             given["dummy_labels"] = _arrays.labels("dummy_labels", dummy_labels, len(given["dummies"])).tolist()
         if own_anchors is not None:
             given["own_anchors"] = _arrays.rows("own_anchors", own_anchors, copy=True)
-        given.update(k=_arrays.integer("k", k), payloads=None if payloads is None else bool(payloads),
-                     accept_misalignment=bool(accept_misalignment), filter=_json("filter", filter))
+        given.update(k=_arrays.integer("k", k), filter=_json("filter", filter),
+                     payloads=None if payloads is None else _arrays.flag("payloads", payloads),
+                     accept_misalignment=_arrays.flag("accept_misalignment", accept_misalignment))
         array, one = _arrays.targets(queries)
         answers, failure, told = self._session.search(
             self.name, array, _labels_of(label, len(array)),

@@ -10,16 +10,18 @@ class PrivateMailWarning(UserWarning):
 class PrivateMailError(Exception):
     """Base class.
 
-    code: the status, such as "INVALID_ARGUMENT". field: the argument that is wrong, or None.
+    code: the status, such as "INVALID_ARGUMENT". field: the argument that is wrong, with what was expected and what
+    came; or None.
     hits: of a batch of queries, the answers that came; an entry is None where none did.
     """
 
     code = "UNKNOWN"
 
-    def __init__(self, message: str, code: Optional[str] = None, field: Optional[str] = None) -> None:
+    def __init__(self, message: str, code: Optional[str] = None, field: Optional[str] = None,
+                 expected: Optional[str] = None, actual: Optional[str] = None) -> None:
         super().__init__(message)
         self.code = code or self.code
-        self.field = field
+        self.field, self.expected, self.actual = field, expected, actual
         self.hits: Optional[List[Any]] = None
 
 
@@ -104,18 +106,10 @@ _BY_CODE = {
 }
 
 
-# Fields of the core whose arguments have other names.
-_ARGUMENTS = {"certificate_file": "certificate", "certificate_key_file": "certificate_key", "targets": "queries",
-              "trust_fingerprint": "trust", "with_payloads": "payloads"}
-
-
-def of_status(code: str, message: str, field: Optional[str] = None) -> PrivateMailError:
-    """The exception for a status of the core. field: the core's name of what is wrong."""
-    if field is None:
-        return _BY_CODE.get(code, PrivateMailError)(message, code)
-    argument = _ARGUMENTS.get(field, field)
-    if message.startswith(field):
-        message = argument + message[len(field):]
+def of_status(code: str, message: str, field: Optional[str] = None, expected: Optional[str] = None,
+              actual: Optional[str] = None) -> PrivateMailError:
+    """The exception for a status of the core. field: the argument that is wrong."""
+    kind = _BY_CODE.get(code, PrivateMailError)
     if code == "RESOURCE_EXHAUSTED" and field == "budget":
-        return BudgetExhausted(message, code, argument)
-    return _BY_CODE.get(code, PrivateMailError)(message, code, argument)
+        kind = BudgetExhausted
+    return kind(message, code, field, expected, actual)

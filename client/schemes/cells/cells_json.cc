@@ -8,13 +8,13 @@
 namespace privatemail::client {
 
 void AddCellsJson(const SearchResponse&, const SearchResult& result, nlohmann::json* json) {
-  json->update(
-      {{"partition", result.cells->partition},
-       {"cells", result.cells->cells},
-       {"candidates", result.cells->candidates},
-       {"items_version", result.cells->items_version},
-       {"timings",
-        {{"release_ms", result.times.prepare_ms}, {"round_trip_ms", result.times.answer_ms}}}});
+  json->update({{"partition", result.cells->partition},
+                {"cells", result.cells->cells},
+                {"candidates", result.cells->candidates},
+                {"items_version", result.cells->items_version},
+                {"timings", {{"round_trip_ms", result.times.answer_ms}}}});
+  // Nothing is released when a message is sent again.
+  if (result.guarantee.has_value()) (*json)["timings"]["release_ms"] = result.times.prepare_ms;
 }
 
 absl::StatusOr<nlohmann::json> ExplainCells(const v1::RetrieveCellsRequest& request,

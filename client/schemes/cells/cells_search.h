@@ -30,6 +30,12 @@ struct CellsCollection {
   static absl::StatusOr<std::shared_ptr<const CellsCollection>> Create(
       const v1::GetCollectionResponse& collection,
       const std::vector<v1::GetAnchorsResponse>& anchors, const ClientLimits& limits);
+
+  // Whether the scheme is that of what the server publishes now.
+  bool IsOf(const v1::GetCollectionResponse& now) const {
+    return now.embedding_version() > 0 &&
+           now.parameters().SerializeAsString() == published.parameters().SerializeAsString();
+  }
 };
 
 // RESOURCE_EXHAUSTED: a search by cells would take more than limits.max_memory;
@@ -43,7 +49,7 @@ using CellsAnswer = std::vector<v1::RetrieveCellsResponse>;
 
 class CellsSearch : public SchemeSearch {
  public:
-  // request must outlive the search. limits: of the payloads' memory.
+  // request must outlive the search.
   // INVALID_ARGUMENT naming the field: out of range, or items that the published quality cannot
   //   choose.
   // FAILED_PRECONDITION: the cells could not be prepared.

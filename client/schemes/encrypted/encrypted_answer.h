@@ -39,6 +39,8 @@ class EncryptedAnswer {
   const std::map<std::string, std::string>& table_blocks() const { return table_blocks_; }
   const std::map<std::string, std::string>& payload_blocks() const { return payload_blocks_; }
 
+  // Approximate bytes that all of it takes.
+  uint64_t memory() const { return memory_; }
   // The bytes of all messages, by their content; the header counts with the scores.
   uint64_t table_bytes() const { return table_bytes_; }
   uint64_t payload_bytes() const { return payload_bytes_; }

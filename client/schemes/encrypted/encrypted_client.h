@@ -9,7 +9,7 @@
 //     |-- Finish(state, scores, table) -->| decrypt, rank
 //     |<- matches ----------------|
 //
-// SearchClient (client/search/search_client.h) does all of it.
+// SearchClient (privatemail/search.h) does all of it.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_
 
@@ -96,8 +96,7 @@ class EncryptedClient {
  public:
   // collection: response of GetCollection.
   // FAILED_PRECONDITION: it does not offer this scheme or has no items yet; the fingerprint does
-  // not
-  //   match the parameters; it names another delta than those of lattice::kDeltas.
+  //   not match the parameters; it names another delta than those of lattice::kDeltas.
   // DATA_LOSS: the parameters are malformed.
   static absl::StatusOr<EncryptedClient> Create(const v1::GetCollectionResponse& collection);
 
@@ -114,7 +113,7 @@ class EncryptedClient {
                                                  std::shared_ptr<const EncryptedSession> session,
                                                  BitSource& bits) const;
 
-  // Decrypts and ranks: nearest first by the metric, ties by id. Call it when everything is sent
+  // Decrypts and ranks: nearest first by the metric, ties by row. Call it when everything is sent
   // and received: its time depends on the scores.
   // scores: kAnswerBytes for each block of the table; any bytes of this size are accepted. table:
   //   of the same answer, with payloads if there is a filter.

@@ -88,9 +88,10 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
 SearchWork EncryptedSearch::WorkOf(const SearchAnswer& answer) const {
   const RowTable& table = std::any_cast<const EncryptedExchange&>(answer.value).table;
   const auto targets = std::ssize(request_.targets);
-  SearchWork work{.queries = targets, .blocks = std::ssize(table.blocks()), .k = request_.k};
-  // The most that matches can have, whichever rows they are.
-  if (ranking_.with_payloads) work.payload_bytes = targets * request_.k * table.longest_payload();
+  SearchWork work{.queries = targets,
+                  .blocks = std::ssize(table.blocks()),
+                  .payload_bytes = targets * std::min(table.payload_bytes(),
+                                                      kMaxNeighbors * table.longest_payload())};
   if (ranking_.filter.has_value()) work.filtered_bytes = targets * table.payload_bytes();
   return work;
 }
@@ -99,7 +100,11 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
                                      absl::Span<SearchResult> results) const {
   auto& state = static_cast<EncryptedSearchState&>(*prepared.state);
   const auto& [encrypted, table] = std::any_cast<const EncryptedExchange&>(answer.value);
-  PM_RETURN_IF_ERROR(CheckPayloadMemory(WorkOf(answer).payload_bytes, limits_.max_memory));
+  if (ranking_.with_payloads) {
+    // The most that matches can have, whichever rows they are.
+    PM_RETURN_IF_ERROR(CheckPayloadMemory(
+        std::ssize(request_.targets) * request_.k * table.longest_payload(), limits_.max_memory));
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     EncryptedRanking ranking = ranking_;
     ranking.label = request_.targets[state.first + i].label;

@@ -51,21 +51,23 @@ void AddJointJson(const SearchResponse& response, const SearchResult& result,
   }
   json->update(
       {{"label", best.label},
-       {"label_guessed", joint.label_guessed},
        {"class", response.parameters.ClassName(best.slot)},
        {"classes", std::move(classes)},
        {"matches_in_classes", MatchesInClasses(result)},
        {"truncated", joint.truncated},
-       {"radius_meaning", RadiusJson(joint.radius_meaning)},
-       {"sensitivity", joint.sensitivity},
-       {"noise_stddev", joint.noise_stddev},
        {"timings",
-        {{"release_ms", result.times.prepare_ms},
-         {"network_ms", std::max(0., result.times.answer_ms - result.times.server_ms)},
+        {{"network_ms", std::max(0., result.times.answer_ms - result.times.server_ms)},
          {"server_ms", result.times.server_ms}}},
        {"embedding_version", joint.embedding_version},
        {"changes_since_embedding", joint.changes_since_embedding},
        {"alignment", {{"relative_residual", joint.relative_residual}, {"scale", joint.scale}}}});
+  if (joint.noise_stddev.has_value()) {
+    (*json)["label_guessed"] = joint.label_guessed;
+    (*json)["radius_meaning"] = RadiusJson(joint.radius_meaning);
+    (*json)["sensitivity"] = *joint.sensitivity;
+    (*json)["noise_stddev"] = *joint.noise_stddev;
+    (*json)["timings"]["release_ms"] = result.times.prepare_ms;
+  }
   if (!joint.expected_recall.has_value()) return;
   (*json)["alignment"]["expected_recall"] = *joint.expected_recall;
   (*json)["alignment"]["expected_relative_residual"] = *joint.expected_residual;

@@ -222,8 +222,7 @@ int64_t JointScheme::columns() const { return setting_->feature_dim(); }
 bool JointScheme::has_own_anchors() const { return setting_->own_anchors; }
 
 absl::StatusOr<ExpectedAlignment> JointScheme::ExpectAlignment(const Matrix& server_anchors) const {
-  const absl::StatusOr<Matrix>& rehearsal = RehearsalOf(*setting_);
-  PM_RETURN_IF_ERROR(rehearsal.status());
+  PM_ASSIGN_OR_RETURN(const Matrix* const rehearsal, RehearsalOf(*setting_));
   const ComputingDeadline deadline("aligning the anchors", setting_->limits);
   PM_ASSIGN_OR_RETURN(ExpectedAlignment expected,
                       client::ExpectAlignment(*rehearsal, setting_->slot_of_anchor, server_anchors,

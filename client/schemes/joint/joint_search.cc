@@ -157,6 +157,7 @@ absl::Status ReadJointAnswer(const PublicParameters& parameters,
                              const v1::RetrieveResponse& response, SearchResult* result) {
   PM_RETURN_IF_ERROR(CheckAnswer(parameters, expected, response));
   result->matches = MatchesOf(places, response);
+  result->times.server_ms = response.server_seconds() * 1e3;
   JointResult& joint = result->joint.emplace();
   for (const ClassPlaces& one : places) {
     joint.classes.push_back({.label = parameters.slot_labels[static_cast<size_t>(one.slot)],
@@ -224,12 +225,17 @@ absl::Status JointSearch::CheckLabels() const {
 
 absl::Status JointSearch::RankClasses() {
   const JointScheme& scheme = collection_->scheme;
-  const int64_t classes = request_.classes.value_or(0);
   const auto slots = static_cast<int64_t>(scheme.parameters().slot_labels.size());
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", classes, 0, slots));
+  if (request_.classes.has_value()) {
+    PM_RETURN_IF_ERROR(CheckIntegerBetween("classes", *request_.classes, 1, slots));
+  }
+  const int64_t classes = request_.classes.value_or(0);  // 0: as many as are worth it
   bool ranked = false;
   for (const SearchTarget& target : request_.targets) {
     if (target.label.has_value()) {
+      if (request_.classes.has_value()) {
+        return FieldError("classes", "absent where a label is given", "given");
+      }
       const int64_t slot = *scheme.parameters().SlotOf(*target.label);
       places_.push_back({{.slot = slot, .places = request_.k, .posterior = 1}});
       continue;
@@ -239,8 +245,7 @@ absl::Status JointSearch::RankClasses() {
                         scheme.AllotClasses(target.features, request_.k, classes));
   }
   if (!ranked) return absl::OkStatus();
-  const double recall = scheme.class_ranker().ExpectedRecall(request_.k, classes);
-  if (std::isfinite(recall)) class_recall_ = recall;
+  class_recall_ = scheme.class_ranker().ExpectedRecall(request_.k, classes);
   return absl::OkStatus();
 }
 
@@ -304,7 +309,6 @@ absl::Status JointSearch::Finish(PreparedSearch prepared, const SearchAnswer& an
   PM_RETURN_IF_ERROR(ReadJointAnswer(
       scheme.parameters(), state.places,
       {message.k(), message.with_payloads(), message.with_alignment()}, response, &result));
-  result.times.server_ms = response.server_seconds() * 1e3;
   JointResult& joint = *result.joint;
   joint.label_guessed = state.label_guessed;
   if (state.label_guessed) joint.class_recall = class_recall_;

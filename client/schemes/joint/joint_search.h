@@ -38,6 +38,13 @@ struct JointCollection {
       const std::vector<v1::GetAnchorsResponse>& anchors, const OwnRows& own,
       const ClientLimits& limits);
 
+  // Whether scheme and coordinates are those of what the server publishes now.
+  bool IsOf(const v1::GetCollectionResponse& now) const {
+    return anchor_coordinates.has_value() &&
+           now.embedding_version() == published.embedding_version() &&
+           now.parameters().SerializeAsString() == published.parameters().SerializeAsString();
+  }
+
   // nullopt: the server sends no coordinates of its anchors. FAILED_PRECONDITION: they cannot be
   // aligned at all, or own anchors cannot be compared without coordinates.
   absl::StatusOr<std::optional<ExpectedAlignment>> ExpectAlignment() const;

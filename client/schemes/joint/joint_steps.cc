@@ -137,10 +137,13 @@ absl::StatusOr<Matrix> Rehearse(const JointSetting& setting) {
 
 }  // namespace
 
-const absl::StatusOr<Matrix>& RehearsalOf(const JointSetting& setting) {
-  std::call_once(setting.rehearsal->once,
-                 [&] { setting.rehearsal->made.emplace(Rehearse(setting)); });
-  return *setting.rehearsal->made;
+absl::StatusOr<const Matrix*> RehearsalOf(const JointSetting& setting) {
+  const std::lock_guard<std::mutex> lock(setting.rehearsal->mutex);
+  std::optional<Matrix>& made = setting.rehearsal->made;
+  if (!made.has_value()) {
+    PM_ASSIGN_OR_RETURN(made, Rehearse(setting));
+  }
+  return &*made;
 }
 
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,

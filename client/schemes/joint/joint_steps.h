@@ -29,6 +29,12 @@ struct Lazy {
   std::optional<T> made;
 };
 
+// See RehearsalOf.
+struct Rehearsal {
+  std::mutex mutex;  // guards the following
+  std::optional<Matrix> made;
+};
+
 // The public inputs of all releases on a collection (and the client's own rows).
 struct JointSetting {
   PublicParameters parameters;
@@ -41,8 +47,7 @@ struct JointSetting {
   ClientLimits limits = ClientLimits::None();
   // Queries with a label need none.
   std::shared_ptr<Lazy<ClassRanker>> ranker = std::make_shared<Lazy<ClassRanker>>();
-  std::shared_ptr<Lazy<absl::StatusOr<Matrix>>> rehearsal =
-      std::make_shared<Lazy<absl::StatusOr<Matrix>>>();
+  std::shared_ptr<Rehearsal> rehearsal = std::make_shared<Rehearsal>();
 
   int64_t slots() const { return static_cast<int64_t>(parameters.slot_labels.size()); }
   int64_t rows() const { return slots() + anchors->points().rows(); }
@@ -104,7 +109,7 @@ BorderedAffinity FeatureGraph(const JointSetting& setting, const Border& slot_ro
 // anchors) x embedding_dim. Public, and computed once. Its cost is that of a release for any
 // target: what it takes tells before a charge whether a release keeps the limits.
 // Errors of PostProcess; DEADLINE_EXCEEDED: it takes longer than limits.max_computing.
-const absl::StatusOr<Matrix>& RehearsalOf(const JointSetting& setting);
+absl::StatusOr<const Matrix*> RehearsalOf(const JointSetting& setting);
 
 // One iteration from `start`, without noise. Private.
 Matrix PrivateIteration(const JointSetting& setting, const Matrix& start,

@@ -20,16 +20,5 @@ TEST(ExplainConnectionError, NamesTheServer) {
               FailsWith(kUnavailable, "server host:1 ended the call"));
 }
 
-// The texts are tested where the server writes them; here their beginnings.
-TEST(ExplainConnectionError, KeepsWhatTheServerItselfSays) {
-  for (const char* text : {"the store is unavailable: database moths",
-                           "what answers for the cells of collection moths",
-                           "embedding_version 2 of collection moths is not here yet",
-                           "database file data/privatemail.sqlite was moved",
-                           "all 8 connections to the store were busy"}) {
-    EXPECT_EQ(Explain(absl::UnavailableError(text)), absl::UnavailableError(text));
-  }
-}
-
 }  // namespace
 }  // namespace privatemail::client

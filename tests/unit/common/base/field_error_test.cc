@@ -23,9 +23,24 @@ TEST(FieldError, NotesKeepTheData) {
   EXPECT_EQ(FieldProblemOf(noted)->field, "k");
 }
 
+TEST(FieldError, IsSpelledAsTheFrontEndSpellsItsField) {
+  const absl::Status failed =
+      WithContext("1 of 2 queries failed: ",
+                  WithNote(FieldError("private_iterations", "positive", "0"), "; none was sent"));
+  const absl::Status shown = WithFieldName(failed, "--private-iterations");
+  EXPECT_THAT(shown, FailsWith(kInvalid,
+                               "1 of 2 queries failed: --private-iterations must be positive, but "
+                               "is 0; none was sent"));
+  EXPECT_EQ(FieldProblemOf(shown)->field, "private_iterations");
+  EXPECT_EQ(FieldProblemOf(shown)->expected, "positive");
+  const absl::Status other = absl::NotFoundError("no collection things");
+  EXPECT_EQ(WithFieldName(other, "--k"), other);
+  EXPECT_EQ(WithContext("it failed: ", other).message(), "it failed: no collection things");
+}
+
 TEST(FieldError, PayloadTravelsAndNonsenseOfAPeerIsIgnored) {
   absl::Status received = absl::InvalidArgumentError("k must be positive, but is 0");
-  for (const char* nonsense : {"", "k", "k\n1\n2"}) {
+  for (const char* nonsense : {"", "k", "k\n1\n2\n3\n4"}) {
     SetFieldPayload(nonsense, &received);
     EXPECT_FALSE(FieldProblemOf(received).has_value());
   }

@@ -14,7 +14,10 @@ TEST(GrpcStatus, RoundTripPreservesCodeAndMessage) {
     const grpc::Status sent = ToGrpc(status);
     EXPECT_EQ(static_cast<int>(sent.error_code()), code);
     EXPECT_EQ(FromGrpc(sent), status);
+    EXPECT_EQ(IsOwnStatus(sent), code != 0);
   }
+  EXPECT_TRUE(IsOwnStatus(ToGrpc(FieldError("k", "positive", "0"))));
+  EXPECT_FALSE(IsOwnStatus(grpc::Status(grpc::StatusCode::UNAVAILABLE, "connection refused")));
   EXPECT_THAT(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(17), "why")),
               FailsWith(absl::StatusCode::kUnknown, "status code 17: why"));
 }
