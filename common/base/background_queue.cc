@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -48,25 +49,35 @@ BackgroundQueue::~BackgroundQueue() {
   thread_.join();
 }
 
-void BackgroundQueue::Add(Job job) {
+void BackgroundQueue::Add(Job job, absl::Duration delay, uint64_t rank) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    waiting_.push_back(std::move(job));
+    waiting_.push_back({std::move(job), Clock::now() + absl::ToChronoNanoseconds(delay), rank});
   }
   changed_.notify_all();
 }
 
-void BackgroundQueue::Run() {
-  LowerThreadPriority();
+void BackgroundQueue::Run(Priority priority) {
+  if (priority == Priority::kLow) LowerThreadPriority();
   std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return stopped_ || !waiting_.empty(); });
-    if (stopped_) return;
-    const Job next = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    next(stopped_);
-    lock.lock();
+  while (!stopped_) {
+    const Clock::time_point now = Clock::now();
+    const auto next =
+        std::min_element(waiting_.begin(), waiting_.end(), [&](const auto& a, const auto& b) {
+          return std::pair(std::max(a.due, now), a.rank) < std::pair(std::max(b.due, now), b.rank);
+        });
+    if (next == waiting_.end()) {
+      changed_.wait(lock);
+    } else if (next->due > now) {
+      changed_.wait_until(lock, next->due);
+    } else {
+      Job job = std::move(next->job);
+      waiting_.erase(next);
+      lock.unlock();
+      job(stopped_);
+      job = nullptr;  // what it holds is destroyed without the lock
+      lock.lock();
+    }
   }
 }
 

@@ -3,13 +3,16 @@
 #define PRIVATEMAIL_COMMON_BASE_BACKGROUND_QUEUE_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
 
 namespace privatemail {
 
@@ -21,23 +24,33 @@ void LowerThreadPriority();
 // system refuses a thread, `work` runs on the caller's.
 void RunAtLowPriority(absl::FunctionRef<void()> work);
 
-// Runs low-priority background jobs in order, one at a time. Thread-safe.
+// Runs background jobs one at a time on a thread of its own. Thread-safe.
 class BackgroundQueue {
  public:
-  // Returns early, within seconds, when `stopped` becomes true. Must not throw.
+  // Returns early, within seconds, when `stopped` becomes true. Must not throw. May add jobs.
   using Job = std::function<void(const std::atomic<bool>& stopped)>;
+  enum class Priority { kLow, kNormal };
 
-  BackgroundQueue() : thread_([this] { Run(); }) {}
+  explicit BackgroundQueue(Priority priority = Priority::kLow)
+      : thread_([this, priority] { Run(priority); }) {}
   ~BackgroundQueue();  // stops the running job and drops the waiting ones
 
-  void Add(Job job);
+  // Of the jobs whose delay has passed, the one with the least rank runs next, and of several such
+  // the first that was added.
+  void Add(Job job, absl::Duration delay = absl::ZeroDuration(), uint64_t rank = 0);
 
  private:
-  void Run();
+  using Clock = std::chrono::steady_clock;
+  struct Waiting {
+    Job job;
+    Clock::time_point due;
+    uint64_t rank = 0;
+  };
+  void Run(Priority priority);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> waiting_;
+  std::vector<Waiting> waiting_;  // as they were added
   std::atomic<bool> stopped_ = false;
   std::thread thread_;  // last: it uses the other members
 };

@@ -35,7 +35,7 @@ struct EncodedBlock {
 // An index of the items of one embedding by the cells of all partitions of its collection's
 // anchors. Server side; of a searcher it sees the requested cells only. Immutable except for its
 // caches; thread-safe. A new version comes with each embedding; deletions in between are hidden by
-// the registry.
+// the catalog.
 class CellIndex {
  public:
   // Identifies a block of rows of one cell's list.

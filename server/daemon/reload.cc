@@ -63,7 +63,7 @@ void DaemonServer::Reload(const DaemonOptions& updated) {
     MergeLive(updated, &options_);
     ApplyLogSettings(options_);
     dispatcher_.SetLimits(options_.limits);
-    builds_.SetOptions(ToAutomaticBuildOptions(options_));
+    maintenance_.SetOptions(ToAutomaticBuildOptions(options_));
     parts_.catalog->SetOptions(ToCatalogOptions(options_));
     if (parts_.audit != nullptr) parts_.audit->SetMaxBytes(options_.audit_max_bytes);
   }

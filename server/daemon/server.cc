@@ -177,8 +177,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       collections_(parts_.catalog.get(), &dispatcher_),
       key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
-      builds_(parts_.catalog.get(), ToAutomaticBuildOptions(options), BuildHooks()),
-      recovery_(parts_.catalog.get(), LogReadOnly) {
+      maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {
   if (parts_.tls != nullptr) metrics_.SetCertificateExpiry(parts_.tls->identity().not_after);
 }
 
@@ -190,7 +189,7 @@ std::string DaemonServer::admin_key_path() const {
   return std::filesystem::exists(path) ? path : "";
 }
 
-RebuildScheduler::Hooks DaemonServer::BuildHooks() {
+Maintenance::Hooks DaemonServer::MaintenanceHooks() {
   return {.check =
               [this](const CollectionView& view) {
                 return CheckLimit("memory of this build in bytes",
@@ -210,7 +209,8 @@ RebuildScheduler::Hooks DaemonServer::BuildHooks() {
                                    outcome.message()),
                       {{"collection", name}});
                 }
-              }};
+              },
+          .read_only = LogReadOnly};
 }
 
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {

@@ -21,8 +21,7 @@
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
 #include "server/engine/catalog.h"
-#include "server/engine/rebuild_scheduler.h"
-#include "server/engine/write_recovery.h"
+#include "server/engine/maintenance.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
 #include "server/services/encrypted_service.h"
@@ -86,7 +85,7 @@ class DaemonServer {
   };
   DaemonServer(const DaemonOptions& options, Parts parts);
 
-  RebuildScheduler::Hooks BuildHooks();
+  Maintenance::Hooks MaintenanceHooks();
   absl::Status Listen(const DaemonOptions& options);
   std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
@@ -104,8 +103,7 @@ class DaemonServer {
   CollectionsService collections_;
   KeysService key_service_;
   HealthService health_;
-  RebuildScheduler builds_;  // reports to the members above
-  WriteRecovery recovery_;
+  Maintenance maintenance_;  // reports to the members above
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HttpServer> http_;  // null: off
 };

@@ -1,10 +1,11 @@
 #include "server/engine/catalog.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/background_queue.h"
+#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "server/engine/label_agreement.h"
 #include "server/engine/row_file.h"
@@ -30,6 +31,10 @@ int64_t DimensionOfFirst(absl::Span<const Item> items, PublicParameters paramete
   return 0;
 }
 
+std::string EmbeddingOf(const PublishedCollection& published) {
+  return absl::StrCat("the embedding of collection ", published.name);
+}
+
 absl::Status DeletedDuringBuild(absl::string_view name) {
   return absl::AbortedError(
       absl::StrCat("collection ", name, " was deleted while it was being built"));
@@ -37,24 +42,139 @@ absl::Status DeletedDuringBuild(absl::string_view name) {
 
 }  // namespace
 
-Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn)
-    : store_(std::move(store)),
-      directory_(std::move(directory)),
-      preparer_(store_.get(), &registry_, directory_, warn),
-      synchronizer_(store_.get(), &registry_, &preparer_, warn) {}
+Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, Warn warn)
+    : store_(std::move(store)), directory_(std::move(directory)), warn_(std::move(warn)) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
-                                                       const CatalogOptions& options,
-                                                       CellsPreparer::Warn warn) {
+                                                       const CatalogOptions& options, Warn warn) {
   auto catalog = std::unique_ptr<Catalog>(
       new Catalog(std::move(store), std::move(directory), std::move(warn)));
   catalog->SetOptions(options);
-  PM_ASSIGN_OR_RETURN(catalog->problems_, catalog->synchronizer_.Load());
-  catalog->watch_ = catalog->store_->Watch(
-      [synchronizer = &catalog->synchronizer_] { return synchronizer->Refresh(); },
-      std::move(report));
+  PM_RETURN_IF_ERROR(catalog->Load());
+  catalog->watch_ = catalog->store_->Watch([catalog = catalog.get()] { return catalog->Refresh(); },
+                                           std::move(report));
   return catalog;
+}
+
+absl::Status Catalog::Load() {
+  PM_ASSIGN_OR_RETURN(std::vector<StoredCollection> stored, store_->LoadCollections());
+  // Small collections do not wait for large ones.
+  std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.items, a.name) < std::pair(b.items, b.name);
+  });
+  std::vector<CollectionPtr> built;
+  for (StoredCollection& one : stored) {
+    absl::StatusOr<std::optional<Embedding>> embedding = store_->LoadEmbedding(one.parameters);
+    if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
+    if (absl::IsDataLoss(embedding.status())) {
+      // A build can replace it, and the other collections are not affected.
+      problems_.push_back(absl::StrCat(
+          "collection ", one.name,
+          " is not built: its embedding cannot be read: ", embedding.status().message()));
+      embedding = std::nullopt;
+    }
+    PM_RETURN_IF_ERROR(embedding.status());
+    const CollectionPtr collection = Add(std::move(one));
+    if (embedding->has_value()) {
+      const absl::Status fits = CheckMemory(EmbeddingOf(*collection->view().published),
+                                            Retriever::MemoryFor(**embedding));
+      collection->SetEmbeddingProblem(fits);
+      if (!fits.ok()) problems_.emplace_back(fits.message());
+      if (!fits.ok()) continue;
+      const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
+      Install(collection.get(), **std::move(embedding), deleted);
+      built.push_back(collection);
+    }
+  }
+  for (const CollectionPtr& collection : built) QueueCells(collection);
+  for (const CollectionView& view : List()) LoadRows(view);
+  return absl::OkStatus();
+}
+
+CatalogOptions Catalog::options() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return options_;
+}
+
+void Catalog::SetOptions(const CatalogOptions& options) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  options_ = options;
+}
+
+absl::StatusOr<Catalog::CollectionPtr> Catalog::FindCollection(absl::string_view name) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = collections_.find(name);
+  if (found == collections_.end()) return NoSuchCollection(name);
+  return found->second;
+}
+
+absl::StatusOr<CollectionView> Catalog::Find(absl::string_view name) const {
+  PM_ASSIGN_OR_RETURN(const CollectionPtr collection, FindCollection(name));
+  return collection->view();
+}
+
+std::vector<CollectionView> Catalog::List() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::vector<CollectionView> views;
+  for (const auto& [name, collection] : collections_) views.push_back(collection->view());
+  return views;
+}
+
+Catalog::CollectionPtr Catalog::Add(StoredCollection stored) {
+  const std::string name = stored.name;
+  const auto collection =
+      std::make_shared<Collection>(std::move(stored), [this, name](int64_t bytes) {
+        return CheckMemory(absl::StrCat("the rows of collection ", name), bytes);
+      });
+  CollectionPtr former = collection;  // destroyed after the lock is released: it is large
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::swap(collections_[name], former);
+  return collection;
+}
+
+absl::Status Catalog::CheckMemory(absl::string_view purpose, int64_t bytes,
+                                  int64_t replaced) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return CheckMemoryLocked(purpose, bytes, replaced);
+}
+
+int64_t Catalog::CollectionMemoryLocked() const {
+  int64_t bytes = 0;
+  for (const auto& [name, collection] : collections_) bytes += collection->memory();
+  return bytes;
+}
+
+absl::Status Catalog::CheckMemoryLocked(absl::string_view purpose, int64_t bytes,
+                                        int64_t replaced) const {
+  const int64_t all = bytes - replaced + CollectionMemoryLocked();
+  const int64_t limit = options_.resident_memory;
+  if (all + evaluation_keys_.bytes() > limit) evaluation_keys_.Clear();  // searchers have them
+  if (all <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,
+      " for that, more than the limit of ", limit,
+      " (max_resident_memory): delete collections or raise it, then try again or restart"));
+}
+
+absl::Status Catalog::ReserveForBuild(Collection* collection, int64_t bytes) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  collection->ReserveForBuild(0);
+  const CollectionView view = collection->view();
+  const int64_t replaced = view.retriever == nullptr ? 0 : view.retriever->memory();
+  PM_RETURN_IF_ERROR(CheckMemoryLocked(EmbeddingOf(*view.published), bytes, replaced));
+  collection->ReserveForBuild(std::max(int64_t{0}, bytes - replaced));
+  return absl::OkStatus();
+}
+
+bool Catalog::CacheEvaluationKeys(const std::string& digest,
+                                  EvaluationKeyCache::Handle keys) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys->delta));
+  const int64_t room = options_.resident_memory - CollectionMemoryLocked();
+  if (bytes > room) return false;
+  evaluation_keys_.Add(digest, std::move(keys), room);
+  return true;
 }
 
 absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
@@ -63,8 +183,11 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
   PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
   PM_RETURN_IF_ERROR(CheckNewName(collection.name));  // before the training, which takes long
   PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
-  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", MemoryOf(stored.parameters)));
-  return synchronizer_.Create(std::move(stored), cancelled);
+  PM_RETURN_IF_ERROR(CheckMemory("this one", MemoryOf(stored.parameters)));
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+  PM_RETURN_IF_ERROR(store_->Create(stored));
+  return Add(std::move(stored))->view();
 }
 
 absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
@@ -76,14 +199,20 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
     memory += MinEncryptedMemory(static_cast<int64_t>(collection.items),
                                  collection.parameters.feature_dim);
   }
-  PM_RETURN_IF_ERROR(registry_.CheckMemory("this one", memory));
+  PM_RETURN_IF_ERROR(CheckMemory("this one", memory));
   PM_RETURN_IF_ERROR(ImportCollection(*store_, &collection, items));
   // Without a lock, because it can take minutes. The result is adopted like another daemon's.
-  const absl::Status refreshed = synchronizer_.Refresh();
+  const absl::Status refreshed = Refresh();
   const absl::StatusOr<CollectionView> view = Find(collection.name);
   const std::string& uuid = collection.parameters.collection_uuid;
   if (view.ok() && view->published->parameters.collection_uuid == uuid) {
-    synchronizer_.LoadRows(*view);  // the caller may search at once
+    if (view->encrypted != nullptr && view->published->parameters.feature_dim > 0) {
+      // The caller may search at once.
+      const std::atomic<bool> stopped = false;
+      if (!view->encrypted->Load(*store_, view->published->parameters, stopped).ok()) {
+        LoadRows(*view);
+      }
+    }
     return view;
   }
   PM_RETURN_IF_ERROR(refreshed);
@@ -97,17 +226,42 @@ absl::Status Catalog::CheckNewName(absl::string_view name) const {
   return absl::AlreadyExistsError(absl::StrCat("collection ", name, " exists already"));
 }
 
+absl::StatusOr<uint64_t> Catalog::Delete(absl::string_view name) {
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  PM_ASSIGN_OR_RETURN(const CollectionView view, Find(name));
+  const absl::StatusOr<uint64_t> items = store_->Delete(view.published->parameters.collection_uuid);
+  // Another daemon may have deleted it; Refresh will remove it here.
+  if (absl::IsNotFound(items.status())) return NoSuchCollection(name);
+  PM_RETURN_IF_ERROR(items.status());
+  view.collection->Remove();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  collections_.erase(view.published->name);
+  return items;
+}
+
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,
-                                             absl::Span<const Item> items) {
-  PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, items));
+                                             absl::Span<const Item> all) {
+  PM_ASSIGN_OR_RETURN(const auto published, FixDimension(collection, all));
+  std::vector<UpsertResult::Rejection> rejected;
+  std::vector<Item> valid;  // copies only if others are rejected
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (const absl::Status status = CheckItem(all[i], published->parameters); !status.ok()) {
+      if (rejected.empty()) valid.assign(all.begin(), all.begin() + static_cast<ptrdiff_t>(i));
+      rejected.push_back({i, std::string(status.message())});
+    } else if (!rejected.empty()) {
+      valid.push_back(all[i]);
+    }
+  }
+  const absl::Span<const Item> items = rejected.empty() ? all : absl::MakeConstSpan(valid);
   if (collection.encrypted != nullptr) {
     PM_RETURN_IF_ERROR(
         collection.encrypted->CheckMemoryFor(items, static_cast<int64_t>(collection.items)));
   }
   auto result = NameInNotFound(store_->Upsert(published->parameters, items), collection);
   if (!result.ok()) return result;
-  registry_.RecordItems(*published, result->items, result->latest_version);
-  PM_RETURN_IF_ERROR(synchronizer_.CatchUpRows(*published));
+  result->rejected = std::move(rejected);
+  collection.collection->RecordItems(result->items, result->latest_version);
+  PM_RETURN_IF_ERROR(FollowWrite(*collection.collection));
   return result;
 }
 
@@ -122,16 +276,16 @@ absl::StatusOr<std::shared_ptr<const PublishedCollection>> Catalog::FixDimension
       const int64_t dimension,
       NameInNotFound(store_->FixDimension(published.parameters.collection_uuid, first),
                      collection));
-  return registry_.SetDimension(published, dimension);
+  return collection.collection->SetDimension(dimension);
 }
 
 absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collection,
                                                   absl::Span<const std::string> ids) {
-  const PublishedCollection& published = *collection.published;
-  auto result = NameInNotFound(store_->DeleteItems(published.parameters, ids), collection);
+  auto result =
+      NameInNotFound(store_->DeleteItems(collection.published->parameters, ids), collection);
   if (!result.ok()) return result;
-  registry_.RecordDeletion(published, result->items, result->latest_version, ids);
-  PM_RETURN_IF_ERROR(synchronizer_.CatchUpRows(published));
+  collection.collection->RecordDeletion(result->items, result->latest_version, ids);
+  PM_RETURN_IF_ERROR(FollowWrite(*collection.collection));
   return result;
 }
 
@@ -168,7 +322,7 @@ absl::StatusOr<ChangesSinceEmbedding> Catalog::CountChanges(
 
 absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
                                                const StepObserver& observer, int64_t memory,
-                                               LabelCheck label_check) {
+                                               bool check_labels) {
   const PublicParameters& parameters = view.published->parameters;
   const Anchors& anchors = view.published->anchors;
   const ProductObserver poll =
@@ -180,13 +334,13 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
   };
   const auto embed = [&](Gallery gallery,
                          std::shared_ptr<const PointSource> points) -> absl::StatusOr<Embedding> {
-    if (label_check == LabelCheck::kOn && parameters.HasClasses()) {
+    if (check_labels && parameters.HasClasses()) {
       PM_ASSIGN_OR_RETURN(
           const LabelAgreement agreement,
           CompareLabels(*points, gallery.labels, anchors.labels, [&] { return poll(0); }));
       PM_RETURN_IF_ERROR(CheckLabelsAgree(agreement));
     }
-    return Embed(parameters, anchors, std::move(gallery), std::move(points), observer);
+    return Embed(parameters, anchors, std::move(gallery), observer, std::move(points));
   };
   if (view.build_memory(CollectionView::Features::kInMemory) <= memory) {
     PM_ASSIGN_OR_RETURN(Gallery gallery, store_->LoadGallery(parameters, watch));
@@ -199,49 +353,38 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
   return embed(std::move(gallery.columns), std::move(gallery.points));
 }
 
-Catalog::LabelCheck Catalog::ResolveLabelCheck(const CollectionView& view, LabelCheck label_check) {
-  const std::string& uuid = view.published->parameters.collection_uuid;
-  const std::lock_guard<std::mutex> guard(unchecked_mutex_);
-  if (label_check == LabelCheck::kAsBefore) {
-    return unchecked_.count(uuid) != 0 ? LabelCheck::kOff : LabelCheck::kOn;
-  }
-  if (label_check == LabelCheck::kOff) unchecked_.insert(uuid);
-  if (label_check == LabelCheck::kOn) unchecked_.erase(uuid);
-  return label_check;
-}
-
-absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
-                               const StepObserver& observer, int64_t memory,
-                               LabelCheck label_check) {
-  const CollectionView view = registry_.ViewOf(*entry);
+absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserver& observer,
+                               int64_t memory, bool check_labels) {
+  const CollectionView view = collection->view();
   const PublishedCollection& published = *view.published;
   const StepObserver watch = [&](double done, int steps) -> absl::Status {
-    if (registry_.IsRemoved(*entry)) return DeletedDuringBuild(published.name);
+    if (collection->removed()) return DeletedDuringBuild(published.name);
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
-  PM_RETURN_IF_ERROR(registry_.ReserveForBuild(
-      entry.get(), Retriever::MemoryFor(static_cast<int64_t>(view.items),
-                                        published.parameters.settings.embedding_dim)));
+  PM_RETURN_IF_ERROR(ReserveForBuild(
+      collection.get(), Retriever::MemoryFor(static_cast<int64_t>(view.items),
+                                             published.parameters.settings.embedding_dim)));
   absl::StatusOr<Embedding> embedding;
   RunAtLowPriority(
-      [&] { embedding = EmbedStored(view, watch, memory, label_check); });  // searches come first
+      [&] { embedding = EmbedStored(view, watch, memory, check_labels); });  // searches come first
   if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
-  PM_RETURN_IF_ERROR(registry_.ReserveForBuild(entry.get(), Retriever::MemoryFor(*embedding)));
+  PM_RETURN_IF_ERROR(ReserveForBuild(collection.get(), Retriever::MemoryFor(*embedding)));
   const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
   if (absl::IsNotFound(version.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(version.status());
   embedding->version = *version;
   // It is stored. If the rest fails, the Refresh after the build adopts it.
-  absl::Cleanup refresh = [&] { registry_.MarkOutdated(entry.get()); };
+  absl::Cleanup refresh = [&] { collection->MarkOutdated(); };
   auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
   if (absl::IsNotFound(deleted.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(deleted.status());
-  if (!synchronizer_.Install(entry, *std::move(embedding),
-                             deleted->value_or(std::vector<DeletedItem>()))) {
+  if (!Install(collection.get(), *std::move(embedding),
+               deleted->value_or(std::vector<DeletedItem>()))) {
     return DeletedDuringBuild(published.name);
   }
+  QueueCells(collection);
   std::move(refresh).Cancel();
   return absl::OkStatus();
 }
@@ -249,17 +392,176 @@ absl::Status Catalog::RunBuild(const CollectionRegistry::EntryPtr& entry,
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
                                               int64_t memory, LabelCheck label_check) {
   if (store_->read_only()) PM_RETURN_IF_ERROR(store_->TryWritable());  // before the long work
-  PM_ASSIGN_OR_RETURN(const CollectionRegistry::EntryPtr entry, registry_.BeginBuild(name));
+  PM_ASSIGN_OR_RETURN(const CollectionPtr collection, FindCollection(name));
+  PM_RETURN_IF_ERROR(collection->BeginBuild());
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
-  auto end = absl::MakeCleanup([&] { outdated = registry_.EndBuild(entry.get()); });
+  auto end = absl::MakeCleanup([&] { outdated = collection->EndBuild(); });
+  if (label_check != LabelCheck::kAsBefore) {
+    collection->accepts_labels() = label_check == LabelCheck::kOff;
+  }
   const absl::Status outcome =
-      RunBuild(entry, observer, memory, ResolveLabelCheck(registry_.ViewOf(*entry), label_check));
+      RunBuild(collection, observer, memory, !collection->accepts_labels());
   std::move(end).Invoke();
   // If the store is unavailable now, its watch refreshes later.
-  if (outdated) synchronizer_.Refresh().IgnoreError();
+  if (outdated) Refresh().IgnoreError();
   PM_RETURN_IF_ERROR(outcome);
-  return registry_.ViewOf(*entry);
+  return collection->view();
+}
+
+bool Catalog::Install(Collection* collection, Embedding embedding,
+                      absl::Span<const DeletedItem> deleted) {
+  const auto published = collection->view().published;
+  return collection->InstallRetriever(
+      std::make_shared<const Retriever>(published->parameters, published->anchors.labels,
+                                        std::move(embedding)),
+      deleted);
+}
+
+absl::Status Catalog::Refresh() {
+  const std::lock_guard<std::mutex> refresh(refresh_mutex_);
+  std::vector<CollectionState> states;
+  absl::Status outcome;
+  {
+    // No Create or Delete may run between the listing and its adoption.
+    const std::lock_guard<std::mutex> administration(administration_mutex_);
+    PM_ASSIGN_OR_RETURN(states, store_->ListStates());
+    outcome.Update(AdoptCollections(states));
+  }
+  for (const CollectionState& state : states) outcome.Update(AdoptState(state));
+  return outcome;
+}
+
+absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& states) {
+  std::map<std::string, CollectionPtr, std::less<>> known;
+  std::vector<const CollectionState*> unknown;
+  unknown.reserve(states.size());  // an exception below would lose collections
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const CollectionState& state : states) {
+      const auto found = collections_.find(state.name);
+      if (found != collections_.end() && found->second->IsStoredAs(state)) {
+        known.insert(collections_.extract(found));
+      } else {
+        unknown.push_back(&state);
+      }
+    }
+    known.swap(collections_);
+  }
+  // The others are destroyed without the lock: they are large.
+  for (const auto& [name, collection] : known) collection->Remove();
+  absl::Status outcome;
+  for (const CollectionState* state : unknown) {
+    absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state->uuid);
+    if (absl::IsNotFound(stored.status())) continue;  // deleted again: the next Refresh sees it
+    outcome.Update(stored.status());
+    if (stored.ok()) Add(*std::move(stored));
+  }
+  return outcome;
+}
+
+absl::Status Catalog::AdoptState(const CollectionState& state) {
+  const absl::StatusOr<CollectionPtr> collection = FindCollection(state.name);
+  if (!collection.ok() || !(*collection)->IsStoredAs(state)) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(AdoptDimension(state, collection->get()));
+  absl::Status outcome = AdoptChange(state, *collection);
+  outcome.Update(AdoptRows(state, (*collection)->view()));
+  return outcome;
+}
+
+// Another daemon has fixed a dimension that this one does not know if it has written items.
+absl::Status Catalog::AdoptDimension(const CollectionState& state, Collection* collection) {
+  const bool has_dimension = collection->view().published->parameters.feature_dim > 0;
+  if (has_dimension || state.latest_version == 0) return absl::OkStatus();
+  const absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
+  if (absl::IsNotFound(stored.status())) return absl::OkStatus();  // the next Refresh sees it
+  PM_RETURN_IF_ERROR(stored.status());
+  collection->SetDimension(stored->parameters.feature_dim).IgnoreError();  // removed since
+  return absl::OkStatus();
+}
+
+absl::Status Catalog::AdoptChange(const CollectionState& state, const CollectionPtr& collection) {
+  const std::optional<Collection::PendingChange> change = collection->Compare(state);
+  if (!change.has_value()) return absl::OkStatus();
+  if (change->new_embedding) {
+    const absl::Cleanup end = [&] { collection->EndLoad(); };
+    return AdoptEmbedding(collection);
+  }
+  const auto deleted = store_->DeletedSince(collection->view().published->parameters,
+                                            change->retriever->version(), change->after);
+  if (absl::IsNotFound(deleted.status())) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(deleted.status());
+  // Empty: the store has another embedding. Its adoption, or the end of its build here, hides them.
+  if (deleted->has_value()) collection->AdoptDeletions(*change, state.latest_version, **deleted);
+  return absl::OkStatus();
+}
+
+absl::Status Catalog::AdoptEmbedding(const CollectionPtr& collection) {
+  const CollectionView view = collection->view();
+  absl::StatusOr<std::optional<Embedding>> embedding =
+      store_->LoadEmbedding(view.published->parameters);
+  if (absl::IsNotFound(embedding.status())) return absl::OkStatus();  // the next Refresh sees it
+  PM_RETURN_IF_ERROR(embedding.status());
+  if (!embedding->has_value()) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(CheckMemory(EmbeddingOf(*view.published), Retriever::MemoryFor(**embedding),
+                                 view.retriever == nullptr ? 0 : view.retriever->memory()));
+  const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
+  if (Install(collection.get(), **std::move(embedding), deleted)) QueueCells(collection);
+  return absl::OkStatus();
+}
+
+absl::Status Catalog::AdoptRows(const CollectionState& state, const CollectionView& view) {
+  const auto rows = view.encrypted == nullptr ? nullptr : view.encrypted->rows();
+  if (rows == nullptr) {
+    LoadRows(view);  // without delaying what else is adopted
+    return absl::OkStatus();
+  }
+  const bool is_present =
+      rows->collection == state.key && rows->items_version >= state.latest_version;
+  return is_present ? absl::OkStatus() : CatchUpRows(view);
+}
+
+absl::Status Catalog::FollowWrite(const Collection& collection) {
+  // The write may have changed a restored collection with the UUID of this one.
+  return collection.removed() ? Refresh() : CatchUpRows(collection.view());
+}
+
+absl::Status Catalog::CatchUpRows(const CollectionView& view) {
+  const PublicParameters& parameters = view.published->parameters;
+  if (view.encrypted == nullptr || parameters.feature_dim == 0 || view.collection->removed()) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = view.encrypted->CatchUp(*store_, parameters);
+  // Deleted since, which the next Refresh sees.
+  if (absl::IsNotFound(status)) return absl::OkStatus();
+  if (status.ok() || view.encrypted->rows() != nullptr) return status;
+  // Searches are refused, so that none finds what was deleted. LoadRows says why.
+  LoadRows(view);
+  return absl::OkStatus();
+}
+
+void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {
+  static constexpr absl::Duration kFirstDelay = absl::Seconds(1), kMaxDelay = absl::Minutes(1);
+  static constexpr int kFailingPart = 10;  // of the time, at most, goes to attempts that fail
+  if (view.encrypted == nullptr || view.published->parameters.feature_dim == 0) return;
+  if (!view.encrypted->AwaitLoad()) return;  // queued already
+  const auto load = [this, weak = std::weak_ptr(view.collection),
+                     delay](const std::atomic<bool>& stopped) {
+    const CollectionPtr collection = weak.lock();
+    if (collection == nullptr || collection->removed()) return;
+    const CollectionView view = collection->view();
+    const absl::Time start = absl::Now();
+    const absl::Status status = view.encrypted->Load(*store_, view.published->parameters, stopped);
+    view.encrypted->EndAwaitedLoad();
+    if (stopped || absl::IsNotFound(status) || view.encrypted->rows() != nullptr) return;
+    if (warn_ && !status.ok() && delay == absl::ZeroDuration()) {
+      warn_(absl::StrCat("encrypted searches of collection ", view.published->name,
+                         " are refused, because its rows cannot be loaded: ", status.message()));
+    }
+    LoadRows(view, std::max(std::clamp(2 * delay, kFirstDelay, kMaxDelay),
+                            kFailingPart * (absl::Now() - start)));
+  };
+  loads_.Add(load, delay, view.items);
 }
 
 }  // namespace privatemail::server

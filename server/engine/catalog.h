@@ -2,28 +2,40 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 #define PRIVATEMAIL_SERVER_ENGINE_CATALOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "server/engine/cells_preparer.h"
+#include "common/base/background_queue.h"
+#include "server/engine/collection.h"
 #include "server/engine/collection_creation.h"
-#include "server/engine/collection_registry.h"
 #include "server/engine/embed.h"
-#include "server/engine/store_synchronizer.h"
+#include "server/engine/evaluation_key_cache.h"
 #include "server/store/store.h"
 
 namespace privatemail::server {
+
+// Reloadable. Applies to embeddings that are built or loaded later.
+struct CatalogOptions {
+  // Approximate maximum of bytes that building a cell index takes.
+  int64_t cells_memory = std::numeric_limits<int64_t>::max();
+  // Approximate maximum of CollectionView::resident_memory of all collections, and of the
+  // evaluation keys of searchers, which make room for collections.
+  int64_t resident_memory = std::numeric_limits<int64_t>::max();
+};
 
 // Runs at most one build of a collection at a time, at low priority. Thread-safe.
 //   - Find and List wait for a map lookup at most, never for a build or a write.
@@ -37,6 +49,9 @@ class Catalog {
   // kAsBefore: kOff if the last build by this Catalog that was not kAsBefore was, else kOn.
   enum class LabelCheck { kOff, kOn, kAsBefore };
 
+  // Called from other threads: about cells that are damaged or cannot be stored, which are answered
+  // all the same, and about encrypted rows that cannot be loaded.
+  using Warn = std::function<void(const std::string& message)>;
   // Called from another thread: why changes of other daemons cannot be read, or OK after recovery.
   using RefreshReport = std::function<void(const absl::Status&)>;
 
@@ -47,27 +62,25 @@ class Catalog {
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
                                                        const CatalogOptions& options = {},
-                                                       CellsPreparer::Warn warn = nullptr);
+                                                       Warn warn = nullptr);
 
   // Messages about embeddings that Open could not read.
   const std::vector<std::string>& problems() const { return problems_; }
-  void SetOptions(const CatalogOptions& options) { registry_.SetOptions(options); }
+  void SetOptions(const CatalogOptions& options);
   const std::string& directory() const { return directory_; }
   // The cache serves the searchers of all collections.
-  EvaluationKeyCache& evaluation_keys() const { return registry_.evaluation_keys(); }
+  EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
   // Caches the keys, in place of the least recently used ones where max_resident_memory demands it.
   // False: the collections leave no room for them.
-  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const {
-    return registry_.CacheEvaluationKeys(digest, std::move(keys));
-  }
+  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const;
 
   // As in Store.
   bool read_only() const { return store_->read_only(); }
   absl::Status TryWritable() { return store_->TryWritable(); }
 
   // NOT_FOUND.
-  absl::StatusOr<CollectionView> Find(absl::string_view name) const { return registry_.Find(name); }
-  std::vector<CollectionView> List() const { return registry_.List(); }  // by name
+  absl::StatusOr<CollectionView> Find(absl::string_view name) const;
+  std::vector<CollectionView> List() const;  // by name
 
   // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED: max_resident_memory;
   // CANCELLED: nothing was created. Cost: a k-means of the anchors for each partition, and one for
@@ -86,9 +99,10 @@ class Catalog {
   absl::Status CheckNewName(absl::string_view name) const;
 
   // Returns the number of deleted items. A running build ends with ABORTED. NOT_FOUND.
-  absl::StatusOr<uint64_t> Delete(absl::string_view name) { return synchronizer_.Delete(name); }
+  absl::StatusOr<uint64_t> Delete(absl::string_view name);
 
-  // One durable batch each. The first valid item of a collection without a dimension fixes it.
+  // One durable batch each. Malformed items are rejected alone (CheckItem). The first valid item of
+  // a collection without a dimension fixes it.
   absl::StatusOr<UpsertResult> Upsert(const CollectionView& collection,
                                       absl::Span<const Item> items);
   absl::StatusOr<DeleteResult> DeleteItems(const CollectionView& collection,
@@ -120,27 +134,127 @@ class Catalog {
                                        LabelCheck label_check = LabelCheck::kOff);
 
  private:
-  Catalog(std::unique_ptr<Store> store, std::string directory, CellsPreparer::Warn warn);
+  using CollectionPtr = std::shared_ptr<Collection>;
+  struct CellInputs;
+
+  Catalog(std::unique_ptr<Store> store, std::string directory, Warn warn);
+
+  CatalogOptions options() const;
+  absl::StatusOr<CollectionPtr> FindCollection(absl::string_view name) const;  // NOT_FOUND
+  CollectionPtr Add(StoredCollection collection);
+  // Loads all collections with their embeddings and schedules background jobs.
+  absl::Status Load();
+
+  // RESOURCE_EXHAUSTED naming max_resident_memory: collections would exceed it with `bytes` for
+  // `purpose` instead of the `replaced`.
+  absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
+  // Require mutex_.
+  int64_t CollectionMemoryLocked() const;
+  absl::Status CheckMemoryLocked(absl::string_view purpose, int64_t bytes, int64_t replaced) const;
+  // CheckMemory for the retriever of a running build, which counts until EndBuild. Replaces what
+  // the build reserved before.
+  absl::Status ReserveForBuild(Collection* collection, int64_t bytes);
+
+  // Takes over collections, embeddings, deletions and counts of other daemons. Returns the first
+  // error; a collection that cannot be read does not prevent others from being taken over.
+  absl::Status Refresh();
+  absl::Status AdoptCollections(const std::vector<CollectionState>& states);
+  // Takes over what the state says; an error with one part of it does not prevent the others.
+  absl::Status AdoptState(const CollectionState& state);
+  absl::Status AdoptDimension(const CollectionState& state, Collection* collection);
+  absl::Status AdoptChange(const CollectionState& state, const CollectionPtr& collection);
+  absl::Status AdoptEmbedding(const CollectionPtr& collection);
+  // Brings encrypted rows up to the state's version.
+  absl::Status AdoptRows(const CollectionState& state, const CollectionView& view);
+
   // The collection with a dimension, unless it has none and no item is valid. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<const PublishedCollection>> FixDimension(
       const CollectionView& collection, absl::Span<const Item> items);
-  // kAsBefore resolved; the others are remembered.
-  LabelCheck ResolveLabelCheck(const CollectionView& view, LabelCheck label_check);
-  absl::Status RunBuild(const CollectionRegistry::EntryPtr& entry, const StepObserver& observer,
-                        int64_t memory, LabelCheck label_check);
+  // After a write, before it is acknowledged.
+  absl::Status FollowWrite(const Collection& collection);
+  // Brings the encrypted rows of the collection, if it has any, to the present version or a later
+  // one, or searches are refused until they are loaded.
+  absl::Status CatchUpRows(const CollectionView& view);
+  // Queues the rows of a collection, those of the fewest items first. Tries again after a failure.
+  void LoadRows(const CollectionView& view, absl::Duration delay = absl::ZeroDuration());
+
+  absl::Status RunBuild(const CollectionPtr& collection, const StepObserver& observer,
+                        int64_t memory, bool check_labels);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
-                                        int64_t memory, LabelCheck label_check);
+                                        int64_t memory, bool check_labels);
+  // Publishes an embedding that the store has. deleted: items that the store has deleted since.
+  // False: the collection was removed.
+  static bool Install(Collection* collection, Embedding embedding,
+                      absl::Span<const DeletedItem> deleted);
+
+  // In catalog_cells.cc: completes an installed embedding in the background by a cell index of its
+  // items, whose quality is measured afterwards if the collection publishes it. Both are read from
+  // the store, or made and stored there: the index once for each embedding, by one of the daemons
+  // on the store; the quality, with an index of its own, by each daemon that does not find it.
+  //
+  // Queues PrepareCells for the current retriever, if the collection has cells. While another
+  // daemon makes the cells it is queued again. wait_until: nullopt: from its start on.
+  void QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay = {},
+                  std::optional<absl::Time> wait_until = std::nullopt);
+  // False: another daemon makes them, and wait_until has not come. Records a failure in the view;
+  // throws nothing.
+  bool PrepareCells(Collection* collection, absl::Time wait_until,
+                    const std::atomic<bool>& stopped);
+  absl::StatusOr<bool> LoadOrBuildCells(Collection* collection, CollectionView view,
+                                        absl::Time wait_until, const std::atomic<bool>& stopped);
+  // Installs what the store has; false: nothing.
+  absl::StatusOr<bool> LoadCells(Collection* collection, const CollectionView& view);
+  absl::Status BuildCells(Collection* collection, CollectionView view, bool is_stored,
+                          const std::atomic<bool>& stopped);
+  // Features are in memory if all that the index takes fits into cells_memory, or else in a file.
+  absl::StatusOr<CellInputs> ReadCellInputs(const CollectionView& view,
+                                            const std::atomic<bool>& stopped) const;
+  absl::Status CheckCellMemory(const Collection& collection, const PublicParameters& parameters,
+                               const Gallery& gallery) const;
+  // Queues it, and stores it. Ends early if other cells are installed or the collection is removed.
+  void MeasureQuality(Collection* collection, const std::shared_ptr<const CellIndex>& cells,
+                      QualitySample sample);
+  // Warns unless it is OK or another embedding has replaced theirs.
+  void WarnUnlessStored(const PublishedCollection& published, const absl::Status& stored) const;
 
   const std::unique_ptr<Store> store_;
   const std::string directory_;
+  const Warn warn_;
   std::vector<std::string> problems_;  // unchanged after Open
-  CollectionRegistry registry_;
-  std::mutex unchecked_mutex_;
-  std::set<std::string> unchecked_;  // uuids of collections whose last build was kOff
-  CellsPreparer preparer_;
-  StoreSynchronizer synchronizer_;
-  std::unique_ptr<ChangeWatch> watch_;  // last: it uses the other members
+  std::mutex refresh_mutex_;           // serializes Refresh; locked before administration_mutex_
+  std::mutex administration_mutex_;    // serializes Create, Delete and AdoptCollections
+  mutable std::mutex mutex_;           // guards the following; locked before those of collections
+  std::map<std::string, CollectionPtr, std::less<>> collections_;
+  CatalogOptions options_;
+  mutable EvaluationKeyCache evaluation_keys_;
+  // Last: their jobs use the other members. Encrypted rows are loaded at normal priority, because
+  // searches are refused until then. Measurements can take minutes.
+  BackgroundQueue loads_{BackgroundQueue::Priority::kNormal};
+  BackgroundQueue measurements_;
+  BackgroundQueue cells_;
+  std::unique_ptr<ChangeWatch> watch_;
 };
+
+// A filter of a gallery, part by part, for items of an embedding that are not hidden there. The
+// gallery must not be older than the embedding; its parts ascend by id. Not thread-safe.
+class EmbeddingFilter {
+ public:
+  // hidden: null: none. Both must outlive it.
+  EmbeddingFilter(const Retriever& retriever, const HiddenRows* hidden)
+      : retriever_(retriever), hidden_(hidden) {}
+
+  // Removes the other items of the next part. The rest get the labels, payloads and version of the
+  // embedding and keep the part's features. All parts: O(n).
+  void Keep(Gallery* part);
+
+ private:
+  const Retriever& retriever_;
+  const HiddenRows* const hidden_;
+  int64_t next_ = 0;  // row of the embedding
+};
+
+// Takes the payloads of stored contents from their embedding. DATA_LOSS: they are of another one.
+absl::Status TakePayloads(const Retriever& retriever, CellContents* contents);
 
 }  // namespace privatemail::server
 

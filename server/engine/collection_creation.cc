@@ -61,14 +61,6 @@ absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors
       "; use fewer steps or a larger alpha, or the label graph balanced with the start classes"));
 }
 
-absl::StatusOr<bool> IsUuidFree(Store& store, const std::string& uuid) {
-  PM_ASSIGN_OR_RETURN(const std::vector<CollectionState> states, store.ListStates());
-  for (const CollectionState& state : states) {
-    if (state.uuid == uuid) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::Status CheckCollectionName(absl::string_view name) {
@@ -154,12 +146,9 @@ absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
 absl::Status ImportCollection(Store& store, StoredCollection* collection,
                               Store::GallerySource items) {
   std::string& uuid = collection->parameters.collection_uuid;
-  PM_ASSIGN_OR_RETURN(const bool is_free, IsUuidFree(store, uuid));
-  if (is_free) {
-    const absl::Status imported = store.Import(*collection, items);
-    // Another daemon may just have taken the UUID. If it is the name, the second Import says so.
-    if (!absl::IsAlreadyExists(imported)) return imported;
-  }
+  const absl::Status imported = store.Import(*collection, items);
+  // If it is the name that is taken, the second Import says so.
+  if (!absl::IsAlreadyExists(imported)) return imported;
   PM_ASSIGN_OR_RETURN(uuid, NewUuid());
   collection->latest_version = 0;
   return store.Import(*collection, items);

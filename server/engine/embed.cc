@@ -19,25 +19,21 @@ std::vector<int32_t> Concatenate(const std::vector<int32_t>& first,
 }  // namespace
 
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, const StepObserver& observer) {
-  PM_ASSIGN_OR_RETURN(UnitPoints rows,
-                      UnitPoints::Create(std::move(gallery.features), anchors.features));
-  return Embed(parameters, anchors, std::move(gallery),
-               std::make_shared<UnitPoints>(std::move(rows)), observer);
-}
-
-absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, std::shared_ptr<const PointSource> points,
-                                const StepObserver& observer,
-                                const AffinityOperator* feature_graph) {
+                                Gallery gallery, const StepObserver& observer,
+                                std::shared_ptr<const PointSource> points) {
   const auto items = static_cast<Eigen::Index>(gallery.ids.size());
   if (items == 0) {
     return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
   }
+  if (points == nullptr) {
+    PM_ASSIGN_OR_RETURN(UnitPoints rows,
+                        UnitPoints::Create(std::move(gallery.features), anchors.features));
+    points = std::make_shared<UnitPoints>(std::move(rows));
+  }
   // The features, which are the largest of all, are gone before the results are copied.
-  PM_ASSIGN_OR_RETURN(EmbeddedRows rows, EmbedRows(parameters, std::move(points),
-                                                   Concatenate(gallery.labels, anchors.labels),
-                                                   observer, feature_graph));
+  PM_ASSIGN_OR_RETURN(EmbeddedRows rows,
+                      EmbedRows(parameters, std::move(points),
+                                Concatenate(gallery.labels, anchors.labels), observer));
 
   Embedding embedding;
   embedding.plan = std::move(rows.plan.why);

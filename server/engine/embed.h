@@ -13,18 +13,13 @@
 namespace privatemail::server {
 
 // Embeds the rows of the gallery, followed by the anchors in the published order, each scaled to
-// length 1. The result has ids, labels, payloads and items_version of the gallery, and version 0.
-// Errors of EmbedRows. FAILED_PRECONDITION also: an empty gallery, or anchor coordinates that
-// cannot be aligned. INVALID_ARGUMENT: a row that is zero or not finite.
+// length 1. points: these rows, if the gallery comes without features. The result has ids, labels,
+// payloads and items_version of the gallery, and version 0. Errors of EmbedRows.
+// FAILED_PRECONDITION also: an empty gallery, or anchor coordinates that cannot be aligned.
+// INVALID_ARGUMENT: a row that is zero or not finite.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, const StepObserver& observer);
-
-// Embed with the features in `points`: rows of the gallery, then of the anchors, of length 1.
-// feature_graph: as in EmbedRows.
-absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
-                                Gallery gallery, std::shared_ptr<const PointSource> points,
-                                const StepObserver& observer,
-                                const AffinityOperator* feature_graph = nullptr);
+                                Gallery gallery, const StepObserver& observer,
+                                std::shared_ptr<const PointSource> points = nullptr);
 
 }  // namespace privatemail::server
 

@@ -29,9 +29,11 @@ EncryptedCollection::EncryptedCollection(MemoryCheck check)
         return scored;
       }) {}
 
-void EncryptedCollection::AwaitLoad() {
+bool EncryptedCollection::AwaitLoad() {
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
+  if (reading_ != nullptr) return false;
   awaits_load_ = true;
+  return !announced_.exchange(true);
 }
 
 absl::Status EncryptedCollection::Load(Store& store, const PublicParameters& parameters,

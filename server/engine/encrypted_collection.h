@@ -15,7 +15,6 @@
 #include "absl/types/span.h"
 #include "common/embedding/public_parameters.h"
 #include "server/engine/encrypted_rows.h"
-#include "server/engine/encrypted_rows_writer.h"
 #include "server/engine/score_pass.h"
 #include "server/store/store.h"
 
@@ -34,8 +33,10 @@ class EncryptedCollection {
 
   explicit EncryptedCollection(MemoryCheck check);
 
-  // Announces a Load, so that CatchUp leaves the first version to it.
-  void AwaitLoad();
+  // Announces a Load, so that CatchUp leaves the first version to it. False: there is a version, or
+  // one is announced already that EndAwaitedLoad has not ended.
+  bool AwaitLoad();
+  void EndAwaitedLoad() { announced_ = false; }
   // Publishes the first version unless there is one. Concurrent calls take turns. Errors of the
   // store and of the check. CANCELLED: stopped, or no longer needed. DATA_LOSS: the store has
   // another number of items than it says, or features of another dimension.
@@ -90,7 +91,8 @@ class EncryptedCollection {
   void Release();
 
   const MemoryCheck check_;
-  std::mutex load_mutex_;             // serializes Load; locked before writer_mutex_
+  std::mutex load_mutex_;  // serializes Load; locked before writer_mutex_
+  std::atomic<bool> announced_ = false;
   std::atomic<uint64_t> begun_ = 0;   // readings of CatchUp so far; changed under writer_mutex_
   mutable std::mutex writer_mutex_;   // guards the following
   std::unique_ptr<Reading> reading_;  // null exactly if rows_ is

@@ -1,14 +1,51 @@
 #include "server/engine/encrypted_rows.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "common/base/sha256.h"
-#include "common/items/item_label.h"
+#include "common/items/quantised_row.h"
 #include "common/lattice/modular.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::server {
 namespace {
+
+using lattice::kDegree;
+
+constexpr uint32_t kRowsOfBlock = kDegree;
+// Bytes of an item in the id index: a place is a row number and a byte of control, and at least
+// 7/16 of the places are in use.
+constexpr int64_t kIndexBytes = (sizeof(uint32_t) + 1) * 16 / 7 + 1;
+// Bytes of an item in the columns in addition to its texts: offsets of id and payload, norm and
+// label.
+constexpr int64_t kColumnBytes = 2 * sizeof(size_t) + sizeof(float) + sizeof(int32_t);
+
+size_t BlockOf(uint32_t row) { return row / kRowsOfBlock; }
+size_t PlaceOf(uint32_t row) { return row % kRowsOfBlock; }
+
+// The item's row as int16, and its norm. A zero vector has a row of zeros.
+std::vector<int16_t> Quantise(const Item& item, float* norm) {
+  const RowVector features =
+      Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), std::ssize(item.features))
+          .cast<double>();
+  const double length = features.norm();  // squares of floats neither overflow nor vanish
+  *norm =
+      static_cast<float>(std::min(length, static_cast<double>(std::numeric_limits<float>::max())));
+  return QuantiseUnitRow(length > 0 ? RowVector(features / length) : features);
+}
+
+PackedTexts Pack(const std::vector<std::string>& texts, size_t count) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) bytes += texts[i].size();
+  PackedTexts packed;
+  packed.Reserve(count, bytes);
+  for (size_t i = 0; i < count; ++i) packed.Add(texts[i]);
+  return packed;
+}
 
 // As v1.RowTableBlock.labels.
 int64_t SentLabel(int32_t label) {
@@ -82,6 +119,234 @@ int64_t MinEncryptedMemory(int64_t items, int64_t dimensions) {
   constexpr int64_t kBlock = sizeof(EncryptedBlock) + 2 * 64;  // with digests and pointers
   return lattice::CountBlocks(items) *
          (lattice::kDegree * dimensions * static_cast<int64_t>(sizeof(int16_t)) + kBlock);
+}
+
+EncryptedRowsWriter::EncryptedRowsWriter() : index_(0, HashId{this}, EqualIds{this}) {}
+
+EncryptedRowsWriter::~EncryptedRowsWriter() = default;
+
+size_t EncryptedRowsWriter::HashId::operator()(absl::string_view id) const {
+  return std::hash<std::string_view>()(std::string_view(id.data(), id.size()));
+}
+
+absl::string_view EncryptedRowsWriter::IdOf(uint32_t row) const {
+  const Slot& slot = slots_[BlockOf(row)];
+  if (slot.draft != nullptr) return slot.draft->ids[PlaceOf(row)];
+  return slot.block->IdOf(PlaceOf(row));
+}
+
+bool EncryptedRowsWriter::IsEqual(uint32_t row, const Item& item,
+                                  const std::vector<int16_t>& values, float norm) const {
+  const Slot& slot = slots_[BlockOf(row)];
+  if (slot.draft != nullptr) return false;  // it is copied already
+  const EncryptedBlock& block = *slot.block;
+  const size_t place = PlaceOf(row);
+  return block.NormOf(place) == norm && block.LabelOf(place) == item.label &&
+         block.PayloadOf(place) == item.payload &&
+         std::equal(values.begin(), values.end(), block.RowValues(place));
+}
+
+void EncryptedRowsWriter::Put(const Item& item) {
+  if (dimensions_ == 0) dimensions_ = std::ssize(item.features);
+  float norm = 0;
+  const std::vector<int16_t> values = Quantise(item, &norm);
+  const auto found = index_.find(absl::string_view(item.id));
+  const bool is_new = found == index_.end();
+  const uint32_t row = is_new ? TakeRow() : *found;
+  if (reloading_) {
+    if (row >= seen_.size()) seen_.resize(row + 1);
+    seen_[row] = true;
+  }
+  if (!is_new && IsEqual(row, item, values, norm)) return;
+  Draft& draft = DraftOf(BlockOf(row));
+  const size_t place = PlaceOf(row);
+  SetValues(row, values.data());
+  draft.norms[place] = norm;
+  draft.labels[place] = item.label;
+  draft.payloads[place] = item.payload;
+  if (!is_new) return;
+  draft.ids[place] = item.id;
+  index_.insert(row);
+}
+
+bool EncryptedRowsWriter::Erase(absl::string_view id) {
+  const auto found = index_.find(id);
+  if (found == index_.end()) return false;
+  const uint32_t row = *found;
+  index_.erase(found);
+  Clear(row);
+  empty_.push(row);
+  return true;
+}
+
+void EncryptedRowsWriter::BeginReload() {
+  reloading_ = true;
+  seen_.assign(rows_, false);
+}
+
+void EncryptedRowsWriter::EndReload() {
+  reloading_ = false;
+  for (uint32_t row = 0; row < rows_; ++row) {
+    const absl::string_view id = IdOf(row);
+    if (id.empty() || (row < seen_.size() && seen_[row])) continue;
+    Erase(std::string(id));
+  }
+  seen_ = {};
+}
+
+uint32_t EncryptedRowsWriter::TakeRow() {
+  while (!empty_.empty()) {
+    const uint32_t row = empty_.top();
+    empty_.pop();
+    if (row < rows_ && IdOf(row).empty()) return row;
+  }
+  const uint32_t row = rows_++;
+  if (BlockOf(row) == slots_.size()) {
+    if (!slots_.empty()) Freeze(slots_.size() - 1);  // it is full: a draft takes more memory
+    slots_.push_back({nullptr, std::make_unique<Draft>()});
+    slots_.back().draft->values =
+        std::make_unique<int16_t[]>(static_cast<size_t>(kDegree * dimensions_));
+  }
+  return row;
+}
+
+EncryptedRowsWriter::Draft& EncryptedRowsWriter::DraftOf(size_t block) {
+  Slot& slot = slots_[block];
+  if (slot.draft != nullptr) return *slot.draft;
+  const EncryptedBlock& former = *slot.block;
+  auto draft = std::make_unique<Draft>();
+  const auto values = static_cast<size_t>(kDegree * dimensions_);
+  draft->values = std::make_unique_for_overwrite<int16_t[]>(values);
+  std::copy_n(former.values(), values, draft->values.get());
+  for (size_t place = 0; place < former.size(); ++place) {
+    draft->ids[place] = std::string(former.IdOf(place));
+    draft->norms[place] = former.NormOf(place);
+    draft->labels[place] = former.LabelOf(place);
+    draft->payloads[place] = std::string(former.PayloadOf(place));
+  }
+  draft->memory = former.memory();
+  slot.draft = std::move(draft);
+  slot.block = nullptr;
+  return *slot.draft;
+}
+
+void EncryptedRowsWriter::Freeze(size_t block) {
+  Slot& slot = slots_[block];
+  if (slot.draft == nullptr) return;
+  Draft& draft = *slot.draft;
+  const size_t count = std::min<size_t>(kRowsOfBlock, rows_ - block * kRowsOfBlock);
+  EncryptedBlock::Columns columns;
+  columns.ids = Pack(draft.ids, count);
+  const auto end = static_cast<std::ptrdiff_t>(count);
+  columns.norms.assign(draft.norms.begin(), draft.norms.begin() + end);
+  const auto has_label = [](int32_t label) { return label != kNoLabel; };
+  if (std::any_of(draft.labels.begin(), draft.labels.begin() + end, has_label)) {
+    columns.labels.assign(draft.labels.begin(), draft.labels.begin() + end);
+  }
+  const auto has_text = [](const std::string& text) { return !text.empty(); };
+  if (std::any_of(draft.payloads.begin(), draft.payloads.begin() + end, has_text)) {
+    columns.payloads = Pack(draft.payloads, count);
+  }
+  slot.block = std::make_shared<const EncryptedBlock>(std::move(draft.values), dimensions_,
+                                                      std::move(columns));
+  slot.draft = nullptr;
+}
+
+void EncryptedRowsWriter::SetValues(uint32_t row, const int16_t* values) {
+  Draft& draft = DraftOf(BlockOf(row));
+  int16_t* const to =
+      draft.values.get() + lattice::ReverseBits(static_cast<int>(PlaceOf(row))) * dimensions_;
+  if (values == nullptr) {
+    std::fill_n(to, dimensions_, int16_t{0});
+  } else {
+    std::copy_n(values, dimensions_, to);
+  }
+}
+
+void EncryptedRowsWriter::Clear(uint32_t row) {
+  SetValues(row, nullptr);
+  Draft& draft = DraftOf(BlockOf(row));
+  const size_t place = PlaceOf(row);
+  draft.ids[place].clear();
+  draft.norms[place] = 0;
+  draft.labels[place] = kNoLabel;
+  draft.payloads[place] = {};
+}
+
+void EncryptedRowsWriter::DropEmptyEnd() {
+  while (rows_ > 0 && IdOf(rows_ - 1).empty()) --rows_;
+  slots_.resize((rows_ + kRowsOfBlock - 1) / kRowsOfBlock);
+  if (slots_.empty() || slots_.back().draft != nullptr) return;
+  if (slots_.back().block->size() != PlaceOf(rows_ - 1) + 1) DraftOf(slots_.size() - 1);
+}
+
+void EncryptedRowsWriter::Compact() {
+  const uint32_t items = static_cast<uint32_t>(index_.size());
+  if (rows_ - items <= kRowsOfBlock || rows_ - items <= rows_ / 5) return;
+  uint32_t last = rows_;
+  for (uint32_t row = 0; row < items; ++row) {
+    if (!IdOf(row).empty()) continue;
+    do --last;
+    while (IdOf(last).empty());
+    Draft& from = DraftOf(BlockOf(last));
+    const size_t place = PlaceOf(last);
+    index_.erase(index_.find(last));
+    SetValues(row, from.values.get() + lattice::ReverseBits(static_cast<int>(place)) * dimensions_);
+    Draft& to = DraftOf(BlockOf(row));
+    to.ids[PlaceOf(row)] = from.ids[place];
+    to.norms[PlaceOf(row)] = from.norms[place];
+    to.labels[PlaceOf(row)] = from.labels[place];
+    to.payloads[PlaceOf(row)] = std::move(from.payloads[place]);
+    Clear(last);
+    index_.insert(row);
+  }
+  empty_ = {};
+}
+
+std::shared_ptr<const EncryptedRows> EncryptedRowsWriter::Publish(int64_t collection,
+                                                                  uint64_t items_version) {
+  Compact();
+  DropEmptyEnd();
+  auto rows = std::make_shared<EncryptedRows>();
+  for (size_t block = 0; block < slots_.size(); ++block) {
+    Freeze(block);
+    rows->blocks.push_back(slots_[block].block);
+  }
+  rows->dimensions = dimensions_;
+  rows->collection = collection;
+  rows->items_version = items_version;
+  rows->items = items();
+  rows->rows = rows_;
+  rows->memory = memory();
+  return rows;
+}
+
+int64_t EncryptedRowsWriter::memory() const {
+  int64_t bytes = items() * kIndexBytes + static_cast<int64_t>(empty_.size() * sizeof(uint32_t));
+  for (const Slot& slot : slots_) {
+    if (slot.block != nullptr) {
+      bytes += slot.block->memory();
+    } else {
+      bytes +=
+          std::max(slot.draft->memory, MinEncryptedMemory(1, dimensions_) + kDegree * kColumnBytes);
+    }
+  }
+  return bytes;
+}
+
+int64_t EncryptedRowsWriter::MemoryToPut(absl::Span<const Item> items) const {
+  int64_t bytes = 0, added = 0;
+  for (const Item& item : items) {
+    bytes += std::ssize(item.payload);
+    if (index_.contains(absl::string_view(item.id))) continue;
+    bytes += std::ssize(item.id) + kColumnBytes + kIndexBytes;
+    ++added;
+  }
+  const int64_t dimensions =
+      dimensions_ > 0 || items.empty() ? dimensions_ : std::ssize(items.front().features);
+  // New items fill the last block and empty rows first.
+  const int64_t free = std::ssize(slots_) * kDegree - static_cast<int64_t>(index_.size());
+  return bytes + MinEncryptedMemory(std::max<int64_t>(0, added - free), dimensions);
 }
 
 }  // namespace privatemail::server

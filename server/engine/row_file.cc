@@ -8,9 +8,9 @@
 namespace privatemail::server {
 
 absl::StatusOr<std::unique_ptr<RowFile>> RowFile::Create(const std::string& directory,
-                                                         Eigen::Index cols) {
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<ScratchFile> file,
-                      ScratchFile::Create(directory, "the features of a cell index"));
+                                                         Eigen::Index cols,
+                                                         absl::string_view holds) {
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<ScratchFile> file, ScratchFile::Create(directory, holds));
   return std::unique_ptr<RowFile>(new RowFile(std::move(file), cols));
 }
 
@@ -26,26 +26,23 @@ absl::Status RowFile::Read(Eigen::Index first, FloatRows block) const {
 
 absl::StatusOr<std::unique_ptr<PointFile>> PointFile::Create(const std::string& directory,
                                                              Eigen::Index cols) {
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<ScratchFile> file,
-                      ScratchFile::Create(directory, "the features of a build"));
-  return std::unique_ptr<PointFile>(new PointFile(std::move(file), cols));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<RowFile> file,
+                      RowFile::Create(directory, cols, "the features of a build"));
+  return std::unique_ptr<PointFile>(new PointFile(std::move(file)));
 }
 
 absl::Status PointFile::Append(absl::string_view field, const FloatMatrix& rows) {
-  PM_RETURN_IF_ERROR(CheckColumns(field, cols_, rows.cols()));
+  PM_RETURN_IF_ERROR(CheckColumns(field, cols(), rows.cols()));
   Vector inverse_length(rows.rows());
   PM_RETURN_IF_ERROR(InverseLengths(field, rows, inverse_length));
-  PM_RETURN_IF_ERROR(file_->Append({reinterpret_cast<const char*>(rows.data()),
-                                    static_cast<size_t>(rows.size()) * sizeof(float)}));
+  PM_RETURN_IF_ERROR(file_->Append(rows));
   inverse_length_.insert(inverse_length_.end(), inverse_length.begin(), inverse_length.end());
   return absl::OkStatus();
 }
 
 absl::Status PointFile::Read(Eigen::Index first, Matrix* block) const {
-  FloatMatrix values(block->rows(), cols_);
-  PM_RETURN_IF_ERROR(file_->Read(first * cols_ * static_cast<int64_t>(sizeof(float)),
-                                 static_cast<size_t>(values.size()) * sizeof(float),
-                                 reinterpret_cast<char*>(values.data())));
+  FloatMatrix values(block->rows(), cols());
+  PM_RETURN_IF_ERROR(file_->Read(first, values));
   const auto inverse_length =
       Eigen::Map<const Vector>(inverse_length_.data(), rows()).segment(first, block->rows());
   *block = values.cast<double>();

@@ -24,9 +24,10 @@ namespace privatemail::server {
 // and must end before reading begins; reading is thread-safe.
 class RowFile : public RowSource {
  public:
-  // Errors of ScratchFile.
-  static absl::StatusOr<std::unique_ptr<RowFile>> Create(const std::string& directory,
-                                                         Eigen::Index cols);
+  // holds: names the content in errors. Errors of ScratchFile.
+  static absl::StatusOr<std::unique_ptr<RowFile>> Create(
+      const std::string& directory, Eigen::Index cols,
+      absl::string_view holds = "the features of a cell index");
 
   // rows: n x cols(). Errors of ScratchFile.
   absl::Status Append(const FloatMatrix& rows);
@@ -58,15 +59,13 @@ class PointFile : public PointSource {
   absl::Status Append(absl::string_view field, const FloatMatrix& rows);
 
   Eigen::Index rows() const override { return static_cast<Eigen::Index>(inverse_length_.size()); }
-  Eigen::Index cols() const override { return cols_; }
+  Eigen::Index cols() const override { return file_->cols(); }
   absl::Status Read(Eigen::Index first, Matrix* block) const override;
 
  private:
-  PointFile(std::unique_ptr<ScratchFile> file, Eigen::Index cols)
-      : file_(std::move(file)), cols_(cols) {}
+  explicit PointFile(std::unique_ptr<RowFile> file) : file_(std::move(file)) {}
 
-  std::unique_ptr<ScratchFile> file_;
-  Eigen::Index cols_;
+  const std::unique_ptr<RowFile> file_;
   std::vector<double> inverse_length_;
 };
 

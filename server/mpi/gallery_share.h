@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "server/engine/row_file.h"
 #include "server/mpi/ranks.h"
+#include "server/store/postgres/embedded_items_encoder.h"
 #include "server/store/postgres/postgres_store.h"
-#include "server/store/postgres/rows.h"
 
 namespace privatemail::server {
 

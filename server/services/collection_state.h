@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/collection_view.h"
+#include "server/engine/collection.h"
 
 namespace privatemail::server {
 

@@ -101,14 +101,6 @@ absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
   return collection;
 }
 
-absl::StatusOr<Matrix> DecodeMatrix(absl::string_view what, absl::string_view blob, int64_t rows,
-                                    int64_t cols) {
-  PM_RETURN_IF_ERROR(CheckSize<double>(what, blob, rows, cols));
-  Matrix matrix(rows, cols);
-  Copy(blob, matrix.data());
-  return matrix;
-}
-
 absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t count,
                             float* values) {
   PM_RETURN_IF_ERROR(CheckSize<float>(absl::StrCat("features of item ", id), blob, 1, count));
@@ -116,9 +108,9 @@ absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_
   return absl::OkStatus();
 }
 
-absl::Status DecodeCoordinates(absl::string_view id, absl::string_view blob, int64_t count,
-                               double* values) {
-  PM_RETURN_IF_ERROR(CheckSize<double>(absl::StrCat("coordinates of item ", id), blob, 1, count));
+absl::Status DecodeCoordinates(absl::string_view of, absl::string_view blob, int64_t rows,
+                               int64_t cols, double* values) {
+  PM_RETURN_IF_ERROR(CheckSize<double>(absl::StrCat("coordinates of ", of), blob, rows, cols));
   Copy(blob, values);
   return absl::OkStatus();
 }

@@ -18,7 +18,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/matrix.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
@@ -43,15 +42,12 @@ std::string EncodeQuality(const CellQuality& quality);
 absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes,
                                                          size_t partitions);
 
-// blob: rows x cols doubles; `what` names it in errors.
-absl::StatusOr<Matrix> DecodeMatrix(absl::string_view what, absl::string_view blob, int64_t rows,
-                                    int64_t cols);
-
 // blob: `count` values, copied to `values`. id: of the item.
 absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t count,
                             float* values);
-absl::Status DecodeCoordinates(absl::string_view id, absl::string_view blob, int64_t count,
-                               double* values);
+// blob: rows x cols values, copied to `values`. of: "item x", for errors.
+absl::Status DecodeCoordinates(absl::string_view of, absl::string_view blob, int64_t rows,
+                               int64_t cols, double* values);
 
 template <typename Value>
 absl::string_view BytesOf(const Value* values, int64_t count) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 
 namespace privatemail::server {
 
@@ -83,18 +84,25 @@ absl::StatusOr<Gallery> Store::LoadGallery(const PublicParameters& parameters,
 
 namespace {
 
-absl::Status CheckPart(const Gallery& part, const PublicParameters& parameters, uint64_t rows,
-                       const std::string& last) {
-  PM_RETURN_IF_ERROR(CheckGallery(part, parameters));
-  if (part.ids.empty()) return absl::OkStatus();
-  if (rows > 0 && part.ids.front() <= last) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ids of the gallery must ascend, but number ", rows, " (from 0) does not"));
+// before: rows of earlier parts, with the id `last` at their end.
+absl::Status CheckPart(const Gallery& part, const PublicParameters& parameters, uint64_t before,
+                       absl::string_view last) {
+  const size_t rows = part.ids.size();
+  if (part.labels.size() != rows || part.payloads.size() != rows ||
+      static_cast<size_t>(part.features.rows()) != rows) {
+    return InvalidField(
+        "gallery",
+        absl::StrCat("must have as many labels, payloads and features as ids, but has ", rows,
+                     " ids, ", part.labels.size(), " labels, ", part.payloads.size(),
+                     " payloads and ", part.features.rows(), " features"));
   }
-  for (size_t row = 0; row < part.ids.size(); ++row) {
-    PM_RETURN_IF_ERROR(CheckItem(ItemOf(part, row), parameters));
+  for (size_t i = 0; i < rows; last = part.ids[i++]) {
+    if (before + i == 0 || last < part.ids[i]) continue;
+    return absl::InvalidArgumentError(absl::StrCat("ids of the gallery must ascend, but number ",
+                                                   before + i, " (from 0) does not"));
   }
-  return absl::OkStatus();
+  return rows == 0 ? absl::OkStatus()
+                   : CheckColumns("features", parameters.feature_dim, part.features.cols());
 }
 
 }  // namespace

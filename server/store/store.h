@@ -63,8 +63,8 @@ class Store {
   using GallerySource = absl::FunctionRef<absl::Status(GalleryPartVisitor visit)>;
   // Creates a collection with collection.items items, completely or not at all. Versions continue
   // after collection.latest_version; those in the parts are ignored. ALREADY_EXISTS: the name or
-  // the UUID. INVALID_ARGUMENT: another number of items, ids that do not ascend, or a malformed
-  // item (CheckItem). Errors of `source`.
+  // the UUID. INVALID_ARGUMENT: another number of items, or ids that do not ascend; the caller
+  // has checked the items (CheckItem). Errors of `source`.
   absl::Status Import(const StoredCollection& collection, GallerySource source);
 
   // Deletes a collection with its items and embedding; returns the number of items. NOT_FOUND.
@@ -74,8 +74,8 @@ class Store {
   // dimension: 1 to lattice::kMaxDimensions. NOT_FOUND.
   virtual absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) = 0;
 
-  // Inserts or replaces by id, in order. An item equal to the stored one keeps its version; a
-  // malformed one is rejected alone (CheckItem). NOT_FOUND.
+  // Inserts or replaces by id, in order. An item equal to the stored one keeps its version. The
+  // caller has checked the items (CheckItem); none is rejected. NOT_FOUND.
   virtual absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                               absl::Span<const Item> items) = 0;
 

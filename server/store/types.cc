@@ -41,16 +41,6 @@ absl::Status NoSuchCollection(absl::string_view collection) {
       " does not exist"));
 }
 
-absl::Status LaterEmbeddingError(int64_t items_version) {
-  return absl::AbortedError(absl::StrCat("an embedding of later items (version ", items_version,
-                                         ") was saved during this build and stays"));
-}
-
-absl::Status OtherEmbeddingError(const EmbeddingVersion& stored) {
-  return absl::AbortedError(
-      absl::StrCat("the collection has another embedding, of version ", stored.version));
-}
-
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckId(item.id));
   const auto columns = static_cast<int64_t>(item.features.size());
@@ -82,34 +72,6 @@ void AppendRows(Gallery part, Gallery* all) {
   std::move(part.ids.begin(), part.ids.end(), std::back_inserter(all->ids));
   std::move(part.payloads.begin(), part.payloads.end(), std::back_inserter(all->payloads));
   all->labels.insert(all->labels.end(), part.labels.begin(), part.labels.end());
-}
-
-absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters) {
-  const size_t rows = gallery.ids.size();
-  if (gallery.labels.size() != rows || gallery.payloads.size() != rows ||
-      static_cast<size_t>(gallery.features.rows()) != rows) {
-    return InvalidField(
-        "gallery",
-        absl::StrCat("must have as many labels, payloads and features as ids, but has ", rows,
-                     " ids, ", gallery.labels.size(), " labels, ", gallery.payloads.size(),
-                     " payloads and ", gallery.features.rows(), " features"));
-  }
-  for (size_t i = 1; i < rows; ++i) {
-    if (gallery.ids[i - 1] < gallery.ids[i]) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("ids of the gallery must ascend, but number ", i, " (from 0) does not"));
-  }
-  if (rows == 0) return absl::OkStatus();
-  return CheckColumns("features", parameters.feature_dim, gallery.features.cols());
-}
-
-Item ItemOf(const Gallery& gallery, size_t row) {
-  const auto features = gallery.features.row(static_cast<Eigen::Index>(row));
-  return {gallery.ids[row],
-          gallery.labels[row],
-          {features.begin(), features.end()},
-          gallery.payloads[row],
-          0};
 }
 
 absl::StatusOr<std::string> NewUuid() {

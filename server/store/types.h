@@ -32,9 +32,6 @@ inline constexpr size_t kMaxCollectionNameBytes = 64;
 // NOT_FOUND: "collection fruit does not exist". collection: its name or UUID.
 absl::Status NoSuchCollection(absl::string_view collection);
 
-// ABORTED: a build would replace an embedding of later items, of this version.
-absl::Status LaterEmbeddingError(int64_t items_version);
-
 // INVALID_ARGUMENT naming field, expected and actual value: the item does not fit a collection with
 // these parameters; none fits one without a dimension. A zero vector fits one without anchors whose
 // metric is not cosine. Never repeats features or payload.
@@ -49,7 +46,7 @@ struct UpsertResult {
   uint64_t inserted = 0;
   uint64_t updated = 0;
   uint64_t unchanged = 0;
-  std::vector<Rejection> rejected;  // by position
+  std::vector<Rejection> rejected;  // by position; the store rejects none
   uint64_t items = 0;               // of the collection, after the batch
   uint64_t latest_version = 0;      // of the collection, after the batch
 };
@@ -115,9 +112,6 @@ struct Gallery {
 int64_t BytesOf(const Gallery& gallery);
 // Appends all columns except features; takes over version and key.
 void AppendRows(Gallery part, Gallery* all);
-// INVALID_ARGUMENT: the columns differ in length, or ids do not ascend.
-absl::Status CheckGallery(const Gallery& gallery, const PublicParameters& parameters);
-Item ItemOf(const Gallery& gallery, size_t row);
 
 // An item of an embedding that was deleted since.
 struct DeletedItem {
@@ -156,9 +150,6 @@ struct EmbeddingVersion {
 
   friend bool operator==(const EmbeddingVersion&, const EmbeddingVersion&) = default;
 };
-
-// ABORTED: cells of another embedding than the stored one.
-absl::Status OtherEmbeddingError(const EmbeddingVersion& stored);
 
 // The stored cells of an embedding.
 struct StoredCells {

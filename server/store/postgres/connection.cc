@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +17,65 @@
 
 namespace privatemail::server::postgres {
 namespace {
+
+// Object ids of the types, fixed in pg_type.dat of every version.
+constexpr Oid kBytea = 17;
+constexpr Oid kInt8 = 20;
+constexpr Oid kText = 25;
+constexpr Oid kFloat8 = 701;
+constexpr Oid kByteaArray = 1001;
+constexpr Oid kInt8Array = 1016;
+
+uint64_t ReadBigEndian(absl::string_view bytes) {
+  uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+// Values in the binary formats of their types. Any UTF-8 is a bytea, because text has no NUL.
+struct Encoder {
+  void operator()(int64_t value) { Number(kInt8, static_cast<uint64_t>(value)); }
+  void operator()(double value) { Number(kFloat8, std::bit_cast<uint64_t>(value)); }
+  void operator()(SqlText text) { Add(kText) = std::string(text.value); }
+  void operator()(SqlUtf8 text) { Add(kBytea) = std::string(text.value); }
+  void operator()(SqlBytes bytes) { Add(kBytea) = std::string(bytes.value); }
+  void operator()(SqlInts values) {
+    std::string& bytes = AddArray(kInt8Array, kInt8, values.size());
+    for (const int64_t value : values) {
+      AppendBigEndian<uint32_t>(sizeof(value), &bytes);
+      AppendBigEndian(static_cast<uint64_t>(value), &bytes);
+    }
+  }
+  void operator()(SqlUtf8s texts) { (*this)(SqlByteses{texts.values}); }
+  void operator()(SqlByteses values) {
+    std::string& bytes = AddArray(kByteaArray, kBytea, values.values.size());
+    for (const std::string& value : values.values) {
+      AppendBigEndian(static_cast<uint32_t>(value.size()), &bytes);
+      bytes += value;
+    }
+  }
+
+  std::string& Add(Oid type) {
+    types.push_back(type);
+    return values.emplace_back();
+  }
+  void Number(Oid type, uint64_t value) { AppendBigEndian(value, &Add(type)); }
+  // array_recv: dimensions, whether NULLs occur, type of the elements, length and first index of
+  // the dimension; then each element after its length.
+  std::string& AddArray(Oid type, Oid element, size_t count) {
+    std::string& bytes = Add(type);
+    AppendBigEndian<uint32_t>(count == 0 ? 0 : 1, &bytes);
+    AppendBigEndian<uint32_t>(0, &bytes);
+    AppendBigEndian<uint32_t>(element, &bytes);
+    if (count == 0) return bytes;
+    AppendBigEndian(static_cast<uint32_t>(count), &bytes);
+    AppendBigEndian<uint32_t>(1, &bytes);
+    return bytes;
+  }
+
+  std::vector<Oid> types;
+  std::vector<std::string> values;
+};
 
 constexpr int kOldestServer = 150000;
 // Longer than kStatementTimeout, so that the server ends a statement before the client does.
@@ -48,6 +108,18 @@ constexpr std::pair<const char*, const char*> kDefaults[] = {
     {"keepalives_count", "3"}, {"tcp_user_timeout", "30000"}, {"application_name", "privatemaild"}};
 
 constexpr absl::string_view kSecretKeywords[] = {"password", "sslpassword"};
+
+class ResultRow final : public SqlRow {
+ public:
+  ResultRow(const Result& result, int row) : result_(result), row_(row) {}
+  int64_t Int(int column) const override { return result_.Int(row_, column); }
+  double Double(int column) const override { return result_.Double(row_, column); }
+  absl::string_view Bytes(int column) const override { return result_.Bytes(row_, column); }
+
+ private:
+  const Result& result_;
+  const int row_;
+};
 
 }  // namespace
 
@@ -211,39 +283,35 @@ absl::StatusOr<Result> Connection::Await(absl::string_view copied) {
   return last;
 }
 
-absl::Status Connection::Execute(const std::string& sql) {
-  if (PQsendQuery(handle_.get(), sql.c_str()) == 0) {
-    usable_ = false;
-    return Unavailable(PQerrorMessage(handle_.get()));
-  }
-  return Await().status();
+absl::StatusOr<Result> Connection::AwaitSent(int sent, absl::string_view copied) {
+  if (sent != 0) return Await(copied);
+  usable_ = false;
+  return Unavailable(PQerrorMessage(handle_.get()));
 }
 
-absl::StatusOr<Result> Connection::Query(const std::string& sql, const Parameters& parameters) {
-  std::vector<const char*> values;
+absl::Status Connection::Execute(const std::string& sql) {
+  return AwaitSent(PQsendQuery(handle_.get(), sql.c_str())).status();
+}
+
+absl::StatusOr<Result> Connection::Query(const std::string& sql,
+                                         absl::Span<const SqlValue> values) {
+  Encoder encoded;
+  for (const SqlValue& value : values) std::visit(encoded, value);
+  std::vector<const char*> bytes;
   std::vector<int> lengths;
-  for (const std::string& value : parameters.values()) {
-    values.push_back(value.data());
+  for (const std::string& value : encoded.values) {
+    bytes.push_back(value.data());
     lengths.push_back(static_cast<int>(value.size()));
   }
-  const std::vector<int> formats(values.size(), 1);
   constexpr int kBinary = 1;
-  const int sent = PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(values.size()),
-                                     parameters.types().data(), values.data(), lengths.data(),
-                                     formats.data(), kBinary);
-  if (sent == 0) {
-    usable_ = false;
-    return Unavailable(PQerrorMessage(handle_.get()));
-  }
-  return Await();
+  const std::vector<int> formats(bytes.size(), kBinary);
+  return AwaitSent(PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(bytes.size()),
+                                     encoded.types.data(), bytes.data(), lengths.data(),
+                                     formats.data(), kBinary));
 }
 
 absl::StatusOr<Result> Connection::Copy(const std::string& sql, absl::string_view rows) {
-  if (PQsendQuery(handle_.get(), sql.c_str()) == 0) {
-    usable_ = false;
-    return Unavailable(PQerrorMessage(handle_.get()));
-  }
-  return Await(rows);
+  return AwaitSent(PQsendQuery(handle_.get(), sql.c_str()), rows);
 }
 
 absl::StatusOr<bool> Connection::TakeNotifications() {
@@ -257,6 +325,103 @@ absl::StatusOr<bool> Connection::TakeNotifications() {
     PQfreemem(notification);
   }
   return any;
+}
+
+absl::string_view Result::Bytes(int row, int column) const {
+  return {PQgetvalue(handle_.get(), row, column),
+          static_cast<size_t>(PQgetlength(handle_.get(), row, column))};
+}
+
+int64_t Result::Int(int row, int column) const {
+  const absl::string_view bytes = Bytes(row, column);
+  const uint64_t value = ReadBigEndian(bytes);
+  switch (bytes.size()) {
+    case sizeof(int16_t):
+      return static_cast<int16_t>(value);
+    case sizeof(int32_t):
+      return static_cast<int32_t>(value);
+    case sizeof(int64_t):
+      return static_cast<int64_t>(value);
+    default:
+      return 0;
+  }
+}
+
+double Result::Double(int row, int column) const {
+  const absl::string_view bytes = Bytes(row, column);
+  return bytes.size() == sizeof(double) ? std::bit_cast<double>(ReadBigEndian(bytes)) : 0;
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const bool free = released_.wait_for(lock, absl::ToChronoNanoseconds(options_.wait),
+                                         [&] { return in_use_ < options_.size; });
+    if (!free) {
+      // UNAVAILABLE, like an exhausted server, and not RESOURCE_EXHAUSTED, which means no space.
+      return OperatorOnlyError(absl::UnavailableError(
+          absl::StrCat("all ", options_.size, " connections to the store were busy for ",
+                       absl::FormatDuration(options_.wait), ": try again later")));
+    }
+    ++in_use_;
+    *reused = !idle_.empty();
+    if (*reused) {
+      std::unique_ptr<Connection> connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Connection>> opened = Connection::Open(info_);
+  if (!opened.ok()) Release(nullptr);
+  return opened;
+}
+
+void Pool::Release(std::unique_ptr<Connection> connection) {
+  const bool keep = connection != nullptr && connection->usable() && !connection->in_transaction();
+  if (!keep) connection.reset();  // before the lock: it may take a moment
+  const std::lock_guard<std::mutex> guard(mutex_);
+  --in_use_;
+  if (keep) idle_.push_back(std::move(connection));
+  released_.notify_one();
+}
+
+absl::StatusOr<Transaction> Transaction::Begin(Pool* pool, Kind kind) {
+  while (true) {
+    bool reused = false;
+    PM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, pool->Acquire(&reused));
+    const absl::Status begun = connection->Execute(
+        kind == Kind::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    if (begun.ok()) return Transaction(pool, std::move(connection));
+    pool->Release(std::move(connection));
+    // Nothing was sent yet, so a session that died while idle can be replaced; each round removes
+    // one of them from the pool.
+    if (!reused || !absl::IsUnavailable(begun)) return begun;
+  }
+}
+
+Transaction::~Transaction() {
+  if (connection_ == nullptr) return;
+  if (connection_->usable() && connection_->in_transaction()) {
+    // If it fails, the pool closes the session, which rolls back too.
+    connection_->Execute("ROLLBACK").IgnoreError();
+  }
+  pool_->Release(std::move(connection_));
+}
+
+absl::Status Transaction::Query(const std::string& sql, absl::Span<const SqlValue> values,
+                                Visitor visit) {
+  PM_ASSIGN_OR_RETURN(const Result result, connection_->Query(sql, values));
+  for (int row = 0; row < result.rows(); ++row) {
+    PM_RETURN_IF_ERROR(visit(ResultRow(result, row)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Transaction::Commit() {
+  PM_ASSIGN_OR_RETURN(const Result result, connection_->Query("COMMIT"));
+  // For a failed transaction the server reports ROLLBACK as a success.
+  if (result.command() == "COMMIT") return absl::OkStatus();
+  return absl::InternalError("the transaction had failed before its commit and was rolled back");
 }
 
 }  // namespace privatemail::server::postgres

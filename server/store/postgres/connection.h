@@ -1,10 +1,13 @@
-// A PostgreSQL connection: libpq with statuses.
+// PostgreSQL connections, their pool, and transactions: libpq with statuses.
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_CONNECTION_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_CONNECTION_H_
 
 #include <libpq-fe.h>
 
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/store/postgres/values.h"
+#include "absl/types/span.h"
+#include "server/store/sql_store.h"
 
 namespace privatemail::server::postgres {
 
@@ -32,6 +36,26 @@ class ConnectionInfo {
  private:
   std::vector<std::pair<std::string, std::string>> options_;  // keyword and value
   std::vector<std::string> secrets_;
+};
+
+// Rows of a result. Columns count from 0. A NULL or a column of another type reads as 0 or empty.
+class Result {
+ public:
+  explicit Result(PGresult* handle) : handle_(handle) {}
+
+  // "COMMIT", "INSERT 0 3", ...
+  absl::string_view command() const { return PQcmdStatus(handle_.get()); }
+  int rows() const { return PQntuples(handle_.get()); }
+  int64_t Int(int row, int column) const;  // smallint, integer or bigint
+  double Double(int row, int column) const;
+  // bytea or text; valid as long as the result.
+  absl::string_view Bytes(int row, int column) const;
+
+ private:
+  struct Clear {
+    void operator()(PGresult* handle) const { PQclear(handle); }
+  };
+  std::unique_ptr<PGresult, Clear> handle_;
 };
 
 // Maximum times of a statement and of a wait for a lock.
@@ -56,9 +80,9 @@ class Connection {
   // Any number of statements without parameters.
   absl::Status Execute(const std::string& sql);
   // One statement.
-  absl::StatusOr<Result> Query(const std::string& sql, const Parameters& parameters = {});
+  absl::StatusOr<Result> Query(const std::string& sql, absl::Span<const SqlValue> values = {});
 
-  // COPY ... FROM STDIN (FORMAT binary) of less than 1 GiB of CopyRows.
+  // COPY ... FROM STDIN (FORMAT binary) of less than 1 GiB of rows.
   absl::StatusOr<Result> Copy(const std::string& sql, absl::string_view rows);
 
   // False after a failure that requires closing the session.
@@ -75,6 +99,8 @@ class Connection {
     void operator()(PGconn* handle) const { PQfinish(handle); }
   };
   Connection(const ConnectionInfo& info, PGconn* handle);
+  // The result of a command that libpq has `sent`, if it has.
+  absl::StatusOr<Result> AwaitSent(int sent, absl::string_view copied = {});
 
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
@@ -89,6 +115,78 @@ class Connection {
   std::string place_;  // "database D at HOST:PORT"
   bool usable_ = true;
 };
+
+struct PoolOptions {
+  int size = 8;                             // maximum of sessions; further calls wait
+  absl::Duration wait = absl::Seconds(10);  // for a free session
+};
+
+// A bounded pool of connections. Must outlive its transactions. Thread-safe.
+class Pool {
+ public:
+  Pool(ConnectionInfo info, PoolOptions options) : info_(std::move(info)), options_(options) {}
+
+  const ConnectionInfo& info() const { return info_; }
+
+ private:
+  friend class Transaction;
+
+  // An idle session or a new one, as `reused` says. UNAVAILABLE: all are busy for longer than the
+  // wait. Errors of Connection::Open.
+  absl::StatusOr<std::unique_ptr<Connection>> Acquire(bool* reused);
+  // Returns a session to the pool unless it is null or unusable.
+  void Release(std::unique_ptr<Connection> connection);
+
+  const ConnectionInfo info_;
+  const PoolOptions options_;
+  std::mutex mutex_;
+  std::condition_variable released_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+  int in_use_ = 0;
+};
+
+// A transaction on a session of the pool. Errors of Connection.
+class Transaction final : public SqlSession {
+ public:
+  enum class Kind {
+    kWrite,  // read committed
+    kRead,   // read only, of one moment (repeatable read)
+  };
+
+  // Replaces sessions that the server has closed. UNAVAILABLE: no session within the pool's wait.
+  static absl::StatusOr<Transaction> Begin(Pool* pool, Kind kind);
+
+  Transaction(Transaction&& other) noexcept
+      : pool_(other.pool_), connection_(std::move(other.connection_)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction() override;
+
+  using SqlSession::Query;
+  absl::Status Query(const std::string& sql, absl::Span<const SqlValue> values,
+                     Visitor visit) override;
+  absl::StatusOr<Result> Copy(const std::string& sql, absl::string_view rows) {
+    return connection_->Copy(sql, rows);
+  }
+  absl::Status Execute(const std::string& sql) { return connection_->Execute(sql); }
+
+  // UNAVAILABLE: unknown.
+  absl::Status Commit() override;
+
+ private:
+  Transaction(Pool* pool, std::unique_ptr<Connection> connection)
+      : pool_(pool), connection_(std::move(connection)) {}
+
+  Pool* pool_;
+  std::unique_ptr<Connection> connection_;  // null after a move
+};
+
+// Appends a number as the protocol has all of them: big-endian.
+template <typename Unsigned>
+void AppendBigEndian(Unsigned value, std::string* out) {
+  for (int shift = 8 * (sizeof(Unsigned) - 1); shift >= 0; shift -= 8) {
+    out->push_back(static_cast<char>(static_cast<unsigned char>(value >> shift)));
+  }
+}
 
 }  // namespace privatemail::server::postgres
 

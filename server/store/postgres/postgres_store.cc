@@ -1,90 +1,129 @@
 #include "server/store/postgres/postgres_store.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "server/store/decode.h"
-#include "server/store/postgres/rows.h"
-#include "server/store/postgres/schema.h"
+#include "server/store/postgres/embedded_items_encoder.h"
 
 namespace privatemail::server {
 
-using postgres::kDeleteCellParts;
-using postgres::kDeleteCells;
-using postgres::Parameters;
-using postgres::Result;
-using postgres::RowLock;
-using postgres::Transaction;
-
 namespace {
 
-// In the caller's transaction; returns the key. The counts are those at its commit.
-absl::StatusOr<int64_t> Insert(Transaction* transaction, const StoredCollection& collection,
-                               uint64_t items, uint64_t latest_version) {
-  const Anchors& anchors = collection.anchors;
-  Parameters values;
-  values.Text(collection.parameters.collection_uuid).Text(collection.name);
-  values.Bytes(EncodeParameters(collection.parameters));
-  values.Bytes(BytesOf(anchors.features.data(), anchors.features.size()));
-  values.Bytes(BytesOf(anchors.labels.data(), static_cast<int64_t>(anchors.labels.size())));
-  values.Int(static_cast<int64_t>(items)).Int(static_cast<int64_t>(latest_version));
-  // A concurrent creation of the same name waits here for the outcome of the first.
-  PM_ASSIGN_OR_RETURN(const Result inserted,
-                      transaction->Query("INSERT INTO collections (uuid, name, parameters, "
-                                         "anchor_features, anchor_labels, items, latest_version) "
-                                         "VALUES ($1, $2, $3, $4, $5, $6, $7) "
-                                         "ON CONFLICT DO NOTHING RETURNING key",
-                                         values));
-  if (inserted.rows() == 1) return inserted.Int(0, 0);
-  PM_ASSIGN_OR_RETURN(const Result named,
-                      transaction->Query("SELECT 1 FROM collections WHERE name = $1",
-                                         Parameters().Text(collection.name)));
-  return absl::AlreadyExistsError(absl::StrCat(
-      "collection ", named.rows() > 0 ? collection.name : collection.parameters.collection_uuid,
-      " exists already"));
+// Versions are counted from 1; 0: there are no tables yet.
+//
+// - Blobs: as in decode.h.
+// - Ids and payloads: bytea orders as SQLite does, holds any UTF-8 (text has no NUL) and is
+//   independent of the database's encoding.
+// - Keys: from sequences, never reused: no row passes from a deleted collection to a new one.
+// - items.inserted, items.version: the versions of an item's insertion and of its last change.
+// - deletions: tombstones until an embedding without the items is saved.
+// - cells: of an embedding, whose key they name. Their keys are of the same sequence. Parts are
+//   large and hard to compress.
+constexpr int64_t kPostgresSchemaVersion = 1;
+constexpr char kPostgresSchema[] = R"sql(
+  CREATE TABLE collections (
+    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    uuid text NOT NULL UNIQUE,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    parameters bytea NOT NULL,
+    anchor_features bytea NOT NULL,
+    anchor_labels bytea NOT NULL,
+    items bigint NOT NULL DEFAULT 0,
+    latest_version bigint NOT NULL DEFAULT 0
+  );
+  CREATE TABLE items (
+    collection bigint NOT NULL,
+    id bytea NOT NULL,
+    label integer NOT NULL,
+    features bytea NOT NULL,
+    payload bytea NOT NULL,
+    inserted bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (collection, id)
+  );
+  CREATE INDEX items_by_version ON items (collection, version);
+  CREATE TABLE deletions (
+    collection bigint NOT NULL,
+    version bigint NOT NULL,
+    inserted bigint NOT NULL,
+    id bytea NOT NULL,
+    PRIMARY KEY (collection, version)
+  );
+  CREATE SEQUENCE embedding_keys;
+  CREATE TABLE embeddings (
+    collection bigint PRIMARY KEY,
+    key bigint NOT NULL UNIQUE,
+    version bigint NOT NULL,
+    items_version bigint NOT NULL,
+    objective double precision NOT NULL,
+    anchor_coordinates bytea NOT NULL
+  );
+  CREATE TABLE embedded_items (
+    embedding bigint NOT NULL,
+    position bigint NOT NULL,
+    id bytea NOT NULL,
+    label integer NOT NULL,
+    coordinates bytea NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (embedding, position)
+  );
+  CREATE TABLE cells (
+    collection bigint PRIMARY KEY,
+    key bigint NOT NULL,
+    embedding bigint NOT NULL,
+    quality bytea NOT NULL DEFAULT ''
+  );
+  CREATE TABLE cell_parts (
+    cells bigint NOT NULL,
+    part bigint NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (cells, part)
+  );
+  ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
+)sql";
+
+// The advisory lock: "pmail" in ASCII.
+constexpr int64_t kSchemaLock = 0x706d61696c;
+
+// Creates the tables in one transaction, under an advisory lock, unless they are there.
+// FAILED_PRECONDITION: a newer program has used the database.
+absl::Status PreparePostgresSchema(postgres::Pool* pool) {
+  PM_ASSIGN_OR_RETURN(postgres::Transaction transaction,
+                      postgres::Transaction::Begin(pool, postgres::Transaction::Kind::kWrite));
+  // Released at the end of the transaction.
+  PM_RETURN_IF_ERROR(transaction.Run("SELECT pg_advisory_xact_lock($1)", {kSchemaLock}));
+  PM_RETURN_IF_ERROR(
+      transaction.Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
+                          "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
+  PM_ASSIGN_OR_RETURN(
+      const int64_t version,
+      transaction.QueryInt("SELECT coalesce(max(version), 0) FROM schema_version", {}));
+  if (version > kPostgresSchemaVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("the store's schema has version ", version,
+                                                      ", this program knows versions up to ",
+                                                      kPostgresSchemaVersion));
+  }
+  if (version == 0) {
+    PM_RETURN_IF_ERROR(transaction.Execute(kPostgresSchema));
+    PM_RETURN_IF_ERROR(transaction.Run("INSERT INTO schema_version (version) VALUES ($1)",
+                                       {kPostgresSchemaVersion}));
+  }
+  return transaction.Commit();
 }
 
-// Rows first .. last - 1; versions continue after `version`.
-absl::Status InsertItems(Transaction* transaction, int64_t collection, const Gallery& gallery,
-                         uint64_t version, size_t first, size_t last) {
-  std::vector<std::string> ids;
-  std::vector<std::string> features;
-  std::vector<std::string> payloads;
-  std::vector<int64_t> labels;
-  std::vector<int64_t> versions;
-  for (size_t row = first; row < last; ++row) {
-    Item item = ItemOf(gallery, row);
-    features.emplace_back(
-        BytesOf(item.features.data(), static_cast<int64_t>(item.features.size())));
-    ids.push_back(std::move(item.id));
-    payloads.push_back(std::move(item.payload));
-    labels.push_back(item.label);
-    versions.push_back(static_cast<int64_t>(++version));
-  }
-  Parameters values;
-  values.Int(collection).ByteArrays(ids).Ints(labels).ByteArrays(features);
-  values.ByteArrays(payloads).Ints(versions);
-  return transaction
-      ->Query(
-          "INSERT INTO items (collection, id, label, features, payload, inserted, version) "
-          "SELECT $1, i, l, f, p, v, v FROM unnest($2, $3, $4, $5, $6) AS t (i, l, f, p, v)",
-          values)
-      .status();
-}
-
-// The number of rows from `first` on in a statement of about a megabyte.
-size_t RowsOfAStatement(const Gallery& gallery, size_t first) {
-  constexpr size_t kBytes = size_t{1} << 20;
-  size_t bytes = 0;
-  size_t row = first;
-  for (; row < gallery.ids.size() && (row == first || bytes < kBytes); ++row) {
-    bytes += gallery.ids[row].size() + gallery.payloads[row].size() +
-             static_cast<size_t>(gallery.features.cols()) * sizeof(float);
-  }
-  return row - first;
+// Returns the number of rows.
+absl::StatusOr<int64_t> CopyEmbeddedItems(SqlSession* session, absl::string_view rows) {
+  PM_ASSIGN_OR_RETURN(
+      const postgres::Result copied,
+      static_cast<postgres::Transaction*>(session)->Copy(postgres::kCopyEmbeddedItems, rows));
+  int64_t count = 0;
+  absl::string_view tag = copied.command();
+  if (absl::ConsumePrefix(&tag, "COPY ") && absl::SimpleAtoi(tag, &count)) return count;
+  return absl::InternalError("the database does not say how many rows it copied");
 }
 
 }  // namespace
@@ -93,138 +132,160 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
     const std::string& conninfo, const postgres::PoolOptions& options) {
   PM_ASSIGN_OR_RETURN(postgres::ConnectionInfo info, postgres::ConnectionInfo::Parse(conninfo));
   auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options));
-  PM_RETURN_IF_ERROR(postgres::PrepareSchema(&store->pool_));
+  PM_RETURN_IF_ERROR(PreparePostgresSchema(&store->pool_));
   return store;
 }
 
-absl::StatusOr<std::vector<StoredCollection>> PostgresStore::LoadCollections() {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(const Result result,
-                      transaction.Query(absl::StrCat("SELECT ", postgres::kCollectionColumns,
-                                                     " FROM collections ORDER BY name")));
-  std::vector<StoredCollection> collections;
-  for (int row = 0; row < result.rows(); ++row) {
-    PM_ASSIGN_OR_RETURN(collections.emplace_back(), postgres::ReadCollection(result, row));
-  }
-  return collections;
-}
-
-absl::StatusOr<StoredCollection> PostgresStore::LoadCollection(absl::string_view uuid) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
-  PM_ASSIGN_OR_RETURN(const Result result,
-                      transaction.Query(absl::StrCat("SELECT ", postgres::kCollectionColumns,
-                                                     " FROM collections WHERE uuid = $1"),
-                                        Parameters().Text(uuid)));
-  if (result.rows() == 1) return postgres::ReadCollection(result, 0);
-  return NoSuchCollection(uuid);
-}
-
-absl::StatusOr<std::vector<CollectionState>> PostgresStore::ListStates() {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kRead));
+absl::StatusOr<std::unique_ptr<SqlSession>> PostgresStore::Begin(bool writes) {
   PM_ASSIGN_OR_RETURN(
-      const Result result,
-      transaction.Query("SELECT c.uuid, c.name, c.key, c.items, c.latest_version, "
-                        "coalesce(e.version, 0) "
-                        "FROM collections c LEFT JOIN embeddings e ON e.collection = c.key "
-                        "ORDER BY c.name"));
-  std::vector<CollectionState> states;
-  for (int row = 0; row < result.rows(); ++row) {
-    states.push_back({std::string(result.Bytes(row, 0)), std::string(result.Bytes(row, 1)),
-                      result.Int(row, 2), static_cast<uint64_t>(result.Int(row, 3)),
-                      static_cast<uint64_t>(result.Int(row, 4)),
-                      static_cast<uint64_t>(result.Int(row, 5))});
+      postgres::Transaction transaction,
+      postgres::Transaction::Begin(&pool_, writes ? postgres::Transaction::Kind::kWrite
+                                                  : postgres::Transaction::Kind::kRead));
+  return std::make_unique<postgres::Transaction>(std::move(transaction));
+}
+
+const char* PostgresStore::LockClause(Lock lock) const {
+  switch (lock) {
+    case Lock::kKeepAlive:
+      return " FOR KEY SHARE";
+    case Lock::kChange:
+      return " FOR NO KEY UPDATE";
+    case Lock::kDelete:
+      return " FOR UPDATE";
+    default:
+      return "";
   }
-  return states;
 }
 
-absl::Status PostgresStore::Create(const StoredCollection& collection) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_RETURN_IF_ERROR(Insert(&transaction, collection, 0, 0).status());
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, collection.parameters.collection_uuid));
-  return transaction.Commit();
+absl::Status PostgresStore::QueryByIds(SqlSession* session, absl::string_view sql,
+                                       absl::string_view suffix, int64_t key,
+                                       absl::Span<const std::string> ids,
+                                       SqlSession::Visitor visit) {
+  return session->Query(absl::StrCat(sql, " = ANY($2)", suffix), {key, SqlUtf8s{ids}}, visit);
 }
 
-absl::StatusOr<int64_t> PostgresStore::FixDimension(absl::string_view uuid, int64_t dimension) {
-  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kChange));
-  auto& [transaction, collection] = begun;
-  PM_ASSIGN_OR_RETURN(const Result found,
-                      transaction.Query("SELECT parameters FROM collections WHERE key = $1",
-                                        Parameters().Int(collection.key)));
-  std::string parameters(found.Bytes(0, 0));
-  const absl::StatusOr<int64_t> fixed = server::FixDimension(uuid, dimension, &parameters);
-  if (absl::IsDataLoss(fixed.status())) return postgres::Place(fixed.status());
-  PM_RETURN_IF_ERROR(fixed.status());
-  PM_RETURN_IF_ERROR(transaction
-                         .Query("UPDATE collections SET parameters = $2 WHERE key = $1",
-                                Parameters().Int(collection.key).Bytes(parameters))
-                         .status());
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
-  PM_RETURN_IF_ERROR(transaction.Commit());
-  return fixed;
+absl::Status PostgresStore::InsertRows(SqlSession* session, absl::string_view table, int64_t key,
+                                       absl::string_view columns, absl::Span<const SqlValue> values,
+                                       absl::string_view suffix) {
+  std::string sql =
+      absl::StrCat("INSERT INTO ", table, " (collection, ", columns, ") SELECT $1, * FROM unnest(");
+  std::vector<SqlValue> all = {key};
+  for (const SqlValue& value : values) {
+    absl::StrAppend(&sql, all.size() == 1 ? "$" : ", $", all.size() + 1);
+    all.push_back(value);
+  }
+  return session->Query(absl::StrCat(sql, ")", suffix), all,
+                        [](const SqlRow&) { return absl::OkStatus(); });
+}
+
+absl::StatusOr<int64_t> PostgresStore::NewKey(SqlSession* session) {
+  return session->QueryInt("SELECT nextval('embedding_keys')", {});
+}
+
+absl::StatusOr<int64_t> PostgresStore::NewEmbeddingKey() {
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
+  PM_RETURN_IF_ERROR(session->Commit());
+  return key;
+}
+
+absl::Status PostgresStore::WriteEmbeddedItems(SqlSession* session, int64_t key,
+                                               const Embedding& embedding) {
+  postgres::EmbeddedItemsEncoder rows(
+      key, {0, embedding.ids, embedding.labels, embedding.payloads, &embedding.coordinates});
+  for (std::string piece = rows.Next(); !piece.empty(); piece = rows.Next()) {
+    PM_RETURN_IF_ERROR(CopyEmbeddedItems(session, piece).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& parameters,
+                                                    const Embedding& embedding, int64_t key,
+                                                    int64_t count, EncodedRows next) {
+  const auto write = [&](SqlSession* session, int64_t /*key*/) -> absl::Status {
+    int64_t written = 0;
+    while (true) {
+      PM_ASSIGN_OR_RETURN(const std::string rows, next());
+      if (rows.empty()) break;
+      PM_ASSIGN_OR_RETURN(const int64_t copied, CopyEmbeddedItems(session, rows));
+      written += copied;
+    }
+    if (written == count) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("an embedding of ", count, " rows came with ", written));
+  };
+  return SaveRows(parameters, embedding, key, write);
+}
+
+absl::Status PostgresStore::FollowIndexes(SqlSession* session) {
+  return static_cast<postgres::Transaction*>(session)->Execute(
+      "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off");
+}
+
+absl::Status PostgresStore::Notify(SqlSession* session, absl::string_view uuid) {
+  return session->Run("SELECT pg_notify($1, $2)", {SqlText{kChangeChannel}, SqlText{uuid}});
+}
+
+absl::Status PostgresStore::Damaged(absl::string_view what) const {
+  return OperatorOnlyError(absl::DataLossError(
+      absl::StrCat("the store's database is damaged (", what, "): restore it from a backup")));
 }
 
 absl::Status PostgresStore::ImportParts(const StoredCollection& collection, GallerySource source) {
-  PM_ASSIGN_OR_RETURN(Transaction transaction,
-                      Transaction::Begin(&pool_, Transaction::Kind::kWrite));
-  PM_ASSIGN_OR_RETURN(const int64_t key, Insert(&transaction, collection, collection.items,
-                                                collection.latest_version + collection.items));
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  PM_ASSIGN_OR_RETURN(const int64_t key,
+                      InsertCollection(session.get(), collection, collection.items,
+                                       collection.latest_version + collection.items));
   uint64_t version = collection.latest_version;
   PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
-    for (size_t first = 0; first < part.ids.size();) {
-      const size_t last = first + RowsOfAStatement(part, first);
-      PM_RETURN_IF_ERROR(InsertItems(&transaction, key, part, version, first, last));
-      version += last - first;
-      first = last;
-    }
+    PM_RETURN_IF_ERROR(InsertItems(session.get(), key, part, version));
+    version += part.ids.size();
     return absl::OkStatus();
   }));
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, collection.parameters.collection_uuid));
-  return transaction.Commit();
+  PM_RETURN_IF_ERROR(Notify(session.get(), collection.parameters.collection_uuid));
+  return session->Commit();
 }
 
 absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
-  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, uuid, RowLock::kDelete));
-  auto& [transaction, collection] = begun;
-  PM_ASSIGN_OR_RETURN(const postgres::EmbeddingRow embedding,
-                      postgres::FindEmbedding(&transaction, collection.key));
-  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kItems, collection.key));
-  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kDeletions, collection.key));
-  PM_RETURN_IF_ERROR(DeleteRows(&transaction, postgres::kEmbeddedItems, embedding.key));
-  for (const char* sql : {"DELETE FROM embeddings WHERE collection = $1", kDeleteCellParts,
-                          kDeleteCells, "DELETE FROM collections WHERE key = $1"}) {
-    PM_RETURN_IF_ERROR(transaction.Query(sql, Parameters().Int(collection.key)).status());
-  }
-  PM_RETURN_IF_ERROR(postgres::Notify(&transaction, uuid));
-  PM_RETURN_IF_ERROR(transaction.Commit());
+  PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kDelete));
+  const auto& [session, collection] = begun;
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding, FindEmbedding(session.get(), collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(session.get(), kItems, collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(session.get(), kDeletions, collection.key));
+  PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, embedding.key));
+  PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
+  PM_RETURN_IF_ERROR(
+      session->Run("DELETE FROM embeddings WHERE collection = $1", {collection.key}));
+  PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {collection.key}));
+  PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
+  PM_RETURN_IF_ERROR(session->Commit());
   return static_cast<uint64_t>(collection.items);
 }
 
-absl::Status PostgresStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(auto begun, postgres::BeginWithCollection(&pool_, parameters.collection_uuid,
-                                                                RowLock::kNone));
-  auto& [transaction, collection] = begun;
-  return postgres::ReadItems(&transaction, collection, {0, collection.items},
-                             parameters.feature_dim, visit);
+// A lock of a session of its own: it ends with the daemon, too.
+absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
+    const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(std::shared_ptr<postgres::Connection> session,
+                      postgres::Connection::Open(pool_.info()));
+  PM_ASSIGN_OR_RETURN(const postgres::Result locked,
+                      session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
+                                     {SqlText{parameters.collection_uuid}}));
+  if (locked.Int(0, 0) == 1) return session;
+  return std::shared_ptr<const void>();
 }
 
 absl::Status PostgresStore::ReadRange(const StoredCollection& collection, int64_t first,
                                       int64_t count, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(
-      auto begun,
-      postgres::BeginWithCollection(&pool_, collection.parameters.collection_uuid, RowLock::kNone));
-  auto& [transaction, found] = begun;
+  PM_ASSIGN_OR_RETURN(const auto begun,
+                      BeginWith(collection.parameters.collection_uuid, Lock::kRead));
+  const auto& [session, found] = begun;
   if (found.key != collection.key ||
       static_cast<uint64_t>(found.latest_version) != collection.latest_version) {
     return absl::AbortedError(absl::StrCat(
         "the items of collection ", collection.name, " were changed, expected version ",
         collection.latest_version, " of them, found version ", found.latest_version));
   }
-  return postgres::ReadItems(&transaction, found, {first, count}, collection.parameters.feature_dim,
-                             visit);
+  return ReadItems(session.get(), found, first, count, collection.parameters.feature_dim, visit);
 }
 
 }  // namespace privatemail::server

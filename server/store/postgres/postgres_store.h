@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/store/postgres/pool.h"
-#include "server/store/store.h"
+#include "server/store/postgres/connection.h"
+#include "server/store/sql_store.h"
 
 namespace privatemail::server {
+
+// The channel of notifications; the payload is a UUID.
+inline constexpr char kChangeChannel[] = "privatemail_changes";
 
 // The schema `privatemail` of PostgreSQL 15 or later, which any number of daemons may share.
 //   - Calls run concurrently, each on a session of a bounded pool. Changes to the items of one
@@ -21,7 +24,7 @@ namespace privatemail::server {
 //   - Every change notifies the other daemons (NOTIFY) in its transaction.
 //   - During an outage calls return UNAVAILABLE.
 // Errors of postgres::Connection and postgres::Pool; they never contain a password.
-class PostgresStore final : public Store {
+class PostgresStore final : public SqlStore {
  public:
   // conninfo: as in postgres::ConnectionInfo::Parse. Creates the schema, for which the role needs
   // the right. INVALID_ARGUMENT: conninfo. FAILED_PRECONDITION: a newer program has used the
@@ -29,37 +32,9 @@ class PostgresStore final : public Store {
   static absl::StatusOr<std::unique_ptr<PostgresStore>> Open(
       const std::string& conninfo, const postgres::PoolOptions& options = {});
 
-  absl::StatusOr<std::vector<StoredCollection>> LoadCollections() override;
-  absl::StatusOr<StoredCollection> LoadCollection(absl::string_view uuid) override;
-  absl::StatusOr<std::vector<CollectionState>> ListStates() override;
-  absl::Status Create(const StoredCollection& collection) override;
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
-  absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override;
-  absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
-                                      absl::Span<const Item> items) override;
-  absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,
-                                           absl::Span<const std::string> ids) override;
-  absl::StatusOr<std::vector<Item>> GetItems(const PublicParameters& parameters,
-                                             absl::Span<const std::string> ids) override;
-  absl::Status ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) override;
-  absl::Status ReadChanges(const PublicParameters& parameters, uint64_t after,
-                           ChangesVisitor visit) override;
-  absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
-                                         const Embedding& embedding) override;
-  absl::StatusOr<std::optional<Embedding>> LoadEmbedding(
-      const PublicParameters& parameters) override;
-  absl::Status SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
-                         absl::string_view image) override;
-  absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
-                           const CellQuality& quality) override;
-  absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
-                                                       const EmbeddingVersion& of,
-                                                       SizeCheck check) override;
   absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
       const PublicParameters& parameters) override;
-  absl::StatusOr<std::optional<std::vector<DeletedItem>>> DeletedSince(
-      const PublicParameters& parameters, uint64_t embedding_version, uint64_t after) override;
-  absl::StatusOr<ChangesSinceEmbedding> CountChanges(const PublicParameters& parameters) override;
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
                                      std::function<void(const absl::Status&)> report) override;
 
@@ -79,8 +54,23 @@ class PostgresStore final : public Store {
 
  protected:
   absl::Status ImportParts(const StoredCollection& collection, GallerySource source) override;
-  absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
-                         bool with_features, absl::FunctionRef<bool(Item)> visit) override;
+
+  absl::StatusOr<std::unique_ptr<SqlSession>> Begin(bool writes) override;
+  const char* LockClause(Lock lock) const override;
+  absl::Status QueryByIds(SqlSession* session, absl::string_view sql, absl::string_view suffix,
+                          int64_t key, absl::Span<const std::string> ids,
+                          SqlSession::Visitor visit) override;
+  absl::Status InsertRows(SqlSession* session, absl::string_view table, int64_t key,
+                          absl::string_view columns, absl::Span<const SqlValue> values,
+                          absl::string_view suffix) override;
+  absl::StatusOr<int64_t> NewKey(SqlSession* session) override;
+  absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
+                                  const Embedding& embedding) override;
+  // Without statistics, as soon after an ingest, the planner would sort all further rows for each
+  // part instead.
+  absl::Status FollowIndexes(SqlSession* session) override;
+  absl::Status Notify(SqlSession* session, absl::string_view uuid) override;
+  absl::Status Damaged(absl::string_view what) const override;
 
  private:
   PostgresStore(postgres::ConnectionInfo info, const postgres::PoolOptions& options)

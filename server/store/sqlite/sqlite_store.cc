@@ -6,17 +6,18 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <map>
+#include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/wal_mark.h"
 #include "server/store/decode.h"
-#include "server/store/sqlite/item_writer.h"
-#include "server/store/sqlite/rows.h"
-#include "server/store/sqlite/schema.h"
 
 namespace privatemail::server {
 namespace {
@@ -24,6 +25,126 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 using sqlite::Transaction;
+
+// Versions are counted from 1; a file without tables has version 0.
+//
+// - Blobs: as in decode.h.
+// - AUTOINCREMENT: keys are never reused, so no row passes from a deleted collection to a new one.
+// - items.inserted, items.version: the versions of an item's insertion and of its last change.
+// - deletions: tombstones until an embedding without the items is saved.
+// - cells: of an embedding, whose key they name. Their keys are from the same sequence.
+// - cells.quality: empty until it is measured.
+constexpr int64_t kSchemaVersion = 2;
+constexpr char kSchema[] = R"sql(
+  CREATE TABLE collections (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    uuid TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    parameters BLOB NOT NULL,
+    anchor_features BLOB NOT NULL,
+    anchor_labels BLOB NOT NULL,
+    items INTEGER NOT NULL DEFAULT 0,
+    latest_version INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE TABLE items (
+    collection INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    label INTEGER NOT NULL,
+    features BLOB NOT NULL,
+    payload TEXT NOT NULL,
+    inserted INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (collection, id)
+  ) STRICT;
+  CREATE INDEX items_by_version ON items (collection, version);
+  CREATE TABLE deletions (
+    collection INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    inserted INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    PRIMARY KEY (collection, version)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE embedding_keys (last INTEGER NOT NULL) STRICT;
+  INSERT INTO embedding_keys (last) VALUES (0);
+  CREATE TABLE embeddings (
+    collection INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    items_version INTEGER NOT NULL,
+    objective REAL NOT NULL,
+    anchor_coordinates BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE embedded_items (
+    embedding INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    label INTEGER NOT NULL,
+    coordinates BLOB NOT NULL,
+    payload TEXT NOT NULL,
+    PRIMARY KEY (embedding, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE cells (
+    collection INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    embedding INTEGER NOT NULL,
+    quality BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE cell_parts (
+    cells INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (cells, part)
+  ) STRICT;
+)sql";
+
+// From version 1, in which embeddings and cells had the key of their collection. Rows that an
+// interrupted deletion has left are orphans then.
+constexpr char kUpgrade[] = R"sql(
+  CREATE TABLE embedding_keys (last INTEGER NOT NULL) STRICT;
+  INSERT INTO embedding_keys SELECT coalesce(max(seq), 0) FROM sqlite_sequence;
+  DELETE FROM embeddings WHERE collection NOT IN (SELECT key FROM collections);
+  ALTER TABLE embeddings ADD COLUMN key INTEGER NOT NULL DEFAULT 0;
+  UPDATE embeddings SET key = collection;
+  ALTER TABLE embedded_items RENAME COLUMN collection TO embedding;
+  CREATE TABLE cells (
+    collection INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    embedding INTEGER NOT NULL,
+    quality BLOB NOT NULL
+  ) STRICT;
+  INSERT INTO cells SELECT collection, key, key, cell_quality FROM embeddings
+    WHERE collection IN (SELECT collection FROM cell_parts);
+  ALTER TABLE cell_parts RENAME COLUMN collection TO cells;
+  ALTER TABLE embeddings DROP COLUMN cell_quality;
+)sql";
+
+// FAILED_PRECONDITION: the file has another version.
+absl::Status CheckSchema(Database* database) {
+  PM_ASSIGN_OR_RETURN(const std::string version, database->Query("PRAGMA user_version"));
+  if (version == absl::StrCat(kSchemaVersion)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("database file ", database->path(), " has schema version ", version,
+                   ", this program knows version ", kSchemaVersion));
+}
+
+// Configures durable writes, and creates the tables in one transaction unless they are there.
+absl::Status PrepareSchema(Database* database) {
+  PM_ASSIGN_OR_RETURN(const std::string version, database->Query("PRAGMA user_version"));
+  const bool is_new = version == "0", is_first = version == "1";
+  if (!is_new && !is_first) PM_RETURN_IF_ERROR(CheckSchema(database));
+  PM_ASSIGN_OR_RETURN(const std::string mode, database->Query("PRAGMA journal_mode = WAL"));
+  if (mode != "wal") {
+    return absl::FailedPreconditionError(
+        absl::StrCat("database file ", database->path(),
+                     " cannot keep a write-ahead log here, its journal mode stays '", mode, "'"));
+  }
+  PM_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = FULL"));
+  if (!is_new && !is_first) return absl::OkStatus();
+  PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  PM_RETURN_IF_ERROR(database->Execute(
+      absl::StrCat(is_new ? kSchema : kUpgrade, "PRAGMA user_version = ", kSchemaVersion)));
+  return transaction.Commit();
+}
 
 absl::Status CannotMake(const std::string& path) {
   return OperatorOnlyError(
@@ -60,6 +181,103 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path
   return database;
 }
 
+constexpr int kRowsAtOnce = 1000;
+
+// std::mutex is not fair: without a pause this thread would mostly get it again.
+constexpr absl::Duration kYieldTime = absl::Milliseconds(1);
+
+constexpr LargeTable kTables[] = {kItems, kDeletions, kEmbeddedItems, kCellParts};
+
+class CurrentRow final : public SqlRow {
+ public:
+  explicit CurrentRow(const Statement& statement) : statement_(statement) {}
+  int64_t Int(int column) const override { return statement_.Int(column); }
+  double Double(int column) const override { return statement_.Double(column); }
+  absl::string_view Bytes(int column) const override { return statement_.Bytes(column); }
+
+ private:
+  const Statement& statement_;
+};
+
+// Binds a value, or row `row` of an array.
+void Bind(const SqlValue& value, size_t row, int parameter, Statement* statement) {
+  struct Binder {
+    void operator()(int64_t number) const { statement->Bind(parameter, number); }
+    void operator()(double number) const { statement->Bind(parameter, number); }
+    void operator()(SqlText text) const { statement->BindText(parameter, text.value); }
+    void operator()(SqlUtf8 text) const { statement->BindText(parameter, text.value); }
+    void operator()(SqlBytes bytes) const {
+      statement->BindBlob(parameter, bytes.value.data(), bytes.value.size());
+    }
+    void operator()(SqlInts numbers) const { (*this)(numbers[row]); }
+    void operator()(SqlUtf8s texts) const { (*this)(SqlUtf8{texts.values[row]}); }
+    void operator()(SqlByteses bytes) const { (*this)(SqlBytes{bytes.values[row]}); }
+    size_t row;
+    int parameter;
+    Statement* statement;
+  };
+  std::visit(Binder{row, parameter, statement}, value);
+}
+
+size_t RowsOf(const SqlValue& array) {
+  if (const auto* numbers = std::get_if<SqlInts>(&array)) return numbers->size();
+  return std::get<SqlUtf8s>(array).values.size();
+}
+
+// Holds the store's lock while it writes, and while it reads from a store that is read-only.
+class SqliteSession final : public SqlSession {
+ public:
+  SqliteSession(std::unique_lock<std::mutex> lock, std::unique_ptr<Database> own,
+                Database* database, std::optional<Transaction> transaction)
+      : lock_(std::move(lock)),
+        own_(std::move(own)),
+        database_(database),
+        transaction_(std::move(transaction)) {}
+
+  using SqlSession::Query;
+  absl::Status Query(const std::string& sql, absl::Span<const SqlValue> values,
+                     Visitor visit) override {
+    PM_ASSIGN_OR_RETURN(Statement* const statement, Prepare(sql));
+    for (size_t i = 0; i < values.size(); ++i) {
+      Bind(values[i], 0, static_cast<int>(i) + 1, statement);
+    }
+    return Visit(statement, visit);
+  }
+
+  // Prepared once. An open statement would block the commit: Visit resets it.
+  absl::StatusOr<Statement*> Prepare(const std::string& sql) {
+    auto found = statements_.find(sql);
+    if (found == statements_.end()) {
+      PM_ASSIGN_OR_RETURN(Statement statement,
+                          database_->Prepare(absl::StrReplaceAll(sql, {{"$", "?"}})));
+      found = statements_.emplace(sql, std::move(statement)).first;
+    }
+    return &found->second;
+  }
+
+  static absl::Status Visit(Statement* statement, Visitor visit) {
+    absl::Status status;
+    while (status.ok()) {
+      const absl::StatusOr<bool> more = statement->Step();
+      status = more.status();
+      if (status.ok() && !*more) break;
+      if (status.ok()) status = visit(CurrentRow(*statement));
+    }
+    statement->Reset();
+    return status;
+  }
+
+  absl::Status Commit() override { return transaction_->Commit(); }
+  int64_t changes() const { return database_->changes(); }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  const std::unique_ptr<Database> own_;  // null: the store's
+  Database* const database_;
+  std::optional<Transaction> transaction_;  // of a session that writes
+  std::map<std::string, Statement> statements_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& directory) {
@@ -86,6 +304,9 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   return store;
 }
 
+SqliteStore::SqliteStore(DirectoryLock lock, std::unique_ptr<Database> database)
+    : lock_(std::move(lock)), path_(database->path()), database_(std::move(database)) {}
+
 // After a failure the next start recovers from the log.
 SqliteStore::~SqliteStore() {
   if (!read_only_) database_->CheckpointLog().IgnoreError();
@@ -99,172 +320,183 @@ void SqliteStore::SetWritable(const absl::Status& writable) {
 absl::Status SqliteStore::TryWritable() {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (!read_only_) return absl::OkStatus();
-  const std::string path = database_->path();
   // Opened before, so that reading goes on when no file can be opened.
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> reading, Database::OpenWithoutSpace(path));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Database> reading, Database::OpenWithoutSpace(path_));
   database_.reset();  // it excludes others
-  absl::StatusOr<std::unique_ptr<Database>> writing = OpenForWriting(path);
+  absl::StatusOr<std::unique_ptr<Database>> writing = OpenForWriting(path_);
   SetWritable(writing.status());
   // The next start removes orphan rows: imports may run from now on.
   database_ = writing.ok() ? *std::move(writing) : std::move(reading);
   return read_only_reason_;
 }
 
-absl::StatusOr<Transaction> SqliteStore::BeginWrite() {
-  if (!read_only_) return Transaction::Begin(database_.get());
-  return OperatorOnlyError(absl::Status(
-      read_only_reason_.code(),
-      absl::StrCat("the store is read-only until there is space: ", read_only_reason_.message())));
+absl::Status SqliteStore::Damaged(absl::string_view what) const {
+  return OperatorOnlyError(absl::DataLossError(
+      absl::StrCat("database file ", path_, " is damaged (", what, "): restore it from a backup")));
 }
 
-absl::StatusOr<int64_t> SqliteStore::KeyOf(absl::string_view uuid) {
-  return KeyOf(database_.get(), uuid);
+absl::StatusOr<std::unique_ptr<SqlSession>> SqliteStore::Begin(bool writes) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (writes && read_only_) {
+    return OperatorOnlyError(absl::Status(
+        read_only_reason_.code(), absl::StrCat("the store is read-only until there is space: ",
+                                               read_only_reason_.message())));
+  }
+  std::unique_ptr<Database> own;
+  std::optional<Transaction> transaction;
+  Database* database = database_.get();
+  if (writes) {
+    PM_ASSIGN_OR_RETURN(Transaction begun, Transaction::Begin(database));
+    transaction.emplace(std::move(begun));
+  } else if (!read_only_) {
+    PM_RETURN_IF_ERROR(database_->CheckNotMoved());  // what is at its path now is another file
+    lock.unlock();
+    PM_ASSIGN_OR_RETURN(own, Database::OpenReadOnly(path_));
+    database = own.get();
+  }
+  return std::make_unique<SqliteSession>(std::move(lock), std::move(own), database,
+                                         std::move(transaction));
 }
 
-absl::StatusOr<int64_t> SqliteStore::KeyOf(Database* database, absl::string_view uuid) {
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      database->Prepare("SELECT key FROM collections WHERE uuid = ?1"));
-  PM_ASSIGN_OR_RETURN(const bool found, select.BindText(1, uuid).Step());
-  if (!found) return NoSuchCollection(uuid);
-  return select.Int(0);
+absl::Status SqliteStore::QueryByIds(SqlSession* session, absl::string_view sql,
+                                     absl::string_view suffix, int64_t key,
+                                     absl::Span<const std::string> ids, SqlSession::Visitor visit) {
+  PM_ASSIGN_OR_RETURN(Statement* const statement, static_cast<SqliteSession*>(session)->Prepare(
+                                                      absl::StrCat(sql, " = $2", suffix)));
+  for (const std::string& id : ids) {
+    statement->Bind(1, key).BindText(2, id);
+    PM_RETURN_IF_ERROR(SqliteSession::Visit(statement, visit));
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<EmbeddingVersion> SqliteStore::VersionOf(Database* database, int64_t key) {
-  PM_ASSIGN_OR_RETURN(
-      Statement select,
-      database->Prepare("SELECT version, items_version FROM embeddings WHERE collection = ?1"));
-  PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
-  if (!found) return EmbeddingVersion{};
-  return EmbeddingVersion{select.Int(0), select.Int(1)};
+absl::Status SqliteStore::InsertRows(SqlSession* session, absl::string_view table, int64_t key,
+                                     absl::string_view columns, absl::Span<const SqlValue> values,
+                                     absl::string_view suffix) {
+  std::string sql = absl::StrCat("INSERT INTO ", table, " (collection, ", columns, ") VALUES ($1");
+  for (size_t i = 0; i < values.size(); ++i) absl::StrAppend(&sql, ", $", i + 2);
+  PM_ASSIGN_OR_RETURN(Statement* const statement, static_cast<SqliteSession*>(session)->Prepare(
+                                                      absl::StrCat(sql, ")", suffix)));
+  for (size_t row = 0; row < RowsOf(values.front()); ++row) {
+    statement->Bind(1, key);
+    for (size_t i = 0; i < values.size(); ++i) {
+      Bind(values[i], row, static_cast<int>(i) + 2, statement);
+    }
+    PM_RETURN_IF_ERROR(statement->Run());
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<StoredCollection>> SqliteStore::LoadCollections() {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
-                                                      " FROM collections ORDER BY name")));
-  std::vector<StoredCollection> collections;
+absl::StatusOr<int64_t> SqliteStore::NewKey(SqlSession* session) {
+  return session->QueryInt("UPDATE embedding_keys SET last = last + 1 RETURNING last", {});
+}
+
+absl::Status SqliteStore::WriteEmbeddedItems(SqlSession* session, int64_t key,
+                                             const Embedding& embedding) {
+  const std::string sql =
+      "INSERT INTO embedded_items (embedding, position, id, label, coordinates, payload) "
+      "VALUES ($1, $2, $3, $4, $5, $6)";
+  for (size_t i = 0; i < embedding.ids.size(); ++i) {
+    const auto row = static_cast<Eigen::Index>(i);
+    PM_RETURN_IF_ERROR(session->Run(
+        sql,
+        {key, int64_t{row}, SqlUtf8{embedding.ids[i]}, int64_t{embedding.labels[i]},
+         SqlBytes{BytesOf(embedding.coordinates.row(row).data(), embedding.coordinates.cols())},
+         SqlUtf8{embedding.payloads[i]}}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::ImportParts(const StoredCollection& collection, GallerySource source) {
+  int64_t key = 0;
+  {
+    PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+    PM_ASSIGN_OR_RETURN(key, InsertCollection(session.get(), collection, 0, 0));
+    PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {key}));
+    PM_RETURN_IF_ERROR(session->Commit());
+  }
+  const absl::Status imported = ImportInto(key, collection, source);
+  // If this fails too, the next start removes the rows.
+  if (!imported.ok()) RemoveRowsOf(kItems, key).IgnoreError();
+  return imported;
+}
+
+absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collection,
+                                     GallerySource source) {
+  uint64_t version = collection.latest_version;
+  PM_RETURN_IF_ERROR(source([&](Gallery part) -> absl::Status {
+    PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+    PM_RETURN_IF_ERROR(InsertItems(session.get(), key, part, version));
+    version += part.ids.size();
+    return session->Commit();
+  }));
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  PM_ASSIGN_OR_RETURN(const int64_t made,
+                      InsertCollection(session.get(), collection, collection.items, version));
+  PM_RETURN_IF_ERROR(session->Run("UPDATE collections SET key = $1 WHERE key = $2", {key, made}));
+  return session->Commit();
+}
+
+absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
+  uint64_t items = 0;
+  int64_t keys[std::size(kTables)];  // of the rows of each table
+  {
+    PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kDelete));
+    const auto& [session, collection] = begun;
+    items = static_cast<uint64_t>(collection.items);
+    keys[0] = keys[1] = collection.key;
+    for (size_t i = 2; i < std::size(kTables); ++i) {
+      PM_ASSIGN_OR_RETURN(keys[i], session->QueryInt(absl::StrCat("DELETE FROM ", kTables[i].parent,
+                                                                  " WHERE collection = $1 "
+                                                                  "RETURNING key"),
+                                                     {collection.key}));
+    }
+    PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {collection.key}));
+    PM_RETURN_IF_ERROR(session->Commit());
+  }
+  // The collection is deleted already. If this fails, the next start removes the rows.
+  for (size_t i = 0; i < std::size(kTables); ++i) {
+    if (!RemoveRowsOf(kTables[i], keys[i]).ok()) break;
+  }
+  return items;
+}
+
+absl::Status SqliteStore::RemoveRowsOf(const LargeTable& table, int64_t key) {
+  // The indexed column of items follows the order of insertion, so that whole pages become free.
+  const std::string sql = absl::StrCat(
+      "DELETE FROM ", table.name, " WHERE ", table.key, " = $1 AND ", table.order, " IN (SELECT ",
+      table.order, " FROM ", table.name, " WHERE ", table.key, " = $1 LIMIT ", kRowsAtOnce, ")");
   while (true) {
-    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) return collections;
-    PM_ASSIGN_OR_RETURN(collections.emplace_back(), ReadCollection(*database_, select));
+    {
+      PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+      PM_RETURN_IF_ERROR(session->Run(sql, {key}));
+      const int64_t removed = static_cast<SqliteSession&>(*session).changes();
+      PM_RETURN_IF_ERROR(session->Commit());
+      if (removed < kRowsAtOnce) return absl::OkStatus();
+    }
+    absl::SleepFor(kYieldTime);
   }
 }
 
-absl::StatusOr<StoredCollection> SqliteStore::LoadCollection(absl::string_view uuid) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(uuid));
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      database_->Prepare(absl::StrCat("SELECT ", kCollectionColumns,
-                                                      " FROM collections WHERE key = ?1")));
-  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
-  return ReadCollection(*database_, select);
-}
-
-absl::StatusOr<std::vector<CollectionState>> SqliteStore::ListStates() {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(
-      Statement select,
-      database_->Prepare("SELECT c.uuid, c.name, c.key, c.items, c.latest_version, "
-                         "coalesce(e.version, 0) FROM collections c LEFT JOIN embeddings e "
-                         "ON e.collection = c.key ORDER BY c.name"));
-  std::vector<CollectionState> states;
-  while (true) {
-    PM_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) return states;
-    states.push_back({std::string(select.Bytes(0)), std::string(select.Bytes(1)), select.Int(2),
-                      static_cast<uint64_t>(select.Int(3)), static_cast<uint64_t>(select.Int(4)),
-                      static_cast<uint64_t>(select.Int(5))});
+absl::Status SqliteStore::RemoveOrphanRows() {
+  for (const LargeTable& table : kTables) {
+    const std::string next =
+        absl::StrCat("SELECT min(", table.key, "), min(", table.key, ") IN (SELECT key FROM ",
+                     table.parent, ") FROM ", table.name, " WHERE ", table.key, " > $1");
+    for (int64_t key = 0;;) {
+      bool is_orphan = false;
+      {
+        PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/false));
+        PM_RETURN_IF_ERROR(session->Query(next, {key}, [&](const SqlRow& row) {
+          key = row.Int(0);
+          is_orphan = row.Int(1) == 0;
+        }));
+      }
+      if (key == 0) break;  // null: no further row
+      if (is_orphan) PM_RETURN_IF_ERROR(RemoveRowsOf(table, key));
+    }
   }
-}
-
-absl::StatusOr<SqliteStore::Reader> SqliteStore::BeginRead() {
-  Reader reader;
-  reader.lock_ = std::unique_lock<std::mutex>(mutex_);
-  reader.database_ = database_.get();
-  if (read_only_) return reader;
-  PM_RETURN_IF_ERROR(database_->CheckNotMoved());  // what is at its path now is another file
-  const std::string path = database_->path();
-  reader.lock_.unlock();
-  PM_ASSIGN_OR_RETURN(reader.separate_, Database::OpenReadOnly(path));
-  reader.database_ = reader.separate_.get();
-  return reader;
-}
-
-absl::Status SqliteStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(Statement select,
-                      reader->Prepare("SELECT latest_version FROM collections WHERE key = ?1"));
-  PM_RETURN_IF_ERROR(select.Bind(1, key).Step().status());
-  const auto version = static_cast<uint64_t>(select.Int(0));
-  return ReadItems(reader.get(), key, parameters.feature_dim,
-                   [&](int64_t items, Gallery part) -> absl::Status {
-                     part.version = version;
-                     part.collection = key;
-                     return visit(items, std::move(part));
-                   });
-}
-
-absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,
-                                                    const Embedding& embedding) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  PM_ASSIGN_OR_RETURN(Transaction transaction, BeginWrite());
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(parameters.collection_uuid));
-  if (embedding.collection != 0 && embedding.collection != key) {
-    return NoSuchCollection(parameters.collection_uuid);
-  }
-  PM_ASSIGN_OR_RETURN(const EmbeddingVersion former, VersionOf(database_.get(), key));
-  const auto items_version = static_cast<int64_t>(embedding.items_version);
-  if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
-  for (const absl::string_view sql :
-       {"DELETE FROM embedded_items WHERE collection = ?1",
-        "DELETE FROM cell_parts WHERE collection = ?1",
-        "DELETE FROM embeddings WHERE collection = ?1",
-        "DELETE FROM deletions WHERE collection = ?1 AND version <= ?2"}) {
-    PM_ASSIGN_OR_RETURN(Statement clear, database_->Prepare(sql));
-    clear.Bind(1, key);
-    if (absl::StrContains(sql, "?2")) clear.Bind(2, items_version);
-    PM_RETURN_IF_ERROR(clear.Run());
-  }
-  PM_RETURN_IF_ERROR(WriteEmbeddedItems(database_.get(), key, embedding));
-  const Matrix& anchors = embedding.anchor_coordinates;
-  PM_ASSIGN_OR_RETURN(Statement save,
-                      database_->Prepare("INSERT INTO embeddings (collection, version, "
-                                         "items_version, objective, anchor_coordinates) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5)"));
-  save.Bind(1, key).Bind(2, former.version + 1).Bind(3, items_version);
-  save.Bind(4, embedding.objective);
-  save.BindBlob(5, anchors.data(), static_cast<size_t>(anchors.size()) * sizeof(double));
-  PM_RETURN_IF_ERROR(save.Run());
-  PM_RETURN_IF_ERROR(transaction.Commit());
-  return static_cast<uint64_t>(former.version + 1);
-}
-
-absl::StatusOr<std::optional<Embedding>> SqliteStore::LoadEmbedding(
-    const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const Reader reader, BeginRead());
-  PM_ASSIGN_OR_RETURN(const int64_t key, KeyOf(reader.get(), parameters.collection_uuid));
-  PM_ASSIGN_OR_RETURN(
-      Statement select,
-      reader->Prepare("SELECT version, objective, anchor_coordinates, items_version "
-                      "FROM embeddings WHERE collection = ?1"));
-  PM_ASSIGN_OR_RETURN(const bool found, select.Bind(1, key).Step());
-  if (!found) return std::nullopt;
-  Embedding embedding;
-  embedding.version = static_cast<uint64_t>(select.Int(0));
-  embedding.objective = select.Double(1);
-  embedding.items_version = static_cast<uint64_t>(select.Int(3));
-  absl::StatusOr<Matrix> anchors =
-      DecodeMatrix("coordinates of the anchors", select.Bytes(2), parameters.anchor_count,
-                   parameters.settings.embedding_dim);
-  if (!anchors.ok()) return Damaged(*reader.get(), anchors.status().message());
-  embedding.anchor_coordinates = *std::move(anchors);
-  PM_RETURN_IF_ERROR(
-      ReadEmbeddedItems(reader.get(), key, parameters.settings.embedding_dim, &embedding));
-  PM_ASSIGN_OR_RETURN(embedding.deleted,
-                      ReadDeletedSince(reader.get(), key, embedding.items_version, 0));
-  return embedding;
+  return absl::OkStatus();
 }
 
 }  // namespace privatemail::server

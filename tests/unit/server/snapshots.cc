@@ -16,6 +16,15 @@ SnapshotWriter::Emit AppendTo(std::string* bytes) {
   };
 }
 
+Item ItemOf(const Gallery& gallery, size_t row) {
+  const auto features = gallery.features.row(static_cast<Eigen::Index>(row));
+  return {gallery.ids[row],
+          gallery.labels[row],
+          {features.begin(), features.end()},
+          gallery.payloads[row],
+          0};
+}
+
 }  // namespace
 
 Gallery LoadGallery(const Catalog& catalog, const CollectionView& view) {

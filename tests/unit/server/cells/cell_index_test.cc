@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 
 constexpr int kItems = 200;
 
-FloatMatrix UnitRows(const FloatMatrix& rows) {
+FloatMatrix FloatUnitRows(const FloatMatrix& rows) {
   FloatMatrix units = rows;
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     units.row(i) = (rows.row(i).cast<double>() / rows.row(i).cast<double>().norm()).cast<float>();
@@ -33,8 +33,9 @@ struct Scene {
 
   explicit Scene(CellCode code = CellCode::kFloat16) {
     gallery.version = 9;
-    parameters = *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
-                                       *PartitionAnchors(UnitRows(anchors.features), {3, 5}), code);
+    parameters =
+        *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
+                              *PartitionAnchors(FloatUnitRows(anchors.features), {3, 5}), code);
     index = CellIndex::Create(parameters, anchors, gallery, /*stopped=*/{false});
   }
 
@@ -59,9 +60,9 @@ struct Scene {
 // Lists of CellList over exact neighbours in double.
 std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
                                               int64_t length) {
-  const FloatMatrix items = UnitRows(scene.gallery.features);
+  const FloatMatrix items = FloatUnitRows(scene.gallery.features);
   const CellPartition& of = scene.parameters.cell_partitions[partition];
-  const Matrix centroids = CellCentroids(of, UnitRows(scene.anchors.features).cast<double>());
+  const Matrix centroids = CellCentroids(of, FloatUnitRows(scene.anchors.features).cast<double>());
   KnownQueries known;
   const auto nearest = NearestRows(items.cast<double>(), items.cast<double>(), Demand::kRanks + 1);
   ItemCells lie;
@@ -134,7 +135,7 @@ TEST(CellIndex, EncodesItemsScaledToLengthOne) {
     EXPECT_EQ(index.LabelOf(7), scene.gallery.labels[7]);
     EXPECT_EQ(index.RowOf("item-150"), 150);
     EXPECT_EQ(index.RowOf("nobody"), std::nullopt);
-    const FloatMatrix units = UnitRows(scene.gallery.features);
+    const FloatMatrix units = FloatUnitRows(scene.gallery.features);
     for (const int64_t row : {0, 7, kItems - 1}) {
       ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
                            DecodeItemCodes(scene.parameters, index.CodeOf(row)));

@@ -1,8 +1,16 @@
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/items/item_label.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 
 namespace privatemail::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 TEST_F(CatalogTest, ChecksNames) {
@@ -27,6 +35,56 @@ TEST_F(CatalogTest, InvalidCollectionIsNotCreated) {
   EXPECT_THAT(catalog_->List(), SizeIs(0));
   EXPECT_THAT(catalog_->Create(Fruit()), IsOk());
   EXPECT_THAT(catalog_->Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
+}
+
+struct BadItem {
+  const char* name;
+  std::function<void(Item*)> spoil;
+  const char* reason;
+};
+
+const BadItem kBadItems[] = {
+    BadItem{"EmptyId", [](Item* item) { item->id.clear(); }, "id must be 1 to 512 bytes"},
+    BadItem{"LongId", [](Item* item) { item->id.assign(513, 'x'); }, "but has 513 bytes"},
+    BadItem{"IdWithABareContinuationByte", [](Item* item) { item->id = "a\x80"; }, "not UTF-8"},
+    BadItem{"IdWithASurrogate", [](Item* item) { item->id = "\xed\xa0\x80"; }, "not UTF-8"},
+    BadItem{"IdWithAnOverlongSlash", [](Item* item) { item->id = "\xc0\xaf"; }, "not UTF-8"},
+    BadItem{"ShortFeatures", [](Item* item) { item->features.resize(3); }, "expected 4, got 3"},
+    BadItem{"LongFeatures", [](Item* item) { item->features.resize(8); }, "expected 4, got 8"},
+    BadItem{"NoFeatures", [](Item* item) { item->features.clear(); }, "expected 4, got 0"},
+    BadItem{"Nan", [](Item* item) { item->features[2] = std::nanf(""); },
+            "value in column 2 is nan"},
+    BadItem{"Infinity", [](Item* item) { item->features[0] = -HUGE_VALF; },
+            "value in column 0 is -inf"},
+    BadItem{"ZeroVector", [](Item* item) { item->features.assign(kDim, 0); },
+            "all 4 values are zero"},
+    BadItem{"LabelBetweenClasses", [](Item* item) { item->label = 4; },
+            "label must be one of the collection's 3 classes (3 to 9), but is 4"},
+    BadItem{"NoLabel", [](Item* item) { item->label = kNoLabel; },
+            "one of the collection's 3 classes (3 to 9), but is missing"},
+    BadItem{"PayloadThatIsNoJson", [](Item* item) { item->payload = "{'a': 1}"; },
+            "payload must be empty or a JSON text"},
+    BadItem{"PayloadThatIsNestedTooDeep",
+            [](Item* item) { item->payload = std::string(65, '[') + std::string(65, ']'); },
+            "payload must be nested at most 64 deep"},
+    BadItem{"PayloadWithALatin1Byte", [](Item* item) { item->payload = "\"\xe9\""; },
+            "payload must be empty or a JSON text"}};
+
+TEST_F(CatalogTest, MalformedItemIsRejectedAlone) {
+  const CollectionView fruit = CreateFruit(0);
+  for (const BadItem& bad : kBadItems) {
+    SCOPED_TRACE(bad.name);
+    std::vector<Item> items = {MakeItem(absl::StrCat(bad.name, "-before"), 3, 1),
+                               MakeItem(absl::StrCat(bad.name, "-bad"), 3, 2),
+                               MakeItem(absl::StrCat(bad.name, "-after"), 3, 3)};
+    bad.spoil(&items[1]);
+    ASSERT_OK_AND_ASSIGN(const UpsertResult result, catalog_->Upsert(fruit, items));
+    EXPECT_EQ(result.inserted, 2u);
+    ASSERT_THAT(result.rejected, SizeIs(1));
+    EXPECT_EQ(result.rejected[0].position, 1u);
+    EXPECT_THAT(result.rejected[0].reason, HasSubstr(bad.reason));
+  }
+  EXPECT_EQ(catalog_->Find("fruit")->items, 2 * std::size(kBadItems));
 }
 
 TEST_F(CatalogTest, UnknownCollectionReturnsNotFound) {

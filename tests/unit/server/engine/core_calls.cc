@@ -42,11 +42,11 @@ CoreCalls::CoreCalls()
       keys_(*KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key")),
       audit_(*AuditLog::Open(folder_ / "audit.jsonl", 0)),
       admission_(std::make_unique<Admission>(FewPlaces())),
-      builds_(std::make_unique<RebuildScheduler>(
+      builds_(std::make_unique<Maintenance>(
           catalog_.get(), RebuildOptions{.01, absl::Milliseconds(50)},
-          RebuildScheduler::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
-                                  [](const std::string& /*name*/, double /*done*/) {},
-                                  ExpectBuiltOrOvertaken})) {}
+          Maintenance::Hooks{[](const CollectionView& /*view*/) { return absl::OkStatus(); },
+                             [](const std::string& /*name*/, double /*done*/) {},
+                             ExpectBuiltOrOvertaken})) {}
 
 NewAccessKey CoreCalls::MakeKey(Scopes scopes, double requests_per_second) {
   KeyGrant grant;

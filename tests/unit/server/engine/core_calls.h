@@ -15,7 +15,7 @@
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/engine/catalog.h"
-#include "server/engine/rebuild_scheduler.h"
+#include "server/engine/maintenance.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
@@ -54,7 +54,7 @@ class CoreCalls {
   std::atomic<int64_t> calls_ = 0;
   std::atomic<int64_t> reloads_ = 0;
   std::unique_ptr<Admission> admission_;
-  std::unique_ptr<RebuildScheduler> builds_;
+  std::unique_ptr<Maintenance> builds_;
   ThreadPool thread_pool_;  // last: what they do uses the others
 };
 

@@ -16,7 +16,6 @@
 #include "common/base/sha256.h"
 #include "common/items/item_label.h"
 #include "privatemail/v1/encrypted.pb.h"
-#include "server/engine/encrypted_rows_writer.h"
 
 namespace privatemail::encrypted_rows_test {
 namespace {

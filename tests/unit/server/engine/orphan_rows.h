@@ -14,9 +14,11 @@ namespace privatemail::testing {
 inline int64_t CountOrphanRows(const std::string& folder) {
   constexpr char kCount[] =
       "SELECT count(*) FROM (SELECT collection FROM items UNION ALL SELECT collection FROM "
-      "deletions UNION ALL SELECT collection FROM embedded_items UNION ALL SELECT collection FROM "
-      "embeddings UNION ALL SELECT collection FROM cell_parts) WHERE collection NOT IN (SELECT key "
-      "FROM collections)";
+      "deletions UNION ALL SELECT collection FROM embeddings UNION ALL SELECT collection FROM "
+      "cells "
+      "UNION ALL SELECT (SELECT collection FROM embeddings WHERE key = embedding) FROM "
+      "embedded_items UNION ALL SELECT (SELECT collection FROM cells c WHERE c.key = p.cells) FROM "
+      "cell_parts p) WHERE coalesce(collection, 0) NOT IN (SELECT key FROM collections)";
   const auto file = sqlite::Database::OpenReadOnly(folder + "/privatemail.sqlite");
   if (!file.ok()) return -1;
   const auto count = (*file)->Query(kCount);

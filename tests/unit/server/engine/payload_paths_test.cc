@@ -1,5 +1,3 @@
-#include "server/engine/payload_paths.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/payload_columns.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::testing {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
-#include "server/store/postgres/rows.h"
+#include "server/store/postgres/embedded_items_encoder.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/postgres_fixture.h"
 #include "tests/unit/server/store/store_backend.h"
@@ -334,7 +334,7 @@ TEST_F(TwoDaemons, FailedWatchCallbackIsRetried) {
 // A statement has two minutes, in which tens of millions of rows cannot be deleted. A trigger
 // counts the rows of each.
 TEST_F(TwoDaemons, ManyRowsAreDeletedInBoundedStatements) {
-  constexpr int kMany = 2 * postgres::kDeletedRows + 1;
+  constexpr int kMany = 2 * kDeletedRows + 1;
   ASSERT_THAT(one_->Create(fruit_), IsOk());
   ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(kMany, 1)), IsOk());
   ASSERT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(kMany)), IsOk());
@@ -355,11 +355,11 @@ TEST_F(TwoDaemons, ManyRowsAreDeletedInBoundedStatements) {
   };
   ASSERT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
   EXPECT_EQ(ask("sum(rows)", "embedded_items"), absl::StrCat(kMany));
-  EXPECT_EQ(ask("max(rows)", "embedded_items"), absl::StrCat(postgres::kDeletedRows));
+  EXPECT_EQ(ask("max(rows)", "embedded_items"), absl::StrCat(kDeletedRows));
   EXPECT_EQ(one_->LoadEmbedding(fruit_.parameters)->value().ids.size(), 3u);
   ASSERT_THAT(other_->Delete(fruit_.parameters.collection_uuid), IsOk());
   EXPECT_EQ(ask("sum(rows)", "items"), absl::StrCat(kMany));
-  EXPECT_EQ(ask("max(rows)", "items"), absl::StrCat(postgres::kDeletedRows));
+  EXPECT_EQ(ask("max(rows)", "items"), absl::StrCat(kDeletedRows));
   EXPECT_EQ(ask("sum(rows)", "embedded_items"), absl::StrCat(kMany + 3));
 }
 

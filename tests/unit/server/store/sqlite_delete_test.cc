@@ -3,6 +3,7 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -95,8 +96,8 @@ TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
 
 // A deletion may end after any table.
 TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
-  for (const char* kept : {"items", "deletions", "embedded_items", "embeddings"}) {
-    SCOPED_TRACE(kept);
+  for (const LargeTable& kept : {kItems, kDeletions, kEmbeddedItems}) {
+    SCOPED_TRACE(kept.name);
     const TemporaryFolder folder;
     store_.reset();
     std::filesystem::copy(directory_.path(), folder / "data");
@@ -104,10 +105,13 @@ TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
       const auto file = sqlite::Database::Open(folder / "data/privatemail.sqlite");
       ASSERT_THAT(file, IsOk());
       ASSERT_THAT((*file)->Execute("DELETE FROM collections WHERE name = 'fruit'"), IsOk());
-      for (const std::string table : {"items", "deletions", "embedded_items", "embeddings"}) {
-        if (table == kept) continue;
-        ASSERT_THAT((*file)->Execute("DELETE FROM " + table +
-                                     " WHERE collection NOT IN (SELECT key FROM collections)"),
+      ASSERT_THAT((*file)->Execute("DELETE FROM embeddings WHERE collection NOT IN (SELECT key "
+                                   "FROM collections)"),
+                  IsOk());
+      for (const LargeTable& table : {kItems, kDeletions, kEmbeddedItems}) {
+        if (table.name == kept.name) continue;
+        ASSERT_THAT((*file)->Execute(absl::StrCat("DELETE FROM ", table.name, " WHERE ", table.key,
+                                                  " NOT IN (SELECT key FROM ", table.parent, ")")),
                     IsOk());
       }
     }

@@ -9,7 +9,6 @@ namespace privatemail::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -77,14 +76,6 @@ TEST_P(StoreDimension, UnknownCollectionAndImpossibleDimensionAreRefused) {
   EXPECT_EQ(Stored().feature_dim, 0);
 }
 
-TEST_P(StoreDimension, NoItemIsStoredBeforeIt) {
-  const std::vector<Item> items = {MakeItem("a", 3, 1)};
-  ASSERT_OK_AND_ASSIGN(const UpsertResult result, store_->Upsert(notes_.parameters, items));
-  ASSERT_THAT(result.rejected, SizeIs(1));
-  EXPECT_THAT(result.rejected[0].reason, HasSubstr("until the collection has a dimension"));
-  EXPECT_EQ(result.items, 0u);
-}
-
 TEST_P(StoreDimension, ConcurrentCallsAgree) {
   std::set<int64_t> fixed;
   std::mutex mutex;
@@ -119,13 +110,6 @@ TEST_P(StoreDimension, ItemsMayHaveAnyLabelOrNone) {
   const std::vector<std::string> ids = {"a"};
   ASSERT_OK_AND_ASSIGN(const std::vector<Item> got, store_->GetItems(parameters, ids));
   EXPECT_EQ(got[0].label, kNoLabel);
-}
-
-TEST_P(StoreDimension, ItemOfCollectionWithClassesNeedsLabel) {
-  const UpsertResult result = Upsert({MakeItem("a", kNoLabel, 1)});
-  ASSERT_THAT(result.rejected, SizeIs(1));
-  EXPECT_THAT(result.rejected[0].reason,
-              HasSubstr("one of the collection's 3 classes (3 to 9), but is missing"));
 }
 
 TEST_P(StoreDimension, ImportWithoutItemsAndWithUnlabelledOnes) {

@@ -1,6 +1,5 @@
 // The contract of Store: imports.
 #include <atomic>
-#include <limits>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -179,19 +178,6 @@ TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
               FailsWith(kAlreadyExists, collection_.parameters.collection_uuid));
   EXPECT_EQ(backend_->Rows("items"), 0);
   EXPECT_EQ(backend_->Rows("collections"), 1);
-}
-
-// The invalid item follows rows that are written already.
-TEST_P(StoreImport, InvalidItemLeavesNothing) {
-  std::vector<Item> items = MakeItems(40, 7);
-  for (Item& item : items) item.payload = "\"" + std::string(100'000, 'x') + "\"";
-  Gallery gallery = GalleryOf(items);
-  gallery.features(30, 2) = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), gallery),
-              FailsWith(kInvalid, "value in column 2 is nan"));
-  EXPECT_EQ(backend_->Rows("items"), 0);
-  EXPECT_EQ(backend_->Rows("collections"), 1);
-  EXPECT_THAT(Import(store_.get(), SmallCollection("fish"), GalleryOf(items)), IsOk());
 }
 
 TEST_P(StoreImport, InvalidGalleryReturnsInvalidArgument) {

@@ -1,4 +1,4 @@
-#include "server/engine/rebuild_scheduler.h"
+#include "server/engine/maintenance.h"
 
 #include <algorithm>
 #include <exception>
@@ -36,36 +36,46 @@ absl::Status TryBuild(Catalog* catalog, const std::string& name, const StepObser
 
 }  // namespace
 
-RebuildScheduler::RebuildScheduler(Catalog* catalog, const RebuildOptions& options, Hooks hooks)
-    : catalog_(catalog), hooks_(std::move(hooks)), options_(options), thread_([this] { Run(); }) {}
-
-RebuildScheduler::~RebuildScheduler() {
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    stopping_ = true;
+Maintenance::Maintenance(Catalog* catalog, const RebuildOptions& options, Hooks hooks)
+    : catalog_(catalog), hooks_(std::move(hooks)), options_(options) {
+  const absl::Status writable = catalog_->read_only() ? catalog_->TryWritable() : absl::OkStatus();
+  if (writable.ok()) {
+    QueuePoll(absl::ZeroDuration());
+  } else {
+    hooks_.read_only(writable);
+    QueueTry();
   }
-  wake_.notify_all();
-  thread_.join();
 }
 
-void RebuildScheduler::SetOptions(const RebuildOptions& options) {
+void Maintenance::SetOptions(const RebuildOptions& options) {
   const std::lock_guard<std::mutex> guard(mutex_);
   options_ = options;
 }
 
-void RebuildScheduler::Run() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    const RebuildOptions options = options_;
-    lock.unlock();
-    if (const std::string name = Next(options); !name.empty()) Build(name, options.memory);
-    lock.lock();
-    wake_.wait_for(lock, absl::ToChronoMilliseconds(PollInterval(options)),
-                   [this] { return stopping_; });
-  }
+void Maintenance::QueueTry() {
+  const auto job = [this](const std::atomic<bool>& /*stopped*/) {
+    if (!catalog_->TryWritable().ok()) return QueueTry();
+    hooks_.read_only(absl::OkStatus());
+    QueuePoll(absl::ZeroDuration());
+  };
+  queue_.Add(job, kRecoveryInterval);
 }
 
-std::string RebuildScheduler::Next(const RebuildOptions& options) {
+void Maintenance::QueuePoll(absl::Duration delay) {
+  queue_.Add([this](const std::atomic<bool>& stopped) { Poll(stopped); }, delay);
+}
+
+void Maintenance::Poll(const std::atomic<bool>& stopped) {
+  RebuildOptions options;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    options = options_;
+  }
+  if (const std::string name = Next(options); !name.empty()) Build(name, options.memory, stopped);
+  QueuePoll(PollInterval(options));
+}
+
+std::string Maintenance::Next(const RebuildOptions& options) {
   const Clock::time_point now = Clock::now();
   std::map<std::string, DueCollection> due;
   std::string next;
@@ -88,11 +98,10 @@ std::string RebuildScheduler::Next(const RebuildOptions& options) {
   return next;
 }
 
-void RebuildScheduler::Build(const std::string& name, int64_t memory) {
+void Maintenance::Build(const std::string& name, int64_t memory, const std::atomic<bool>& stopped) {
   const StepObserver observer = [&](double done, int steps) -> absl::Status {
     hooks_.progress(name, done / steps);
-    const std::lock_guard<std::mutex> guard(mutex_);
-    return stopping_ ? absl::CancelledError("the daemon stops") : absl::OkStatus();
+    return stopped ? absl::CancelledError("the daemon stops") : absl::OkStatus();
   };
   absl::StatusOr<CollectionView> view = catalog_->Find(name);
   if (!view.ok()) return;  // deleted since Next

@@ -1,7 +1,6 @@
-#include "server/engine/cells_preparer.h"
-
 #include <functional>
 
+#include "server/engine/catalog.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {

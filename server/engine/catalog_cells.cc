@@ -1,4 +1,4 @@
-#include "server/engine/cells_preparer.h"
+// Catalog: cell indexes in the background.
 
 #include <exception>
 #include <optional>
@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
+#include "server/engine/catalog.h"
 #include "server/engine/row_file.h"
 
 namespace privatemail::server {
@@ -44,32 +45,35 @@ std::vector<std::string> HiddenIds(const CollectionView& view) {
 
 }  // namespace
 
-void CellsPreparer::Schedule(const CollectionRegistry::EntryPtr& entry) {
-  if (registry_->ViewOf(*entry).has_cells()) QueueCells(entry, std::nullopt);
-}
+// The inputs of CellIndex::Create.
+struct Catalog::CellInputs {
+  Gallery gallery;                         // without features
+  std::unique_ptr<const RowSource> items;  // their unit rows
+};
 
-void CellsPreparer::QueueCells(std::weak_ptr<Entry> entry, std::optional<absl::Time> wait_until) {
+void Catalog::QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay,
+                         std::optional<absl::Time> wait_until) {
   static constexpr absl::Duration kRetry = absl::Milliseconds(500);
   // A store may take hours to notice that a daemon has lost its host.
   static constexpr absl::Duration kMaxWait = absl::Minutes(10);
-  queue_.Add([this, entry = std::move(entry), wait_until](const std::atomic<bool>& stopped) {
+  const auto prepare = [this, weak = std::move(collection),
+                        wait_until](const std::atomic<bool>& stopped) {
+    const CollectionPtr locked = weak.lock();
+    if (locked == nullptr || !locked->view().has_cells()) return;
     const absl::Time until = wait_until.value_or(absl::Now() + kMaxWait);
-    if (auto locked = entry.lock(); locked == nullptr || PrepareCells(locked, until, stopped)) {
-      return;
-    }
-    SleepUnlessCancelled(kRetry, [&] { return stopped.load(); }).IgnoreError();
-    QueueCells(entry, until);
-  });
+    if (!PrepareCells(locked.get(), until, stopped)) QueueCells(weak, kRetry, until);
+  };
+  cells_.Add(prepare, delay);
 }
 
-bool CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry, absl::Time wait_until,
-                                 const std::atomic<bool>& stopped) {
-  std::optional<CollectionView> view = registry_->BeginCells(entry.get());
+bool Catalog::PrepareCells(Collection* collection, absl::Time wait_until,
+                           const std::atomic<bool>& stopped) {
+  std::optional<CollectionView> view = collection->BeginCells();
   if (!view.has_value()) return true;
   const std::string name = view->published->name;
   absl::StatusOr<bool> outcome;
   try {
-    outcome = LoadOrBuildCells(entry, *std::exchange(view, std::nullopt), wait_until, stopped);
+    outcome = LoadOrBuildCells(collection, *std::exchange(view, std::nullopt), wait_until, stopped);
   } catch (const std::exception& error) {  // of FAISS, or out of memory
     outcome = absl::UnavailableError(error.what());
   }
@@ -79,18 +83,18 @@ bool CellsPreparer::PrepareCells(const CollectionRegistry::EntryPtr& entry, absl
         absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
                                             " could not be built: ", outcome.status().message()));
   }
-  registry_->EndCells(entry.get(), problem);
+  collection->EndCells(problem);
   return outcome.value_or(true);
 }
 
-absl::StatusOr<bool> CellsPreparer::LoadOrBuildCells(const CollectionRegistry::EntryPtr& entry,
-                                                     CollectionView view, absl::Time wait_until,
-                                                     const std::atomic<bool>& stopped) {
+absl::StatusOr<bool> Catalog::LoadOrBuildCells(Collection* collection, CollectionView view,
+                                               absl::Time wait_until,
+                                               const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *view.published;
   std::shared_ptr<const void> claim;
   bool is_stored = false;
   while (!stopped) {
-    absl::StatusOr<bool> loaded = LoadCells(entry.get(), view);
+    absl::StatusOr<bool> loaded = LoadCells(collection, view);
     if (absl::IsDataLoss(loaded.status())) {
       if (warn_) {
         warn_(absl::StrCat(
@@ -101,7 +105,7 @@ absl::StatusOr<bool> CellsPreparer::LoadOrBuildCells(const CollectionRegistry::E
     }
     PM_ASSIGN_OR_RETURN(is_stored, std::move(loaded));
     if (is_stored) {
-      const CollectionView now = registry_->ViewOf(*entry);
+      const CollectionView now = collection->view();
       if (!published.parameters.publish_quality || now.quality != nullptr ||
           now.cells->items() < kMinQualityQueries) {
         return true;
@@ -113,15 +117,15 @@ absl::StatusOr<bool> CellsPreparer::LoadOrBuildCells(const CollectionRegistry::E
     if (claim == nullptr) return false;
     // Loads once more: another daemon may have stored them just before.
   }
-  PM_RETURN_IF_ERROR(BuildCells(entry, std::move(view), is_stored, stopped));
+  PM_RETURN_IF_ERROR(BuildCells(collection, std::move(view), is_stored, stopped));
   return true;
 }
 
-absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView& view) {
+absl::StatusOr<bool> Catalog::LoadCells(Collection* collection, const CollectionView& view) {
   const PublicParameters& parameters = view.published->parameters;
   const Retriever& retriever = *view.retriever;
   const auto check = [&](int64_t bytes) {
-    return CheckBuildMemory("reading it", bytes, registry_->options().cells_memory);
+    return CheckBuildMemory("reading it", bytes, options().cells_memory);
   };
   PM_ASSIGN_OR_RETURN(
       std::optional<StoredCells> stored,
@@ -131,46 +135,45 @@ absl::StatusOr<bool> CellsPreparer::LoadCells(Entry* entry, const CollectionView
   PM_ASSIGN_OR_RETURN(CellContents contents, ReadCellImage(parameters, stored->image));
   stored->image = {};
   PM_RETURN_IF_ERROR(TakePayloads(retriever, &contents));
-  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, contents.gallery));
+  PM_RETURN_IF_ERROR(CheckCellMemory(*collection, parameters, contents.gallery));
   const auto cells = CellIndex::Restore(parameters, std::move(contents));
-  registry_->InstallCells(entry, cells, HiddenIds(view));
+  collection->InstallCells(cells, HiddenIds(view));
   if (stored->quality.has_value()) {
-    registry_->InstallQuality(entry, cells.get(),
-                              std::make_shared<const CellQuality>(*std::move(stored->quality)));
+    collection->InstallQuality(cells.get(),
+                               std::make_shared<const CellQuality>(*std::move(stored->quality)));
   }
   return true;
 }
 
-absl::Status CellsPreparer::BuildCells(const CollectionRegistry::EntryPtr& entry,
-                                       CollectionView view, bool is_stored,
-                                       const std::atomic<bool>& stopped) {
+absl::Status Catalog::BuildCells(Collection* collection, CollectionView view, bool is_stored,
+                                 const std::atomic<bool>& stopped) {
   const std::shared_ptr<const PublishedCollection> published = view.published;
   const PublicParameters& parameters = published->parameters;
-  PM_ASSIGN_OR_RETURN(CellInputs inputs, ReadInputs(view, stopped));
+  PM_ASSIGN_OR_RETURN(CellInputs inputs, ReadCellInputs(view, stopped));
   const uint64_t embedding_version = view.retriever->version();
   view = {};  // so that a later build frees what it replaces
-  PM_RETURN_IF_ERROR(CheckResidentMemory(*entry, parameters, inputs.gallery));
+  PM_RETURN_IF_ERROR(CheckCellMemory(*collection, parameters, inputs.gallery));
   QualitySample sample;
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells,
                       CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery),
                                         *inputs.items, stopped, embedding_version,
                                         parameters.publish_quality ? &sample : nullptr));
   inputs.items = nullptr;
-  registry_->InstallCells(entry.get(), cells);
+  collection->InstallCells(cells);
   if (!is_stored) {
     WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
                                                    WriteCellImage(parameters, cells->contents())));
   }
-  if (parameters.publish_quality) MeasureQuality(entry, cells, std::move(sample));
+  if (parameters.publish_quality) MeasureQuality(collection, cells, std::move(sample));
   return absl::OkStatus();
 }
 
 // The gallery gets the embedding's version, so InstallCells hides all later deletions.
-absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
-    const CollectionView& view, const std::atomic<bool>& stopped) {
+absl::StatusOr<Catalog::CellInputs> Catalog::ReadCellInputs(
+    const CollectionView& view, const std::atomic<bool>& stopped) const {
   const PublicParameters& parameters = view.published->parameters;
   const Retriever& retriever = *view.retriever;
-  const int64_t memory = registry_->options().cells_memory;
+  const int64_t memory = options().cells_memory;
   const int64_t index_bytes = CellIndex::MemoryToCreate(parameters, retriever.items());
   const int64_t feature_bytes =
       retriever.items() * parameters.feature_dim * static_cast<int64_t>(sizeof(float));
@@ -208,43 +211,40 @@ absl::StatusOr<CellsPreparer::CellInputs> CellsPreparer::ReadInputs(
   return inputs;
 }
 
-void CellsPreparer::WarnUnlessStored(const PublishedCollection& published,
-                                     const absl::Status& stored) const {
+void Catalog::WarnUnlessStored(const PublishedCollection& published,
+                               const absl::Status& stored) const {
   if (stored.ok() || absl::IsAborted(stored) || absl::IsNotFound(stored) || !warn_) return;
   warn_(
       absl::StrCat("the cell index of collection ", published.name,
                    " could not be stored, so the next start builds it again: ", stored.message()));
 }
 
-absl::Status CellsPreparer::CheckResidentMemory(const Entry& entry,
-                                                const PublicParameters& parameters,
-                                                const Gallery& gallery) const {
-  const std::shared_ptr<const CellIndex> former = registry_->ViewOf(entry).cells;
+absl::Status Catalog::CheckCellMemory(const Collection& collection,
+                                      const PublicParameters& parameters,
+                                      const Gallery& gallery) const {
+  const std::shared_ptr<const CellIndex> former = collection.view().cells;
   const int64_t kept = CellIndex::MemoryToKeep(parameters, std::ssize(gallery.ids)) +
                        BytesOf(gallery) -
                        gallery.features.size() * static_cast<int64_t>(sizeof(float));
-  return registry_->CheckMemory("the cell index of this one", kept,
-                                former == nullptr ? 0 : former->memory());
+  return CheckMemory("the cell index of this one", kept, former == nullptr ? 0 : former->memory());
 }
 
-void CellsPreparer::MeasureQuality(const CollectionRegistry::EntryPtr& entry,
-                                   const std::shared_ptr<const CellIndex>& cells,
-                                   QualitySample sample) {
+void Catalog::MeasureQuality(Collection* collection, const std::shared_ptr<const CellIndex>& cells,
+                             QualitySample sample) {
   const auto shared = std::make_shared<const QualitySample>(std::move(sample));
-  measurements_.Add([this, weak = std::weak_ptr(entry), weak_cells = std::weak_ptr(cells),
+  measurements_.Add([this, weak = collection->weak_from_this(), weak_cells = std::weak_ptr(cells),
                      shared](const std::atomic<bool>& stopped) {
-    const auto locked = weak.lock();
+    const CollectionPtr locked = weak.lock();
     const auto measured = weak_cells.lock();
     if (locked == nullptr || measured == nullptr) return;
     const auto obsolete = [&] {
-      return stopped || registry_->IsRemoved(*locked) ||
-             registry_->ViewOf(*locked).cells != measured;
+      return stopped || locked->removed() || locked->view().cells != measured;
     };
-    const auto published = registry_->ViewOf(*locked).published;
+    const auto published = locked->view().published;
     std::optional<CellQuality> found = measured->Measure(published->parameters, *shared, obsolete);
     if (!found.has_value()) return;
     const auto quality = std::make_shared<const CellQuality>(*std::move(found));
-    registry_->InstallQuality(locked.get(), measured.get(), quality);
+    locked->InstallQuality(measured.get(), quality);
     WarnUnlessStored(*published,
                      store_->SaveQuality(published->parameters, VersionOf(*measured), *quality));
   });

@@ -1,19 +1,19 @@
-// A scheduler of automatic builds.
-#ifndef PRIVATEMAIL_SERVER_ENGINE_REBUILD_SCHEDULER_H_
-#define PRIVATEMAIL_SERVER_ENGINE_REBUILD_SCHEDULER_H_
+// Periodic work on a catalog: automatic builds, and the end of its read-only state.
+#ifndef PRIVATEMAIL_SERVER_ENGINE_MAINTENANCE_H_
+#define PRIVATEMAIL_SERVER_ENGINE_MAINTENANCE_H_
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "common/base/background_queue.h"
 #include "server/engine/catalog.h"
 
 namespace privatemail::server {
@@ -27,25 +27,28 @@ struct RebuildOptions {
   int64_t memory = std::numeric_limits<int64_t>::max();  // bytes, as in Catalog::Build
 };
 
-// Polls the catalog and rebuilds due collections, one at a time, on its own thread. Not a
-// BackgroundQueue: jobs are chosen by their state, and builds lower their priority themselves.
-// Never runs a first build: only the operator knows whether the items are complete. Thread-safe.
-class RebuildScheduler {
+// Tries a read-only catalog every kRecoveryInterval until it takes writes, which it then does for
+// good. From then on polls it and rebuilds due collections, one at a time. Never runs a first
+// build: only the operator knows whether the items are complete. Thread-safe.
+class Maintenance {
  public:
   static constexpr int kMaxQuietPeriods = 12;
   static constexpr absl::Duration kRetryDelay = absl::Minutes(1);  // after a build that failed
+  static constexpr absl::Duration kRecoveryInterval = absl::Seconds(2);
 
   struct Hooks {
     // Whether the collection may be built now; an error is reported as a failed build.
     std::function<absl::Status(const CollectionView&)> check;
     std::function<void(const std::string& collection, double share)> progress;  // 0 to 1
     std::function<void(const std::string& collection, const absl::Status&)> ended;
+    // Called by the constructor with the reason if the catalog is read-only, and with OK once it
+    // takes writes; never if it takes them from the start.
+    std::function<void(const absl::Status&)> read_only = nullptr;
   };
 
-  // The catalog and what the hooks use must outlive it.
-  RebuildScheduler(Catalog* catalog, const RebuildOptions& options, Hooks hooks);
-  // Cancels a running build, which leaves the former embedding in place.
-  ~RebuildScheduler();
+  // The catalog and what the hooks use must outlive it. Destruction cancels a running build, which
+  // leaves the former embedding in place.
+  Maintenance(Catalog* catalog, const RebuildOptions& options, Hooks hooks);
 
   void SetOptions(const RebuildOptions& options);
 
@@ -59,21 +62,22 @@ class RebuildScheduler {
     Clock::time_point not_before;  // after a build that failed
   };
 
-  void Run();
+  void QueueTry();
+  void QueuePoll(absl::Duration delay);
+  void Poll(const std::atomic<bool>& stopped);
   // The name of a collection that is to be built now; empty: none.
   std::string Next(const RebuildOptions& options);
-  void Build(const std::string& name, int64_t memory);
+  void Build(const std::string& name, int64_t memory, const std::atomic<bool>& stopped);
 
   Catalog* const catalog_;
   const Hooks hooks_;
-  std::map<std::string, DueCollection> due_;  // by UUID; used by thread_ only
-  std::mutex mutex_;                          // guards the following
-  std::condition_variable wake_;
+  std::map<std::string, DueCollection> due_;  // by UUID; used by jobs only
+  std::mutex mutex_;                          // guards options_
   RebuildOptions options_;
-  bool stopping_ = false;
-  std::thread thread_;  // last: it uses the other members
+  // Last: its jobs use the other members. Builds lower their priority themselves.
+  BackgroundQueue queue_{BackgroundQueue::Priority::kNormal};
 };
 
 }  // namespace privatemail::server
 
-#endif  // PRIVATEMAIL_SERVER_ENGINE_REBUILD_SCHEDULER_H_
+#endif  // PRIVATEMAIL_SERVER_ENGINE_MAINTENANCE_H_

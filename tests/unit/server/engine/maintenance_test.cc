@@ -1,4 +1,4 @@
-#include "server/engine/rebuild_scheduler.h"
+#include "server/engine/maintenance.h"
 
 #include <atomic>
 #include <limits>
@@ -12,28 +12,27 @@ namespace {
 
 constexpr absl::Duration kQuiet = absl::Milliseconds(100);
 
-class RebuildSchedulerTest : public CatalogTest {
+class MaintenanceTest : public CatalogTest {
  protected:
-  RebuildSchedulerTest() {
+  MaintenanceTest() {
     NewCollection later = Fruit();
-    later.name = "later";  // the scheduler takes collections in the order of their names
+    later.name = "later";  // it takes collections in the order of their names
     EXPECT_THAT(catalog_->Create(later), IsOk());
     Change("later");
     EXPECT_THAT(catalog_->Build("later", nullptr), IsOk());
   }
 
-  std::unique_ptr<RebuildScheduler> Start(double share, absl::Duration quiet = kQuiet) {
-    return std::make_unique<RebuildScheduler>(
+  std::unique_ptr<Maintenance> Start(double share, absl::Duration quiet = kQuiet) {
+    return std::make_unique<Maintenance>(
         catalog_.get(), RebuildOptions{share, quiet},
-        RebuildScheduler::Hooks{[this](const CollectionView& view) {
-                                  return view.published->name == "fruit" ? check_
-                                                                         : absl::OkStatus();
-                                },
-                                [](const std::string&, double) {},
-                                [this](const std::string& name, const absl::Status& status) {
-                                  if (name == "fruit") ++(status.ok() ? succeeded_ : failed_);
-                                  if (name == "later") ++passes_;
-                                }});
+        Maintenance::Hooks{[this](const CollectionView& view) {
+                             return view.published->name == "fruit" ? check_ : absl::OkStatus();
+                           },
+                           [](const std::string&, double) {},
+                           [this](const std::string& name, const absl::Status& status) {
+                             if (name == "fruit") ++(status.ok() ? succeeded_ : failed_);
+                             if (name == "later") ++passes_;
+                           }});
   }
 
   void CreateBuilt(int items) {
@@ -67,7 +66,7 @@ class RebuildSchedulerTest : public CatalogTest {
   std::atomic<int> passes_ = 0;
 };
 
-TEST_F(RebuildSchedulerTest, BuildsWhenChangesReachShare) {
+TEST_F(MaintenanceTest, BuildsWhenChangesReachShare) {
   CreateBuilt(40);
   const auto builds = Start(.25);
   Change("fruit", 9);
@@ -83,7 +82,7 @@ TEST_F(RebuildSchedulerTest, BuildsWhenChangesReachShare) {
 }
 
 // Retried if the machine was stalled for the quiet period, which counts as a pause of the upload.
-TEST_F(RebuildSchedulerTest, WaitsForQuietPeriod) {
+TEST_F(MaintenanceTest, WaitsForQuietPeriod) {
   constexpr absl::Duration kPause = absl::Milliseconds(500);
   CreateBuilt(40);
   const auto builds = Start(.1, kPause);
@@ -107,7 +106,7 @@ TEST_F(RebuildSchedulerTest, WaitsForQuietPeriod) {
   EXPECT_EQ(Changes(), 0);
 }
 
-TEST_F(RebuildSchedulerTest, BuildsDespiteEndlessChanges) {
+TEST_F(MaintenanceTest, BuildsDespiteEndlessChanges) {
   CreateBuilt(40);
   const auto builds = Start(.1);
   for (int i = 0; i < 400 && succeeded_ == 0; ++i) {
@@ -117,7 +116,7 @@ TEST_F(RebuildSchedulerTest, BuildsDespiteEndlessChanges) {
   EXPECT_GE(succeeded_, 1);
 }
 
-TEST_F(RebuildSchedulerTest, NeverRunsFirstBuildNorWhenOff) {
+TEST_F(MaintenanceTest, NeverRunsFirstBuildNorWhenOff) {
   CreateFruit(40);
   {
     const auto builds = Start(.01);
@@ -133,7 +132,7 @@ TEST_F(RebuildSchedulerTest, NeverRunsFirstBuildNorWhenOff) {
   EXPECT_TRUE(Reaches(succeeded_, 1));
 }
 
-TEST_F(RebuildSchedulerTest, RefusedBuildIsReportedOnce) {
+TEST_F(MaintenanceTest, RefusedBuildIsReportedOnce) {
   CreateBuilt(40);
   check_ = absl::ResourceExhaustedError("too large");
   const auto builds = Start(.1);
@@ -145,7 +144,7 @@ TEST_F(RebuildSchedulerTest, RefusedBuildIsReportedOnce) {
 }
 
 // Features tell the classes apart, so that labels can be wrong.
-class LabelledRebuildTest : public RebuildSchedulerTest {
+class LabelledRebuildTest : public MaintenanceTest {
  protected:
   LabelledRebuildTest() {
     NewCollection fruit = Fruit();
@@ -194,7 +193,7 @@ TEST_F(LabelledRebuildTest, AcceptedLabelsAreBuiltAgain) {
   EXPECT_EQ(Version(), 2);
 }
 
-TEST_F(RebuildSchedulerTest, EmptyCollectionIsNotBuilt) {
+TEST_F(MaintenanceTest, EmptyCollectionIsNotBuilt) {
   CreateBuilt(3);
   const auto builds = Start(.1);
   DeleteItems({"item-000", "item-001", "item-002"});
