@@ -14,7 +14,7 @@
 #include "client/search/result_json.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -162,8 +162,8 @@ absl::Status Health(Context& context, const std::string& collection) {
 }
 
 std::string StartName(const v1::EmbeddingSettings& settings) {
-  return NameIn(kStartNames, settings.start() == v1::START_CLASSES ? StartKind::kClasses
-                                                                        : StartKind::kRandom);
+  return NameIn(kStartNames,
+                settings.start() == v1::START_CLASSES ? StartKind::kClasses : StartKind::kRandom);
 }
 
 std::string MetricName(v1::Metric metric) {

@@ -11,8 +11,7 @@
 #include "common/cells/cell_partition.h"
 #include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {

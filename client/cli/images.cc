@@ -4,36 +4,23 @@
 #include <filesystem>
 #include <iostream>
 #include <thread>
-#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client::cli {
+
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
-  command->add_option("--model", options->model,
-                      "ONNX model for images, a file (with a slash or .onnx) or the name of an "
-                      "installed model: mobilenet_v2; built-in descriptor if absent. The settings "
-                      "below come from flags, the collection or NAME.toml beside NAME.onnx");
-  command->add_option("--input-size", options->input_size,
-                      "The model's input, WIDTHxHEIGHT; if absent, as the file says, or 224x224");
-  AddNumbers(command, "--mean", &options->mean,
-             "Subtracted from each channel, three numbers; else 127.5");
-  command->add_option("--scale", options->scale,
-                      "Factor of each channel, after the mean; else 1/127.5");
-  command->add_option("--layer", options->layer,
-                      "Layer whose output is the features; the last if absent");
-  // Not "--bgr,!--rgb", whose help shows a default.
-  command->add_flag_callback(
-      "--bgr", [options] { options->bgr = true; }, "The model expects blue, green, red");
-  command->add_flag_callback(
-      "--rgb", [options] { options->bgr = false; }, "The model expects red, green, blue");
+  command->add_option(
+      "--model", options->model,
+      "ONNX model for images, a file (with a slash or .onnx) or the name of an "
+      "installed model: mobilenet_v2; built-in descriptor if absent. NAME.toml beside "
+      "NAME.onnx or the collection says how it takes images");
 }
 
 void AddFeaturesFolderOption(CLI::App* command, ExtractorOptions* options) {
@@ -66,19 +53,6 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
   } else {
     PM_ASSIGN_OR_RETURN(onnx, ReadModelProfile(path));
   }
-  if (options.bgr.has_value()) onnx.swap_rb = !*options.bgr;
-  if (options.scale.has_value()) onnx.scale = *options.scale;
-  if (options.layer.has_value()) onnx.layer = *options.layer;
-  if (!options.input_size.empty()) {
-    PM_ASSIGN_OR_RETURN(const auto size, ParseWidthAndHeight("--input-size", options.input_size));
-    std::tie(onnx.input_width, onnx.input_height) = size;
-  }
-  if (!options.mean.empty() && options.mean.size() != onnx.mean.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--mean must be three numbers, but has ", options.mean.size()));
-  }
-  std::transform(options.mean.begin(), options.mean.end(), onnx.mean.begin(),
-                 [](double mean) { return static_cast<float>(mean); });
   return MakeOnnxExtractor(onnx);
 }
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,15 +17,9 @@
 
 namespace privatemail::client::cli {
 
-// --model and the preparation of its input; without --model the built-in descriptor. Values that no
-// flag gives are the collection's.
+// --model; without it the built-in descriptor.
 struct ExtractorOptions {
   std::string model;
-  std::string input_size;
-  std::vector<double> mean;  // of each channel
-  std::optional<float> scale;
-  std::optional<std::string> layer;
-  std::optional<bool> bgr;
   std::string features_folder;  // empty: features are not kept
   CancelledFunction cancelled;  // polled while a folder is extracted; null: never
   std::string collection;       // identity of its extractor; empty for a new collection

@@ -11,10 +11,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_label.h"
-#include "common/items/item_text.h"
-#include "common/wire/item_label_proto.h"
-#include "common/wire/parameters_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "client/cli/values.h"
 #include "client/schemes/filter_json.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 #include "privatemail/admin_client.h"
 
 namespace privatemail::client::cli {

@@ -1,12 +1,12 @@
 #include "client/cli/numbers.h"
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -123,18 +123,6 @@ CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* byte
     *bytes = static_cast<int64_t>(value * unit);
   };
   return command->add_option_function<std::string>(flags, read, description)->type_name("BYTES");
-}
-
-absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
-                                                        absl::string_view text) {
-  const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
-  int width = 0, height = 0;
-  if (sides.size() == 2 && absl::SimpleAtoi(sides[0], &width) &&
-      absl::SimpleAtoi(sides[1], &height) && width > 0 && height > 0) {
-    return std::pair(width, height);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, " must be WIDTHxHEIGHT, both at least 1, but is \"", text, "\""));
 }
 
 }  // namespace privatemail::client::cli

@@ -5,11 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace privatemail::client::cli {
 
@@ -29,10 +25,6 @@ CLI::Option* AddNumbers(CLI::App* command, const std::string& flags, std::vector
 // An option of a number of bytes, with decimal suffixes K, M and G: "2500", "1.5M".
 CLI::Option* AddBytes(CLI::App* command, const std::string& flags, int64_t* bytes,
                       const std::string& description);
-
-// "224x112" gives 224 and 112, both positive. INVALID_ARGUMENT naming the option for other texts.
-absl::StatusOr<std::pair<int, int>> ParseWidthAndHeight(absl::string_view option,
-                                                        absl::string_view text);
 
 }  // namespace privatemail::client::cli
 

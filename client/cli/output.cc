@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/printable.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -30,8 +30,8 @@
 #include "common/base/validate.h"
 #include "common/embedding/setting_names.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_direction.h"
-#include "common/wire/parameters_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {

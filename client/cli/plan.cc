@@ -20,7 +20,7 @@
 #include "client/search/result_json.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {

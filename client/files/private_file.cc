@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "common/base/digests.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

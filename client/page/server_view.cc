@@ -9,7 +9,7 @@
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
 #include "common/numerics/decompositions.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

@@ -9,8 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/wire/cell_quality_proto.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 

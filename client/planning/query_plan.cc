@@ -12,8 +12,8 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/items/item_checks.h"
 #include "common/items/item_code.h"
-#include "common/items/item_label.h"
 
 namespace privatemail::client {
 namespace {

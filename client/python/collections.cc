@@ -21,8 +21,7 @@
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search_request.h"
 
 // Collections, items, builds and budgets. Nothing here sees a target.

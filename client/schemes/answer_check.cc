@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_text.h"
-#include "common/wire/codec.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 #include "common/wire/payload_filter_proto.h"
 
 namespace privatemail::client {

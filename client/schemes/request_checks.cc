@@ -4,7 +4,7 @@
 #include "client/schemes/memory_budget.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_direction.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail::client {
 

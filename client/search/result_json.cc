@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/search/scheme_table.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_label.h"
-#include "common/wire/parameters_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client {

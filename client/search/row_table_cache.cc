@@ -16,8 +16,8 @@
 #include "client/files/folder_lock.h"
 #include "client/files/private_file.h"
 #include "client/schemes/encrypted/row_table.h"
+#include "common/base/digests.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

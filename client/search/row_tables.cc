@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/memory_budget.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

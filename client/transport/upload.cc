@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_label.h"
-#include "common/wire/item_label_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

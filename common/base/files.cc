@@ -87,34 +87,27 @@ absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& 
 
 absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_bytes) {
   namespace fs = std::filesystem;
+  const auto wrong = [&](const auto&... parts) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", parts...));
+  };
   std::error_code error;
-  const fs::file_status kind = fs::status(path, error);
-  if (kind.type() == fs::file_type::not_found) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": no such file"));
-  }
-  if (kind.type() == fs::file_type::directory) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a file, but it is a folder"));
-  }
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found) return wrong("no such file");
+  if (type == fs::file_type::directory) return wrong("expected a file, but it is a folder");
+  if (!error && type != fs::file_type::regular) return wrong("expected a regular file");
+  const uintmax_t size = error ? 0 : fs::file_size(path, error);
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
-  if (kind.type() != fs::file_type::regular) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": expected a regular file"));
-  }
-  const uintmax_t size = fs::file_size(path, error);
-  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
-  if (size == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": the file is empty"));
+  if (size == 0) return wrong("the file is empty");
   if (size > max_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a file of at most ", max_bytes, " bytes, got ", size));
+    return wrong("expected a file of at most ", max_bytes, " bytes, got ", size);
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be opened"));
   std::string bytes(size, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(size));
-  if (static_cast<uintmax_t>(file.gcount()) != size) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": expected ", size, " bytes, read only ", file.gcount()));
-  }
-  return bytes;
+  if (static_cast<uintmax_t>(file.gcount()) == size) return bytes;
+  return absl::DataLossError(
+      absl::StrCat(path, ": expected ", size, " bytes, read only ", file.gcount()));
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {

@@ -7,7 +7,8 @@
 namespace privatemail {
 
 // Moves these bytes into huge pages, as far as the kernel grants them (transparent huge pages;
-// Linux 6.1 immediately, earlier ones asynchronously). Random reads of many MiB then miss the TLB less often.
+// Linux 6.1 immediately, earlier ones asynchronously). Random reads of many MiB then miss the TLB
+// less often.
 void UseHugePages(const void* data, size_t bytes);
 
 // The elements of a vector.

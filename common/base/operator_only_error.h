@@ -25,23 +25,11 @@ inline bool IsOperatorOnlyError(const absl::Status& status) {
 // statuses stay unchanged.
 inline absl::Status HideOperatorDetails(const absl::Status& status) {
   if (!IsOperatorOnlyError(status)) return status;
-  absl::string_view summary = "the store cannot do this";
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-      summary = "the store is unavailable";
-      break;
-    case absl::StatusCode::kResourceExhausted:
-      summary = "the store has no space left";
-      break;
-    case absl::StatusCode::kDeadlineExceeded:
-      summary = "the store took too long";
-      break;
-    case absl::StatusCode::kDataLoss:
-      summary = "stored data is damaged";
-      break;
-    default:
-      break;
-  }
+  const char* const summary = absl::IsUnavailable(status)         ? "the store is unavailable"
+                              : absl::IsResourceExhausted(status) ? "the store has no space left"
+                              : absl::IsDeadlineExceeded(status)  ? "the store took too long"
+                              : absl::IsDataLoss(status)          ? "stored data is damaged"
+                                                                  : "the store cannot do this";
   return absl::Status(status.code(), absl::StrCat(summary, ": the log of the server says why"));
 }
 

@@ -29,6 +29,12 @@ size_t ControlCharacterBytes(absl::string_view text, size_t at) {
   return byte == 0xe2 && IsBidiOrSeparator(next, ByteAt(text, at + 2)) ? 3 : 0;
 }
 
+template <typename Number>
+std::string Shortest(Number number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
+
 }  // namespace
 
 std::string Printable(absl::string_view text) {
@@ -60,9 +66,7 @@ std::string TruncateUtf8(absl::string_view text, size_t max_bytes) {
   return absl::StrCat(text.substr(0, kept), kMore);
 }
 
-std::string FormatExact(double number) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
-}
+std::string FormatExact(double number) { return Shortest(number); }
+std::string FormatExact(float number) { return Shortest(number); }
 
 }  // namespace privatemail

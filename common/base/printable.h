@@ -22,6 +22,7 @@ std::string TruncateUtf8(absl::string_view text, size_t max_bytes);
 // The shortest text that reads back as the same number: "0.1", "3.7306316348144531". Rounded, a
 // noise or radius could look smaller than it is.
 std::string FormatExact(double number);
+std::string FormatExact(float number);
 
 }  // namespace privatemail
 

@@ -52,6 +52,11 @@ absl::StatusOr<Matrix> ScaledRows(absl::string_view field, const Rows& rows) {
 
 }  // namespace
 
+absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value) {
+  if (!value.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be named, but is empty"));
+}
+
 absl::Status CheckFinitePositive(absl::string_view field, double value) {
   if (!(value > 0) || !std::isfinite(value)) {
     return Expected(field, "finite and positive", value);

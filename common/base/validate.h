@@ -12,6 +12,9 @@
 
 namespace privatemail {
 
+// "name must be named, but is empty"
+absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value);
+
 // "epsilon must be finite and positive, but is nan"
 absl::Status CheckFinitePositive(absl::string_view field, double value);
 

@@ -25,21 +25,9 @@ constexpr bool IsProductCode(CellCode code) {
 
 // Bytes of an encoded row of `dim` values.
 constexpr int64_t CodeBytes(CellCode code, int64_t dim) {
-  switch (code) {
-    case CellCode::kFloat16:
-      return 2 * dim;
-    case CellCode::kScalar8:
-      return dim + static_cast<int64_t>(sizeof(float));
-    case CellCode::kPq8:
-      return 8;
-    case CellCode::kPq16:
-      return 16;
-    case CellCode::kPq32:
-      return 32;
-    case CellCode::kPq64:
-      return 64;
-  }
-  __builtin_unreachable();
+  if (code == CellCode::kFloat16) return 2 * dim;
+  if (code == CellCode::kScalar8) return dim + static_cast<int64_t>(sizeof(float));
+  return int64_t{8} << (static_cast<int>(code) - static_cast<int>(CellCode::kPq8));
 }
 
 }  // namespace privatemail

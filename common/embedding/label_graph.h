@@ -55,10 +55,6 @@ class LabelGraph {
   // Local rows.
   Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
   const std::shared_ptr<const RowShare>& share() const { return share_; }
-  // Sum of A between a local row and all rows including itself.
-  double DegreeOf(Eigen::Index row) const {
-    return class_degree_[class_of_row_[static_cast<size_t>(row)]];
-  }
 
   // L_Y v for a graph whose rows are all local. v: n x k.
   Matrix MultiplyLaplacian(const Matrix& v) const;

@@ -1,14 +1,15 @@
 // Parser of .csv and .txt: lines of numbers separated by commas.
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
@@ -23,43 +24,24 @@ std::string Quoted(absl::string_view cell) {
                       cell.size() > kMaxQuoted ? "...'" : "'");
 }
 
-// Splits text into non-blank lines and lines into cells, without copying.
-class Lines {
- public:
-  explicit Lines(absl::string_view bytes) : rest_(bytes) {
-    absl::ConsumePrefix(&rest_, "\xef\xbb\xbf");  // the byte order mark of some spreadsheets
+// Calls `use` for each line that is not blank, with its number from 1, until an error.
+absl::Status ForEachLine(
+    absl::string_view bytes,
+    absl::FunctionRef<absl::Status(int64_t number, absl::string_view line)> use) {
+  absl::ConsumePrefix(&bytes, "\xef\xbb\xbf");  // the byte order mark of some spreadsheets
+  int64_t number = 0;
+  for (const absl::string_view whole : absl::StrSplit(bytes, '\n')) {
+    ++number;
+    const absl::string_view line = absl::StripAsciiWhitespace(whole);
+    if (!line.empty()) PM_RETURN_IF_ERROR(use(number, line));
   }
-
-  std::optional<absl::string_view> Next() {
-    while (!rest_.empty()) {
-      const absl::string_view line = absl::StripAsciiWhitespace(TakeUntil('\n', &rest_));
-      ++number_;
-      if (!line.empty()) return line;
-    }
-    return std::nullopt;
-  }
-
-  int64_t number() const { return number_; }  // of the last line returned, from 1
-
-  // Removes and returns the text of *rest up to the separator.
-  static absl::string_view TakeUntil(char separator, absl::string_view* rest) {
-    const size_t end = rest->find(separator);
-    const absl::string_view taken = rest->substr(0, end);
-    rest->remove_prefix(end == absl::string_view::npos ? rest->size() : end + 1);
-    return taken;
-  }
-
- private:
-  absl::string_view rest_;
-  int64_t number_ = 0;
-};
+  return absl::OkStatus();
+}
 
 // Whether every cell begins like a name. nan and inf are numbers.
 bool IsLineOfNames(absl::string_view line) {
-  bool more = true;
-  while (more) {
-    more = line.find(',') != absl::string_view::npos;
-    const absl::string_view cell = absl::StripAsciiWhitespace(Lines::TakeUntil(',', &line));
+  for (const absl::string_view text : absl::StrSplit(line, ',')) {
+    const absl::string_view cell = absl::StripAsciiWhitespace(text);
     double number;
     if (cell.empty() || absl::SimpleAtod(cell, &number)) return false;
     if (!absl::ascii_isalpha(cell[0]) && cell[0] != '_' && cell[0] != '"') return false;
@@ -71,17 +53,12 @@ bool IsLineOfNames(absl::string_view line) {
 absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
                                     absl::string_view line, std::vector<float>* values) {
   int64_t column = 0;
-  bool more = true;
-  while (more) {
-    more = line.find(',') != absl::string_view::npos;
-    const absl::string_view cell = absl::StripAsciiWhitespace(Lines::TakeUntil(',', &line));
+  for (const absl::string_view text : absl::StrSplit(line, ',')) {
+    const absl::string_view cell = absl::StripAsciiWhitespace(text);
     ++column;
-    float value;
-    if (!absl::SimpleAtof(cell, &value)) {
-      return BadFile(name, "line ", line_number, " column ", column, ": expected a number, got ",
-                     Quoted(cell));
-    }
-    values->push_back(value);
+    if (absl::SimpleAtof(cell, &values->emplace_back())) continue;
+    return BadFile(name, "line ", line_number, " column ", column, ": expected a number, got ",
+                   Quoted(cell));
   }
   return column;
 }
@@ -111,36 +88,33 @@ bool IsLabelHeader(absl::string_view line) {
 }  // namespace
 
 absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string_view bytes) {
-  Lines lines(bytes);
   // Not reserved: the product of rows and columns could be any size.
   std::vector<float> values;
   int64_t rows = 0, columns = 0;
   bool first = true;
-  while (const auto line = lines.Next()) {
-    if (std::exchange(first, false) && IsLineOfNames(*line)) continue;
-    PM_ASSIGN_OR_RETURN(const int64_t cells, AppendCells(name, lines.number(), *line, &values));
-    if (rows == 0) columns = cells;
-    if (cells != columns) {
-      return BadFile(name, "line ", lines.number(), ": expected ", columns,
-                     " columns as in the first row, got ", cells);
-    }
-    ++rows;
-  }
+  const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {
+    if (std::exchange(first, false) && IsLineOfNames(line)) return absl::OkStatus();
+    PM_ASSIGN_OR_RETURN(const int64_t cells, AppendCells(name, number, line, &values));
+    if (rows++ == 0) columns = cells;
+    if (cells == columns) return absl::OkStatus();
+    return BadFile(name, "line ", number, ": expected ", columns,
+                   " columns as in the first row, got ", cells);
+  };
+  PM_RETURN_IF_ERROR(ForEachLine(bytes, append));
   if (rows == 0) return BadFile(name, "expected at least one row of numbers, got none");
   return FloatMatrix(Eigen::Map<const FloatMatrix>(values.data(), rows, columns));
 }
 
 absl::StatusOr<std::vector<int32_t>> ParseCsvLabels(absl::string_view name,
                                                     absl::string_view bytes) {
-  Lines lines(bytes);
   std::vector<int32_t> labels;
   bool first = true;
-  while (const auto line = lines.Next()) {
-    if (std::exchange(first, false) && IsLabelHeader(*line)) continue;
-    PM_ASSIGN_OR_RETURN(const int32_t label,
-                        ParseLabel(name, lines.number(), std::ssize(labels), *line));
-    labels.push_back(label);
-  }
+  const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {
+    if (std::exchange(first, false) && IsLabelHeader(line)) return absl::OkStatus();
+    PM_ASSIGN_OR_RETURN(labels.emplace_back(), ParseLabel(name, number, std::ssize(labels), line));
+    return absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(ForEachLine(bytes, append));
   if (labels.empty()) return BadFile(name, "expected at least one label, got none");
   return labels;
 }

@@ -10,7 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {

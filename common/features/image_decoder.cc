@@ -26,7 +26,8 @@
 namespace privatemail {
 namespace {
 
-// The scans of a progressive JPEG, each of which takes the time of its pixels; encoders make about ten.
+// The scans of a progressive JPEG, each of which takes the time of its pixels; encoders make about
+// ten.
 constexpr int kMaxScans = 100, kMinScans = 20;
 constexpr int64_t kMaxScannedPixels = 400'000'000;
 
@@ -139,7 +140,8 @@ class JpegDecoder final : public Decoder {
            code == JWRN_JPEG_EOF || code == JWRN_MUST_RESYNC;
   }
 
-  // Reads the first marker that is EXIF: there may be any number of markers. All bytes are in memory.
+  // Reads the first marker that is EXIF: there may be any number of markers. All bytes are in
+  // memory.
   static boolean ReadExif(j_decompress_ptr info) {
     auto* self = static_cast<JpegDecoder*>(info->client_data);
     jpeg_source_mgr& source = *info->src;

@@ -10,8 +10,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/digests.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/base/validate.h"

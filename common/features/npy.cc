@@ -1,5 +1,6 @@
 // Parser of numpy's .npy: magic, version, length of the header, header (a Python dict), values.
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <regex>
 #include <string>
 #include <utility>
 
@@ -8,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
@@ -19,93 +20,32 @@ namespace {
 struct Header {
   std::string descr;
   bool fortran_order = false;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape = {};
   size_t values_at = 0;  // offset of the first value
 };
 
-// Parses the dict that numpy writes: three known keys in any order, no nesting.
-class HeaderText {
- public:
-  HeaderText(absl::string_view name, absl::string_view text) : name_(name), rest_(text) {}
-
-  absl::StatusOr<Header> Parse() {
-    Header header;
-    bool descr = false, order = false, shape = false;
-    if (!Take("{")) return Unexpected("'{'");
-    while (!Take("}")) {
-      PM_ASSIGN_OR_RETURN(const std::string key, String());
-      if (!Take(":")) return Unexpected("':'");
-      if (key == "descr" && !std::exchange(descr, true)) {
-        PM_ASSIGN_OR_RETURN(header.descr, String());
-      } else if (key == "fortran_order" && !std::exchange(order, true)) {
-        PM_ASSIGN_OR_RETURN(header.fortran_order, Bool());
-      } else if (key == "shape" && !std::exchange(shape, true)) {
-        PM_ASSIGN_OR_RETURN(header.shape, Shape());
-      } else {
-        return BadFile(name_,
-                       "header: expected the keys descr, fortran_order and shape once, got '",
-                       absl::CHexEscape(key.substr(0, 40)), "'");
-      }
-      if (!Take(",") && !absl::StartsWith(rest_, "}")) return Unexpected("',' or '}'");
-    }
-    if (!absl::StripAsciiWhitespace(rest_).empty()) return Unexpected("the end");
-    if (!descr || !order || !shape) {
-      return BadFile(name_,
-                     "header: expected the keys descr, fortran_order and shape, one is missing");
-    }
-    return header;
+// Parses the dict that numpy writes, of three keys in any order.
+absl::StatusOr<Header> ParseDict(absl::string_view name, absl::string_view text) {
+  constexpr size_t kMaxBytes = 1000;  // std::regex recurses; numpy writes about a hundred
+  static const std::regex descr(R"('descr'\s*:\s*'([^']*)')"),
+      order(R"('fortran_order'\s*:\s*(True|False))"), shape(R"('shape'\s*:\s*\(([0-9, ]*)\))");
+  const std::string dict(absl::StripTrailingAsciiWhitespace(text).substr(0, kMaxBytes));
+  std::smatch found_descr, found_order, found_shape;
+  if (!std::regex_search(dict, found_descr, descr) ||
+      !std::regex_search(dict, found_order, order) ||
+      !std::regex_search(dict, found_shape, shape)) {
+    return BadFile(name, "header: expected descr in quotes, fortran_order and shape, got '",
+                   absl::CHexEscape(dict.substr(0, 100)), "'");
   }
-
- private:
-  absl::Status Unexpected(absl::string_view expected) const {
-    return BadFile(name_, "header: expected ", expected, ", got '",
-                   absl::CHexEscape(rest_.substr(0, 20)), "'");
+  Header header = {.descr = found_descr[1], .fortran_order = found_order[1] == "True"};
+  const std::string lengths = found_shape[1];
+  for (const absl::string_view length :
+       absl::StrSplit(lengths, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    if (absl::SimpleAtoi(length, &header.shape.emplace_back())) continue;
+    return BadFile(name, "header: expected lengths below 2^63, got ", length);
   }
-
-  // Consumes `token` and the blanks around it if it is next.
-  bool Take(absl::string_view token) {
-    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
-    if (!absl::ConsumePrefix(&rest_, token)) return false;
-    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
-    return true;
-  }
-
-  absl::StatusOr<std::string> String() {
-    const absl::string_view quote = absl::StartsWith(rest_, "\"") ? "\"" : "'";
-    if (!absl::StartsWith(rest_, quote)) return Unexpected("a quoted string");
-    const size_t end = rest_.find(quote, 1);
-    if (end == absl::string_view::npos) return Unexpected("a closing quote");
-    std::string text(rest_.substr(1, end - 1));
-    rest_.remove_prefix(end + 1);
-    return text;
-  }
-
-  absl::StatusOr<bool> Bool() {
-    if (Take("True")) return true;
-    if (Take("False")) return false;
-    return Unexpected("True or False");
-  }
-
-  absl::StatusOr<std::vector<int64_t>> Shape() {
-    if (!Take("(")) return Unexpected("'('");
-    std::vector<int64_t> shape;
-    while (!Take(")")) {
-      size_t digits = 0;
-      while (digits < rest_.size() && absl::ascii_isdigit(rest_[digits])) ++digits;
-      int64_t length;
-      if (!absl::SimpleAtoi(rest_.substr(0, digits), &length)) {
-        return Unexpected("a length below 2^63");
-      }
-      rest_.remove_prefix(digits);
-      shape.push_back(length);
-      if (!Take(",") && !absl::StartsWith(rest_, ")")) return Unexpected("',' or ')'");
-    }
-    return shape;
-  }
-
-  absl::string_view name_;
-  absl::string_view rest_;
-};
+  return header;
+}
 
 absl::StatusOr<Header> ParseHeader(absl::string_view name, absl::string_view bytes) {
   constexpr absl::string_view kMagic("\x93NUMPY", 6);
@@ -125,7 +65,7 @@ absl::StatusOr<Header> ParseHeader(absl::string_view name, absl::string_view byt
     return BadFile(name, "the header says it has ", length, " bytes, but only ",
                    bytes.size() - text_at, " follow");
   }
-  PM_ASSIGN_OR_RETURN(Header header, HeaderText(name, bytes.substr(text_at, length)).Parse());
+  PM_ASSIGN_OR_RETURN(Header header, ParseDict(name, bytes.substr(text_at, length)));
   if (header.fortran_order) {
     return BadFile(name, "expected C order (row after row), got Fortran order");
   }

@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <charconv>
+#include <cstdio>
 #include <opencv2/dnn.hpp>
 #include <opencv2/imgproc.hpp>
 #include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "common/base/digests.h"
 #include "common/base/files.h"
-#include "common/base/sha256.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
@@ -30,18 +28,12 @@ absl::Status CheckOptions(const OnnxOptions& options) {
   return CheckFinitePositive("scale", options.scale);
 }
 
-// The shortest text that reads back as the same float: different options have different texts.
-std::string Exact(float value) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
-}
-
 std::string IdentityText(const OnnxOptions& options, absl::string_view sha256) {
   return absl::StrCat(
       "onnx:sha256=", sha256, ";input=", options.input_width, "x", options.input_height,
-      ";mean=", Exact(options.mean[0]), ",", Exact(options.mean[1]), ",", Exact(options.mean[2]),
-      ";scale=", Exact(options.scale), ";channels=", options.swap_rb ? "rgb" : "bgr",
-      ";layer=", absl::CHexEscape(options.layer));
+      ";mean=", FormatExact(options.mean[0]), ",", FormatExact(options.mean[1]), ",",
+      FormatExact(options.mean[2]), ";scale=", FormatExact(options.scale),
+      ";channels=", options.swap_rb ? "rgb" : "bgr", ";layer=", absl::CHexEscape(options.layer));
 }
 
 // Sets the input's size to that of the model's first input, if the options leave it open.
@@ -147,27 +139,18 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOp
 }
 
 std::optional<OnnxOptions> OnnxOptionsOf(absl::string_view identity) {
-  // The layer is last, since its name may hold any character.
-  const std::vector<absl::string_view> fields = absl::StrSplit(identity, absl::MaxSplits(';', 5));
-  constexpr absl::string_view kNames[] = {
-      "onnx:sha256=", "input=", "mean=", "scale=", "channels=", "layer="};
-  if (fields.size() != std::size(kNames)) return std::nullopt;
-  std::vector<absl::string_view> values;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (!absl::ConsumePrefix(&values.emplace_back(fields[i]), kNames[i])) return std::nullopt;
-  }
+  const std::string text(identity);
   OnnxOptions options;
-  const std::vector<absl::string_view> size = absl::StrSplit(values[1], 'x');
-  const std::vector<absl::string_view> mean = absl::StrSplit(values[2], ',');
-  if (size.size() != 2 || !absl::SimpleAtoi(size[0], &options.input_width) ||
-      !absl::SimpleAtoi(size[1], &options.input_height) || mean.size() != options.mean.size() ||
-      !absl::SimpleAtof(values[3], &options.scale) || !absl::CUnescape(values[5], &options.layer)) {
+  char channels[4] = "";
+  int layer = 0;  // where its name begins, which is last and may hold any character
+  std::sscanf(text.c_str(),
+              "onnx:sha256=%*[0-9a-f];input=%dx%d;mean=%f,%f,%f;scale=%f;channels=%3[a-z];layer=%n",
+              &options.input_width, &options.input_height, &options.mean[0], &options.mean[1],
+              &options.mean[2], &options.scale, channels, &layer);
+  if (layer == 0 || !absl::CUnescape(identity.substr(static_cast<size_t>(layer)), &options.layer)) {
     return std::nullopt;
   }
-  for (size_t c = 0; c < mean.size(); ++c) {
-    if (!absl::SimpleAtof(mean[c], &options.mean[c])) return std::nullopt;
-  }
-  options.swap_rb = values[4] == "rgb";
+  options.swap_rb = absl::string_view(channels) == "rgb";
   return options;
 }
 

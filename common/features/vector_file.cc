@@ -1,10 +1,8 @@
 #include "common/features/vector_file.h"
 
 #include <bit>
-#include <fstream>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
@@ -14,30 +12,71 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are copied byte by byte");
 
-absl::Status WriteNpyBytes(const std::string& path, absl::string_view descr,
-                           absl::string_view shape, const void* values, size_t size) {
-  std::string header =
-      absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
-  constexpr size_t kBeforeHeader = 10, kAlignment = 64;
-  while ((kBeforeHeader + header.size() + 1) % kAlignment != 0) header += ' ';
-  header += '\n';
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be opened to write"));
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.put(static_cast<char>(header.size() & 0xff)).put(static_cast<char>(header.size() >> 8));
-  file << header;
-  file.write(static_cast<const char*>(values), static_cast<std::streamsize>(size));
-  file.close();
-  if (!file) return absl::DataLossError(absl::StrCat(path, ": cannot be written to its end"));
-  return absl::OkStatus();
+// .fvecs and .ivecs: each row is its length as int32, then that many values of 4 bytes.
+constexpr size_t kValueBytes = 4;  // bytes of the count and of each value
+
+struct Table {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+// Validates the length of every row, so that ParseTable needs no checks.
+absl::StatusOr<Table> MeasureTable(absl::string_view name, absl::string_view bytes) {
+  if (bytes.size() < kValueBytes) {
+    return BadFile(name, "expected at least 4 bytes, got ", bytes.size());
+  }
+  const auto columns = Load<int32_t>(bytes, 0);
+  if (columns < 1) return BadFile(name, "row 0 says ", columns, " columns, expected at least 1");
+  const size_t row_size = kValueBytes + kValueBytes * static_cast<size_t>(columns);
+  const size_t whole_rows = bytes.size() / row_size;
+  for (size_t row = 0; row < whole_rows; ++row) {
+    const auto count = Load<int32_t>(bytes, row * row_size);
+    if (count != columns) {
+      return BadFile(name, "row ", row, " says ", count, " columns, expected ", columns,
+                     " as in row 0");
+    }
+  }
+  if (bytes.size() % row_size != 0) {
+    return BadFile(name, "expected rows of ", row_size, " bytes (", columns, " columns), but ",
+                   bytes.size() % row_size, " bytes are left after row ", whole_rows, " of ",
+                   bytes.size(), " bytes");
+  }
+  return Table{static_cast<int64_t>(whole_rows), columns};
+}
+
+template <typename Value>
+absl::StatusOr<FloatMatrix> ParseTable(absl::string_view name, absl::string_view bytes) {
+  PM_ASSIGN_OR_RETURN(const Table table, MeasureTable(name, bytes));
+  FloatMatrix vectors(table.rows, table.columns);
+  size_t offset = 0;
+  for (int64_t row = 0; row < table.rows; ++row) {
+    offset += kValueBytes;
+    for (int64_t column = 0; column < table.columns; ++column, offset += kValueBytes) {
+      vectors(row, column) = static_cast<float>(Load<Value>(bytes, offset));
+    }
+  }
+  return vectors;
+}
+
+absl::StatusOr<std::vector<int32_t>> ParseIvecsLabels(absl::string_view name,
+                                                      absl::string_view bytes) {
+  PM_ASSIGN_OR_RETURN(const Table table, MeasureTable(name, bytes));
+  if (table.columns != 1) {
+    return BadFile(name, "expected 1 column of labels, got ", table.columns);
+  }
+  std::vector<int32_t> labels(table.rows);
+  for (size_t row = 0; row < labels.size(); ++row) {
+    labels[row] = Load<int32_t>(bytes, (2 * row + 1) * kValueBytes);
+  }
+  return labels;
 }
 
 }  // namespace
 
 absl::StatusOr<FloatMatrix> ParseVectors(absl::string_view name, absl::string_view bytes) {
   if (absl::EndsWithIgnoreCase(name, ".npy")) return ParseNpyVectors(name, bytes);
-  if (absl::EndsWithIgnoreCase(name, ".fvecs")) return ParseFvecs(name, bytes);
-  if (absl::EndsWithIgnoreCase(name, ".ivecs")) return ParseIvecs(name, bytes);
+  if (absl::EndsWithIgnoreCase(name, ".fvecs")) return ParseTable<float>(name, bytes);
+  if (absl::EndsWithIgnoreCase(name, ".ivecs")) return ParseTable<int32_t>(name, bytes);
   if (absl::EndsWithIgnoreCase(name, ".csv")) return ParseCsvVectors(name, bytes);
   return BadFile(name, "expected a name that ends in .npy, .fvecs, .ivecs or .csv");
 }
@@ -59,16 +98,6 @@ absl::StatusOr<FloatMatrix> ReadVectors(const std::string& path) {
 absl::StatusOr<std::vector<int32_t>> ReadLabels(const std::string& path) {
   PM_ASSIGN_OR_RETURN(const std::string bytes, ReadFileBytes(path));
   return ParseLabels(path, bytes);
-}
-
-absl::Status WriteNpy(const std::string& path, const FloatMatrix& vectors) {
-  return WriteNpyBytes(path, "<f4", absl::StrCat(vectors.rows(), ", ", vectors.cols()),
-                       vectors.data(), static_cast<size_t>(vectors.size()) * sizeof(float));
-}
-
-absl::Status WriteNpy(const std::string& path, absl::Span<const int32_t> labels) {
-  return WriteNpyBytes(path, "<i4", absl::StrCat(labels.size(), ","), labels.data(),
-                       labels.size() * sizeof(int32_t));
 }
 
 }  // namespace privatemail

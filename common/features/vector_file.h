@@ -1,4 +1,4 @@
-// Reading and writing of feature vectors and labels as .npy, .fvecs, .ivecs, .csv and .txt. The
+// Reading of feature vectors and labels as .npy, .fvecs, .ivecs, .csv and .txt. The
 // format follows from the extension, in any case. Pure functions, thread-safe.
 //
 // No packaged library reads these formats. The parsers expect hostile input: shapes are compared
@@ -19,10 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "common/base/matrix.h"
 
 namespace privatemail {
@@ -41,16 +39,6 @@ absl::StatusOr<std::vector<int32_t>> ReadLabels(const std::string& path);
 // For bytes in memory; the extension of `name` selects the format, and messages begin with it.
 absl::StatusOr<FloatMatrix> ParseVectors(absl::string_view name, absl::string_view bytes);
 absl::StatusOr<std::vector<int32_t>> ParseLabels(absl::string_view name, absl::string_view bytes);
-
-// Writes .npy version 1, replacing an existing file:
-// - bytes 0-7: 0x93 'N' 'U' 'M' 'P' 'Y' 0x01 0x00
-// - bytes 8-9: length of the header text, little-endian
-// - "{'descr': '<f4', 'fortran_order': False, 'shape': (n, d), }", blanks and '\n', so that values
-//   begin at a multiple of 64
-// - n * d float32, row by row, little-endian; labels are '<i4' of shape (n,)
-// PERMISSION_DENIED: the file cannot be opened. DATA_LOSS: it cannot be written completely.
-absl::Status WriteNpy(const std::string& path, const FloatMatrix& vectors);
-absl::Status WriteNpy(const std::string& path, absl::Span<const int32_t> labels);
 
 }  // namespace privatemail
 

@@ -16,14 +16,10 @@
 namespace privatemail {
 
 absl::StatusOr<FloatMatrix> ParseNpyVectors(absl::string_view name, absl::string_view bytes);
-absl::StatusOr<FloatMatrix> ParseFvecs(absl::string_view name, absl::string_view bytes);
-absl::StatusOr<FloatMatrix> ParseIvecs(absl::string_view name, absl::string_view bytes);
 absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string_view bytes);
 
 absl::StatusOr<std::vector<int32_t>> ParseNpyLabels(absl::string_view name,
                                                     absl::string_view bytes);
-absl::StatusOr<std::vector<int32_t>> ParseIvecsLabels(absl::string_view name,
-                                                      absl::string_view bytes);
 absl::StatusOr<std::vector<int32_t>> ParseCsvLabels(absl::string_view name,
                                                     absl::string_view bytes);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/lattice/scores.h"
 
 namespace privatemail {
 namespace {
@@ -84,6 +85,15 @@ absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
                          : DecodeScalarCodes(*parameters.cell_code, parameters.feature_dim, bytes);
   if (rows.allFinite()) return rows;
   return absl::DataLossError("codes must decode to finite values, but one is NaN or infinite");
+}
+
+std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row) {
+  constexpr double kScale = 1 << lattice::kItemScaleBits;
+  std::vector<int16_t> values(static_cast<size_t>(unit_row.size()));
+  for (Eigen::Index i = 0; i < unit_row.size(); ++i) {
+    values[static_cast<size_t>(i)] = static_cast<int16_t>(std::lround(kScale * unit_row[i]));
+  }
+  return values;
 }
 
 }  // namespace privatemail

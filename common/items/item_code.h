@@ -1,9 +1,10 @@
-// The encoding of items that cells return: scalar or product codes of feature vectors.
+// Encodings of feature vectors: scalar or product codes, which cells return, and int16.
 #ifndef PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
 #define PRIVATEMAIL_COMMON_ITEMS_ITEM_CODE_H_
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -37,6 +38,10 @@ void AppendItemCode(const PublicParameters& parameters, const Eigen::RowVectorXf
 // finite.
 absl::StatusOr<FloatMatrix> DecodeItemCodes(const PublicParameters& parameters,
                                             absl::string_view bytes);
+
+// unit_row times 2^lattice::kItemScaleBits, rounded to the nearest: products with ciphertexts are
+// exact. unit_row: of length 1.
+std::vector<int16_t> QuantiseUnitRow(const RowVector& unit_row);
 
 }  // namespace privatemail
 

@@ -15,11 +15,6 @@ SingularValueDecomposition FullSvd(const Eigen::MatrixXd& m) {
   return {.u = svd.matrixU(), .singular_values = svd.singularValues(), .v = svd.matrixV()};
 }
 
-SingularValueDecomposition ThinLeftSvd(const Eigen::MatrixXd& m) {
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(m, Eigen::ComputeThinU);
-  return {.u = svd.matrixU(), .singular_values = svd.singularValues(), .v = {}};
-}
-
 Eigen::VectorXd SingularValues(const Eigen::MatrixXd& m) {
   return Eigen::JacobiSVD<Eigen::MatrixXd>(m).singularValues();
 }

@@ -15,8 +15,6 @@ struct SingularValueDecomposition {
 
 // Two-sided Jacobi iteration, for small matrices. u and v are square.
 SingularValueDecomposition FullSvd(const Eigen::MatrixXd& m);
-// u: rows x min(rows, cols); v is left empty.
-SingularValueDecomposition ThinLeftSvd(const Eigen::MatrixXd& m);
 // Descending.
 Eigen::VectorXd SingularValues(const Eigen::MatrixXd& m);
 

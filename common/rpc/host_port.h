@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace privatemail {
 
@@ -28,6 +29,11 @@ bool IsLoopback(const std::string& host);
 // INVALID_ARGUMENT: "--proxies must be IP addresses, separated by commas, but has 'x'".
 absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
                                                        absl::string_view text);
+
+// Listens for a moment on every IP address of the host names, because the libraries give no reason
+// when they cannot. Blocks while host names are resolved. FAILED_PRECONDITION: "cannot listen on
+// 127.0.0.1:50051: Address already in use", also if two of the addresses are equal.
+absl::Status CheckCanListen(absl::Span<const HostPort> addresses);
 
 }  // namespace privatemail
 

@@ -13,8 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/sqlite/page_checksum.h"
-#include "common/sqlite/wal_frames.h"
+#include "common/sqlite/checksums.h"
 
 namespace privatemail::sqlite {
 namespace {

@@ -1,4 +1,4 @@
-// A SQLite VFS that appends a checksum to each page (page_checksum.h) and verifies it on every
+// A SQLite VFS that appends a checksum to each page (checksums.h) and verifies it on every
 // read. SQLite itself only detects damage to its structure.
 #ifndef PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_
 #define PRIVATEMAIL_COMMON_SQLITE_CHECKSUM_VFS_H_

@@ -6,7 +6,7 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/checksum_vfs.h"
-#include "common/sqlite/page_checksum.h"
+#include "common/sqlite/checksums.h"
 #include "common/sqlite/wal_mark.h"
 
 namespace privatemail::sqlite {

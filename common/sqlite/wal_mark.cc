@@ -12,11 +12,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/digests.h"
 #include "common/base/operator_only_error.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
-#include "common/sqlite/page_checksum.h"
-#include "common/sqlite/wal_frames.h"
+#include "common/sqlite/checksums.h"
 
 namespace privatemail::sqlite {
 namespace {

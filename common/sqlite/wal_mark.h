@@ -18,7 +18,7 @@ namespace privatemail::sqlite {
 //   never one of an earlier log: before a log restarts, its pages are in the database and an empty
 //   mark is synced (Clear).
 // A damaged or missing mark claims nothing. So that the log cannot vanish together with its mark,
-// the database file has a log flag (page_checksum.h): if it is set, a log that is not empty must
+// the database file has a log flag (checksums.h): if it is set, a log that is not empty must
 // exist. No power loss or kill between two of these steps breaks that:
 //   1. The log with its header, and its name, are synced (by SQLite, in the first commit).
 //   2. The flag is set and synced; only then is the commit acknowledged.

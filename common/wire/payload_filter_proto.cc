@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 #include "common/items/payload_filter_node.h"
 
 namespace privatemail {

@@ -8,9 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/wire/codec.h"
 #include "common/wire/message_memory.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "common/wire/snapshot_layout.h"
 
 namespace privatemail {

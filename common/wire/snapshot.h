@@ -31,7 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/v1/snapshot.pb.h"
 

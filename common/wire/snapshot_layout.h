@@ -20,18 +20,9 @@ inline constexpr size_t kHeadBytes = 9;
 inline constexpr size_t kSumBytes = 16;
 
 inline std::string NameOf(uint8_t type) {
-  switch (type) {
-    case kCollection:
-      return "collection";
-    case kAnchors:
-      return "anchors";
-    case kItems:
-      return "items";
-    case kEnd:
-      return "end";
-    default:
-      return absl::StrCat("of unknown type ", static_cast<int>(type));
-  }
+  constexpr const char* kNames[] = {"collection", "anchors", "items", "end"};
+  if (type >= kCollection && type <= kEnd) return kNames[type - kCollection];
+  return absl::StrCat("of unknown type ", static_cast<int>(type));
 }
 
 inline void AppendInt(uint32_t value, std::string* bytes) {

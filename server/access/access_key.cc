@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/digests.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -39,11 +39,7 @@ absl::StatusOr<std::string> RandomBytes(size_t count) {
 }
 
 std::string Digest(absl::string_view salt, absl::string_view secret) {
-  const std::string salted = absl::StrCat(salt, secret);
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(salted.data()), salted.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
+  return Sha256::Of(absl::StrCat(salt, secret));
 }
 
 bool IsPrintable(absl::string_view text) {

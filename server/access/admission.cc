@@ -49,9 +49,9 @@ absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
     const std::chrono::duration<double> left(limits.queue_seconds - waited.count());
     if (!(left.count() > 0)) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the server is busy: the call waited ", limits.queue_seconds,
-                       " s (queue_seconds) while ", admission_->Count(true),
-                       " others were running (max_concurrent ", limits.max_concurrent, ")"));
+          absl::StrCat("the server is busy: the call waited ", limits.queue_seconds, " s while ",
+                       admission_->Count(true), " others were running (max_concurrent ",
+                       limits.max_concurrent, ")"));
     }
     admission_->changed_.wait_for(lock,
                                   std::min<std::chrono::duration<double>>(kPollInterval, left));
@@ -80,16 +80,16 @@ bool Admission::CanRun(const Caller& caller) const {
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
   const int64_t waiting = Count(false);
   if (waiting >= limits_.max_queued + (caller.is_operator ? Reserved(limits_) : 0)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the server is busy: ", Count(true), " calls are running (max_concurrent ",
-        limits_.max_concurrent, ") and ", waiting, " wait (max_queued ", limits_.max_queued, ")"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the server is busy: ", Count(true), " calls are running (max_concurrent ",
+                     limits_.max_concurrent, ") and ", waiting, " wait"));
   }
   if (!HasShare(caller)) return absl::OkStatus();
   const int64_t of_key = CountOfKey(caller.key, false);
   if (of_key < PlacesPerKey(limits_)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ",
-                   of_key, " waiting ones (max_concurrent_per_key ", PlacesPerKey(limits_), ")"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ", of_key,
+      " waiting ones, the most of one key (half of max_concurrent ", limits_.max_concurrent, ")"));
 }
 
 void Admission::AdmitWaiting() {

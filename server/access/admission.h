@@ -18,7 +18,7 @@ namespace privatemail::server {
 
 // A fair counting semaphore with a bounded queue and a timeout. Thread-safe.
 //   - Served in order of arrival, except for callers at a limit of their own.
-//   - max_concurrent_per_key: no key can take all places, except that of an operator.
+//   - No key can take more than half of the places, except that of an operator.
 //   - Some places are reserved for operators, so that they can revoke a key that took the others.
 class Admission {
   struct Entry;
@@ -41,9 +41,8 @@ class Admission {
     // Whether it waits because other keys have taken the places, not for its own maximum.
     bool WaitsForOthers() const;
 
-    // Waits until the call is admitted. RESOURCE_EXHAUSTED naming limit and value: queue_seconds
-    // have passed. CANCELLED: `cancelled`, polled ten times a second without a lock, returned
-    // true.
+    // Waits until the call is admitted. RESOURCE_EXHAUSTED: queue_seconds have passed. CANCELLED:
+    // `cancelled`, polled ten times a second without a lock, returned true.
     absl::Status Await(const std::function<bool()>& cancelled);
 
    private:

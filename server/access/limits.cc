@@ -22,7 +22,6 @@ int64_t MaxSentMessageBytes(const Limits& limits) {
 }
 
 int64_t PlacesPerKey(const Limits& limits) {
-  if (limits.max_concurrent_per_key > 0) return limits.max_concurrent_per_key;
   return std::max<int64_t>(1, limits.max_concurrent / 2);
 }
 
@@ -30,26 +29,19 @@ absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting) {
   if (value <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat(what, " is ", value, ", more than the limit of ", limit, " (", setting, ")"));
+      absl::StrCat(what, " is ", value, ", more than the limit of ", limit,
+                   setting.empty() ? "" : absl::StrCat(" (", setting, ")")));
 }
 
-absl::Status ByteQuota::Reservation::Take(int64_t bytes, int64_t limit) {
-  const std::lock_guard<std::mutex> guard(quota_->mutex_);
-  PM_RETURN_IF_ERROR(CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_));
-  quota_->taken_ += bytes;
-  taken_ += bytes;
-  return absl::OkStatus();
-}
-
-absl::Status ByteQuota::Reservation::TakeForKey(int64_t bytes, int64_t limit,
-                                                const std::string& key) {
-  if (key.empty()) return Take(bytes, limit);
+absl::Status ByteQuota::Reservation::Take(int64_t bytes, int64_t limit, const std::string& key) {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
   PM_RETURN_IF_ERROR(CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_));
   const auto found = quota_->taken_by_key_.find(key);
   const int64_t of_key = found == quota_->taken_by_key_.end() ? bytes : found->second + bytes;
-  PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat(quota_->what_, " of key ", key), of_key, limit / 2,
-                                absl::StrCat("half of ", quota_->setting_)));
+  if (!key.empty()) {
+    PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat(quota_->what_, " of key ", key), of_key, limit / 2,
+                                  absl::StrCat("half of ", quota_->setting_)));
+  }
   quota_->taken_by_key_[key] = of_key;
   quota_->taken_ += bytes;
   taken_ += bytes;

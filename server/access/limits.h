@@ -16,27 +16,26 @@
 
 namespace privatemail::server {
 
-// Settings of the same names (server/config/settings.cc). A lower value refuses earlier; stored
-// data stays.
+// A lower value refuses earlier; stored data stays.
 struct Limits {
-  int64_t max_message_bytes = int64_t{64} << 20;
+  // Settings of the same names (server/config/settings.cc).
   int64_t max_transport_memory = int64_t{1} << 30;  // bytes of incoming messages, all calls
   int64_t max_parsed_memory = int64_t{1} << 32;     // bytes of parsed messages, all calls
   int64_t max_search_memory = int64_t{1} << 32;  // bytes of searches and their answers, all calls
   int64_t max_collections = 1000;
   int64_t max_items = 10'000'000;                 // stored items of one collection
-  int64_t max_batch_items = 100'000;              // items of one message of an upload
-  int64_t max_anchors = 100'000;                  // rows of a new collection's anchors
-  int64_t max_dims = 65'536;                      // columns of a feature vector
   int64_t max_k = 10'000;                         // neighbours a slot
   int64_t max_request_memory = int64_t{1} << 30;  // bytes of one call other than a build
   int64_t max_build_memory = int64_t{1} << 34;    // bytes of a build or of preparing cells
   int64_t max_resident_memory = 0;                // bytes of all collections; 0: of the machine
-  double max_create_seconds = 600;                // cells and codebook of a new collection
   int64_t max_snapshot_bytes = int64_t{1} << 36;  // scratch files of all running snapshots
-  double connection_idle_seconds = 300;           // maximum time without a call
   int64_t max_concurrent = 64;                    // running calls
-  int64_t max_concurrent_per_key = 0;             // running calls of a key, and waiting ones
+
+  // Not settings: these values serve every daemon.
+  int64_t max_message_bytes = int64_t{64} << 20;  // of a request or unary response
+  int64_t max_anchors = 100'000;                  // rows of a new collection's anchors
+  int64_t max_dims = 65'536;                      // columns of a feature vector
+  double max_create_seconds = 600;                // cells and codebook of a new collection
   int64_t max_queued = 64;                        // waiting calls
   double queue_seconds = 5;                       // maximum wait
   double stream_idle_seconds = 60;                // maximum wait for a client to send or to read
@@ -46,12 +45,13 @@ struct Limits {
 // messages of a fixed size (blocks of cell items, chunks of anchors).
 int64_t MaxSentMessageBytes(const Limits& limits);
 
-// max_concurrent_per_key; 0: half of max_concurrent.
+// Maximum concurrent calls of one key: half of max_concurrent.
 int64_t PlacesPerKey(const Limits& limits);
 
 // RESOURCE_EXHAUSTED if `value` exceeds the limit: "k is 11, more than the limit of 10 (max_k)".
+// setting: empty if none has the limit.
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
-                        absl::string_view setting);
+                        absl::string_view setting = "");
 
 // A byte quota shared by all calls. Thread-safe.
 class ByteQuota {
@@ -70,11 +70,9 @@ class ByteQuota {
     Reservation& operator=(const Reservation&) = delete;
 
     // Adds bytes (>= 0). RESOURCE_EXHAUSTED naming limit and value: all reservations together would
-    // exceed `limit`; nothing is added.
-    absl::Status Take(int64_t bytes, int64_t limit);
-    // Take for a call of `key`, whose reservations may have half of the limit, so that others find
-    // memory. A reservation has one key.
-    absl::Status TakeForKey(int64_t bytes, int64_t limit, const std::string& key);
+    // exceed `limit`, or those of `key`, unless it is empty, half of it, so that others find
+    // memory; nothing is added. A reservation has one key.
+    absl::Status Take(int64_t bytes, int64_t limit, const std::string& key = "");
     // The status that Take would return.
     absl::Status Check(int64_t bytes, int64_t limit) const;
     void Release() { ReduceTo(0); }
@@ -84,7 +82,7 @@ class ByteQuota {
    private:
     ByteQuota* const quota_;
     int64_t taken_ = 0;
-    std::string key_;  // empty: not counted by key
+    std::string key_;
   };
 
  private:

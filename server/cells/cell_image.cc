@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_checks.h"
 #include "common/items/item_code.h"
-#include "common/items/item_label.h"
-#include "common/items/item_text.h"
 
 namespace privatemail::server {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/items/item_checks.h"
 #include "common/items/item_code.h"
-#include "common/items/item_label.h"
 
 namespace privatemail::server {
 namespace {

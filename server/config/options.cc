@@ -1,22 +1,11 @@
 #include "server/config/options.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/field_error.h"
-#include "common/base/status_macros.h"
+#include "common/rpc/host_port.h"
 
 namespace privatemail::server {
 namespace {
-
-absl::Status CheckStore(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
-  if ((store == StoreKind::kPostgres) == !options.postgres_file.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--store postgres and --postgres-file must be given together, but only ",
-                   options.postgres_file.empty() ? "--store postgres" : "--postgres-file", " is"));
-}
 
 absl::Status CheckDataDirectoryIsGiven(const DaemonOptions& options) {
   if (!options.data_directory.empty()) return absl::OkStatus();
@@ -39,22 +28,12 @@ absl::Status CheckTls(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLoopback(const DaemonOptions& options, const ListenAddress& address) {
-  if (address.loopback) return absl::OkStatus();
+absl::Status CheckLoopback(const DaemonOptions& options, const HostPort& address) {
+  if (IsLoopback(address.host)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--insecure serves plaintext, which anyone on the way could read and change, so --listen "
       "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
       options.listen, "'"));
-}
-
-absl::Status CheckPlacesPerKey(const Limits& limits) {
-  const int64_t most = std::max<int64_t>(1, 3 * limits.max_concurrent / 4);
-  if (limits.max_concurrent_per_key <= most) return absl::OkStatus();
-  return InvalidField(
-      "max_concurrent_per_key",
-      absl::StrCat("must be at most ", most, ", three quarters of max_concurrent ",
-                   limits.max_concurrent, ", so that other keys find a place, but is ",
-                   limits.max_concurrent_per_key));
 }
 
 }  // namespace
@@ -75,20 +54,6 @@ absl::Status Problems::status() const {
   return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
 }
 
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
-  ListenAddress address;
-  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(address), ParseHostPort("--listen", text));
-  address.loopback = IsLoopback(address.host);
-  return address;
-}
-
-absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text) {
-  if (text == "sqlite") return StoreKind::kSqlite;
-  if (text == "postgres") return StoreKind::kPostgres;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--store must be sqlite or postgres, but is '", text, "'"));
-}
-
 std::string AuditLogPath(const DaemonOptions& options) {
   if (options.audit_log == "off") return "";
   if (!options.audit_log.empty()) return options.audit_log;
@@ -98,12 +63,10 @@ std::string AuditLogPath(const DaemonOptions& options) {
 Problems CheckOptions(const DaemonOptions& options) {
   Problems problems;
   problems.Add(CheckDataDirectoryIsGiven(options));
-  problems.Add(CheckStore(options));
-  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.listen);
+  const absl::StatusOr<HostPort> address = ParseHostPort("--listen", options.listen);
   problems.Add(address.status());
   problems.Add(CheckTls(options));
   problems.Add(ParseIpAddresses("--trusted-proxies", options.trusted_proxies).status());
-  problems.Add(CheckPlacesPerKey(options.limits));
   if (options.insecure && address.ok()) problems.Add(CheckLoopback(options, *address));
   return problems;
 }

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/rpc/host_port.h"
 #include "server/access/limits.h"
 
 namespace privatemail::server {
@@ -30,58 +29,35 @@ class Problems {
   std::vector<absl::Status> all_;
 };
 
-enum class StoreKind {
-  kSqlite,    // in the data directory
-  kPostgres,  // in a PostgreSQL database, which several daemons may share
-};
-
 // One field for each setting; settings.cc documents them. No field is a secret: secrets are in
 // files that fields name.
 struct DaemonOptions {
   std::string data_directory;
-  std::string store = "sqlite";  // or "postgres"
-  // File with the libpq connection string, for store "postgres". A file because the string may hold
-  // a password, which belongs neither on a command line nor into the environment.
+  // File with the libpq connection string of the PostgreSQL database that holds the collections;
+  // empty: SQLite in the data directory. A file because the string may hold a password, which
+  // belongs neither on a command line nor into the environment.
   std::string postgres_file;
-  // Maximum connections, besides one that listens. A call that finds none free waits for 10 s, then
-  // fails with RESOURCE_EXHAUSTED.
-  int64_t postgres_connections = 8;
   std::string listen = "127.0.0.1:50051";  // port 0 picks a free one
   std::string tls_certificate;             // PEM; both empty: a self-signed certificate in
   std::string tls_key;                     // data_directory/tls
   std::string client_ca;                   // PEM; not empty: clients need a certificate it signed
   std::string trusted_proxies;             // IP addresses, separated by commas
   bool insecure = false;                   // neither TLS nor keys; loopback only
-  bool reflection = false;                 // lets anyone list services and messages
   std::string log_level = "info";
   std::string log_format = "text";
   double drain_seconds = 10;
-  double tls_reload_seconds = 60;
   std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
   int64_t audit_max_bytes = int64_t{256} << 20;  // at most twice that on disk; 0: no limit
   std::string http;                              // empty: none
   double auto_build_share = .1;                  // of the embedded items; 0: never
-  double auto_build_quiet_seconds = 5;           // without a change
   Limits limits;
 };
-
-// Port 0: any free port.
-struct ListenAddress : HostPort {
-  bool loopback = false;
-};
-
-// Errors: those of ParseHostPort.
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
 // Path of the audit log; empty: none.
 std::string AuditLogPath(const DaemonOptions& options);
 
-// INVALID_ARGUMENT: no such store.
-absl::StatusOr<StoreKind> ParseStoreKind(absl::string_view text);
-
 // Missing or conflicting settings. Ranges of single settings are checked by Assign (settings.h).
 //   - no data directory
-//   - store "postgres" without postgres_file, or the reverse
 //   - a certificate without its key, or the reverse
 //   - TLS settings or proxies together with insecure, or insecure on a non-loopback address
 //   - a malformed address

@@ -32,8 +32,10 @@ absl::StatusOr<TlsIdentity> LoadIdentity(const std::string& certificate_path,
                                          const std::string& key_path);
 
 // The self-signed identity in `directory` (server.crt, server.key with mode 0600), created on first
-// use: see CreateSelfSigned. FAILED_PRECONDITION: the files cannot be created or read, or the key
-// of an existing certificate is missing (a new one would break every client's trust).
+// use: EC P-256 for a TLS server named localhost, 127.0.0.1, ::1 and this machine's host name.
+// Valid for ten years from yesterday, for clients whose clocks are behind. Not an authority.
+// FAILED_PRECONDITION: the files cannot be created or read, or the key of an existing certificate
+// is missing (a new one would break every client's trust).
 absl::StatusOr<TlsIdentity> LoadOrCreateIdentity(const std::string& directory);
 
 // The content of a PEM file of authorities. FAILED_PRECONDITION naming `flag`: no certificate, a

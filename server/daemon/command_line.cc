@@ -3,27 +3,15 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <variant>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/config/config.h"
 #include "server/config/settings.h"
 
 namespace privatemail::server {
 namespace {
-
-std::string Description(const Setting& setting) {
-  std::string text(absl::StripSuffix(setting.help, "."));
-  const SettingValue default_value = setting.ValueIn({});
-  const bool number = std::holds_alternative<int64_t>(default_value) ||
-                      std::holds_alternative<double>(default_value);
-  if (setting.choices.empty() && !number) return text;
-  return absl::StrCat(text, "; ", setting.Range());
-}
 
 absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* options) {
   if (path.empty()) return Problems();
@@ -37,21 +25,19 @@ absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* optio
 }
 
 void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {
-  const std::string key = setting.key;
-  const SettingValue default_value = setting.ValueIn({});
-  if (std::holds_alternative<bool>(default_value)) {
+  const auto assign = [values, key = std::string(setting.key)](const std::string& text) {
+    (*values)[key] = text;
+  };
+  const std::string help(absl::StripSuffix(setting.help, "."));
+  if (setting.IsFlag()) {
     app->add_flag_callback(
-        setting.Flag(), [values, key] { (*values)[key] = "true"; }, Description(setting));
+        setting.Flag(), [assign] { assign("true"); }, help);
     return;
   }
-  CLI::Option* option = app->add_option_function<std::string>(
-      setting.Flag(), [values, key](const std::string& text) { (*values)[key] = text; },
-      Description(setting));
-  if (const auto* text = std::get_if<std::string>(&default_value)) option->default_str(*text);
-  if (const auto* whole = std::get_if<int64_t>(&default_value))
-    option->default_str(absl::StrCat(*whole));
-  if (const auto* number = std::get_if<double>(&default_value))
-    option->default_str(absl::StrCat(*number));
+  const std::string range = setting.Range();
+  app->add_option_function<std::string>(setting.Flag(), assign,
+                                        range == "a text" ? help : absl::StrCat(help, "; ", range))
+      ->default_str(setting.ValueIn({}));
 }
 
 }  // namespace
@@ -78,7 +64,7 @@ CommandLine::ReadResult CommandLine::Read() const {
   for (const Setting& setting : Settings()) {
     const auto given = values.find(setting.key);
     if (given == values.end()) continue;
-    result.problems.Add(AssignText(setting, setting.Flag(), given->second, &result.options));
+    result.problems.Add(Assign(setting, setting.Flag(), given->second, &result.options));
   }
   return result;
 }

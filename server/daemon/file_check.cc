@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/access/key_file.h"
+#include "server/access/key_ring.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/store/postgres/connection.h"

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/config/options.h"
-#include "server/daemon/listen_check.h"
 
 namespace privatemail::server {
 namespace {
@@ -20,19 +18,6 @@ struct Answer {
   int status = 200;
   std::string body;
 };
-
-const char* Reason(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    default:
-      return "Service Unavailable";
-  }
-}
 
 Answer HandleRequest(const mg_request_info& request, const HttpServer::Pages& pages) {
   const absl::string_view method = request.request_method;
@@ -67,7 +52,7 @@ int HttpServer::Serve(mg_connection* connection) {
   mg_printf(connection,
             "HTTP/1.1 %d %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
             "Content-Length: %zu\r\nCache-Control: no-store\r\n%sConnection: close\r\n\r\n",
-            answer.status, Reason(answer.status), answer.body.size(),
+            answer.status, mg_get_response_code_text(connection, answer.status), answer.body.size(),
             answer.status == 405 ? "Allow: GET, HEAD\r\n" : "");
   if (absl::string_view(request.request_method) != "HEAD") {
     mg_write(connection, answer.body.data(), answer.body.size());
@@ -82,8 +67,7 @@ void HttpServer::Stop::operator()(mg_context* server) const {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view address,
                                                               Pages pages) {
-  ListenAddress where;
-  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(where), ParseHttpAddress(address));
+  PM_ASSIGN_OR_RETURN(HostPort where, ParseHttpAddress(address));
   // civetweb gives no reason for a failure.
   PM_RETURN_IF_ERROR(CheckCanListen({where}));
   auto http = std::unique_ptr<HttpServer>(new HttpServer(std::move(pages)));

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -20,8 +19,8 @@
 #include "absl/time/time.h"
 #include "common/base/core_dumps.h"
 #include "common/base/printable.h"
-#include "server/config/config.h"
-#include "server/config/options.h"
+#include "common/rpc/host_port.h"
+#include "server/config/settings.h"
 #include "server/daemon/command_line.h"
 #include "server/daemon/file_check.h"
 #include "server/daemon/process_memory.h"
@@ -96,7 +95,7 @@ void WarnAboutTls(const DaemonServer& server) {
 }
 
 void WarnAboutProxies(const DaemonServer& server) {
-  if (server.address().loopback || !server.options().trusted_proxies.empty()) return;
+  if (IsLoopback(server.address().host) || !server.options().trusted_proxies.empty()) return;
   Log(LogLevel::kWarning,
       "listening beyond loopback without trusted_proxies: floods of connections and of headers are "
       "limited only by a proxy before this daemon (deploy/nginx)");
@@ -154,12 +153,11 @@ void Reload(const CommandLine& command_line, DaemonServer* server) {
 
 // Returns after SIGTERM or SIGINT.
 void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServer* server) {
-  constexpr absl::Duration kMemoryInterval = absl::Seconds(5);
+  constexpr timespec kMemoryInterval = {.tv_sec = 5, .tv_nsec = 0};
+  constexpr std::chrono::seconds kCertificateInterval(60);
   auto refreshed = std::chrono::steady_clock::now();
   while (true) {
-    const absl::Duration reload = absl::Seconds(server->options().tls_reload_seconds);
-    const timespec poll_interval = absl::ToTimespec(std::min(kMemoryInterval, reload));
-    const int signal = sigtimedwait(&signals, nullptr, &poll_interval);
+    const int signal = sigtimedwait(&signals, nullptr, &kMemoryInterval);
     if (signal == SIGHUP) {
       Reload(command_line, server);
     } else if (signal > 0) {
@@ -176,7 +174,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
     } else {
       ReturnFreeMemory();
       const auto now = std::chrono::steady_clock::now();
-      if (absl::FromChrono(now - refreshed) < reload) continue;
+      if (now - refreshed < kCertificateInterval) continue;
       refreshed = now;
       server->RefreshCertificates();
     }

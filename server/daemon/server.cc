@@ -1,26 +1,20 @@
 #include "server/daemon/server.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/impl/server_builder_option.h>
-#include <grpcpp/impl/server_builder_plugin.h>
 #include <grpcpp/resource_quota.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
-#include "server/daemon/listen_check.h"
+#include "server/config/settings.h"
 #include "server/daemon/process_memory.h"
-#include "server/services/header_check.h"
 #include "server/services/log.h"
+#include "server/services/services.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
@@ -28,22 +22,10 @@ namespace privatemail::server {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 100;
+constexpr int kConnectionIdleMilliseconds = 300'000;  // without a call
 constexpr int kHandshakeMilliseconds = 10'000;
 constexpr int kKeepaliveMilliseconds = 60'000;
 constexpr int kMinPingIntervalMilliseconds = 10'000;
-
-// Removes reflection, which linking the library enables for every server of the program.
-class WithoutReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    plugins->erase(std::remove_if(plugins->begin(), plugins->end(),
-                                  [](const std::unique_ptr<grpc::ServerBuilderPlugin>& plugin) {
-                                    return absl::StrContains(plugin->name(), "reflection");
-                                  }),
-                   plugins->end());
-  }
-};
 
 void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   // Compressed messages would grow before any limit is checked.
@@ -53,8 +35,7 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   }
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
-                              static_cast<int>(1000 * limits.connection_idle_seconds));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMilliseconds);
   // Two daemons must not share a port.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Detects callers whose machine is gone.
@@ -111,23 +92,19 @@ absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& o
 // Sets *lock, the lock of the data directory, unless the store holds it.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
                                                  std::optional<DirectoryLock>* lock) {
-  PM_ASSIGN_OR_RETURN(const StoreKind kind, ParseStoreKind(options.store));
-  if (kind == StoreKind::kSqlite) return SqliteStore::Open(options.data_directory);
+  if (options.postgres_file.empty()) return SqliteStore::Open(options.data_directory);
   PM_ASSIGN_OR_RETURN(const std::string conninfo,
                       ReadFile("--postgres-file", options.postgres_file));
   PM_ASSIGN_OR_RETURN(DirectoryLock acquired, DirectoryLock::Acquire(options.data_directory));
   lock->emplace(std::move(acquired));
-  postgres::PoolOptions pool;
-  pool.size = static_cast<int>(options.postgres_connections);
-  return PostgresStore::Open(conninfo, pool);
+  return PostgresStore::Open(conninfo, {});
 }
 
 // Checks everything possible before the data directory is created: a first start that failed later
 // would leave an admin key that was never announced.
-absl::Status CheckBeforeCreating(const DaemonOptions& options, const ListenAddress& address) {
+absl::Status CheckBeforeCreating(const DaemonOptions& options, const HostPort& address) {
   if (options.http.empty()) return CheckCanListen({address});
-  ListenAddress http;
-  PM_ASSIGN_OR_RETURN(static_cast<HostPort&>(http), ParseHttpAddress(options.http));
+  PM_ASSIGN_OR_RETURN(const HostPort http, ParseHttpAddress(options.http));
   return CheckCanListen({address, http});
 }
 
@@ -152,11 +129,47 @@ void LogReadOnly(const absl::Status& status) {
   }
 }
 
+// Applies live settings and logs every difference.
+void MergeLive(const DaemonOptions& updated, DaemonOptions* options) {
+  for (const Setting& setting : Settings()) {
+    const std::string before = setting.ValueIn(*options);
+    const std::string after = setting.ValueIn(updated);
+    if (before == after) continue;
+    if (!setting.live) {
+      Log(LogLevel::kWarning, absl::StrCat("reload: ", setting.key, " stays '", before,
+                                           "' until a restart makes it '", after, "'"));
+      continue;
+    }
+    Log(LogLevel::kInfo,
+        absl::StrCat("reload: ", setting.key, " is now ", after, ", was ", before));
+    // The value was validated when it was read.
+    Assign(setting, setting.key, after, options).IgnoreError();
+  }
+}
+
+void LogOutcome(const absl::Status& status, absl::string_view what, absl::string_view otherwise) {
+  if (status.ok()) {
+    Log(LogLevel::kInfo, absl::StrCat("reload: ", what));
+  } else {
+    Log(LogLevel::kError, absl::StrCat("reload: ", status.message(), "; ", otherwise));
+  }
+}
+
+void ReloadKeys(KeyRing* keys) {
+  const absl::StatusOr<std::vector<std::string>> revalidated = keys->Reload();
+  LogOutcome(revalidated.status(), "keys read", "the former keys stay valid");
+  if (!revalidated.ok()) return;
+  for (const std::string& id : *revalidated) {
+    Log(LogLevel::kError, absl::StrCat("reload: key ", id,
+                                       " was revoked, but that could not be "
+                                       "written, so that it is valid again: revoke it once more"));
+  }
+}
+
 }  // namespace
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
-  return {options.auto_build_share, absl::Seconds(options.auto_build_quiet_seconds),
-          options.limits.max_build_memory};
+  return {.share = options.auto_build_share, .memory = options.limits.max_build_memory};
 }
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
@@ -169,15 +182,15 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       parts_(std::move(parts)),
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
-      dispatcher_({parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
-                   ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value()},
+      dispatcher_(parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
+                  ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
                   options.limits),
-      retrieval_(parts_.catalog.get(), &dispatcher_),
-      encrypted_(parts_.catalog.get(), &dispatcher_, &metrics_),
       collections_(parts_.catalog.get(), &dispatcher_),
-      key_service_(parts_.keys.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
       maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {
+  ServeRetrieval(parts_.catalog.get(), &dispatcher_);
+  ServeEncrypted(parts_.catalog.get(), &dispatcher_);
+  ServeKeys(parts_.keys.get(), &dispatcher_);
   if (parts_.tls != nullptr) metrics_.SetCertificateExpiry(parts_.tls->identity().not_after);
 }
 
@@ -216,7 +229,7 @@ Maintenance::Hooks DaemonServer::MaintenanceHooks() {
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {
   PM_RETURN_IF_ERROR(Validate(options));
   Parts parts;
-  PM_ASSIGN_OR_RETURN(parts.address, ParseListenAddress(options.listen));
+  PM_ASSIGN_OR_RETURN(parts.address, ParseHostPort("--listen", options.listen));
   PM_RETURN_IF_ERROR(CheckBeforeCreating(options, parts.address));
   // The store first: it creates and locks the data directory, so that only one daemon creates
   // certificates and keys.
@@ -247,31 +260,16 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   grpc::EnableDefaultHealthCheckService(false);  // it knows no keys
   grpc::ServerBuilder builder;
   SetArguments(options.limits, &builder);
-  // Forces the linker to keep the library.
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
-  builder.RegisterService(&retrieval_);
-  builder.RegisterService(&encrypted_);
-  builder.RegisterService(&collections_);
-  builder.RegisterService(&key_service_);
-  builder.RegisterService(&health_);
-  builder.AddListeningPort(parts_.address.ToString(), MakeCredentials(options),
-                           &parts_.address.port);
+  builder.RegisterCallbackGenericService(&dispatcher_);
+  builder.AddListeningPort(
+      parts_.address.ToString(),
+      parts_.tls == nullptr ? grpc::InsecureServerCredentials() : parts_.tls->Credentials(),
+      &parts_.address.port);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || parts_.address.port == 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", options.listen));
   }
   return absl::OkStatus();
-}
-
-std::shared_ptr<grpc::ServerCredentials> DaemonServer::MakeCredentials(
-    const DaemonOptions& options) {
-  if (parts_.tls == nullptr) return grpc::InsecureServerCredentials();
-  std::shared_ptr<grpc::ServerCredentials> credentials = parts_.tls->Credentials();
-  if (!options.trusted_proxies.empty()) {
-    credentials->SetAuthMetadataProcessor(std::make_shared<HeaderCheck>(&dispatcher_));
-  }
-  return credentials;
 }
 
 void DaemonServer::Drain(absl::Duration grace) {
@@ -281,6 +279,64 @@ void DaemonServer::Drain(absl::Duration grace) {
   server_->Wait();
   server_.reset();
   Audit("stop");
+}
+
+void ApplyLogSettings(const DaemonOptions& options) {
+  const LogLevel level = options.log_level == "debug"     ? LogLevel::kDebug
+                         : options.log_level == "info"    ? LogLevel::kInfo
+                         : options.log_level == "warning" ? LogLevel::kWarning
+                                                          : LogLevel::kError;
+  SetLog(level, options.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+}
+
+void DaemonServer::Reload(const DaemonOptions& updated) {
+  {
+    const std::lock_guard<std::mutex> guard(options_mutex_);
+    MergeLive(updated, &options_);
+    ApplyLogSettings(options_);
+    dispatcher_.SetLimits(options_.limits);
+    maintenance_.SetOptions(ToAutomaticBuildOptions(options_));
+    parts_.catalog->SetOptions(ToCatalogOptions(options_));
+    if (parts_.audit != nullptr) parts_.audit->SetMaxBytes(options_.audit_max_bytes);
+  }
+  ReloadFiles();
+}
+
+void DaemonServer::ReloadFiles() {
+  if (parts_.keys != nullptr) ReloadKeys(parts_.keys.get());
+  if (parts_.audit != nullptr) {
+    LogOutcome(parts_.audit->Reopen(), "audit log reopened", "it continues in the former file");
+    Audit("reload");
+  }
+  RefreshCertificates();
+}
+
+void DaemonServer::RefreshCertificates() {
+  if (parts_.tls == nullptr) return;
+  const absl::StatusOr<bool> changed = parts_.tls->Refresh();
+  if (!changed.ok()) {
+    LogOutcome(changed.status(), "", "the former certificate stays in use");
+  } else if (*changed) {
+    const TlsIdentity identity = parts_.tls->identity();
+    metrics_.SetCertificateExpiry(identity.not_after);
+    LogOutcome(absl::OkStatus(),
+               absl::StrCat("certificates changed; fingerprint ", identity.fingerprint, ", until ",
+                            absl::FormatTime("%Y-%m-%d", identity.not_after, absl::UTCTimeZone())),
+               "");
+  }
+}
+
+void DaemonServer::Audit(absl::string_view event) {
+  if (parts_.audit == nullptr) return;
+  if (const absl::Status written = parts_.audit->Record(event); !written.ok()) {
+    metrics_.CountAuditFailure();
+    Log(LogLevel::kError, written.message());
+  }
+}
+
+DaemonOptions DaemonServer::options() const {
+  const std::lock_guard<std::mutex> guard(options_mutex_);
+  return options_;
 }
 
 }  // namespace privatemail::server

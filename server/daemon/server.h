@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/rpc/host_port.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
@@ -24,11 +25,8 @@
 #include "server/engine/maintenance.h"
 #include "server/services/collections_service.h"
 #include "server/services/dispatcher.h"
-#include "server/services/encrypted_service.h"
 #include "server/services/health_service.h"
-#include "server/services/keys_service.h"
 #include "server/services/metrics.h"
-#include "server/services/retrieval_service.h"
 #include "server/store/directory_lock.h"
 
 namespace privatemail::server {
@@ -59,7 +57,7 @@ class DaemonServer {
   // The certificate part of ReloadFiles; logs only changes and failures.
   void RefreshCertificates();
 
-  const ListenAddress& address() const { return parts_.address; }  // with the actual port
+  const HostPort& address() const { return parts_.address; }  // with the actual port
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
   // File of the admin key that the first start created; empty if it is gone or keys are off.
@@ -76,7 +74,7 @@ class DaemonServer {
  private:
   // Resources that are opened before the server is constructed.
   struct Parts {
-    ListenAddress address;
+    HostPort address;
     std::optional<DirectoryLock> lock;   // of the data directory, unless the store holds it
     std::unique_ptr<ReloadableTls> tls;  // null: TLS is off
     std::unique_ptr<Catalog> catalog;
@@ -87,7 +85,6 @@ class DaemonServer {
 
   Maintenance::Hooks MaintenanceHooks();
   absl::Status Listen(const DaemonOptions& options);
-  std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
   absl::Status StartHttp(const DaemonOptions& options);
@@ -98,10 +95,7 @@ class DaemonServer {
   Admission admission_;
   Metrics metrics_;
   Dispatcher dispatcher_;
-  RetrievalService retrieval_;
-  EncryptedService encrypted_;
   CollectionsService collections_;
-  KeysService key_service_;
   HealthService health_;
   Maintenance maintenance_;  // reports to the members above
   std::unique_ptr<grpc::Server> server_;

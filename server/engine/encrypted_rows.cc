@@ -6,8 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/sha256.h"
-#include "common/items/quantised_row.h"
+#include "common/base/digests.h"
+#include "common/items/item_checks.h"
+#include "common/items/item_code.h"
 #include "common/lattice/modular.h"
 #include "privatemail/v1/encrypted.pb.h"
 

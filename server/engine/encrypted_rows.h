@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "common/items/packed_texts.h"
 #include "common/lattice/scores.h"
 #include "server/store/types.h"

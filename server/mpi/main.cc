@@ -10,8 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "server/config/config.h"
-#include "server/config/options.h"
+#include "server/config/settings.h"
 #include "server/mpi/embed_job.h"
 #include "server/mpi/ranks.h"
 
@@ -31,7 +30,7 @@ struct Flags {
 void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--collection", flags->collection, "Name of the collection to build")->required();
   app->add_option("--config", flags->config,
-                  "The daemon's TOML file; store, postgres_file and data_dir are read from it");
+                  "The daemon's TOML file; postgres_file and data_dir are read from it");
   app->add_option("--postgres-file", flags->postgres_file,
                   "File with the libpq connection string, readable by you alone; instead of the "
                   "configuration's");
@@ -41,16 +40,10 @@ void AddFlags(CLI::App* app, Flags* flags) {
 }
 
 absl::Status CheckPostgres(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(const StoreKind store, ParseStoreKind(options.store));
-  if (store != StoreKind::kPostgres) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the collection must be in PostgreSQL (store = \"postgres\" in the file of --config, or "
-        "--postgres-file), but store is \"",
-        options.store, "\""));
-  }
   if (options.postgres_file.empty()) {
     return absl::InvalidArgumentError(
-        "postgres_file must be in the file of --config, or --postgres-file be given");
+        "the collection must be in PostgreSQL: postgres_file must be in the file of --config, or "
+        "--postgres-file be given");
   }
   if (options.data_directory.empty()) {
     return absl::InvalidArgumentError(
@@ -66,10 +59,7 @@ absl::StatusOr<EmbedJob> ReadJob(const Flags& flags) {
     PM_ASSIGN_OR_RETURN(const Problems wrong, ParseConfig(text, flags.config, &options));
     PM_RETURN_IF_ERROR(wrong.status());
   }
-  if (!flags.postgres_file.empty()) {
-    options.store = "postgres";
-    options.postgres_file = flags.postgres_file;
-  }
+  if (!flags.postgres_file.empty()) options.postgres_file = flags.postgres_file;
   if (!flags.data_directory.empty()) options.data_directory = flags.data_directory;
   PM_RETURN_IF_ERROR(CheckPostgres(options));
   PM_ASSIGN_OR_RETURN(const std::string conninfo,

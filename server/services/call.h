@@ -1,30 +1,30 @@
-// RPC calls: caller, limits, messages and outcome, over gRPC's callback API.
+// One RPC call: its caller, limits, messages and outcome.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_CALL_H_
 #define PRIVATEMAIL_SERVER_SERVICES_CALL_H_
 
-#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <grpcpp/server_context.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
-#include <grpcpp/support/status.h>
 
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/thread_pool.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
+#include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
 #include "server/services/idle_calls.h"
@@ -33,48 +33,70 @@
 
 namespace privatemail::server {
 
-// Short names of gRPC's callback API, for services whose methods exchange bytes.
-using RpcContext = grpc::CallbackServerContext;
-using Bytes = grpc::ByteBuffer;
-using UnaryReactor = grpc::ServerUnaryReactor;
-using ReadReactor = grpc::ServerReadReactor<Bytes>;
-using WriteReactor = grpc::ServerWriteReactor<Bytes>;
+class Call;
 
-Bytes ToByteBuffer(const std::string& bytes);
-// Shares ownership of the bytes instead of copying them.
-Bytes ToByteBuffer(std::shared_ptr<const std::string> bytes);
+// An RPC and its handler, see Dispatcher.
+struct Method {
+  const Rpc& rpc;
+  const google::protobuf::Message& request;  // prototype of the first message
+  bool streams_requests;                     // `handle` reads and checks all messages itself
+  // `request` is null if streams_requests.
+  std::function<absl::Status(Call&, const google::protobuf::Message* request)> handle;
+  // Whether the handler neither blocks nor computes for long, so that it may run on gRPC's thread:
+  // a context switch would cost more. Null: never.
+  std::function<bool(const google::protobuf::Message&)> is_cheap = nullptr;
+};
 
-// State of one RPC: identity and rights of the caller, and data for logs and metrics.
-// Not thread-safe: used by one handler.
-class Call {
+// The state that all calls of a daemon share. Thread-safe.
+struct SharedByCalls {
+  const KeyRing* keys = nullptr;  // null: keys are off, every caller has all rights
+  AuditLog* audit = nullptr;      // null: no audit log
+  Admission* admission = nullptr;
+  Metrics* metrics = nullptr;
+  std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
+  RateLimiter rates = {};
+  ByteQuota parsed{"memory of the messages of all calls in bytes", "max_parsed_memory"};
+  ByteQuota searches{"memory of all searches in bytes", "max_search_memory"};
+  LogLineQuota lines = {};
+  IdleCalls idle = {};
+  ThreadPool thread_pool = {};  // last: its jobs use the members above
+};
+
+// Reads the first message, authorises the caller, waits for a place, runs the handler, logs, and
+// sends the outcome. It is its own gRPC reactor and deletes itself once the caller has received the
+// outcome or is gone, so an answer that its caller does not take holds memory and a ticket but no
+// thread. Handlers run on workers, where they may block; the public members are for them alone and
+// not thread-safe.
+class Call final : public grpc::ServerGenericBidiReactor {
  public:
-  // All but `rpc` must outlive the call.
-  struct Dependencies {
-    const Rpc& rpc;
-    Limits limits;
-    RpcContext* context;
-    const KeyRing* keys;  // null: keys are off
-    Metrics* metrics;
-    IdleCalls* idle;
-    ByteQuota* parsed;    // memory of the parsed messages of all calls
-    ByteQuota* searches;  // memory of all searches
-  };
-  explicit Call(const Dependencies& dependencies)
-      : dependencies_(dependencies), parsed_(dependencies.parsed), search_(dependencies.searches) {}
-  virtual ~Call() = default;
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  // All but the limits must outlive the call.
+  Call(const Method& method, Limits limits, grpc::GenericCallbackServerContext* context,
+       SharedByCalls* shared);
 
-  // Parses `bytes` into `message` and releases the quota of the previously parsed message. gRPC's
-  // own parser would answer UNIMPLEMENTED without a log line, and end a stream as if it were
-  // complete.
+  // Blocks until the next message of a stream. False: end of the stream or error, see StreamStatus.
+  // Checks sizes as follows; gRPC's own parser would end a stream as if it were complete.
   // RESOURCE_EXHAUSTED (before parsing): the message would exceed max_request_memory, or together
   //   with the messages of all calls max_parsed_memory.
-  // INVALID_ARGUMENT: `bytes` are not such a message, or a string in it is not UTF-8.
-  absl::Status Parse(const Bytes& bytes, google::protobuf::Message* message);
+  // INVALID_ARGUMENT: the bytes are not such a message, or a string in it is not UTF-8.
+  bool Read(google::protobuf::Message* message);
 
-  // Checks that the key covers the collection that `message` names. Streaming handlers call it for
-  // every message before they use it; the dispatcher calls it for calls of a single message.
+  // Sends a message of a stream; blocks while flow control does. CANCELLED: the caller takes no
+  // more. Errors of StreamStatus.
+  absl::Status Write(const google::protobuf::Message& message) {
+    return Write(std::make_shared<const std::string>(message.SerializeAsString()));
+  }
+  // The same for an encoded message, without copying it.
+  absl::Status Write(std::shared_ptr<const std::string> bytes);
+
+  // Sets the encoded answer, which an OK of the handler sends.
+  void SetAnswer(std::string bytes);
+
+  // RESOURCE_EXHAUSTED if an answer of so many bytes is longer than a message may be; says how to
+  // stay below.
+  absl::Status CheckAnswerSize(size_t bytes, absl::string_view remedy) const;
+
+  // Checks that the key covers the collection that `message` names. Handlers of streams call it for
+  // every message before they use it.
   // PERMISSION_DENIED: the key does not cover it, whether or not it exists.
   // INVALID_ARGUMENT: no collection is named.
   absl::Status CheckAccess(const google::protobuf::Message& message);
@@ -96,21 +118,21 @@ class Call {
   // RESOURCE_EXHAUSTED: all searches together would exceed max_search_memory, or those of
   // the key half of it.
   absl::Status ReserveSearchMemory(int64_t bytes) {
-    return search_.TakeForKey(bytes, limits().max_search_memory, key_id());
+    return search_.Take(bytes, limits_.max_search_memory, key_id());
   }
   // The answer is made: only its bytes still count.
   void ReduceSearchMemoryTo(int64_t bytes) { search_.ReduceTo(bytes); }
 
   // The limits at the start of the call.
-  const Limits& limits() const { return dependencies_.limits; }
+  const Limits& limits() const { return limits_; }
 
   // Whether the caller has disconnected, cancelled, or passed its deadline.
-  bool Cancelled() const { return dependencies_.context->IsCancelled(); }
+  bool Cancelled() const { return context_->IsCancelled(); }
 
   // Why a stream ended early; OK if it did not.
   // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED: the caller was idle for too long (IdleCalls).
   // UNAUTHENTICATED: the key was revoked or expired during the call.
-  // INVALID_ARGUMENT: a message could not be parsed.
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: errors of Read.
   // CANCELLED: the caller is gone.
   absl::Status StreamStatus() const;
 
@@ -120,41 +142,57 @@ class Call {
   // For the audit log: id of the key that was created or revoked.
   void SetAuditSubject(std::string id) { audit_subject_ = std::move(id); }
 
+  Metrics* metrics() const { return shared_->metrics; }
+
   // For the metrics: fraction of a build that is done, 0 to 1.
   void ReportBuildProgress(double fraction) {
     is_build_ = true;
-    dependencies_.metrics->SetBuildProgress(collection_, fraction);
-  }
-
-  // CollectionToProto, and the progress of a build that runs.
-  void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* proto) const {
-    CollectionToProto(view, proto);
-    const std::optional<double> done = dependencies_.metrics->BuildProgress(view.published->name);
-    if (done.has_value()) proto->set_build_share(*done);
-  }
-
- protected:
-  // Runs `wait`, which blocks on the caller and returns whether the caller did its part. Returns
-  // false also when the caller was idle for too long or its key is no longer valid.
-  bool AwaitCaller(IdleCalls::For what, absl::FunctionRef<bool()> wait);
-
-  // Ends the stream if `status` is an error; returns whether the stream is still open.
-  bool UpdateStream(absl::Status status) {
-    stream_error_.Update(std::move(status));
-    return stream_error_.ok();
+    shared_->metrics->SetBuildProgress(collection_, fraction);
   }
 
  private:
-  friend class Dispatcher;
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone() override { delete this; }
 
-  // Sends the outcome. gRPC destroys the call once the caller has received it or is gone, possibly
-  // before this returns.
-  virtual void SendStatus(const grpc::Status& status) = 0;
+  bool IsOpen() const { return method_.rpc.any_of == 0; }
+  absl::Status Authenticate();
+  // Continues with the first message or its absence. Sets *continues if a worker takes over, which
+  // sends the outcome.
+  absl::Status Begin(bool received, bool* continues);
+  absl::Status ParseRequest();
+  absl::Status Parse(google::protobuf::Message* message);
+  // Checks rate, scopes and, if it is known, the collection.
+  absl::Status Authorise();
+  absl::Status CheckScopes() const;
+  absl::Status EnterQueue();
+  absl::Status AwaitPlaceAndRun();
+  absl::Status Handle();
+  // Starts an operation of gRPC and blocks until it ends. False: it failed, the caller was idle for
+  // too long, or its key is no longer valid.
+  bool AwaitCaller(IdleCalls::WaitKind kind, absl::FunctionRef<void()> start);
+  void Watch(IdleCalls::WaitKind kind);
+  // An error if the call was ended meanwhile, or its key is no longer valid.
+  absl::Status EndWatch();
+  // The address of the connection or, without the port, the one that a trusted proxy names.
+  std::string Caller() const;
+  void Record(const absl::Status& status);
+  void SendOutcome(const absl::Status& status);
 
-  const Dependencies dependencies_;
-  ByteQuota::Reservation parsed_;  // quota of the message that was parsed last
-  ByteQuota::Reservation search_;
+  const Method& method_;
+  const Limits limits_;
+  grpc::GenericCallbackServerContext* const context_;
+  SharedByCalls* const shared_;
   const absl::Time start_ = absl::Now();
+  grpc::ByteBuffer bytes_;                              // read last, or being written
+  std::shared_ptr<google::protobuf::Message> request_;  // the first message, once it is parsed
+  absl::Status parse_error_;                            // reported to authorised callers only
+  bool has_next_ = false;                               // bytes_ are the next message of a stream
+  int64_t number_ = 0;                                  // of the next message of a stream
+  std::optional<absl::Notification> operation_ended_;   // set while AwaitCaller blocks
+  bool has_succeeded_ = false;                          // the operation that ended last
+  ByteQuota::Reservation parsed_;                       // quota of the message that was parsed last
+  ByteQuota::Reservation search_;
   std::shared_ptr<const AccessKey> key_;  // null: no valid key
   absl::Status key_error_;                // why key_ is null
   std::string collection_;
@@ -163,118 +201,9 @@ class Call {
   uint64_t request_bytes_ = 0;
   bool is_build_ = false;
   absl::Status stream_error_;
-  std::optional<Admission::Ticket> ticket_;         // held until the answer is delivered
-  std::optional<IdleCalls::Watch> delivery_watch_;  // from SendStatus on
-};
-
-// The messages of a client stream.
-template <typename Message>
-class MessageReader {
- public:
-  virtual ~MessageReader() = default;
-
-  // Blocks until the next message. False: end of the stream or error, see Call::StreamStatus.
-  virtual bool Read(Message* message) = 0;
-};
-
-// The messages of a server stream.
-template <typename Message>
-class MessageWriter {
- public:
-  virtual ~MessageWriter() = default;
-
-  // Blocks while flow control does. False: the caller takes no more, see Call::StreamStatus.
-  bool Write(const Message& message) {
-    return WriteBytes(std::make_shared<const std::string>(message.SerializeAsString()));
-  }
-
-  // Writes an encoded Message without copying it.
-  virtual bool WriteBytes(std::shared_ptr<const std::string> bytes) = 0;
-};
-
-// Completion of one gRPC operation: set by gRPC's thread, awaited by a worker.
-class Completion {
- public:
-  void Set(bool ok) {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    is_set_ = true;
-    ok_ = ok;
-    changed_.notify_one();  // under the lock: the waiter may destroy the call at once
-  }
-  bool Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return is_set_; });
-    is_set_ = false;
-    return ok_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_set_ = false;
-  bool ok_ = false;
-};
-
-// A call that is its own gRPC reactor and deletes itself. Handlers run on workers, so an answer
-// that its caller does not take holds memory and a ticket but no thread.
-template <typename Reactor>
-class ReactorCall : public Reactor, public Call {
- public:
-  using Call::Call;
-
- private:
-  void SendStatus(const grpc::Status& status) final { this->Finish(status); }
-  void OnDone() final { delete this; }
-};
-
-using UnaryCall = ReactorCall<UnaryReactor>;
-
-template <typename Message>
-class ClientStreamCall final : public ReactorCall<ReadReactor>, public MessageReader<Message> {
- public:
-  using ReactorCall<ReadReactor>::ReactorCall;
-
-  bool Read(Message* message) override {
-    const bool received = this->AwaitCaller(IdleCalls::For::kMessage, [&] {
-      this->StartRead(&bytes_);
-      return read_.Wait();
-    });
-    if (!received) return false;
-    return this->UpdateStream(AtNumber(next_++, this->Parse(bytes_, message)));
-  }
-
- private:
-  void OnReadDone(bool ok) override { read_.Set(ok); }
-
-  static absl::Status AtNumber(int64_t number, const absl::Status& status) {
-    if (status.ok()) return status;
-    return absl::Status(status.code(),
-                        absl::StrCat("message ", number, " of the stream: ", status.message()));
-  }
-
-  Bytes bytes_;
-  int64_t next_ = 0;  // index of the next message
-  Completion read_;
-};
-
-template <typename Message>
-class ServerStreamCall final : public ReactorCall<WriteReactor>, public MessageWriter<Message> {
- public:
-  using ReactorCall<WriteReactor>::ReactorCall;
-
-  bool WriteBytes(std::shared_ptr<const std::string> bytes) override {
-    bytes_ = ToByteBuffer(std::move(bytes));
-    return this->AwaitCaller(IdleCalls::For::kAnswer, [&] {
-      this->StartWrite(&bytes_);
-      return written_.Wait();
-    });
-  }
-
- private:
-  void OnWriteDone(bool ok) override { written_.Set(ok); }
-
-  Bytes bytes_;
-  Completion written_;
+  std::optional<grpc::ByteBuffer> answer_;
+  std::optional<Admission::Ticket> ticket_;  // held until the answer is delivered
+  std::optional<IdleCalls::Watch> watch_;    // while the call waits for its caller
 };
 
 }  // namespace privatemail::server

@@ -6,6 +6,9 @@
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
+#include "common/embedding/public_parameters.h"
+#include "common/lattice/scores.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::server {
 namespace {
@@ -16,7 +19,34 @@ absl::Status CellsProblem(const CollectionView& view) {
                       absl::StrCat(view.cells_problem.message(), "; a build tries again"));
 }
 
+v1::CellsStatus GetCellsStatus(const CollectionView& view) {
+  if (view.published->parameters.cell_partitions.empty()) return v1::CELLS_STATUS_NONE;
+  if (view.retriever == nullptr) return v1::CELLS_STATUS_NOT_BUILT;
+  if (view.cells != nullptr) return v1::CELLS_STATUS_READY;
+  return view.cells_problem.ok() ? v1::CELLS_STATUS_PREPARING : v1::CELLS_STATUS_FAILED;
+}
+
+// While rows are loaded they are as many as the items.
+void EncryptedToProto(const CollectionView& view, v1::EncryptedStatus* proto) {
+  const std::shared_ptr<const EncryptedRows> rows = view.encrypted->rows();
+  const int64_t count = rows == nullptr ? static_cast<int64_t>(view.items) : rows->rows;
+  if (count == 0) return;
+  proto->set_delta(
+      static_cast<uint32_t>(lattice::ChooseDelta(count, view.published->parameters.feature_dim)));
+  proto->set_rows(static_cast<uint64_t>(count));
+  if (rows == nullptr) return;
+  proto->set_table_bytes(rows->table_bytes());
+  proto->set_payload_bytes(rows->payload_bytes());
+}
+
 }  // namespace
+
+absl::StatusOr<CollectionView> FindCollection(const Catalog& catalog, const std::string& name,
+                                              const std::string& fingerprint) {
+  PM_ASSIGN_OR_RETURN(CollectionView view, catalog.Find(name));
+  PM_RETURN_IF_ERROR(CheckFingerprint(view.published->fingerprint, fingerprint));
+  return view;
+}
 
 absl::Status CheckHasItems(const CollectionView& view) {
   return CheckHasItems(view.published->name, static_cast<int64_t>(view.items));
@@ -65,6 +95,35 @@ std::string DescribeCells(const CollectionView& view) {
   const std::string ready = absl::StrCat("ready: ", view.cells->items() - hidden, " items");
   if (view.cells_problem.ok()) return ready;
   return absl::StrCat(ready, " of an earlier build; ", CellsProblem(view).ToString());
+}
+
+void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* proto) {
+  ToProto(view.published->parameters, proto->mutable_parameters());
+  proto->set_fingerprint(view.published->fingerprint);
+  proto->set_items(view.items);
+  if (view.retriever != nullptr) {
+    proto->set_embedded_items(view.embedded_items());
+    proto->set_embedding_version(view.retriever->version());
+    proto->set_index(view.retriever->index_description());
+  }
+  proto->set_name(view.published->name);
+  proto->set_changes_since_embedding(view.changes_since_embedding());
+  proto->set_cells(DescribeCells(view));
+  proto->set_cells_status(GetCellsStatus(view));
+  proto->set_cells_partitions(
+      static_cast<uint32_t>(view.published->parameters.cell_partitions.size()));
+  if (view.encrypted != nullptr) EncryptedToProto(view, proto->mutable_encrypted());
+  if (proto->cells_status() == v1::CELLS_STATUS_READY) {
+    const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
+    proto->set_cells_items(static_cast<uint64_t>(view.cells->items() - hidden));
+  }
+}
+
+void DescribeCollection(const CollectionView& view, const Metrics& metrics,
+                        v1::GetCollectionResponse* proto) {
+  CollectionToProto(view, proto);
+  const std::optional<double> done = metrics.BuildProgress(view.published->name);
+  if (done.has_value()) proto->set_build_share(*done);
 }
 
 }  // namespace privatemail::server

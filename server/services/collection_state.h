@@ -1,4 +1,4 @@
-// Checks and descriptions of a collection's state, with the commands that change it.
+// Checks and descriptions of a collection's state.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
 #define PRIVATEMAIL_SERVER_SERVICES_COLLECTION_STATE_H_
 
@@ -8,9 +8,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "privatemail/v1/retrieval.pb.h"
 #include "server/engine/collection.h"
+#include "server/services/metrics.h"
 
 namespace privatemail::server {
+
+// The collection whose public parameters the searcher holds.
+// NOT_FOUND: no such collection. FAILED_PRECONDITION: fingerprint mismatch.
+absl::StatusOr<CollectionView> FindCollection(const Catalog& catalog, const std::string& name,
+                                              const std::string& fingerprint);
 
 // FAILED_PRECONDITION: the collection has no items.
 absl::Status CheckHasItems(const CollectionView& view);
@@ -30,6 +37,12 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
 // "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of
 // an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);
+
+// All fields but `changes`, `max_k`, `quality` and `build_share`.
+void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
+// CollectionToProto, and the progress of a build that runs.
+void DescribeCollection(const CollectionView& view, const Metrics& metrics,
+                        v1::GetCollectionResponse* proto);
 
 }  // namespace privatemail::server
 

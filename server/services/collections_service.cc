@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/wire/codec.h"
-#include "common/wire/item_label_proto.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "server/services/collection_state.h"
-#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
@@ -63,12 +62,10 @@ void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint6
 // Counts every item as new: the store alone knows which ones replace others.
 absl::Status CheckLimits(const v1::UpsertItemsRequest& message, const CollectionView& view,
                          const Limits& limits) {
-  PM_RETURN_IF_ERROR(CheckLimit("number of items in one message", message.items_size(),
-                                limits.max_batch_items, "max_batch_items"));
   for (const v1::Item& item : message.items()) {
     if (view.published->parameters.feature_dim > 0) break;
-    PM_RETURN_IF_ERROR(CheckLimit("number of features of the first items", item.features_size(),
-                                  limits.max_dims, "max_dims"));
+    PM_RETURN_IF_ERROR(
+        CheckLimit("number of features of the first items", item.features_size(), limits.max_dims));
   }
   return CheckLimit("number of items of the collection with this message",
                     static_cast<int64_t>(view.items) + message.items_size(), limits.max_items,
@@ -90,13 +87,12 @@ absl::StatusOr<CollectionView> FindSame(const Catalog& catalog, const Collection
                                          "items acknowledged so far were deleted with it"));
 }
 
-absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsRequest>& reader,
-                    v1::UpsertItemsResponse* totals) {
+absl::Status Upsert(Catalog* catalog, Call& call, v1::UpsertItemsResponse* totals) {
   v1::UpsertItemsRequest message;
   std::string name;
   CollectionView collection;
   uint64_t offset = 0;
-  for (int64_t number = 0; reader.Read(&message); ++number) {
+  for (int64_t number = 0; call.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.CheckAccess(message));
     if (number == 0) {
       name = message.collection();
@@ -117,8 +113,7 @@ absl::Status Upsert(Catalog* catalog, Call& call, MessageReader<v1::UpsertItemsR
   return CheckNotEmpty("collection", name);
 }
 
-absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest& request,
-                   MessageWriter<v1::BuildEmbeddingResponse>& writer) {
+absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest& request) {
   const std::string& name = request.collection();
   const absl::Time start = absl::Now();
   v1::BuildEmbeddingResponse progress;
@@ -130,9 +125,9 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
     call.ReportBuildProgress(done / steps);
-    if (!call.Cancelled() && writer.Write(progress)) return absl::OkStatus();
-    const absl::Status ended = call.StreamStatus();  // key revoked or expired, or caller idle
-    if (!ended.ok() && !absl::IsCancelled(ended)) return ended;
+    const absl::Status sent =
+        call.Write(progress);  // fails when the key is revoked or expired, too
+    if (!absl::IsCancelled(sent)) return sent;
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
@@ -152,36 +147,23 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
   CollectionToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
   progress.set_plan(built.retriever->plan());
-  writer.Write(progress);  // the build is done even if the caller is gone
+  call.Write(progress).IgnoreError();  // the build is done even if the caller is gone
   return absl::OkStatus();
 }
 
 // Fails as soon as the response is too large, before all of it is in memory.
 absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsResponse* response) {
   constexpr size_t kCollectionOverhead = 16;  // tag and length, at most
-  const int64_t max_bytes = call.limits().max_message_bytes;
   size_t bytes = 0;
   for (const CollectionView& view : catalog.List()) {
     if (!call.Covers(view.published->name)) continue;
     v1::GetCollectionResponse& listed = *response->add_collections();
-    call.DescribeCollection(view, &listed);
+    DescribeCollection(view, *call.metrics(), &listed);
     bytes += listed.ByteSizeLong() + kCollectionOverhead;
-    if (bytes > static_cast<size_t>(max_bytes)) {
-      response->Clear();
-      return ResponseTooLargeError(max_bytes, "raise it, or get collections one by one");
-    }
+    PM_RETURN_IF_ERROR(call.CheckAnswerSize(bytes, "get collections one by one"));
   }
   call.AddRows(static_cast<uint64_t>(response->collections_size()));
   return absl::OkStatus();
-}
-
-absl::Status CheckLimits(const v1::CreateCollectionRequest& request, const Limits& limits) {
-  PM_RETURN_IF_ERROR(
-      CheckLimit("number of anchors", request.anchors().rows(), limits.max_anchors, "max_anchors"));
-  PM_RETURN_IF_ERROR(CheckLimit("number of dimensions of the anchors", request.anchors().cols(),
-                                limits.max_dims, "max_dims"));
-  return CheckAnchorMemory("memory of the anchors", request.anchors().rows(),
-                           request.anchors().cols(), limits);
 }
 
 absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionRequest& request) {
@@ -208,17 +190,56 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
 
 }  // namespace
 
-UnaryReactor* CollectionsService::CreateCollection(RpcContext* context, const Bytes* request,
-                                                   Bytes* response) {
-  return dispatcher_->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
-      context, "CreateCollection", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckLimits(message, call.limits()));
-        PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(message));
+CollectionsService::CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
+    : catalog_(catalog) {
+  dispatcher->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
+      "CreateCollection", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckAnchorLimits("", request.anchors().rows(), request.anchors().cols(),
+                                             call.limits()));
+        PM_ASSIGN_OR_RETURN(NewCollection collection, ParseNewCollection(request));
         PM_ASSIGN_OR_RETURN(const CollectionView view, Create(call, std::move(collection)));
         CollectionToProto(view, answer->mutable_collection());
         return absl::OkStatus();
       });
+  dispatcher->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+      "ListCollections", [this](Call& call, const auto& /*request*/, auto* answer) {
+        return List(*catalog_, call, answer);
+      });
+  dispatcher->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
+      "DeleteCollection", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(request.name()));
+        call.AddRows(items);
+        answer->set_deleted_items(items);
+        return absl::OkStatus();
+      });
+  dispatcher->ServeUpload<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
+      "UpsertItems", [this](Call& call, auto* totals) { return Upsert(catalog_, call, totals); });
+  dispatcher->Serve<v1::BuildEmbeddingRequest>(
+      "BuildEmbedding",
+      [this](Call& call, const auto& request) { return Build(catalog_, call, request); });
+  ServeItems(dispatcher);
+  ServeSnapshots(dispatcher);
+}
+
+absl::Status CheckSameCollection(absl::string_view first, absl::string_view actual, int64_t number,
+                                 absl::string_view consequence) {
+  if (first == actual) return absl::OkStatus();
+  return InvalidField("collection",
+                      absl::StrCat("must be the same in every message of the stream: expected '",
+                                   first, "', got '", absl::CHexEscape(actual.substr(0, 64)),
+                                   "' in message ", number, " (from 0); ", consequence));
+}
+
+absl::Status CheckAnchorLimits(absl::string_view whose, int64_t anchors, int64_t dims,
+                               const Limits& limits) {
+  // The received float values and their rows scaled to length 1 in double.
+  constexpr int64_t kValueBytes = sizeof(float) + sizeof(double);
+  PM_RETURN_IF_ERROR(
+      CheckLimit(absl::StrCat("number of anchors", whose), anchors, limits.max_anchors));
+  PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat("number of dimensions of the anchors", whose), dims,
+                                limits.max_dims));
+  return CheckLimit(absl::StrCat("memory of the anchors", whose, " in bytes"),
+                    anchors * dims * kValueBytes, limits.max_request_memory, "max_request_memory");
 }
 
 absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
@@ -227,7 +248,11 @@ absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
   const absl::Time latest = absl::Now() + absl::Seconds(call.limits().max_create_seconds);
   const auto cancelled = [&] { return gone() || absl::Now() > latest; };
   const auto create = [&]() -> absl::StatusOr<CollectionView> {
-    const auto turn = CreationsOf(call.key_id()).Acquire(cancelled);
+    CancellableMutex& creations = [&]() -> CancellableMutex& {
+      const std::lock_guard<std::mutex> guard(create_mutex_);
+      return creations_[call.key_id()];
+    }();
+    const auto turn = creations.Acquire(cancelled);
     PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
     PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
     const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
@@ -237,46 +262,7 @@ absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
   if (!absl::IsCancelled(created.status()) || gone()) return created;
   return absl::ResourceExhaustedError(absl::StrCat(
       "creating this collection, after those of its key, takes longer than the limit of ",
-      call.limits().max_create_seconds,
-      " s (max_create_seconds): send fewer anchors or ask for fewer cells"));
-}
-
-CancellableMutex& CollectionsService::CreationsOf(const std::string& key_id) {
-  const std::lock_guard<std::mutex> guard(create_mutex_);
-  return creations_[key_id];
-}
-
-UnaryReactor* CollectionsService::ListCollections(RpcContext* context, const Bytes* request,
-                                                  Bytes* response) {
-  return dispatcher_->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
-      context, "ListCollections", request, response,
-      [this](Call& call, const auto&, auto* answer) { return List(*catalog_, call, answer); });
-}
-
-UnaryReactor* CollectionsService::DeleteCollection(RpcContext* context, const Bytes* request,
-                                                   Bytes* response) {
-  return dispatcher_->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
-      context, "DeleteCollection", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const uint64_t items, catalog_->Delete(message.name()));
-        call.AddRows(items);
-        answer->set_deleted_items(items);
-        return absl::OkStatus();
-      });
-}
-
-ReadReactor* CollectionsService::UpsertItems(RpcContext* context, Bytes* response) {
-  return dispatcher_->ServeClientStream<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
-      context, "UpsertItems", response, [this](Call& call, auto& reader, auto* totals) {
-        return Upsert(catalog_, call, reader, totals);
-      });
-}
-
-WriteReactor* CollectionsService::BuildEmbedding(RpcContext* context, const Bytes* request) {
-  return dispatcher_->ServeServerStream<v1::BuildEmbeddingRequest, v1::BuildEmbeddingResponse>(
-      context, "BuildEmbedding", request, [this](Call& call, const auto& message, auto& writer) {
-        return Build(catalog_, call, message, writer);
-      });
+      call.limits().max_create_seconds, " s: send fewer anchors or ask for fewer cells"));
 }
 
 }  // namespace privatemail::server

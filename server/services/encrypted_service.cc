@@ -1,5 +1,3 @@
-#include "server/services/encrypted_service.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,22 +5,63 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/digests.h"
 #include "common/base/field_error.h"
-#include "common/base/sha256.h"
-#include "common/base/shake128.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/lattice/evaluator.h"
+#include "common/lattice/wire.h"
 #include "server/engine/score_pass.h"
 #include "server/services/collection_state.h"
-#include "server/services/encrypted_request.h"
-#include "server/services/rpc_table.h"
+#include "server/services/services.h"
 
 namespace privatemail::server {
 namespace {
 
-using Writer = MessageWriter<v1::SearchEncryptedResponse>;
+// The most digests of one list of known blocks: those of two billion rows.
+constexpr int kMaxKnownBlocks = 1 << 20;
+
+constexpr int64_t kDigestBytes = 32;
+
+absl::Status CheckBytes(absl::string_view field, absl::string_view value, int64_t expected) {
+  if (std::ssize(value) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must have ", expected, " bytes, but has ", value.size()));
+}
+
+absl::Status CheckCount(absl::string_view field, int count, int limit) {
+  if (count <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must hold at most ", limit, ", but hold ", count));
+}
+
+absl::Status CheckKeys(const v1::SearchEncryptedRequest& request, int delta) {
+  PM_RETURN_IF_ERROR(CheckBytes("keys_digest", request.keys_digest(), kDigestBytes));
+  if (request.keys().empty()) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(
+      CheckBytes("keys", request.keys(), static_cast<int64_t>(lattice::KeysBytes(delta))));
+  if (Sha256::Of(request.keys()) == request.keys_digest()) return absl::OkStatus();
+  return InvalidField("keys_digest", "must be the SHA-256 of keys, but is not");
+}
+
+absl::Status CheckQueries(const v1::SearchEncryptedRequest& request, int64_t dimensions,
+                          int delta) {
+  if (request.queries().empty()) {
+    return InvalidField("queries", "must hold at least one, but hold none");
+  }
+  PM_RETURN_IF_ERROR(CheckCount("queries", request.queries_size(), kMaxQueriesPerRequest));
+  const auto chunk_bytes = static_cast<int64_t>(lattice::QueryChunkBytes(dimensions, delta));
+  for (int i = 0; i < request.queries_size(); ++i) {
+    const v1::EncryptedQuery& query = request.queries(i);
+    const std::string field = absl::StrCat("queries[", i, "]");
+    PM_RETURN_IF_ERROR(CheckBytes(absl::StrCat(field, ".seed"), query.seed(),
+                                  static_cast<int64_t>(lattice::kSeedBytes)));
+    PM_RETURN_IF_ERROR(CheckBytes(absl::StrCat(field, ".chunks"), query.chunks(), chunk_bytes));
+  }
+  return absl::OkStatus();
+}
 
 // Answers of a message: a little less than a megabyte.
 constexpr size_t kBlocksPerMessage = 100;
@@ -46,14 +85,13 @@ absl::Status CheckBlockSizes(const EncryptedRows& rows, bool with_payloads, cons
     const auto check = [&](absl::string_view what, size_t bytes,
                            absl::string_view remedy) -> absl::Status {
       if (static_cast<int64_t>(bytes) + kBlockMessageOverhead <= max_bytes) return absl::OkStatus();
-      return absl::ResourceExhaustedError(absl::StrCat(
-          what, " block ", i, " of the collection has ", bytes,
-          " bytes, but a message has at most ", max_bytes, " (max_message_bytes): ", remedy));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, " block ", i, " of the collection has ", bytes,
+                       " bytes, but a message has at most ", max_bytes, ": ", remedy));
     };
-    PM_RETURN_IF_ERROR(check("table", block.table_bytes(), "the operator can raise it"));
+    PM_RETURN_IF_ERROR(check("table", block.table_bytes(), "no search works"));
     if (!with_payloads) continue;
-    PM_RETURN_IF_ERROR(check("payload", block.payload_bytes(),
-                             "search without payloads; the operator can raise it"));
+    PM_RETURN_IF_ERROR(check("payload", block.payload_bytes(), "search without payloads"));
   }
   return absl::OkStatus();
 }
@@ -103,13 +141,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const lattice::Query>>> ParseQueries(
   return queries;
 }
 
-absl::Status Send(const v1::SearchEncryptedResponse& response, Call& call, Writer& writer) {
-  if (writer.Write(response)) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(call.StreamStatus());
-  return absl::CancelledError("the caller stopped reading");
-}
-
-absl::Status SendScores(const ScorePass::Answer& answer, Call& call, Writer& writer) {
+absl::Status SendScores(const ScorePass::Answer& answer, Call& call) {
   for (size_t query = 0; query < answer.scores.size(); ++query) {
     const absl::string_view scores = answer.scores[query];
     const size_t blocks = scores.size() / lattice::kAnswerBytes;
@@ -119,7 +151,7 @@ absl::Status SendScores(const ScorePass::Answer& answer, Call& call, Writer& wri
       response.mutable_scores()->set_first_block(static_cast<uint32_t>(first));
       response.mutable_scores()->set_answers(std::string(
           scores.substr(first * lattice::kAnswerBytes, kBlocksPerMessage * lattice::kAnswerBytes)));
-      PM_RETURN_IF_ERROR(Send(response, call, writer));
+      PM_RETURN_IF_ERROR(call.Write(response));
     }
   }
   return absl::OkStatus();
@@ -138,42 +170,37 @@ v1::SearchEncryptedResponse MakeHeader(const EncryptedRows& rows, bool with_payl
 }
 
 // The blocks whose digests are not among the known ones.
-absl::Status SendTable(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
-                       Call& call, Writer& writer) {
-  const KnownBlocks known(request.known_blocks());
+absl::Status SendBlocks(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
+                        Call& call) {
+  const KnownBlocks tables(request.known_blocks());
   for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    if (known.Has(rows.blocks[i]->table_digest())) continue;
+    if (tables.Has(rows.blocks[i]->table_digest())) continue;
     v1::SearchEncryptedResponse response;
     response.mutable_table_block()->set_block(static_cast<uint32_t>(i));
     response.mutable_table_block()->set_content(rows.blocks[i]->Table());
-    PM_RETURN_IF_ERROR(Send(response, call, writer));
+    PM_RETURN_IF_ERROR(call.Write(response));
   }
-  return absl::OkStatus();
-}
-
-absl::Status SendPayloads(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
-                          Call& call, Writer& writer) {
-  if (!request.with_payloads()) return absl::OkStatus();
-  const KnownBlocks known(request.known_payload_blocks());
-  for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    if (known.Has(rows.blocks[i]->payload_digest())) continue;
+  const KnownBlocks payloads(request.known_payload_blocks());
+  for (size_t i = 0; request.with_payloads() && i < rows.blocks.size(); ++i) {
+    if (payloads.Has(rows.blocks[i]->payload_digest())) continue;
     v1::SearchEncryptedResponse response;
     response.mutable_payload_block()->set_block(static_cast<uint32_t>(i));
     response.mutable_payload_block()->set_content(rows.blocks[i]->Payloads());
-    PM_RETURN_IF_ERROR(Send(response, call, writer));
+    PM_RETURN_IF_ERROR(call.Write(response));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
+struct Keys {
+  EvaluationKeyCache::Handle keys;  // null: the request has none, and none are cached
+  int64_t uncached_bytes = 0;       // of keys that serve this search only, since the cache is full
+};
 
-EncryptedService::EncryptedService(const Catalog* catalog, Dispatcher* dispatcher, Metrics* metrics)
-    : catalog_(catalog), dispatcher_(dispatcher), metrics_(metrics) {}
-
-absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
-    const v1::SearchEncryptedRequest& request) {
-  Keys found = {.keys = catalog_->evaluation_keys().Find(request.keys_digest())};
-  metrics_->CountEvaluationKeys(found.keys != nullptr);
+// INVALID_ARGUMENT: coefficients that are too large, or keys of another delta.
+absl::StatusOr<Keys> FindKeys(const Catalog& catalog, const v1::SearchEncryptedRequest& request,
+                              Metrics* metrics) {
+  Keys found = {.keys = catalog.evaluation_keys().Find(request.keys_digest())};
+  metrics->CountEvaluationKeys(found.keys != nullptr);
   if (found.keys == nullptr && !request.keys().empty()) {
     const auto delta = static_cast<int>(request.delta());
     found.keys = lattice::Evaluator::Best().ParseKeys(request.keys(), delta, Shake128);
@@ -181,7 +208,7 @@ absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
       return InvalidField(
           "keys", absl::StrCat("must hold numbers less than ", lattice::kModulus, ", but do not"));
     }
-    if (!catalog_->CacheEvaluationKeys(request.keys_digest(), found.keys)) {
+    if (!catalog.CacheEvaluationKeys(request.keys_digest(), found.keys)) {
       found.uncached_bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
     }
   }
@@ -190,21 +217,20 @@ absl::StatusOr<EncryptedService::Keys> EncryptedService::FindKeys(
                                             ", but is ", request.delta()));
 }
 
-absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request, Call& call,
-                                      Writer& writer) {
+absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& request, Call& call) {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(*catalog_, request.collection(), request.fingerprint()));
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
   const PublicParameters& parameters = view.published->parameters;
   PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
   PM_RETURN_IF_ERROR(CheckHasItems(view));
   PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncryptedRows> rows, RequireRows(view));
   PM_RETURN_IF_ERROR(CheckBlockSizes(*rows, request.with_payloads(), call.limits()));
-  PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(request));
+  PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(catalog, request, call.metrics()));
   if (keys.keys == nullptr) {
     v1::SearchEncryptedResponse response;
     response.mutable_header()->set_keys_missing(true);
-    return Send(response, call, writer);
+    return call.Write(response);
   }
   PM_RETURN_IF_ERROR(
       ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
@@ -217,17 +243,34 @@ absl::Status EncryptedService::Search(const v1::SearchEncryptedRequest& request,
   PM_RETURN_IF_ERROR(CheckHasItems(view.published->name, scored.items));
   PM_RETURN_IF_ERROR(CheckBlockSizes(scored, request.with_payloads(), call.limits()));
   call.AddRows(static_cast<uint64_t>(scored.rows) * static_cast<uint64_t>(request.queries_size()));
-  PM_RETURN_IF_ERROR(Send(MakeHeader(scored, request.with_payloads()), call, writer));
-  PM_RETURN_IF_ERROR(SendTable(scored, request, call, writer));
-  PM_RETURN_IF_ERROR(SendPayloads(scored, request, call, writer));
-  return SendScores(answer, call, writer);
+  PM_RETURN_IF_ERROR(call.Write(MakeHeader(scored, request.with_payloads())));
+  PM_RETURN_IF_ERROR(SendBlocks(scored, request, call));
+  return SendScores(answer, call);
 }
 
-WriteReactor* EncryptedService::SearchEncrypted(RpcContext* context, const Bytes* request) {
-  return dispatcher_->ServeServerStream<v1::SearchEncryptedRequest, v1::SearchEncryptedResponse>(
-      context, "SearchEncrypted", request, [this](Call& call, const auto& message, auto& writer) {
-        return Search(message, call, writer);
-      });
+}  // namespace
+
+absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
+                                   const PublicParameters& parameters) {
+  if (!lattice::IsDelta(request.delta())) {
+    return InvalidField(
+        "delta", absl::StrCat("must be one of ", absl::StrJoin(lattice::kDeltas, ", "), ", but is ",
+                              request.delta()));
+  }
+  const auto delta = static_cast<int>(request.delta());
+  PM_RETURN_IF_ERROR(CheckKeys(request, delta));
+  PM_RETURN_IF_ERROR(CheckQueries(request, parameters.feature_dim, delta));
+  PM_RETURN_IF_ERROR(CheckCount("known_blocks", request.known_blocks_size(), kMaxKnownBlocks));
+  PM_RETURN_IF_ERROR(
+      CheckCount("known_payload_blocks", request.known_payload_blocks_size(), kMaxKnownBlocks));
+  if (request.with_payloads() || request.known_payload_blocks().empty()) return absl::OkStatus();
+  return InvalidField("known_payload_blocks", "must not be given unless with_payloads is set");
+}
+
+void ServeEncrypted(const Catalog* catalog, Dispatcher* dispatcher) {
+  dispatcher->Serve<v1::SearchEncryptedRequest>(
+      "SearchEncrypted",
+      [catalog](Call& call, const auto& request) { return Search(*catalog, request, call); });
 }
 
 }  // namespace privatemail::server

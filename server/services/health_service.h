@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
-#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/health/v1/health.pb.h"
 #include "server/engine/catalog.h"
 #include "server/services/dispatcher.h"
 
@@ -24,33 +24,27 @@ namespace privatemail::server {
 //                                  UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such
 //                                  collection.
 //   any other                      NOT_FOUND.
-class HealthService final : public RawService<grpc::health::v1::Health::Service,
-                                              grpc::health::v1::Health::WithRawCallbackMethod_Check,
-                                              grpc::health::v1::Health::WithCallbackMethod_Watch> {
+class HealthService {
  public:
-  // Both must outlive the service.
-  HealthService(const Catalog* catalog, Dispatcher* dispatcher)
-      : catalog_(catalog), dispatcher_(dispatcher) {}
-
-  // From now on every answer is NOT_SERVING.
-  void Drain() { draining_ = true; }
-  bool draining() const { return draining_; }
-
-  UnaryReactor* Check(RpcContext* context, const Bytes* request, Bytes* response) override {
+  // Registers the handler. The catalog must outlive the service, and the service all calls.
+  HealthService(const Catalog* catalog, Dispatcher* dispatcher) : catalog_(catalog) {
     using grpc::health::v1::HealthCheckRequest;
     using grpc::health::v1::HealthCheckResponse;
-    return dispatcher_->ServeUnary<HealthCheckRequest, HealthCheckResponse>(
-        context, "Check", request, response,
-        [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-          PM_ASSIGN_OR_RETURN(const bool serving, IsServing(message.service(), &call));
+    dispatcher->ServeUnary<HealthCheckRequest, HealthCheckResponse>(
+        "Check", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+          PM_ASSIGN_OR_RETURN(const bool serving, IsServing(request.service(), call));
           answer->set_status(serving ? HealthCheckResponse::SERVING
                                      : HealthCheckResponse::NOT_SERVING);
           return absl::OkStatus();
         });
   }
 
+  // From now on every answer is NOT_SERVING.
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+
  private:
-  absl::StatusOr<bool> IsServing(const std::string& service, Call* call) const {
+  absl::StatusOr<bool> IsServing(const std::string& service, Call& call) const {
     if (service.empty()) return !draining_;
     if (service == "privatemail.writes") return !draining_ && !catalog_->read_only();
     absl::string_view collection = service;
@@ -60,13 +54,12 @@ class HealthService final : public RawService<grpc::health::v1::Health::Service,
                        "but is '",
                        absl::CHexEscape(service.substr(0, 64)), "'"));
     }
-    PM_RETURN_IF_ERROR(call->CheckCollectionAccess(collection));
+    PM_RETURN_IF_ERROR(call.CheckCollectionAccess(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
     return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
   }
 
   const Catalog* const catalog_;
-  Dispatcher* const dispatcher_;
   std::atomic<bool> draining_ = false;
 };
 

@@ -6,17 +6,18 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <map>
+#include <list>
 #include <mutex>
 #include <thread>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 namespace privatemail::server {
 
 // Ends calls whose caller neither sends the next message nor takes the next part of an answer
-// within a timeout; gRPC bounds neither. One timer thread serves all calls. Thread-safe; outlives
-// its watches.
+// within a timeout; gRPC bounds neither. One thread looks at all calls ten times a second.
+// Thread-safe; outlives its watches.
 class IdleCalls {
   using Clock = std::chrono::steady_clock;
 
@@ -27,19 +28,19 @@ class IdleCalls {
   IdleCalls& operator=(const IdleCalls&) = delete;
 
   // The caller is to send a message, or to take an answer.
-  enum class For { kMessage, kAnswer };
+  enum class WaitKind { kMessage, kAnswer };
 
   // Until End or destruction the call waits for its caller. After `seconds` the call ends, and
   // pending operations on it fail.
   class Watch {
    public:
-    Watch(IdleCalls* calls, grpc::CallbackServerContext* context, For what, double seconds);
+    Watch(IdleCalls* calls, grpc::CallbackServerContext* context, WaitKind kind, double seconds);
     ~Watch() { End().IgnoreError(); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-    // Stops watching. An error if the call was ended: DEADLINE_EXCEEDED naming the limit and its
-    // value, or that of EndUntaken.
+    // Stops watching. An error if the call was ended: DEADLINE_EXCEEDED with the timeout, or that
+    // of EndUntaken.
     absl::Status End();
 
    private:
@@ -47,10 +48,10 @@ class IdleCalls {
 
     IdleCalls* const calls_;
     grpc::CallbackServerContext* const context_;
-    const For what_;
+    const WaitKind kind_;
     const double seconds_;
     const Clock::time_point since_ = Clock::now();
-    std::multimap<Clock::time_point, Watch*>::iterator position_;
+    std::list<Watch*>::iterator position_;
     bool watching_ = true;
     absl::Status end_;
   };
@@ -61,19 +62,13 @@ class IdleCalls {
   static constexpr double kUntakenSeconds = 4;
 
  private:
-  using Watches = std::multimap<Clock::time_point, Watch*>;
-  // Calls to be ended once mutex_ is free, which their destruction may take in the same thread.
-  class Ended;
-
   void Run();
-  // The following require mutex_.
-  void EndExpired(Ended* ended);
-  Watches::iterator EndCall(Watches::iterator watch, absl::Status reason, Ended* ended);
+  // Ends the calls for which `reason`, which is given the seconds that they waited, is an error.
+  void End(absl::FunctionRef<absl::Status(const Watch& watch, double seconds)> reason);
 
   std::mutex mutex_;  // guards the following and all watches
-  std::condition_variable changed_;
-  Watches watches_;                                        // by deadline
-  Clock::time_point wakes_at_ = Clock::time_point::max();  // next timeout of the thread
+  std::condition_variable stopped_;
+  std::list<Watch*> watches_;
   bool stopping_ = false;
   std::thread thread_;  // last: it uses the others
 };

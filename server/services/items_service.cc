@@ -9,10 +9,9 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/item_label_proto.h"
 #include "common/wire/payload_filter_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "server/services/collections_service.h"
-#include "server/services/rpc_table.h"
 
 namespace privatemail::server {
 namespace {
@@ -41,24 +40,23 @@ void ItemToProto(Item item, v1::Item* proto) {
 
 // In batches, so that a response that is too large fails before all of it is in memory.
 absl::Status Fetch(const Catalog& catalog, const CollectionView& view,
-                   const std::vector<std::string>& ids, int64_t max_bytes,
+                   const google::protobuf::RepeatedPtrField<std::string>& wanted, Call& call,
                    v1::GetItemsResponse* response) {
   constexpr size_t kBatch = 16;
+  const std::vector<std::string> ids(wanted.begin(), wanted.end());
   const absl::Span<const std::string> all = ids;
   for (size_t first = 0; first < all.size(); first += kBatch) {
     PM_ASSIGN_OR_RETURN(std::vector<Item> items,
                         catalog.GetItems(view, all.subspan(first, kBatch)));
     for (Item& item : items) ItemToProto(std::move(item), response->add_items());
-    if (response->ByteSizeLong() > static_cast<size_t>(max_bytes)) {
-      response->Clear();
-      return ResponseTooLargeError(max_bytes, "ask for fewer ids at once");
-    }
+    PM_RETURN_IF_ERROR(call.CheckAnswerSize(response->ByteSizeLong(), "ask for fewer ids at once"));
   }
+  call.AddRows(static_cast<uint64_t>(response->items_size()));
   return absl::OkStatus();
 }
 
 // Moves items into the response while they fit into a message, so a page may be short.
-absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse* response) {
+absl::Status FillPage(ItemPage page, const Call& call, v1::ScrollItemsResponse* response) {
   // Upper bounds of the tag and length of an item, and of the cursor field.
   constexpr size_t kItemOverhead = 16;
   constexpr size_t kCursorBytes = kMaxItemIdBytes + 16;
@@ -68,11 +66,9 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
     v1::Item message;
     ItemToProto(std::move(item), &message);
     bytes += message.ByteSizeLong() + kItemOverhead;
-    if (bytes > static_cast<size_t>(max_bytes)) {
-      if (last.empty())
-        return ResponseTooLargeError(max_bytes, "one item alone does; raise the limit");
+    if (const absl::Status fits = call.CheckAnswerSize(bytes, "one item alone does"); !fits.ok()) {
       response->set_next_cursor(last);
-      return absl::OkStatus();
+      return last.empty() ? fits : absl::OkStatus();
     }
     last = message.id();
     *response->add_items() = std::move(message);
@@ -83,58 +79,38 @@ absl::Status FillPage(ItemPage page, int64_t max_bytes, v1::ScrollItemsResponse*
 
 }  // namespace
 
-UnaryReactor* CollectionsService::DeleteItems(RpcContext* context, const Bytes* request,
-                                              Bytes* response) {
-  return dispatcher_->ServeUnary<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
-      context, "DeleteItems", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxIdsToDelete));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
+void CollectionsService::ServeItems(Dispatcher* dispatcher) {
+  dispatcher->ServeUnary<v1::DeleteItemsRequest, v1::DeleteItemsResponse>(
+      "DeleteItems", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(request.ids_size(), kMaxIdsToDelete));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request.collection()));
+        const std::vector<std::string> ids(request.ids().begin(), request.ids().end());
         PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
         call.AddRows(result.deleted);
         answer->set_deleted(result.deleted);
         return absl::OkStatus();
       });
-}
-
-UnaryReactor* CollectionsService::GetItems(RpcContext* context, const Bytes* request,
-                                           Bytes* response) {
-  return dispatcher_->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(
-      context, "GetItems", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckCount(message.ids_size(), kMaxItemsToGet));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        const std::vector<std::string> ids(message.ids().begin(), message.ids().end());
-        PM_RETURN_IF_ERROR(Fetch(*catalog_, view, ids, call.limits().max_message_bytes, answer));
-        call.AddRows(static_cast<uint64_t>(answer->items_size()));
-        return absl::OkStatus();
+  dispatcher->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(
+      "GetItems", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckCount(request.ids_size(), kMaxItemsToGet));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request.collection()));
+        return Fetch(*catalog_, view, request.ids(), call, answer);
       });
-}
-
-UnaryReactor* CollectionsService::ScrollItems(RpcContext* context, const Bytes* request,
-                                              Bytes* response) {
-  return dispatcher_->ServeUnary<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
-      context, "ScrollItems", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", message.limit(), 1, kMaxItemsToGet));
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+  dispatcher->ServeUnary<v1::ScrollItemsRequest, v1::ScrollItemsResponse>(
+      "ScrollItems", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckIntegerBetween("limit", request.limit(), 1, kMaxItemsToGet));
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(request));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request.collection()));
         PM_ASSIGN_OR_RETURN(ItemPage page,
-                            catalog_->ScrollItems(view, filter, message.cursor(), message.limit()));
-        PM_RETURN_IF_ERROR(FillPage(std::move(page), call.limits().max_message_bytes, answer));
+                            catalog_->ScrollItems(view, filter, request.cursor(), request.limit()));
+        PM_RETURN_IF_ERROR(FillPage(std::move(page), call, answer));
         call.AddRows(static_cast<uint64_t>(answer->items_size()));
         return absl::OkStatus();
       });
-}
-
-UnaryReactor* CollectionsService::CountItems(RpcContext* context, const Bytes* request,
-                                             Bytes* response) {
-  return dispatcher_->ServeUnary<v1::CountItemsRequest, v1::CountItemsResponse>(
-      context, "CountItems", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(message));
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
+  dispatcher->ServeUnary<v1::CountItemsRequest, v1::CountItemsResponse>(
+      "CountItems", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_ASSIGN_OR_RETURN(const std::optional<PayloadFilter> filter, ParseFilter(request));
+        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(request.collection()));
         PM_ASSIGN_OR_RETURN(const uint64_t items,
                             catalog_->CountItems(view, filter, [&] { return call.Cancelled(); }));
         call.AddRows(items);

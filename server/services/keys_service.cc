@@ -1,11 +1,11 @@
-#include "server/services/keys_service.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "server/services/rpc_table.h"
+#include "common/base/validate.h"
+#include "privatemail/v1/keys.pb.h"
+#include "server/services/services.h"
 
 namespace privatemail::server {
 namespace {
@@ -46,48 +46,39 @@ void KeyToProto(const AccessKey& key, v1::Key* proto) {
   proto->set_expires_at(key.grant.expires_at);
 }
 
-}  // namespace
-
-absl::Status KeysService::CheckKeysAreOn() const {
-  if (keys_ != nullptr) return absl::OkStatus();
+absl::Status CheckKeysAreOn(const KeyRing* keys) {
+  if (keys != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError("this daemon runs without keys (--insecure)");
 }
 
-UnaryReactor* KeysService::CreateKey(RpcContext* context, const Bytes* request, Bytes* response) {
-  return dispatcher_->ServeUnary<v1::CreateKeyRequest, v1::CreateKeyResponse>(
-      context, "CreateKey", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        PM_ASSIGN_OR_RETURN(KeyGrant grant, ParseGrant(message));
-        PM_ASSIGN_OR_RETURN(NewAccessKey created, keys_->Create(std::move(grant)));
+}  // namespace
+
+void ServeKeys(KeyRing* keys, Dispatcher* dispatcher) {
+  dispatcher->ServeUnary<v1::CreateKeyRequest, v1::CreateKeyResponse>(
+      "CreateKey", [keys](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn(keys));
+        PM_ASSIGN_OR_RETURN(KeyGrant grant, ParseGrant(request));
+        PM_ASSIGN_OR_RETURN(NewAccessKey created, keys->Create(std::move(grant)));
         call.AddRows(1);
         call.SetAuditSubject(created.key.id);
         KeyToProto(created.key, answer->mutable_key());
         answer->set_text(std::move(created.text));
         return absl::OkStatus();
       });
-}
-
-UnaryReactor* KeysService::ListKeys(RpcContext* context, const Bytes* request, Bytes* response) {
-  return dispatcher_->ServeUnary<v1::ListKeysRequest, v1::ListKeysResponse>(
-      context, "ListKeys", request, response,
-      [this](Call& call, const auto&, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        for (const AccessKey& key : keys_->List()) KeyToProto(key, answer->add_keys());
+  dispatcher->ServeUnary<v1::ListKeysRequest, v1::ListKeysResponse>(
+      "ListKeys", [keys](Call& call, const auto& /*request*/, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn(keys));
+        for (const AccessKey& key : keys->List()) KeyToProto(key, answer->add_keys());
         call.AddRows(static_cast<uint64_t>(answer->keys_size()));
         return absl::OkStatus();
       });
-}
-
-UnaryReactor* KeysService::RevokeKey(RpcContext* context, const Bytes* request, Bytes* response) {
-  return dispatcher_->ServeUnary<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
-      context, "RevokeKey", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_RETURN_IF_ERROR(CheckKeysAreOn());
-        PM_RETURN_IF_ERROR(CheckNotEmpty("id", message.id()));
+  dispatcher->ServeUnary<v1::RevokeKeyRequest, v1::RevokeKeyResponse>(
+      "RevokeKey", [keys](Call& call, const auto& request, auto* answer) -> absl::Status {
+        PM_RETURN_IF_ERROR(CheckKeysAreOn(keys));
+        PM_RETURN_IF_ERROR(CheckNotEmpty("id", request.id()));
         // Before Revoke, which may fail after revoking because the key file cannot be written.
-        if (IsKeyId(message.id())) call.SetAuditSubject(message.id());
-        PM_ASSIGN_OR_RETURN(const AccessKey key, keys_->Revoke(message.id()));
+        if (IsKeyId(request.id())) call.SetAuditSubject(request.id());
+        PM_ASSIGN_OR_RETURN(const AccessKey key, keys->Revoke(request.id()));
         call.AddRows(1);
         KeyToProto(key, answer->mutable_key());
         return absl::OkStatus();

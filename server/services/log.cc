@@ -20,19 +20,9 @@ namespace {
 std::atomic<LogLevel> min_level = LogLevel::kInfo;
 std::atomic<LogFormat> line_format = LogFormat::kText;
 
-const char* NameOf(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "DEBUG";
-    case LogLevel::kInfo:
-      return "INFO";
-    case LogLevel::kWarning:
-      return "WARNING";
-    case LogLevel::kError:
-      break;
-  }
-  return "ERROR";
-}
+constexpr const char* kLevelNames[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
+
+const char* NameOf(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
 
 // Quoted, a value cannot imitate another field.
 std::string Quoted(const std::string& value) {

@@ -13,6 +13,7 @@ namespace {
 
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
+using prometheus::MetricType;
 
 constexpr size_t kMaxNamedCollections = 100;
 constexpr char kOther[] = "_other";
@@ -24,26 +25,17 @@ const prometheus::Histogram::BucketBoundaries& BucketBoundaries() {
   return buckets;
 }
 
-MetricFamily GaugeFamily(const std::string& name, const std::string& help,
-                         const std::map<std::string, double>& by_collection) {
-  MetricFamily family{name, help, prometheus::MetricType::Gauge, {}};
-  for (const auto& [collection, value] : by_collection) {
-    ClientMetric metric;
-    metric.label.push_back({"collection", collection});
-    metric.gauge.value = value;
-    family.metric.push_back(std::move(metric));
-  }
-  return family;
-}
+using Values = std::map<std::string, double>;  // by collection; "": of the daemon
 
-MetricFamily SingleValue(const std::string& name, const std::string& help,
-                         prometheus::MetricType type, double value) {
-  MetricFamily family{name, help, type, {}};
-  ClientMetric metric;
-  metric.gauge.value = value;
-  metric.counter.value = value;
-  family.metric.push_back(std::move(metric));
-  return family;
+void Add(const std::string& name, const std::string& help, MetricType type, const Values& values,
+         std::vector<MetricFamily>* families) {
+  MetricFamily& family = families->emplace_back(MetricFamily{name, help, type, {}});
+  for (const auto& [collection, value] : values) {
+    ClientMetric& metric = family.metric.emplace_back();
+    if (!collection.empty()) metric.label.push_back({"collection", collection});
+    metric.gauge.value = value;
+    metric.counter.value = value;
+  }
 }
 
 double ResidentBytes() {
@@ -63,114 +55,98 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-void AddProcess(std::vector<MetricFamily>* families) {
-  families->push_back(SingleValue("process_resident_memory_bytes", "Memory of the daemon.",
-                                  prometheus::MetricType::Gauge, ResidentBytes()));
-  families->push_back(SingleValue("process_cpu_seconds_total", "Processor time of the daemon.",
-                                  prometheus::MetricType::Counter, CpuSeconds()));
-}
+struct CollectionMetric {
+  const char* name;
+  const char* help;
+  MetricType type;
+  double (*value)(const CollectionView& view);
+  bool is_encrypted = false;  // only of collections that offer encrypted searches
+};
 
-MetricFamily CounterFamily(const std::string& name, const std::string& help,
-                           const std::map<std::string, double>& by_collection) {
-  MetricFamily family = GaugeFamily(name, help, by_collection);
-  family.type = prometheus::MetricType::Counter;
-  for (ClientMetric& metric : family.metric) metric.counter.value = metric.gauge.value;
-  return family;
-}
-
-// The collections that offer encrypted searches.
-void AddEncrypted(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
-  std::map<std::string, double> rows, bytes, passes, queries;
-  for (size_t i = 0; i < views.size(); ++i) {
-    EncryptedCollection* const encrypted = views[i].encrypted.get();
-    if (encrypted == nullptr) continue;
-    const std::string name = i < kMaxNamedCollections ? views[i].published->name : kOther;
-    const std::shared_ptr<const EncryptedRows> loaded = encrypted->rows();
-    const ScorePass::Counts counts = encrypted->pass().counts();
-    rows[name] += loaded == nullptr ? 0 : static_cast<double>(loaded->rows);
-    bytes[name] += static_cast<double>(encrypted->memory());
-    passes[name] += static_cast<double>(counts.passes);
-    queries[name] += static_cast<double>(counts.queries);
-  }
-  families->push_back(GaugeFamily("privatemail_encrypted_rows",
-                                  "Rows of encrypted searches, empty ones included.", rows));
-  families->push_back(GaugeFamily("privatemail_encrypted_rows_bytes",
-                                  "Memory of the rows of encrypted searches.", bytes));
-  families->push_back(CounterFamily("privatemail_encrypted_passes_total",
-                                    "Passes over the rows of encrypted searches.", passes));
-  families->push_back(CounterFamily("privatemail_encrypted_queries_total",
-                                    "Queries that these passes took up.", queries));
-}
+constexpr CollectionMetric kCollectionMetrics[] = {
+    {"privatemail_collection_items", "Items stored.", MetricType::Gauge,
+     [](const CollectionView& view) { return static_cast<double>(view.items); }},
+    {"privatemail_collection_embedded_items", "Items that a search can find.", MetricType::Gauge,
+     [](const CollectionView& view) { return static_cast<double>(view.embedded_items()); }},
+    {"privatemail_collection_changes_since_embedding",
+     "Insertions, updates and deletions since the last build.", MetricType::Gauge,
+     [](const CollectionView& view) {
+       return static_cast<double>(view.changes_since_embedding());
+     }},
+    {"privatemail_encrypted_rows", "Rows of encrypted searches, empty ones included.",
+     MetricType::Gauge,
+     [](const CollectionView& view) {
+       const std::shared_ptr<const EncryptedRows> loaded = view.encrypted->rows();
+       return loaded == nullptr ? 0 : static_cast<double>(loaded->rows);
+     },
+     /*is_encrypted=*/true},
+    {"privatemail_encrypted_rows_bytes", "Memory of the rows of encrypted searches.",
+     MetricType::Gauge,
+     [](const CollectionView& view) { return static_cast<double>(view.encrypted->memory()); },
+     /*is_encrypted=*/true},
+    {"privatemail_encrypted_passes_total", "Passes over the rows of encrypted searches.",
+     MetricType::Counter,
+     [](const CollectionView& view) {
+       return static_cast<double>(view.encrypted->pass().counts().passes);
+     },
+     /*is_encrypted=*/true},
+    {"privatemail_encrypted_queries_total", "Queries that these passes took up.",
+     MetricType::Counter,
+     [](const CollectionView& view) {
+       return static_cast<double>(view.encrypted->pass().counts().queries);
+     },
+     /*is_encrypted=*/true},
+};
 
 void AddCollections(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
-  std::map<std::string, double> items;
-  std::map<std::string, double> embedded;
-  std::map<std::string, double> changes;
-  for (size_t i = 0; i < views.size(); ++i) {
-    const std::string name = i < kMaxNamedCollections ? views[i].published->name : kOther;
-    items[name] += static_cast<double>(views[i].items);
-    embedded[name] += static_cast<double>(views[i].embedded_items());
-    changes[name] += static_cast<double>(views[i].changes_since_embedding());
+  for (const CollectionMetric& metric : kCollectionMetrics) {
+    Values values;
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (metric.is_encrypted && views[i].encrypted == nullptr) continue;
+      values[i < kMaxNamedCollections ? views[i].published->name : kOther] +=
+          metric.value(views[i]);
+    }
+    Add(metric.name, metric.help, metric.type, values, families);
   }
-  families->push_back(GaugeFamily("privatemail_collection_items", "Items stored.", items));
-  families->push_back(GaugeFamily("privatemail_collection_embedded_items",
-                                  "Items that a search can find.", embedded));
-  families->push_back(GaugeFamily("privatemail_collection_changes_since_embedding",
-                                  "Insertions, updates and deletions since the last build.",
-                                  changes));
-  AddEncrypted(views, families);
-  families->push_back(SingleValue("privatemail_collections", "Collections.",
-                                  prometheus::MetricType::Gauge,
-                                  static_cast<double>(views.size())));
 }
 
 }  // namespace
 
 Metrics::Metrics(const Catalog* catalog, const Admission* admission)
     : catalog_(catalog), admission_(admission) {
-  calls_ = &prometheus::BuildCounter()
-                .Name("privatemail_requests_total")
-                .Help("Calls that have ended, by RPC and status code.")
-                .Register(registry_);
+  const auto counters = [this](const char* name, const char* help) {
+    return &prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+  };
+  calls_ = counters("privatemail_requests_total", "Calls that have ended, by RPC and status code.");
   seconds_ = &prometheus::BuildHistogram()
                   .Name("privatemail_request_seconds")
                   .Help("Time that calls took, queue included.")
                   .Register(registry_);
-  rejections_ = &prometheus::BuildCounter()
-                     .Name("privatemail_rejected_total")
-                     .Help("Calls refused by a limit: rate, concurrency or size.")
-                     .Register(registry_);
-  refusals_ = &prometheus::BuildCounter()
-                   .Name("privatemail_access_refused_total")
-                   .Help("Calls without a valid key, and calls that a key is not for.")
-                   .Register(registry_);
-  for (const char* limit : {"rate", "concurrency", "size"}) rejections_->Add({{"limit", limit}});
-  for (const char* code : {"UNAUTHENTICATED", "PERMISSION_DENIED"})
-    refusals_->Add({{"code", code}});
-  store_errors_ = &prometheus::BuildCounter()
-                       .Name("privatemail_store_errors_total")
-                       .Help("Calls that failed because the store, or a disk, was away or full.")
-                       .Register(registry_);
-  for (const absl::StatusCode code :
-       {absl::StatusCode::kUnavailable, absl::StatusCode::kResourceExhausted}) {
-    store_errors_->Add({{"code", absl::StatusCodeToString(code)}});
-  }
-  audit_failures_ = &prometheus::BuildCounter()
-                         .Name("privatemail_audit_failures_total")
-                         .Help("Lines of the audit log that could not be written.")
-                         .Register(registry_)
-                         .Add({});
+  rejections_ = counters("privatemail_rejected_total",
+                         "Calls refused by a limit: rate, concurrency or size.");
+  refusals_ = counters("privatemail_access_refused_total",
+                       "Calls without a valid key, and calls that a key is not for.");
+  store_errors_ = counters("privatemail_store_errors_total",
+                           "Calls that failed because the store, or a disk, was away or full.");
+  audit_failures_ = &counters("privatemail_audit_failures_total",
+                              "Lines of the audit log that could not be written.")
+                         ->Add({});
   certificate_expiry_ = &prometheus::BuildGauge()
                              .Name("privatemail_certificate_expiry_timestamp_seconds")
                              .Help("When the certificate that is served expires; 0 without TLS.")
                              .Register(registry_)
                              .Add({});
-  auto& lookups = prometheus::BuildCounter()
-                      .Name("privatemail_evaluation_key_lookups_total")
-                      .Help("Encrypted searches, by whether the cache had their evaluation keys.")
-                      .Register(registry_);
-  key_hits_ = &lookups.Add({{"result", "hit"}});
-  key_misses_ = &lookups.Add({{"result", "miss"}});
+  auto* const lookups =
+      counters("privatemail_evaluation_key_lookups_total",
+               "Encrypted searches, by whether the cache had their evaluation keys.");
+  key_hits_ = &lookups->Add({{"result", "hit"}});
+  key_misses_ = &lookups->Add({{"result", "miss"}});
+  // Rates and alerts need these from the start.
+  for (const char* limit : {"rate", "concurrency", "size"}) rejections_->Add({{"limit", limit}});
+  for (const char* code : {"UNAUTHENTICATED", "PERMISSION_DENIED"})
+    refusals_->Add({{"code", code}});
+  for (const char* code : {"UNAVAILABLE", "RESOURCE_EXHAUSTED"})
+    store_errors_->Add({{"code", code}});
 }
 
 void Metrics::CountCall(const std::string& rpc, const absl::Status& status, double seconds) {
@@ -214,31 +190,29 @@ std::optional<double> Metrics::BuildProgress(const std::string& collection) cons
 
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
-  families.push_back(SingleValue("privatemail_requests_in_flight",
-                                 "Running calls, and calls whose answer is not delivered yet.",
-                                 prometheus::MetricType::Gauge,
-                                 static_cast<double>(admission_->running())));
-  families.push_back(SingleValue("privatemail_requests_queued", "Waiting calls.",
-                                 prometheus::MetricType::Gauge,
-                                 static_cast<double>(admission_->waiting())));
-  families.push_back(SingleValue("privatemail_read_only",
-                                 "1 while writes are refused since a start on a full disk.",
-                                 prometheus::MetricType::Gauge, catalog_->read_only() ? 1 : 0));
+  const auto gauge = [&](const char* name, const char* help, auto value) {
+    Add(name, help, MetricType::Gauge, {{"", static_cast<double>(value)}}, &families);
+  };
+  gauge("privatemail_requests_in_flight",
+        "Running calls, and calls whose answer is not delivered yet.", admission_->running());
+  gauge("privatemail_requests_queued", "Waiting calls.", admission_->waiting());
+  gauge("privatemail_read_only", "1 while writes are refused since a start on a full disk.",
+        catalog_->read_only());
   const EvaluationKeyCache& keys = catalog_->evaluation_keys();
-  families.push_back(SingleValue("privatemail_evaluation_keys",
-                                 "Sessions whose evaluation keys are in the cache.",
-                                 prometheus::MetricType::Gauge, static_cast<double>(keys.size())));
-  families.push_back(SingleValue("privatemail_evaluation_keys_bytes",
-                                 "Memory of the cached evaluation keys.",
-                                 prometheus::MetricType::Gauge, static_cast<double>(keys.bytes())));
-  AddCollections(catalog_->List(), &families);
+  gauge("privatemail_evaluation_keys", "Sessions whose evaluation keys are in the cache.",
+        keys.size());
+  gauge("privatemail_evaluation_keys_bytes", "Memory of the cached evaluation keys.", keys.bytes());
+  const std::vector<CollectionView> collections = catalog_->List();
+  gauge("privatemail_collections", "Collections.", collections.size());
+  AddCollections(collections, &families);
   {
     const std::lock_guard<std::mutex> guard(builds_mutex_);
-    families.push_back(GaugeFamily("privatemail_build_progress",
-                                   "Share of the steps that are done, while a build runs.",
-                                   builds_));
+    Add("privatemail_build_progress", "Share of the steps that are done, while a build runs.",
+        MetricType::Gauge, builds_, &families);
   }
-  AddProcess(&families);
+  gauge("process_resident_memory_bytes", "Memory of the daemon.", ResidentBytes());
+  Add("process_cpu_seconds_total", "Processor time of the daemon.", MetricType::Counter,
+      {{"", CpuSeconds()}}, &families);
   return prometheus::TextSerializer().Serialize(families);
 }
 

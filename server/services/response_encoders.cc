@@ -1,5 +1,6 @@
 #include "server/services/response_encoders.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
 #include <bit>
@@ -12,7 +13,6 @@
 namespace privatemail::server {
 namespace {
 
-using CellsResponse = v1::RetrieveCellsResponse;
 using Coded = google::protobuf::io::CodedOutputStream;
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
@@ -26,12 +26,6 @@ constexpr uint8_t kId = Tag(v1::Match::kIdFieldNumber, kLengthDelimited);
 constexpr uint8_t kLabel = Tag(v1::Match::kLabelFieldNumber, kVarint);
 constexpr uint8_t kDistance = Tag(v1::Match::kSquaredDistanceFieldNumber, kFixed64);
 constexpr uint8_t kPayload = Tag(v1::Match::kPayloadFieldNumber, kLengthDelimited);
-
-constexpr uint8_t kCellIds = Tag(CellsResponse::kIdsFieldNumber, kLengthDelimited);
-constexpr uint8_t kCellLabels = Tag(CellsResponse::kLabelsFieldNumber, kLengthDelimited);
-constexpr uint8_t kCellCodes = Tag(CellsResponse::kCodesFieldNumber, kLengthDelimited);
-constexpr uint8_t kCellPayloads = Tag(CellsResponse::kPayloadsFieldNumber, kLengthDelimited);
-constexpr uint8_t kItemsVersion = Tag(CellsResponse::kItemsVersionFieldNumber, kVarint);
 
 // Encoded size of a length-delimited field, tag and length included.
 size_t DelimitedSize(size_t length) {
@@ -55,61 +49,6 @@ size_t SizeOfText(const std::string& text) { return text.empty() ? 0 : Delimited
 
 uint8_t* WriteText(uint8_t tag, const std::string& text, uint8_t* to) {
   return text.empty() ? to : WriteDelimited(tag, text, to);
-}
-
-// Grows *bytes by `size` and calls `write` with the start of the new bytes.
-template <typename Write>
-void Append(size_t size, std::string* bytes, const Write& write) {
-  const size_t before = bytes->size();
-  bytes->resize(before + size);
-  write(reinterpret_cast<uint8_t*>(bytes->data() + before));
-}
-
-void AppendField(uint8_t tag, absl::string_view content, std::string* bytes) {
-  Append(DelimitedSize(content.size()), bytes,
-         [&](uint8_t* to) { return WriteDelimited(tag, content, to); });
-}
-
-void AppendUnlessEmpty(uint8_t tag, absl::string_view content, std::string* bytes) {
-  if (!content.empty()) AppendField(tag, content, bytes);
-}
-
-void AppendUnlessZero(uint8_t tag, uint64_t value, std::string* bytes) {
-  if (value == 0) return;
-  Append(1 + Coded::VarintSize64(value), bytes, [&](uint8_t* to) {
-    *to++ = tag;
-    return Coded::WriteVarint64ToArray(value, to);
-  });
-}
-
-// Repeated fields of cells, collected separately because each is contiguous on the wire.
-struct CellFields {
-  std::string ids;  // each with its tag
-  std::string labels;
-  std::string codes;
-  std::string payloads;  // each with its tag
-};
-
-void AppendItem(const CellIndex& index, int64_t row, bool with_payloads, CellFields* fields) {
-  AppendField(kCellIds, index.IdOf(row), &fields->ids);
-  const int32_t label = index.LabelOf(row);
-  Append(Coded::VarintSize32SignExtended(label), &fields->labels,
-         [&](uint8_t* to) { return Coded::WriteVarint32SignExtendedToArray(label, to); });
-  absl::StrAppend(&fields->codes, index.CodeOf(row));
-  if (with_payloads) AppendField(kCellPayloads, index.PayloadOf(row), &fields->payloads);
-}
-
-std::string Join(const CellFields& fields, const CellIndex& index) {
-  constexpr size_t kHeaderBytes = 64;  // tags, lengths and versions
-  std::string message;
-  message.reserve(fields.ids.size() + fields.labels.size() + fields.codes.size() +
-                  fields.payloads.size() + kHeaderBytes);
-  message.append(fields.ids);
-  AppendUnlessEmpty(kCellLabels, fields.labels, &message);
-  AppendUnlessEmpty(kCellCodes, fields.codes, &message);
-  message.append(fields.payloads);
-  AppendUnlessZero(kItemsVersion, index.items_version(), &message);
-  return message;
 }
 
 }  // namespace
@@ -153,28 +92,35 @@ uint8_t* SlotEncoder::Write(const Neighbor& match, uint8_t* to) const {
 }
 
 void SlotEncoder::AppendTo(std::string* bytes) const {
-  Append(size_, bytes, [&](uint8_t* to) {
-    auto match_size = match_sizes_.begin();
-    auto slot_size = slot_sizes_.begin();
-    for (const std::vector<Neighbor>& slot : answer_.slots) {
-      to = WriteDelimitedHead(kSlots, *slot_size++, to);
-      for (const Neighbor& match : slot) {
-        to = Write(match, WriteDelimitedHead(kMatches, *match_size++, to));
-      }
+  const size_t before = bytes->size();
+  bytes->resize(before + size_);
+  auto* to = reinterpret_cast<uint8_t*>(bytes->data() + before);
+  auto match_size = match_sizes_.begin();
+  auto slot_size = slot_sizes_.begin();
+  for (const std::vector<Neighbor>& slot : answer_.slots) {
+    to = WriteDelimitedHead(kSlots, *slot_size++, to);
+    for (const Neighbor& match : slot) {
+      to = Write(match, WriteDelimitedHead(kMatches, *match_size++, to));
     }
-  });
+  }
 }
 
 EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,
                              const HiddenRows* hidden, bool with_payloads) {
-  EncodedBlock block;
-  CellFields fields;
+  google::protobuf::Arena arena;
+  auto& response = *google::protobuf::Arena::CreateMessage<v1::RetrieveCellsResponse>(&arena);
   for (const int32_t row : rows) {
     if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
-    AppendItem(index, row, with_payloads, &fields);
-    ++block.items;
+    response.add_ids(index.IdOf(row));
+    response.add_labels(index.LabelOf(row));
+    absl::StrAppend(response.mutable_codes(), index.CodeOf(row));
+    if (!with_payloads) continue;
+    response.add_payloads(index.PayloadOf(row));
   }
-  block.bytes = Join(fields, index);
+  response.set_items_version(index.items_version());
+  EncodedBlock block;
+  block.items = response.ids_size();
+  block.bytes = response.SerializeAsString();
   return block;
 }
 

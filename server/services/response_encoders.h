@@ -1,5 +1,4 @@
-// Encoders of search responses, byte for byte as protobuf would write them, without message
-// objects.
+// Encoders of search responses.
 #ifndef PRIVATEMAIL_SERVER_SERVICES_RESPONSE_ENCODERS_H_
 #define PRIVATEMAIL_SERVER_SERVICES_RESPONSE_ENCODERS_H_
 
@@ -15,8 +14,9 @@
 
 namespace privatemail::server {
 
-// The field `slots` of a v1.RetrieveResponse; appending the other fields' bytes gives the whole
-// message. One message object per match would cost more than the search.
+// The field `slots` of a v1.RetrieveResponse, byte for byte as protobuf would write it; appending
+// the other fields' bytes gives the whole message. One message object per match would cost more
+// than the search.
 class SlotEncoder {
  public:
   // Computes sizes only. answer and retriever must outlive the encoder.

@@ -1,5 +1,3 @@
-#include "server/services/retrieval_service.h"
-
 #include <google/protobuf/arena.h>
 
 #include <algorithm>
@@ -15,13 +13,11 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
-#include "common/wire/cell_quality_proto.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
 #include "common/wire/payload_filter_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "server/services/collection_state.h"
 #include "server/services/response_encoders.h"
-#include "server/services/rpc_table.h"
+#include "server/services/services.h"
 
 namespace privatemail::server {
 namespace {
@@ -44,8 +40,7 @@ ServedCoordinates CoordinatesOf(const CollectionView& view) {
   return {std::move(rows), view.retriever->version()};
 }
 
-absl::Status SendAnchors(const CollectionView& view, Call& call,
-                         MessageWriter<v1::GetAnchorsResponse>& writer) {
+absl::Status SendAnchors(const CollectionView& view, Call& call) {
   const Anchors& anchors = view.published->anchors;
   const ServedCoordinates coordinates = CoordinatesOf(view);
   const Eigen::Index rows = anchors.features.rows();
@@ -65,9 +60,7 @@ absl::Status SendAnchors(const CollectionView& view, Call& call,
               response.mutable_coordinates());
       response.set_embedding_version(coordinates.embedding_version);
     }
-    if (writer.Write(response)) continue;
-    PM_RETURN_IF_ERROR(call.StreamStatus());
-    return absl::CancelledError("the caller stopped reading");
+    PM_RETURN_IF_ERROR(call.Write(response));
   }
   return absl::OkStatus();
 }
@@ -85,13 +78,6 @@ void AlignmentToProto(const RetrievalAnswer& answer, const Retriever& retriever,
   }
 }
 
-absl::Status CheckResponseSize(const SlotEncoder& slots, int64_t max_bytes) {
-  if (static_cast<int64_t>(slots.size()) <= max_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the response would exceed the limit of ", max_bytes,
-                   " bytes (max_message_bytes): ask for a smaller k or for no payloads"));
-}
-
 // Maximum matches of the answer.
 int64_t CountMatches(const v1::RetrieveRequest& request, const CollectionView& view) {
   const int64_t of_slot = view.retriever == nullptr
@@ -104,7 +90,7 @@ absl::Status CheckMatches(int64_t matches, int64_t max_bytes) {
   if (matches <= max_bytes / kMinMatchBytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "the response of ", matches, " matches, k for each slot, would exceed the limit of ",
-      max_bytes, " bytes (max_message_bytes): ask for a smaller k"));
+      max_bytes, " bytes: ask for a smaller k"));
 }
 
 // Estimated bytes of one search:
@@ -153,51 +139,42 @@ bool IsQualityCurrent(const CollectionView& view) {
   return kMaxDeletedShare * hidden <= view.cells->items();
 }
 
-}  // namespace
-
-UnaryReactor* RetrievalService::GetCollection(RpcContext* context, const Bytes* request,
-                                              Bytes* response) {
-  return dispatcher_->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
-      context, "GetCollection", request, response,
-      [this](Call& call, const auto& message, auto* answer) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(message.collection()));
-        call.DescribeCollection(view, answer);
-        if (message.with_quality() && IsQualityCurrent(view)) {
-          ToProto(*view.quality, answer->mutable_quality());
-        }
-        answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
-        // Counting by kind reads every item, so it needs a writing key.
-        if (!message.with_changes() || !view.published->parameters.HasAnchors() ||
-            !call.HasScope(kWriteScope | kAdminScope)) {
-          return absl::OkStatus();
-        }
-        PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog_->CountChanges(view));
-        answer->mutable_changes()->set_inserted(changes.inserted);
-        answer->mutable_changes()->set_updated(changes.updated);
-        answer->mutable_changes()->set_deleted(changes.deleted);
-        return absl::OkStatus();
-      });
+absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionRequest& request,
+                           Call& call, v1::GetCollectionResponse* answer) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+  DescribeCollection(view, *call.metrics(), answer);
+  if (request.with_quality() && IsQualityCurrent(view)) {
+    ToProto(*view.quality, answer->mutable_quality());
+  }
+  answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
+  // Counting by kind reads every item, so it needs a writing key.
+  if (!request.with_changes() || !view.published->parameters.HasAnchors() ||
+      !call.HasScope(kWriteScope | kAdminScope)) {
+    return absl::OkStatus();
+  }
+  PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog.CountChanges(view));
+  answer->mutable_changes()->set_inserted(changes.inserted);
+  answer->mutable_changes()->set_updated(changes.updated);
+  answer->mutable_changes()->set_deleted(changes.deleted);
+  return absl::OkStatus();
 }
 
-WriteReactor* RetrievalService::GetAnchors(RpcContext* context, const Bytes* request) {
-  return dispatcher_->ServeServerStream<v1::GetAnchorsRequest, v1::GetAnchorsResponse>(
-      context, "GetAnchors", request,
-      [this](Call& call, const auto& message, auto& writer) -> absl::Status {
-        PM_ASSIGN_OR_RETURN(const CollectionView view,
-                            FindCollection(*catalog_, message.collection(), message.fingerprint()));
-        PM_RETURN_IF_ERROR(CheckHasAnchors(message.collection(), view.published->parameters));
-        call.AddRows(static_cast<uint64_t>(view.published->parameters.anchor_count));
-        return SendAnchors(view, call, writer);
-      });
+absl::Status GetAnchors(const Catalog& catalog, const v1::GetAnchorsRequest& request, Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasAnchors(request.collection(), view.published->parameters));
+  call.AddRows(static_cast<uint64_t>(view.published->parameters.anchor_count));
+  return SendAnchors(view, call);
 }
 
-bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
+// Whether the search costs less than a context switch, see Method.
+bool IsCheap(const Catalog& catalog, const v1::RetrieveRequest& request) {
   // About a millisecond: gRPC serves all connections on few threads.
   constexpr int64_t kMaxCheapMatches = 1000;
   constexpr int64_t kMaxCheapValues = 10'000;
   constexpr int64_t kMaxCheapHidden = 10'000;  // a slot whose class was deleted passes them all
   if (request.has_filter() || request.post_processing_steps() != 0) return false;
-  const absl::StatusOr<CollectionView> view = catalog_->Find(request.collection());
+  const absl::StatusOr<CollectionView> view = catalog.Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
   const int64_t hidden = view->hidden == nullptr ? 0 : view->hidden->count;
@@ -206,11 +183,10 @@ bool RetrievalService::IsCheap(const v1::RetrieveRequest& request) const {
          request.release().values_size() <= kMaxCheapValues;
 }
 
-absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& call,
-                                      Bytes* response) {
+absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request, Call& call) {
   const absl::Time start = absl::Now();
   PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(*catalog_, request.collection(), request.fingerprint()));
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckLimits(request, view, call));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
@@ -230,7 +206,7 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));
   const SlotEncoder slots(answer, *retriever, request.with_payloads());
-  PM_RETURN_IF_ERROR(CheckResponseSize(slots, call.limits().max_message_bytes));
+  PM_RETURN_IF_ERROR(call.CheckAnswerSize(slots.size(), "ask for a smaller k or for no payloads"));
   call.AddRows(slots.matches());
   PM_RETURN_IF_ERROR(call.ReserveSearchMemory(static_cast<int64_t>(slots.size())));
   std::string bytes;
@@ -244,20 +220,25 @@ absl::Status RetrievalService::Search(const v1::RetrieveRequest& request, Call& 
   rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   rest.AppendToString(&bytes);
   call.ReduceSearchMemoryTo(std::ssize(bytes));
-  *response = ToByteBuffer(std::make_shared<const std::string>(std::move(bytes)));
+  call.SetAnswer(std::move(bytes));
   return absl::OkStatus();
 }
 
-UnaryReactor* RetrievalService::Retrieve(RpcContext* context, const Bytes* request,
-                                         Bytes* response) {
-  return dispatcher_->ServeUnaryBytes<v1::RetrieveRequest>(
-      context, "Retrieve", request,
-      [this](const v1::RetrieveRequest& message) {
-        return IsCheap(message) ? Dispatcher::Execution::kInline : Dispatcher::Execution::kWorker;
-      },
-      [this, response](Call& call, const v1::RetrieveRequest& message) {
-        return Search(message, call, response);
+}  // namespace
+
+void ServeRetrieval(const Catalog* catalog, Dispatcher* dispatcher) {
+  dispatcher->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
+      "GetCollection", [catalog](Call& call, const auto& request, auto* answer) {
+        return GetCollection(*catalog, request, call, answer);
       });
+  dispatcher->Serve<v1::GetAnchorsRequest>(
+      "GetAnchors",
+      [catalog](Call& call, const auto& request) { return GetAnchors(*catalog, request, call); });
+  dispatcher->Serve<v1::RetrieveRequest>(
+      "Retrieve",
+      [catalog](Call& call, const auto& request) { return Retrieve(*catalog, request, call); },
+      [catalog](const auto& request) { return IsCheap(*catalog, request); });
+  ServeRetrieveCells(catalog, dispatcher);
 }
 
 }  // namespace privatemail::server

@@ -1,4 +1,4 @@
-// RetrievalService::RetrieveCells.
+// v1.RetrievalService: cells.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -15,8 +15,7 @@
 #include "common/embedding/offered_schemes.h"
 #include "server/services/collection_state.h"
 #include "server/services/response_encoders.h"
-#include "server/services/retrieval_service.h"
-#include "server/services/rpc_table.h"
+#include "server/services/services.h"
 
 namespace privatemail::server {
 namespace {
@@ -67,8 +66,7 @@ using BlockSource = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Encod
 // Sends the rows in blocks of one message each and skips blocks whose items are all deleted. If
 // none is left, one empty message ends the answer.
 absl::Status SendBlocks(absl::Span<const int32_t> rows, int64_t rows_per_block,
-                        const BlockSource& block_of, Call& call,
-                        MessageWriter<v1::RetrieveCellsResponse>& writer) {
+                        const BlockSource& block_of, Call& call) {
   int64_t first = 0, sent = 0;
   do {
     const auto block_rows =
@@ -80,20 +78,15 @@ absl::Status SendBlocks(absl::Span<const int32_t> rows, int64_t rows_per_block,
     if (block->items == 0 && !(is_last && sent == 0)) continue;
     sent += block->items;
     call.AddRows(block->items);
-    if (!writer.WriteBytes({block, &block->bytes})) {
-      PM_RETURN_IF_ERROR(call.StreamStatus());
-      return absl::CancelledError("the caller stopped reading");
-    }
+    PM_RETURN_IF_ERROR(call.Write(std::shared_ptr<const std::string>(block, &block->bytes)));
   } while (first < std::ssize(rows));
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request, Call& call,
-                                         MessageWriter<v1::RetrieveCellsResponse>& writer) const {
+absl::Status SendCells(const Catalog& catalog, const v1::RetrieveCellsRequest& request,
+                       Call& call) {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(*catalog_, request.collection(), request.fingerprint()));
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasCells(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
@@ -111,21 +104,22 @@ absl::Status RetrievalService::SendCells(const v1::RetrieveCellsRequest& request
     const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t /*first*/) {
       return std::make_shared<const EncodedBlock>(encode(block_rows));
     };
-    return SendBlocks(rows, rows_per_block, block_of, call, writer);
+    return SendBlocks(rows, rows_per_block, block_of, call);
   }
   const auto block_of = [&](absl::Span<const int32_t> block_rows, int64_t first) {
     return index->BlockFor({request.partition(), QuantiseEpsilon(request.epsilon()),
                             request.cells(0), with_payloads, first, first + std::ssize(block_rows)},
                            view.hidden_in_cells, cancelled, [&] { return encode(block_rows); });
   };
-  return SendBlocks(rows, rows_per_block, block_of, call, writer);
+  return SendBlocks(rows, rows_per_block, block_of, call);
 }
 
-WriteReactor* RetrievalService::RetrieveCells(RpcContext* context, const Bytes* request) {
-  return dispatcher_->ServeServerStream<v1::RetrieveCellsRequest, v1::RetrieveCellsResponse>(
-      context, "RetrieveCells", request, [this](Call& call, const auto& message, auto& writer) {
-        return SendCells(message, call, writer);
-      });
+}  // namespace
+
+void ServeRetrieveCells(const Catalog* catalog, Dispatcher* dispatcher) {
+  dispatcher->Serve<v1::RetrieveCellsRequest>(
+      "RetrieveCells",
+      [catalog](Call& call, const auto& request) { return SendCells(*catalog, request, call); });
 }
 
 }  // namespace privatemail::server

@@ -8,8 +8,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "server/services/collection_state.h"
 #include "server/services/collections_service.h"
-#include "server/services/rpc_table.h"
 #include "server/snapshot/snapshot_io.h"
 
 namespace privatemail::server {
@@ -34,24 +35,20 @@ absl::Status CheckFeatureBytes(const CollectionView& collection, const Limits& l
   return disk.Check(static_cast<int64_t>(collection.items) * row_bytes, limits.max_snapshot_bytes);
 }
 
-absl::Status Send(const ScratchFile& file, Call& call,
-                  MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+absl::Status Send(const ScratchFile& file, Call& call) {
   v1::SnapshotCollectionResponse response;
   std::string& piece = *response.mutable_data();
   for (int64_t at = 0; at < file.size(); at += static_cast<int64_t>(piece.size())) {
     constexpr int64_t kPieceBytes = kSnapshotPieceBytes;
     piece.resize(static_cast<size_t>(std::min(kPieceBytes, file.size() - at)));
     PM_RETURN_IF_ERROR(file.Read(at, piece.size(), piece.data()));
-    if (writer.Write(response)) continue;
-    PM_RETURN_IF_ERROR(call.StreamStatus());
-    return absl::CancelledError("the caller stopped reading");
+    PM_RETURN_IF_ERROR(call.Write(response));
   }
   return absl::OkStatus();
 }
 
 absl::Status Snapshot(const Catalog& catalog, ByteQuota* budget, Call& call,
-                      const std::string& name,
-                      MessageWriter<v1::SnapshotCollectionResponse>& writer) {
+                      const std::string& name) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(name));
   ByteQuota::Reservation disk(budget);
   PM_RETURN_IF_ERROR(CheckFeatureBytes(view, call.limits(), disk));
@@ -61,7 +58,7 @@ absl::Status Snapshot(const Catalog& catalog, ByteQuota* budget, Call& call,
     return Append(block, call.limits(), &disk, file.get());
   };
   PM_ASSIGN_OR_RETURN(const uint64_t items, WriteSnapshot(catalog, view, write));
-  PM_RETURN_IF_ERROR(Send(*file, call, writer));
+  PM_RETURN_IF_ERROR(Send(*file, call));
   call.AddRows(items);
   return absl::OkStatus();
 }
@@ -71,27 +68,20 @@ absl::Status CheckLimits(const v1::SnapshotCollection& head, const Limits& limit
   PM_RETURN_IF_ERROR(CheckLimit("number of items of the snapshot",
                                 static_cast<int64_t>(std::min(head.items(), kMaxInt64)),
                                 limits.max_items, "max_items"));
-  PM_RETURN_IF_ERROR(CheckLimit("number of anchors of the snapshot",
-                                head.parameters().anchor_count(), limits.max_anchors,
-                                "max_anchors"));
-  PM_RETURN_IF_ERROR(CheckLimit("number of dimensions of the snapshot",
-                                head.parameters().feature_dim(), limits.max_dims, "max_dims"));
-  return CheckAnchorMemory("memory of the anchors of the snapshot",
-                           head.parameters().anchor_count(), head.parameters().feature_dim(),
-                           limits);
+  return CheckAnchorLimits(" of the snapshot", head.parameters().anchor_count(),
+                           head.parameters().feature_dim(), limits);
 }
 
 // Copies the whole stream to `file` and validates it; the result has the name of the messages.
 absl::StatusOr<StoredCollection> ReceiveSnapshot(
-    Call& call, MessageReader<v1::RestoreCollectionRequest>& reader,
-    const std::function<absl::Status(const std::string&)>& check_name, ByteQuota::Reservation* disk,
-    ScratchFile* file) {
+    Call& call, const std::function<absl::Status(const std::string&)>& check_name,
+    ByteQuota::Reservation* disk, ScratchFile* file) {
   SnapshotParser snapshot(
       {[&](const v1::SnapshotCollection& head) { return CheckLimits(head, call.limits()); },
        [](const Gallery&) { return absl::OkStatus(); }});
   v1::RestoreCollectionRequest message;
   std::string name;
-  for (int64_t number = 0; reader.Read(&message); ++number) {
+  for (int64_t number = 0; call.Read(&message); ++number) {
     PM_RETURN_IF_ERROR(call.CheckAccess(message));
     if (number == 0) {
       name = message.collection();
@@ -126,9 +116,7 @@ absl::Status CollectionsService::ReserveCollection(const Limits& limits) {
   return absl::OkStatus();
 }
 
-absl::Status CollectionsService::Restore(Call& call,
-                                         MessageReader<v1::RestoreCollectionRequest>& reader,
-                                         v1::RestoreCollectionResponse* response) {
+absl::Status CollectionsService::Restore(Call& call, v1::RestoreCollectionResponse* response) {
   ByteQuota::Reservation disk(&snapshot_bytes_);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFile> file, CreateScratchFile(*catalog_));
   const auto check_name = [&](const std::string& name) -> absl::Status {
@@ -136,7 +124,7 @@ absl::Status CollectionsService::Restore(Call& call,
     return CheckCollectionQuota(call.limits());
   };
   PM_ASSIGN_OR_RETURN(StoredCollection collection,
-                      ReceiveSnapshot(call, reader, check_name, &disk, file.get()));
+                      ReceiveSnapshot(call, check_name, &disk, file.get()));
   PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
   const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });
   const auto items = [&](Store::GalleryPartVisitor visit) {
@@ -151,21 +139,13 @@ absl::Status CollectionsService::Restore(Call& call,
   return absl::OkStatus();
 }
 
-WriteReactor* CollectionsService::SnapshotCollection(RpcContext* context, const Bytes* request) {
-  return dispatcher_
-      ->ServeServerStream<v1::SnapshotCollectionRequest, v1::SnapshotCollectionResponse>(
-          context, "SnapshotCollection", request,
-          [this](Call& call, const auto& message, auto& writer) {
-            return Snapshot(*catalog_, &snapshot_bytes_, call, message.collection(), writer);
-          });
-}
-
-ReadReactor* CollectionsService::RestoreCollection(RpcContext* context, Bytes* response) {
-  return dispatcher_
-      ->ServeClientStream<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
-          context, "RestoreCollection", response, [this](Call& call, auto& reader, auto* restored) {
-            return Restore(call, reader, restored);
-          });
+void CollectionsService::ServeSnapshots(Dispatcher* dispatcher) {
+  dispatcher->Serve<v1::SnapshotCollectionRequest>(
+      "SnapshotCollection", [this](Call& call, const auto& request) {
+        return Snapshot(*catalog_, &snapshot_bytes_, call, request.collection());
+      });
+  dispatcher->ServeUpload<v1::RestoreCollectionRequest, v1::RestoreCollectionResponse>(
+      "RestoreCollection", [this](Call& call, auto* restored) { return Restore(call, restored); });
 }
 
 }  // namespace privatemail::server

@@ -9,10 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_label.h"
-#include "common/wire/codec.h"
-#include "common/wire/item_label_proto.h"
-#include "common/wire/parameters_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::server {
 namespace {

@@ -7,8 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/lattice/scores.h"
-#include "common/wire/cell_quality_proto.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::server {
 namespace {

@@ -13,9 +13,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/items/item_direction.h"
-#include "common/items/item_label.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 #include "common/lattice/scores.h"
 
 namespace privatemail::server {

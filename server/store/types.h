@@ -14,14 +14,14 @@
 #include "common/base/matrix.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail::server {
 
 // A gallery item.
 struct Item {
   std::string id;               // 1 to kMaxItemIdBytes bytes of UTF-8
-  int32_t label = 0;            // or kNoLabel (item_label.h)
+  int32_t label = 0;            // or kNoLabel (item_checks.h)
   std::vector<float> features;  // feature_dim values; all zero only where CheckItem allows it
   std::string payload;          // a JSON text of limited depth (item_text.h), or empty
   uint64_t version = 0;         // of its last change; set by the store, ignored in writes

@@ -226,7 +226,7 @@ class Scale:
 
     def write_config(self, build_share):
         self.config.write_text(f"max_build_memory = {BUILD_MEMORY}\nmax_items = {self.rows + 1_000_000}\n"
-                               f"auto_build_share = {build_share}\nauto_build_quiet_seconds = 0.05\n")
+                               f"auto_build_share = {build_share}\n")
 
     def flags(self, postgres):
         flags = ["--config", self.config]
@@ -234,7 +234,7 @@ class Scale:
             file = self.folder / "conninfo"
             file.write_text(postgres.conninfo)
             file.chmod(0o600)
-            flags += ["--store", "postgres", "--postgres-file", file]
+            flags += ["--postgres-file", file]
         return flags
 
     def start(self, data="data", postgres=None):

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "client/schemes/joint/joint_search.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/engine/retriever.h"

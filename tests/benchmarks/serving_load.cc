@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {

@@ -235,23 +235,22 @@ TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
   EXPECT_EQ(kept(), kMany + 1);
 }
 
-// ingest and query take --input-size, --mean and --scale from the collection.
+// ingest and query prepare images as the collection says.
 TEST_F(Images, CollectionKeepsSettingsOfItsModel) {
   const std::string model = folder_.Write("means.onnx", ChannelMeansModel());
   const std::string pictures = folder_ / "pictures";
+  folder_.Write("means.toml", "mean = [1, 2, 3]\nscale = 0.5");
   Answer({"collection", "create", "by-model", "--anchor-images", pictures, "--model", model,
-          "--mean", "1,2,3", "--scale", "0.5", "--alpha", "30"});
+          "--alpha", "30"});
   const std::vector<std::string> ingest = {"ingest", "by-model", "--images", pictures};
   ExpectRefused(ingest, "FAILED_PRECONDITION", {"--model must be given", "input=4x2;mean=1,2,3;"});
   EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["inserted"], 12);
-  ExpectRefused(Join(ingest, {"--model", model, "--scale", "1"}), "FAILED_PRECONDITION",
-                {"scale=0.5", "scale=1"});
   folder_.Write("means.toml", "mean = [4, 5, 6]\nscale = 2\nchannels = 'bgr'");
   EXPECT_EQ(Answer(Join(ingest, {"--model", model}))["unchanged"], 12);  // as the collection says
   Answer({"collection", "create", "by-profile", "--anchor-images", pictures, "--model", model,
-          "--mean", "7,5,6", "--rgb", "--alpha", "30"});
+          "--alpha", "30"});
   EXPECT_THAT(Answer({"collection", "info", "by-profile"})["extractor"].get<std::string>(),
-              HasSubstr("input=4x2;mean=7,5,6;scale=2;channels=rgb;"));
+              HasSubstr("input=4x2;mean=4,5,6;scale=2;channels=bgr;"));
   const std::string text = folder_.Write("model.onnx", "this is no network");
   ExpectRefused(Join(ingest, {"--model", text}), "INVALID_ARGUMENT", {text, "ONNX"});
 }

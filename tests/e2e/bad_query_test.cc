@@ -5,6 +5,7 @@
 #include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/npy.h"
 #include "tests/testing/pictures.h"
 
 namespace privatemail::e2e {
@@ -119,7 +120,7 @@ TEST_F(BadQuery, RecreatedCollectionHasNoBudget) {
 TEST_F(BadQuery, UnusableTargetFileIsRefusedBeforeAnyCall) {
   FloatMatrix zero = FloatMatrix::Ones(2, kFeatures);
   zero.row(1).setZero();
-  ASSERT_THAT(WriteNpy(Vectors("zero"), zero), IsOk());
+  ASSERT_THAT(testing::WriteNpy(Vectors("zero"), zero), IsOk());
   daemon_->program().Signal(SIGSTOP);  // a call would wait
   const auto query = [&](const Command& target) {
     return Run(Join({"query", "things", "--epsilon", "1", "--delta", "1e-5"}, target));

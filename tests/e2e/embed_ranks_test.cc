@@ -136,8 +136,7 @@ TEST_F(EmbedRanks, AnyNumberOfRanksGivesTheSameBits) {
 
 TEST_F(EmbedRanks, RunningDaemonLoadsTheEmbedding) {
   Make("things", kItems);
-  Daemon daemon(folder_ / "data",
-                {"--insecure", "--store", "postgres", "--postgres-file", conninfo_file_});
+  Daemon daemon(folder_ / "data", {"--insecure", "--postgres-file", conninfo_file_});
   ASSERT_TRUE(daemon.listening()) << daemon.program().Wait().err;
   ConnectionOptions connection;
   connection.server = daemon.address();

@@ -188,7 +188,7 @@ TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) {
 TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
-  flags_ = {"--store", "postgres", "--postgres-file", folder_.Write("conninfo", conninfo + "\n")};
+  flags_ = {"--postgres-file", folder_.Write("conninfo", conninfo + "\n")};
   ::chmod(flags_.back().c_str(), 0600);
   ASSERT_NO_FATAL_FAILURE(Prepare());
   for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {

@@ -54,8 +54,7 @@ class RollingRestart : public ::testing::Test {
     const std::string data = folder_ / std::to_string(which);
     daemons_[which].reset();
     daemons_[which] = std::make_unique<Daemon>(
-        data, std::vector<std::string>{"--store", "postgres", "--postgres-file", conninfo_file_},
-        listen);
+        data, std::vector<std::string>{"--postgres-file", conninfo_file_}, listen);
     ASSERT_TRUE(daemons_[which]->listening()) << daemons_[which]->program().Wait().err;
   }
 

@@ -6,10 +6,10 @@
 
 #include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/ledger.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/npy.h"
 
 namespace privatemail::e2e {
 
@@ -79,8 +79,8 @@ ConnectionOptions Service::Options() const {
 AdminClient Service::Connect() const { return *AdminClient::Create(Options()); }
 
 void Service::Write(const std::string& name, const Labelled& rows) const {
-  ASSERT_THAT(WriteNpy(Vectors(name), rows.vectors), IsOk());
-  ASSERT_THAT(WriteNpy(Labels(name), rows.labels), IsOk());
+  ASSERT_THAT(testing::WriteNpy(Vectors(name), rows.vectors), IsOk());
+  ASSERT_THAT(testing::WriteNpy(Labels(name), rows.labels), IsOk());
 }
 
 nlohmann::json Service::Answer(const Command& command) const {

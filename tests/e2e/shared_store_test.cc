@@ -28,8 +28,7 @@ class SharedStore : public Service {
 
   std::unique_ptr<Daemon> Start(const std::string& data) {
     auto daemon = std::make_unique<Daemon>(
-        folder_ / data, std::vector<std::string>{"--insecure", "--store", "postgres",
-                                                 "--postgres-file", conninfo_file_});
+        folder_ / data, std::vector<std::string>{"--insecure", "--postgres-file", conninfo_file_});
     EXPECT_TRUE(daemon->listening()) << daemon->program().Wait().err;
     return daemon;
   }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "server/cells/cell_image.h"
 #include "server/cells/cell_index.h"
 #include "tests/fuzz/fuzz.h"

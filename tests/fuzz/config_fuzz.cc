@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "server/config/config.h"
+#include "server/config/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace privatemail::server {

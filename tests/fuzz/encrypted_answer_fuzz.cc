@@ -11,9 +11,9 @@
 #include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/seeded_bits/seeded_bits.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/lattice/scores.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace privatemail::client {

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "common/base/sha256.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/evaluator.h"
-#include "server/services/encrypted_request.h"
+#include "server/services/services.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace privatemail::server {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/evaluator.h"
 #include "tests/fuzz/fuzz.h"
 

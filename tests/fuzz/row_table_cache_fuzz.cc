@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/search/row_table_cache.h"
 #include "client/search/row_tables.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace privatemail::client {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/wire/snapshot.h"
 #include "common/wire/snapshot_layout.h"
 #include "tests/fuzz/fuzz.h"

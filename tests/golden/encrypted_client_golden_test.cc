@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/encrypted/secret_key.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/golden/golden_streams.h"
 #include "tests/testing/matchers.h"
 

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "common/base/sha256.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/ring.h"
 #include "tests/golden/golden.h"
 

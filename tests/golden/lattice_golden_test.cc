@@ -7,8 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/evaluator.h"
 #include "tests/golden/golden_streams.h"
 

@@ -12,6 +12,7 @@
 #include "tests/golden/golden.h"
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/testing/npy.h"
 
 namespace privatemail {
 namespace {
@@ -27,7 +28,7 @@ class SensitivityCommand : public ::testing::Test {
   std::string Labels(int64_t slots, int64_t anchors) const {
     std::vector<int32_t> labels;
     for (int64_t i = 0; i < anchors; ++i) labels.push_back(static_cast<int32_t>(i % slots));
-    EXPECT_TRUE(WriteNpy(folder_ / "labels.npy", labels).ok());
+    EXPECT_TRUE(testing::WriteNpy(folder_ / "labels.npy", labels).ok());
     return folder_ / "labels.npy";
   }
 
@@ -73,7 +74,7 @@ TEST_F(SensitivityCommand, KnownAnchorsMatchesFormula) {
   std::mt19937 bits(3);
   std::normal_distribution<float> normal;
   const FloatMatrix anchors = FloatMatrix::NullaryExpr(kAnchors, 5, [&] { return normal(bits); });
-  ASSERT_TRUE(WriteNpy(folder_ / "anchors.npy", anchors).ok());
+  ASSERT_TRUE(testing::WriteNpy(folder_ / "anchors.npy", anchors).ok());
   const Matrix unit = anchors.cast<double>().rowwise().normalized();
   for (const int changed : {1, 2}) {
     const json answer = OneColumnAnswer(
@@ -144,7 +145,7 @@ TEST_F(SensitivityCommand, PublishedLaplaceIntegerLabelsMatchGolden) {
 }
 
 TEST_F(SensitivityCommand, MissingOrUnusedOptionIsNamed) {
-  ASSERT_TRUE(WriteNpy(folder_ / "three.npy", FloatMatrix(FloatMatrix::Ones(3, 2))).ok());
+  ASSERT_TRUE(testing::WriteNpy(folder_ / "three.npy", FloatMatrix(FloatMatrix::Ones(3, 2))).ok());
   EXPECT_THAT(OneColumnAnswer("known-anchors", "").dump(),
               HasSubstr("--anchors must be given with bound known-anchors"));
   EXPECT_THAT(OneColumnAnswer("replace-target", "--anchors " + folder_ / "three.npy").dump(),

@@ -14,11 +14,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/evaluator.h"
 #include "common/lattice/modular.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "tests/testing/published_things.h"
 

@@ -11,8 +11,7 @@
 #include "common/embedding/default_settings.h"
 #include "common/embedding/public_parameters.h"
 #include "common/items/item_code.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "tests/testing/release_inputs.h"
 

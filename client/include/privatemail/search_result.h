@@ -22,7 +22,7 @@ class JointScheme;
 
 struct Match {
   std::string id;
-  int32_t label = 0;  // or kNoLabel (common/items/item_label.h)
+  int32_t label = 0;  // or kNoLabel (common/items/item_checks.h)
   // encrypted, cells: between the vectors as the metric takes them. joint: in the coordinates of
   // the server's embedding, which compare within one answer only.
   double squared_distance = 0;

@@ -13,7 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {

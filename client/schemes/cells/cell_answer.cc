@@ -8,9 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/items/item_checks.h"
 #include "common/items/item_code.h"
-#include "common/items/item_label.h"
-#include "common/items/item_text.h"
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client {

@@ -8,17 +8,16 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/secret_key.h"
 #include "client/schemes/encrypted/secret_memory.h"
+#include "common/base/digests.h"
 #include "common/base/field_error.h"
-#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/items/item_direction.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
-#include "common/wire/parameters_proto.h"
 #include "common/wire/payload_filter_proto.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/memory_budget.h"
 #include "common/base/status_macros.h"
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 #include "common/lattice/scores.h"
 #include "common/wire/message_memory.h"
 #include "privatemail/v1/encrypted.pb.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "common/items/packed_texts.h"
 
 namespace privatemail::client {
@@ -33,7 +33,7 @@ class TableBlock {
   size_t rows() const { return ids_.size(); }
   absl::string_view id(size_t row) const { return ids_[row]; }  // empty: the row holds no item
   float norm(size_t row) const { return norms_[row]; }
-  // Or kNoLabel (common/items/item_label.h).
+  // Or kNoLabel (common/items/item_checks.h).
   int32_t label(size_t row) const { return labels_.empty() ? kNoLabel : labels_[row]; }
 
  private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/types/span.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/ring.h"
 

@@ -8,7 +8,7 @@
 #include "client/schemes/filter_json.h"
 #include "client/schemes/joint/joint_search.h"
 #include "common/base/status_macros.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

@@ -18,7 +18,7 @@
 #include "common/embedding/alignment.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/smlq.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {

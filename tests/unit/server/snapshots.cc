@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "server/snapshot/snapshot_io.h"
 #include "tests/unit/server/fixtures.h"
 

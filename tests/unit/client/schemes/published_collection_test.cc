@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "common/embedding/public_parameters.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

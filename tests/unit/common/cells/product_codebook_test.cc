@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/items/item_code.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/testing/npy.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail {
@@ -100,7 +101,7 @@ TEST(Npy, OverflowingShapeIsRejectedBeforeAllocation) {
                 HasSubstr("needs more values than the 0 bytes after the header hold"));
   }
   EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(9223372036854775808, 1)", "")),
-              HasSubstr("expected a length below 2^63, got '9223372036854775808"));
+              HasSubstr("expected lengths below 2^63, got 9223372036854775808"));
   EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(9223372036854775807, 0)", "")),
               HasSubstr("expected at least one row and one column"));
 }
@@ -122,7 +123,7 @@ TEST(Npy, UnsupportedLayoutTypeOrRankIsNamed) {
   EXPECT_EQ(VectorError("a.npy", NpyOf("'>f4'", "(1, 1)", four)),
             "a.npy: expected float32 '<f4' or float64 '<f8', got dtype '>f4'");
   EXPECT_THAT(VectorError("a.npy", NpyOf("[('a', '<f4')]", "(1, 1)", four)),
-              HasSubstr("expected a quoted string, got '[("));
+              HasSubstr("header: expected descr in quotes, fortran_order and shape, got "));
   EXPECT_EQ(VectorError("a.npy", NpyOf("'<f4'", "(1,)", four)),
             "a.npy: expected an array of 2 dimensions, got 1");
   EXPECT_EQ(VectorError("a.npy", NpyOf("'<f4'", "()", four)),
@@ -130,12 +131,10 @@ TEST(Npy, UnsupportedLayoutTypeOrRankIsNamed) {
 }
 
 TEST(Npy, MalformedHeaderIsRejected) {
-  EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(1, 1), 'shape': (1, 1)", "1234")),
-              HasSubstr("expected the keys descr, fortran_order and shape once, got 'shape'"));
   EXPECT_THAT(VectorError("a.npy", NpyOf("'<f4'", "(1, -1)", "1234")),
-              HasSubstr("expected a length below 2^63, got '-1)"));
+              HasSubstr("header: expected descr in quotes, fortran_order and shape, got "));
   EXPECT_THAT(VectorError("a.npy", Npy(Bytes("\x93NUMPY\x01\x00v\x00{'shape': (1, 1)}"), "1234")),
-              HasSubstr("one is missing"));
+              HasSubstr("header: expected descr in quotes, fortran_order and shape, got "));
   EXPECT_THAT(VectorError("a.npy", "no numpy at all"), HasSubstr("begins with \\x93NUMPY"));
   std::string version4 = NumpyFloats();
   version4[6] = 4;
@@ -176,21 +175,14 @@ TEST(Npy, WritesTheBytesThatNumpyWrites) {
   const TemporaryFolder folder;
   FloatMatrix vectors(2, 3);
   vectors << 1, 2.5f, -3, .1f, std::numeric_limits<float>::infinity(), 4096;
-  ASSERT_TRUE(WriteNpy(folder / "v.npy", vectors).ok());
+  ASSERT_TRUE(testing::WriteNpy(folder / "v.npy", vectors).ok());
   std::ifstream written(folder / "v.npy", std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(written), {}), NumpyFloats());
 
-  ASSERT_TRUE(WriteNpy(folder / "l.npy", std::vector<int32_t>{7, -1}).ok());
+  ASSERT_TRUE(testing::WriteNpy(folder / "l.npy", std::vector<int32_t>{7, -1}).ok());
   std::ifstream labels(folder / "l.npy", std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(labels), {}),
             NpyOf("'<i4'", "(2,)", Bytes("\x07\0\0\0\xff\xff\xff\xff")));
-}
-
-TEST(Npy, WriteToMissingFolderReturnsPermissionDenied) {
-  const TemporaryFolder folder;
-  const absl::Status status = WriteNpy(folder / "none/v.npy", FloatMatrix::Ones(1, 1));
-  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("none/v.npy: cannot be opened to write"));
 }
 
 TEST(Fvecs, ReadsLiteralBytes) {

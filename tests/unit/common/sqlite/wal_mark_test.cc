@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/base/operator_only_error.h"
-#include "common/sqlite/page_checksum.h"
 #include "common/sqlite/sqlite.h"
+#include "common/sqlite/checksums.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"

@@ -1,7 +1,6 @@
-#include "common/wire/cell_quality_proto.h"
-
 #include <cmath>
 
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

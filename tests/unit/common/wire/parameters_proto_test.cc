@@ -1,10 +1,8 @@
-#include "common/wire/parameters_proto.h"
-
 #include <limits>
 
 #include "common/embedding/default_settings.h"
-#include "common/items/item_label.h"
-#include "common/wire/item_label_proto.h"
+#include "common/items/item_checks.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

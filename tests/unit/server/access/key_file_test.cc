@@ -1,5 +1,3 @@
-#include "server/access/key_file.h"
-
 #include <openssl/sha.h>
 
 #include <fstream>
@@ -7,6 +5,7 @@
 #include <sstream>
 
 #include "absl/strings/escaping.h"
+#include "server/access/key_ring.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 

@@ -31,17 +31,17 @@ TEST(ByteQuota, ReservationsShareQuota) {
 TEST(ByteQuota, KeyHasHalf) {
   ByteQuota quota("number of bytes", "max_bytes");
   ByteQuota::Reservation one(&quota), two(&quota), other(&quota);
-  EXPECT_THAT(one.TakeForKey(30, 100, "greedy"), IsOk());
-  EXPECT_THAT(two.TakeForKey(21, 100, "greedy"),
+  EXPECT_THAT(one.Take(30, 100, "greedy"), IsOk());
+  EXPECT_THAT(two.Take(21, 100, "greedy"),
               FailsWith(kExhausted,
                         "number of bytes of key greedy is 51, more than the limit of 50 "
                         "(half of max_bytes)"));
-  EXPECT_THAT(two.TakeForKey(20, 100, "greedy"), IsOk());
-  EXPECT_THAT(other.TakeForKey(50, 100, "other"), IsOk());
-  EXPECT_THAT(other.TakeForKey(1, 100, "third"), FailsWith(kExhausted, "is 101"));
+  EXPECT_THAT(two.Take(20, 100, "greedy"), IsOk());
+  EXPECT_THAT(other.Take(50, 100, "other"), IsOk());
+  EXPECT_THAT(other.Take(1, 100, "third"), FailsWith(kExhausted, "is 101"));
   one.ReduceTo(10);
-  EXPECT_THAT(two.TakeForKey(20, 100, "greedy"), IsOk());
-  EXPECT_THAT(one.TakeForKey(1, 100, ""), FailsWith(kExhausted, "is 101"));
+  EXPECT_THAT(two.Take(20, 100, "greedy"), IsOk());
+  EXPECT_THAT(one.Take(1, 100, ""), FailsWith(kExhausted, "is 101"));
 }
 
 TEST(ByteQuota, CheckTakesNothing) {

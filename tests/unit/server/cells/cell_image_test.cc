@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 #include "server/cells/anchor_training.h"
 #include "server/cells/cell_index.h"
 #include "tests/unit/server/fixtures.h"

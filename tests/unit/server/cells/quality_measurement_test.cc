@@ -6,8 +6,8 @@
 
 #include "common/index/k_means.h"
 #include "common/index/nearest_others.h"
+#include "common/items/item_checks.h"
 #include "common/items/item_code.h"
-#include "common/items/item_label.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::server {

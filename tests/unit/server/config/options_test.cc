@@ -1,11 +1,12 @@
 #include "server/config/options.h"
 
+#include "common/rpc/host_port.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
 
-TEST(ListenAddress, ParsesHostAndPort) {
+TEST(HostPort, ParsesHostAndPort) {
   for (const auto& [text, host, port, loopback] :
        {std::tuple{"127.0.0.1:50051", "127.0.0.1", 50051, true},
         {"127.9.9.9:0", "127.9.9.9", 0, true},
@@ -15,19 +16,19 @@ TEST(ListenAddress, ParsesHostAndPort) {
         {"[::]:1", "::", 1, false},
         {"128.0.0.1:1", "128.0.0.1", 1, false},
         {"localhost.example.com:1", "localhost.example.com", 1, false}}) {
-    const auto address = ParseListenAddress(text);
+    const auto address = ParseHostPort("--listen", text);
     ASSERT_THAT(address, IsOk()) << text;
     EXPECT_EQ(address->host, host);
     EXPECT_EQ(address->port, port);
-    EXPECT_EQ(address->loopback, loopback) << text;
+    EXPECT_EQ(IsLoopback(address->host), loopback) << text;
     EXPECT_EQ(address->ToString(), text);
   }
 }
 
-TEST(ListenAddress, MalformedTextIsRefused) {
+TEST(HostPort, MalformedTextIsRefused) {
   for (const char* text :
        {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "::1:5", "[]:1", "host:1x"}) {
-    EXPECT_THAT(ParseListenAddress(text), FailsWith(kInvalid, "--listen must be HOST:PORT"))
+    EXPECT_THAT(ParseHostPort("--listen", text), FailsWith(kInvalid, "--listen must be HOST:PORT"))
         << text;
   }
 }
@@ -51,43 +52,13 @@ TEST(DaemonOptions, InsecureNeedsLoopback) {
   }
 }
 
-TEST(DaemonOptions, KeyCannotHaveNearlyAllPlaces) {
-  DaemonOptions options = Minimal();
-  options.limits.max_concurrent = 16;
-  for (const int64_t places : {0, 1, 12}) {
-    options.limits.max_concurrent_per_key = places;
-    EXPECT_THAT(Validate(options), IsOk()) << places;
-  }
-  options.limits.max_concurrent_per_key = 13;
-  EXPECT_THAT(Validate(options),
-              FailsWith(kInvalid,
-                        "max_concurrent_per_key must be at most 12, three quarters of "
-                        "max_concurrent 16"));
-}
-
 TEST(DaemonOptions, ReportsAllProblems) {
   DaemonOptions options;
   options.listen = "nowhere";
   options.tls_key = "k";
-  options.store = "postgres";
-  for (const char* problem :
-       {"--data-dir", "--listen must be", "only --tls-key is", "only --store postgres is"}) {
+  for (const char* problem : {"--data-dir", "--listen must be", "only --tls-key is"}) {
     EXPECT_THAT(Validate(options), FailsWith(kInvalid, problem));
   }
-}
-
-TEST(DaemonOptions, StoreAndPostgresFileMustMatch) {
-  DaemonOptions options = Minimal();
-  EXPECT_EQ(*ParseStoreKind(options.store), StoreKind::kSqlite);
-  options.store = "mysql";
-  EXPECT_THAT(Validate(options),
-              FailsWith(kInvalid, "--store must be sqlite or postgres, but is 'mysql'"));
-  options.store = "postgres";
-  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "but only --store postgres is"));
-  options.postgres_file = "conninfo";
-  EXPECT_THAT(Validate(options), IsOk());
-  options.store = "sqlite";
-  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "but only --postgres-file is"));
 }
 
 TEST(DaemonOptions, ConflictingTlsFlagsAreRefused) {

@@ -15,9 +15,6 @@ DaemonOptions Options(const std::string& directory) {
   return options;
 }
 
-constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
-constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
-
 TEST(Daemon, PortInUseReturnsFailedPrecondition) {
   const TemporaryFolder directory;
   const auto first = DaemonServer::Start(Options(directory / "a"));
@@ -43,7 +40,6 @@ TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
   const auto first = DaemonServer::Start(Options(directory / "data"));
   ASSERT_THAT(first, IsOk());
   DaemonOptions options = Options(directory / "data");
-  options.store = "postgres";
   options.postgres_file = directory.Write("conninfo", "host=/nowhere dbname=none\n");
   EXPECT_THAT(DaemonServer::Start(options),
               FailsWith(kFailedPrecondition,
@@ -51,19 +47,21 @@ TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
                                      " is locked by another daemon (pid ", ::getpid(), ")")));
 }
 
-TEST(Daemon, ReflectionIsOffByDefault) {
-  for (const bool reflection : {false, true}) {
-    const TemporaryFolder directory;
-    DaemonOptions options = Options(directory.path());
-    options.insecure = true;
-    options.reflection = reflection;
-    const auto daemon = DaemonServer::Start(options);
-    ASSERT_THAT(daemon, IsOk());
-    const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
-    EXPECT_THAT(CallOnce(channel, kHealth, {""}).status, IsOk());
-    const absl::Status reflected = CallOnce(channel, kReflection, {""}).status;
-    EXPECT_EQ(absl::IsUnimplemented(reflected), !reflection) << reflected;
+TEST(Daemon, UnknownMethodIsUnimplemented) {
+  const TemporaryFolder directory;
+  DaemonOptions options = Options(directory.path());
+  options.insecure = true;
+  const auto daemon = DaemonServer::Start(options);
+  ASSERT_THAT(daemon, IsOk());
+  const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
+  EXPECT_THAT(CallOnce(channel, "/grpc.health.v1.Health/Check", {""}).status, IsOk());
+  for (const char* path : {"/grpc.health.v1.Health/Watch", "/privatemail.v1.KeysService/Check",
+                           "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    EXPECT_THAT(CallOnce(channel, path, {""}).status,
+                FailsWith(absl::StatusCode::kUnimplemented, ""));
   }
+  EXPECT_THAT(CallOnce(channel, "/privatemail.v1.KeysService/ListKeys", {}).status,
+              FailsWith(absl::StatusCode::kInvalidArgument, "must have a message"));
 }
 
 }  // namespace

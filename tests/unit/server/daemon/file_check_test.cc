@@ -46,7 +46,6 @@ TEST(CheckFiles, ValidFilesHaveNoProblems) {
   options.client_ca = folder / "ca.crt";
   options.http = "[::1]:9464";
   options.audit_log = folder / "audit";
-  options.store = "postgres";
   options.postgres_file = folder.Write("conninfo", "host=db user=me password=hunter2\n");
   EXPECT_THAT(ProblemsOf(options), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder / "audit"));
@@ -60,7 +59,6 @@ TEST(CheckFiles, NamesEveryInvalidFileAndAddress) {
   options.tls_certificate = folder / "weak.crt";
   options.tls_key = folder / "weak.key";
   options.client_ca = folder / "none.crt";
-  options.store = "postgres";
   options.postgres_file = folder.Write("conninfo", "password=hunter2 hots=db");
   options.http = "localhost:9464";
   options.audit_log = folder / "none/audit";
@@ -100,7 +98,6 @@ TEST(CheckFiles, PipesAreRefusedWithoutBlocking) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   DaemonOptions options = Over(folder);
   options.tls_certificate = options.tls_key = options.client_ca = folder / "pipe";
-  options.store = "postgres";
   options.postgres_file = folder / "pipe";
   const auto regular = HasSubstr("must be a regular file");
   EXPECT_THAT(ProblemsOf(options), ElementsAre(regular, regular, regular));

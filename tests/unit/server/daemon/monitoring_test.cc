@@ -68,7 +68,7 @@ TEST_F(MonitoringTest, MetricsCountSizeRejections) {
   grpc::ClientContext context;
   v1::CreateCollectionResponse response;
   EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
-              FailsWith(kExhausted, "(max_anchors)"));
+              FailsWith(kExhausted, "number of anchors is 1000000000"));
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));

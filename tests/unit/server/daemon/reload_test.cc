@@ -132,7 +132,7 @@ TEST_F(ReloadTest, AppliesLiveSettingsAndNamesOthers) {
   EXPECT_THAT(log, HasSubstr("INFO reload: max_collections is now 0, was 1000\n"));
   EXPECT_THAT(log, HasSubstr("WARNING reload: listen stays '127.0.0.1:0' until a restart makes it "
                              "'127.0.0.1:1'\n"));
-  EXPECT_THAT(log, HasSubstr("max_message_bytes stays"));
+  EXPECT_THAT(log, HasSubstr("max_transport_memory stays"));
   EXPECT_EQ(daemon_->options().limits.max_collections, 0);
   EXPECT_EQ(daemon_->options().listen, "127.0.0.1:0");
   grpc::ClientContext context;

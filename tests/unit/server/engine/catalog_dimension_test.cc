@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "common/embedding/default_settings.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"

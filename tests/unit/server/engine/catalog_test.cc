@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 
 namespace privatemail::testing {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
-#include "common/items/item_label.h"
+#include "common/base/digests.h"
+#include "common/items/item_checks.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::encrypted_rows_test {

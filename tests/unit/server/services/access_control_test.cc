@@ -217,13 +217,13 @@ class ProxyTest : public AccessControlTest {
   }
   // Of a call whose message does not come.
   static absl::Status BeginCall(const std::shared_ptr<grpc::Channel>& channel,
-                                absl::Duration deadline) {
+                                absl::Duration deadline,
+                                const std::string& path = "RetrievalService/Retrieve") {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
     grpc::CompletionQueue queue;
     grpc::GenericStub stub(channel);
-    const auto call =
-        stub.PrepareCall(&context, "/privatemail.v1.RetrievalService/Retrieve", &queue);
+    const auto call = stub.PrepareCall(&context, "/privatemail.v1." + path, &queue);
     void* tag = nullptr;
     bool ok = false;
     call->StartCall(nullptr);
@@ -237,6 +237,11 @@ class ProxyTest : public AccessControlTest {
 
 TEST_F(ProxyTest, CallOfSomebodyElseIsRefusedAfterItsMessage) {
   EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(1)), FailsWith(kDeadlineExceeded));
+}
+
+TEST_F(ProxyTest, UploadWithoutKeyIsRefusedAtItsHeader) {
+  EXPECT_THAT(BeginCall(Channel(Member()), absl::Seconds(60), "CollectionsService/UpsertItems"),
+              FailsWith(kUnauthenticated, "a key is needed"));
 }
 
 TEST_F(ProxyTest, CallerNamedBySomebodyElseIsIgnored) {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {

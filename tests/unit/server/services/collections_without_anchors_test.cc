@@ -1,8 +1,7 @@
 // Collections without anchors over the network.
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/unit/server/services/service_fixture.h"
 

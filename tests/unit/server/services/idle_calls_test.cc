@@ -1,7 +1,7 @@
 // Idle timeouts of uploads and of unread server streams.
 #include "absl/time/clock.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -48,7 +48,7 @@ TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
   EXPECT_THAT(Retrieve(fruit, 4), IsOk()) << "waits for a ticket";
   for (const auto& upload : uploads) {
     EXPECT_THAT(FromGrpc(upload->writer->Finish()),
-                FailsWith(kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
+                FailsWith(kDeadlineExceeded, "the caller was idle for 0.5 s"));
   }
   // Messages before the timeout are stored.
   v1::GetItemsRequest get;
@@ -100,7 +100,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
     while (reader->Read(&part)) {
     }
     EXPECT_THAT(FromGrpc(reader->Finish()),
-                FailsWith(kDeadlineExceeded, "0.5 s (stream_idle_seconds)"));
+                FailsWith(kDeadlineExceeded, "the caller was idle for 0.5 s"));
   }
 }
 

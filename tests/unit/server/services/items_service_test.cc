@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"

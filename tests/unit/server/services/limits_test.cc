@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
@@ -16,7 +16,6 @@ DaemonOptions SmallLimits() {
   DaemonOptions options;
   options.limits.max_collections = 1;
   options.limits.max_items = 8;
-  options.limits.max_batch_items = 6;
   options.limits.max_anchors = 12;
   options.limits.max_dims = kDim;
   options.limits.max_k = 4;
@@ -32,13 +31,12 @@ class LimitsTest : public ServiceTest {
 TEST_F(LimitsTest, CreateNamesLimitAndValue) {
   v1::CreateCollectionRequest request = Fruit();
   ToProto(FloatMatrix::Random(13, kDim).eval(), request.mutable_anchors());
-  EXPECT_THAT(
-      Create(request),
-      FailsWith(kExhausted, "number of anchors is 13, more than the limit of 12 (max_anchors)"));
+  EXPECT_THAT(Create(request),
+              FailsWith(kExhausted, "number of anchors is 13, more than the limit of 12"));
   ToProto(FloatMatrix::Random(12, kDim + 1).eval(), request.mutable_anchors());
   EXPECT_THAT(Create(request), FailsWith(kExhausted,
                                          "number of dimensions of the anchors is 5, more than the "
-                                         "limit of 4 (max_dims)"));
+                                         "limit of 4"));
   EXPECT_THAT(Create(Fruit()), IsOk());
   request = Fruit();
   request.set_name("fish");
@@ -49,9 +47,6 @@ TEST_F(LimitsTest, CreateNamesLimitAndValue) {
 
 TEST_F(LimitsTest, UploadNamesLimitAndKeepsEarlierMessages) {
   ASSERT_THAT(Create(Fruit()), IsOk());
-  EXPECT_THAT(
-      Upsert({Message("fruit", MakeItems(7, 1))}),
-      FailsWith(kExhausted, "in one message is 7, more than the limit of 6 (max_batch_items)"));
   EXPECT_THAT(
       Upsert({Message("fruit", MakeItems(6, 1)), Message("fruit", MakeItems(3, 50))}),
       FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
@@ -96,8 +91,7 @@ TEST_F(LimitsTest, MessageLimitShortensPages) {
   grpc::ClientContext context;
   v1::GetItemsResponse got;
   EXPECT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)),
-              FailsWith(kExhausted,
-                        "the limit of 65536 bytes (max_message_bytes): ask for fewer ids at once"));
+              FailsWith(kExhausted, "the limit of 65536 bytes: ask for fewer ids at once"));
 }
 
 TEST_F(LimitsTest, OversizedRequestNamesLimit) {
@@ -141,8 +135,8 @@ TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
   }
   v1::ListCollectionsResponse response;
   EXPECT_THAT(list(&response), FailsWith(kExhausted,
-                                         "the response would exceed the limit of 65536 bytes "
-                                         "(max_message_bytes)"));
+                                         "the response would exceed the limit of 65536 bytes: get "
+                                         "collections one by one"));
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
@@ -172,8 +166,7 @@ TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
   v1::ScrollItemsResponse page;
   EXPECT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)),
               FailsWith(kExhausted,
-                        "the response would exceed the limit of 65536 bytes (max_message_bytes): "
-                        "one item alone does; raise the limit"));
+                        "the response would exceed the limit of 65536 bytes: one item alone does"));
 }
 
 DaemonOptions OneAtATime() {
@@ -206,7 +199,7 @@ TEST_F(QueueTest, WaitingCallIsServedOrTimesOut) {
   absl::Status status;
   // Until the upload holds the only ticket.
   for (int i = 0; i < 50 && status.ok(); ++i) status = List();
-  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s (queue_seconds)"));
+  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s while"));
   EXPECT_THAT(List(absl::Milliseconds(50)), FailsWith(kDeadlineExceeded));
   EXPECT_TRUE(WaitUntil([&] { return Metric("privatemail_requests_queued") == 0; }));
   std::thread waiting([&] { EXPECT_THAT(List(), IsOk()); });

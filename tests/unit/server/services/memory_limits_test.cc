@@ -1,7 +1,7 @@
 // Memory limits of calls, checked before memory is used.
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -108,7 +108,7 @@ TEST_F(SearchMemoryTest, SearchBeyondLimitIsRefusedBeforeWork) {
   EXPECT_THAT(Retrieve(fruit, 1000),
               FailsWith(kExhausted, "the limit of 100000 (max_search_memory)"));
   EXPECT_THAT(Retrieve(fruit, 1999),
-              FailsWith(kExhausted, "would exceed the limit of 65536 bytes (max_message_bytes)"));
+              FailsWith(kExhausted, "would exceed the limit of 65536 bytes: "));
   EXPECT_THAT(Retrieve(fruit, 10), IsOk()) << "quota was not released";
 }
 

@@ -1,10 +1,10 @@
-#include "server/services/retrieval_service.h"
+#include "server/services/services.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {

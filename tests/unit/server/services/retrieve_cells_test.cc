@@ -5,8 +5,7 @@
 
 #include "common/items/item_code.h"
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 

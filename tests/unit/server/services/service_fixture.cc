@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "common/rpc/status.h"
-#include "common/wire/codec.h"
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
 
 std::shared_ptr<grpc::Channel> Connect(
-    const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    const HostPort& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetMaxReceiveMessageSize(-1);

@@ -56,7 +56,7 @@ class ServiceTest : public ::testing::Test {
 
 // A channel without message limits of its own.
 std::shared_ptr<grpc::Channel> Connect(
-    const ListenAddress& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+    const HostPort& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
 }  // namespace privatemail::testing
 

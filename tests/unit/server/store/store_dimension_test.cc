@@ -2,7 +2,7 @@
 #include <set>
 #include <thread>
 
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/items/item_label.h"
+#include "common/items/item_checks.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "client/schemes/encrypted/encrypted_client.h"
-#include "common/base/shake128.h"
+#include "common/base/digests.h"
 #include "common/lattice/modular.h"
 #include "tests/testing/encrypted_things.h"
 

@@ -1,7 +1,7 @@
 #include "client/schemes/joint/joint_search.h"
 
 #include "common/embedding/smlq.h"
-#include "common/wire/codec.h"
+#include "common/wire/proto_conversions.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"

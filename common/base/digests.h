@@ -1,10 +1,12 @@
-// Incremental SHA-256.
-#ifndef PRIVATEMAIL_COMMON_BASE_SHA256_H_
-#define PRIVATEMAIL_COMMON_BASE_SHA256_H_
+// SHA-256 and SHAKE128 by OpenSSL.
+#ifndef PRIVATEMAIL_COMMON_BASE_DIGESTS_H_
+#define PRIVATEMAIL_COMMON_BASE_DIGESTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/string_view.h"
 
@@ -12,7 +14,7 @@ struct evp_md_ctx_st;
 
 namespace privatemail {
 
-// Not thread-safe.
+// An incremental SHA-256. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -34,6 +36,10 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> state_;
 };
 
+// SHAKE128 as common/lattice/wire.h wants it: fills `output` with the first `size` bytes of the
+// digest of `input`. False: OpenSSL failed, and `output` is undefined.
+bool Shake128(std::string_view input, uint8_t* output, size_t size);
+
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_BASE_SHA256_H_
+#endif  // PRIVATEMAIL_COMMON_BASE_DIGESTS_H_

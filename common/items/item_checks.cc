@@ -1,4 +1,4 @@
-#include "common/items/item_text.h"
+#include "common/items/item_checks.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
+#include "common/base/validate.h"
 
 namespace privatemail {
 
@@ -77,6 +78,27 @@ absl::Status CheckPayload(const std::string& payload) {
                                                 payload.size(), " bytes are not JSON"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters) {
+  if (!parameters.HasClasses()) return absl::OkStatus();
+  if (label == kNoLabel) {
+    return InvalidField(
+        "label", absl::StrCat("must be one of the collection's ", parameters.slot_labels.size(),
+                              " classes (", parameters.slot_labels.front(), " to ",
+                              parameters.slot_labels.back(), "), but is missing"));
+  }
+  if (const auto slot = parameters.SlotOf(label); !slot.ok()) {
+    return absl::InvalidArgumentError(slot.status().message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHasSimilarity(absl::string_view field, Metric metric, const float* values,
+                                int64_t count) {
+  const bool is_zero = std::all_of(values, values + count, [](float value) { return value == 0; });
+  if (is_zero && metric != Metric::kCosine) return absl::OkStatus();
+  return CheckUnitScalable(field, values, count);
 }
 
 }  // namespace privatemail

@@ -1,4 +1,4 @@
-#include "common/base/sha256.h"
+#include "common/base/digests.h"
 
 #include <openssl/evp.h>
 
@@ -49,6 +49,14 @@ uint64_t Sha256::Prefix(absl::string_view digest) {
   uint64_t prefix = 0;
   for (size_t byte = 8; byte-- > 0;) prefix = prefix << 8 | static_cast<uint8_t>(digest[byte]);
   return prefix;
+}
+
+bool Shake128(std::string_view input, uint8_t* output, size_t size) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(),
+                                                                      &EVP_MD_CTX_free);
+  return state != nullptr && EVP_DigestInit_ex(state.get(), EVP_shake128(), nullptr) == 1 &&
+         EVP_DigestUpdate(state.get(), input.data(), input.size()) == 1 &&
+         EVP_DigestFinalXOF(state.get(), output, size) == 1;
 }
 
 }  // namespace privatemail

@@ -1,10 +1,9 @@
-#include "server/config/config.h"
+#include "server/config/settings.h"
 
 #include <fstream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "server/config/settings.h"
 #include "server/daemon/command_line.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -56,21 +55,20 @@ TEST(Config, ErrorNamesLineKeyExpectedAndActual) {
                   "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0"},
         {"max_k = 10001", "but is 10001"},
         {"max_k = 'many'", "but is 'many'"},
+        {"max_k = '5'", "but is '5'"},
         {"max_k = 1.5", "but is 1.5"},
-        {"max_k = [1]", "but is of type array"},
-        {"max_k = 1979-05-27", "but is of type date"},
+        {"max_k = [1]", "x.toml line 1: must be KEY = VALUE"},
+        {"max_k = 1979-05-27", "but is 1979-05-27"},
         {"insecure = 1", "insecure must be true or false, but is 1"},
-        {"store = 'mysql'", "store must be one of sqlite, postgres, but is 'mysql'"},
-        {"postgres_connections = 0",
-         "postgres_connections must be an integer between 1 and 1000, but is 0"},
         {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
         {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
         {"drain_seconds = -1", "but is -1"},
         {"listen = true", "listen must be a text, but is true"},
         {"\n\nlisten = 'a:1'\nport = 1", "x.toml line 4: 'port' is no setting"},
-        {"[limits]\nmax_k = 1", "'limits' is no setting"},
+        {"[limits]\nmax_k = 1", "x.toml line 1: must be KEY = VALUE"},
         {"max_k = 1\nmax_k = 2", "x.toml line 2: this is no TOML"},
-        {"max_k", "x.toml line 1: this is no TOML"}}) {
+        {"max_k", "x.toml line 1: must be KEY = VALUE"},
+        {"max_k = 1 2", "x.toml line 1: this is no TOML"}}) {
     DaemonOptions options;
     EXPECT_THAT(Parse(text, &options), FailsWith(kInvalid, message)) << text;
     EXPECT_EQ(options.limits.max_k, Limits().max_k) << text;
@@ -79,62 +77,39 @@ TEST(Config, ErrorNamesLineKeyExpectedAndActual) {
 
 TEST(Config, AppliesCorrectLinesAndReportsOthers) {
   DaemonOptions options;
-  EXPECT_THAT(Parse("store = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
-              FailsWith(kInvalid,
-                        "x.toml line 1: store must be one of sqlite, postgres, but is 1; "
-                        "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
-                        "x.toml line 4: 'port' is no setting"));
+  EXPECT_THAT(
+      Parse("log_level = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
+      FailsWith(kInvalid,
+                "x.toml line 1: log_level must be one of debug, info, warning, error, but is 1; "
+                "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
+                "x.toml line 4: 'port' is no setting"));
   EXPECT_EQ(options.listen, "a:1");
 }
 
 TEST(Config, InvalidTomlChangesNothing) {
   DaemonOptions options;
-  EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k", "x.toml", &options),
+  EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k = x", "x.toml", &options),
               FailsWith(kInvalid, "x.toml line 2: this is no TOML"));
   EXPECT_EQ(options.listen, DaemonOptions().listen);
 }
 
 TEST(Config, AcceptsIntegerForFloat) {
   DaemonOptions options;
-  EXPECT_THAT(Parse("queue_seconds = 2", &options), IsOk());
-  EXPECT_EQ(options.limits.queue_seconds, 2);
-}
-
-std::string Dotted(int parts) {
-  std::string key = "a";
-  for (int i = 1; i < parts; ++i) key += ".a";
-  return key;
+  EXPECT_THAT(Parse("drain_seconds = 2", &options), IsOk());
+  EXPECT_EQ(options.drain_seconds, 2);
 }
 
 // toml++ recurses once for each part of a key, also when it frees tables.
-TEST(Config, DeepNestingIsRefused) {
-  const std::string dots = "x.toml line 2: a line must have at most 16 dots outside of quotes";
-  for (const std::string& line :
-       {Dotted(100'000 / 4) + " = 1", "[" + Dotted(30'000) + "]", "x = {" + Dotted(18) + " = 1}",
-        "x = ['#', {" + Dotted(18) + " = 1}]", R"(x = ["\"", {)" + Dotted(18) + " = 1}]"}) {
-    EXPECT_EQ(Parsed("max_k = 7\n" + line).substr(0, dots.size()), dots) << line.substr(0, 60);
+TEST(Config, NestedValuesAreRefused) {
+  std::string dotted = "a";
+  for (int i = 0; i < 25'000; ++i) dotted += ".a";
+  const std::string refused = "x.toml line 2: must be KEY = VALUE";
+  for (const std::string& line : std::vector<std::string>{
+           dotted + " = 1", "[" + dotted + "]", "[[" + dotted + "]]", "x = {" + dotted + " = 1}",
+           "x = [{" + dotted + " = 1}]", "\"a\"." + dotted + " = 1", "x = \"\"\"", "x = '''"}) {
+    EXPECT_EQ(Parsed("max_k = 7\n" + line).substr(0, refused.size()), refused)
+        << line.substr(0, 60);
   }
-  EXPECT_EQ(Parsed("max_k = 7\n" + Dotted(100'000) + " = 1"),
-            "x.toml line 2: a line must have at most 65536 bytes, but has more");
-  for (const char* quotes : {"\"\"\"", "'''"}) {
-    EXPECT_EQ(Parsed(absl::StrCat("x = [", quotes, "\n'", quotes, ", {", Dotted(18), " = 1}]")),
-              "x.toml line 1: a text must be on one line, but this one is of several");
-  }
-}
-
-// The deepest inline tables that toml++ accepts, with the most parts that a line may have.
-TEST(Config, DeepestAcceptedNestingIsParsed) {
-  for (const int depth : {127, 1000}) {
-    std::string text = "x = [";
-    for (int level = 0; level < depth; ++level) text += "\n{" + Dotted(17) + " = [";
-    for (int level = 0; level < depth; ++level) text += "]}";
-    EXPECT_THAT(Parsed(text + "]\n"),
-                ::testing::StartsWith(depth == 127 ? "x.toml line 1: 'x' is no setting"
-                                                   : "x.toml line 129: this is no TOML: "));
-  }
-  std::string text;
-  for (int table = 0; table < 1000; ++table) text += "[[" + Dotted(17) + "]]\n";
-  EXPECT_THAT(Parsed(text), ::testing::StartsWith("x.toml line 1: "));
 }
 
 TEST(Config, DotsInTextsAndCommentsAreAccepted) {
@@ -163,27 +138,26 @@ absl::StatusOr<DaemonOptions> Typed(std::vector<std::string> words) {
 
 TEST(CommandLine, FlagsOverrideTheFile) {
   const TemporaryFolder folder;
-  const std::string file = folder.Write("d.toml", "max_k = 5\nmax_dims = 7\nlog_level = 'error'\n");
+  const std::string file =
+      folder.Write("d.toml", "max_k = 5\nmax_items = 7\nlog_level = 'error'\n");
   const auto options = Typed({"--max-k", "6", "--config", file, "--insecure", "--data-dir", "d"});
   ASSERT_THAT(options, IsOk());
   EXPECT_EQ(options->limits.max_k, 6);
-  EXPECT_EQ(options->limits.max_dims, 7);
+  EXPECT_EQ(options->limits.max_items, 7);
   EXPECT_EQ(options->log_level, "error");
   EXPECT_TRUE(options->insecure);
 }
 
 TEST(CommandLine, NamesInvalidFlagOrFile) {
   EXPECT_THAT(Typed({"--max-k", "0"}),
-              FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is 0"));
-  EXPECT_THAT(Typed({"--store", "mysql"}),
-              FailsWith(kInvalid, "--store must be one of sqlite, postgres, but is 'mysql'"));
-  EXPECT_THAT(Typed({"--postgres-connections", "0"}),
-              FailsWith(kInvalid, "--postgres-connections must be an integer between 1 and 1000"));
-  EXPECT_THAT(Typed({"--queue-seconds", "nan"}), FailsWith(kInvalid, "but is nan"));
-  EXPECT_THAT(Typed({"--queue-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
-  EXPECT_THAT(Typed({"--max-k", "0", "--max-dims", "0", "--config", "/none.toml"}),
+              FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is '0'"));
+  EXPECT_THAT(Typed({"--log-format", "xml"}),
+              FailsWith(kInvalid, "--log-format must be one of text, json, but is 'xml'"));
+  EXPECT_THAT(Typed({"--drain-seconds", "nan"}), FailsWith(kInvalid, "but is 'nan'"));
+  EXPECT_THAT(Typed({"--drain-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
+  EXPECT_THAT(Typed({"--max-k", "0", "--max-concurrent", "0", "--config", "/none.toml"}),
               FailsWith(kInvalid,
-                        "cannot read --config /none.toml: No such file or directory; --max-dims"));
+                        "cannot read --config /none.toml: No such file or directory; --max-"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),
               FailsWith(kInvalid, "cannot read --config /none.toml"));
 }
@@ -191,12 +165,12 @@ TEST(CommandLine, NamesInvalidFlagOrFile) {
 TEST(CommandLine, ReportsRangesAndConflictsTogether) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("d.toml", "max_k = 0\ntls_key = 'k'\n");
-  EXPECT_THAT(Typed({"--config", file, "--max-dims", "0", "--listen", "nowhere"}),
+  EXPECT_THAT(Typed({"--config", file, "--max-concurrent", "0", "--listen", "nowhere"}),
               FailsWith(kInvalid,
                         absl::StrCat(file,
                                      " line 1: max_k must be an integer between 1 and 10000, but "
-                                     "is 0; --max-dims must be an integer between 1 and "
-                                     "1000000000, but is 0; a data directory must be given: "
+                                     "is 0; --max-concurrent must be an integer between 1 and "
+                                     "10000, but is '0'; a data directory must be given: "
                                      "--data-dir, or data_dir in the file of --config; --listen "
                                      "must be HOST:PORT with a port from 0 to 65535, but is "
                                      "'nowhere'; --tls-cert and --tls-key must be given together, "

@@ -1,4 +1,6 @@
-#include "common/wire/parameters_proto.h"
+#include "common/wire/proto_conversions.h"
+
+#include <cmath>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -6,10 +8,48 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/wire/codec.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail {
 namespace {
+
+constexpr double kHundredths = 100, kThousandths = 1000;
+
+char ToByte(double share, double unit) {
+  return static_cast<char>(static_cast<unsigned char>(std::lround(share * unit)));
+}
+
+double FromByte(char byte, double unit) {
+  return static_cast<double>(static_cast<unsigned char>(byte)) / unit;
+}
+
+void EncodeCurves(const std::vector<MeasuredQuality>& means, v1::QualityCurves* proto) {
+  for (const auto& [fidelity, recall] : means) {
+    proto->mutable_fidelity()->push_back(ToByte(fidelity.value, kHundredths));
+    proto->mutable_fidelity_error()->push_back(ToByte(fidelity.standard_error, kThousandths));
+    proto->mutable_recall()->push_back(ToByte(recall.value, kHundredths));
+    proto->mutable_recall_error()->push_back(ToByte(recall.standard_error, kThousandths));
+  }
+}
+
+absl::StatusOr<std::vector<MeasuredQuality>> DecodeCurves(absl::string_view field,
+                                                          const v1::QualityCurves& proto) {
+  const size_t count = proto.fidelity().size();
+  for (const std::string* bytes :
+       {&proto.fidelity_error(), &proto.recall(), &proto.recall_error()}) {
+    if (bytes->size() == count) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must have curves of ", count, " bytes, but one has ", bytes->size()));
+  }
+  std::vector<MeasuredQuality> means;
+  for (size_t i = 0; i < count; ++i) {
+    means.push_back({.fidelity = {FromByte(proto.fidelity()[i], kHundredths),
+                                  FromByte(proto.fidelity_error()[i], kThousandths)},
+                     .recall = {FromByte(proto.recall()[i], kHundredths),
+                                FromByte(proto.recall_error()[i], kThousandths)}});
+  }
+  return means;
+}
 
 // The enums of both sides have the same numbers, so that conversions are casts.
 static_assert(static_cast<int>(KernelConvention::kTwoSigmaSquared) == v1::KERNEL_TWO_SIGMA_SQUARED);
@@ -62,6 +102,92 @@ absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, Ce
 }
 
 }  // namespace
+
+void ToProto(const FloatMatrix& matrix, v1::Matrix* proto) {
+  proto->set_rows(static_cast<uint32_t>(matrix.rows()));
+  proto->set_cols(static_cast<uint32_t>(matrix.cols()));
+  proto->mutable_values()->Assign(matrix.data(), matrix.data() + matrix.size());
+}
+
+void ToProto(const Matrix& matrix, v1::Matrix* proto) {
+  ToProto(FloatMatrix(matrix.cast<float>()), proto);
+}
+
+absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& proto) {
+  const auto rows = static_cast<int64_t>(proto.rows());
+  const auto cols = static_cast<int64_t>(proto.cols());
+  if (rows == 0 || cols == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " must have rows and columns, but is ", rows, " x ", cols));
+  }
+  if (rows > kMaxMatrixValues / cols) {
+    return absl::ResourceExhaustedError(absl::StrCat(field, " is ", rows, " x ", cols,
+                                                     ", more than the limit of ", kMaxMatrixValues,
+                                                     " values"));
+  }
+  if (proto.values_size() != rows * cols) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        field, " has ", rows, " rows of ", cols, " columns but ", proto.values_size(), " values"));
+  }
+  const FloatView matrix(proto.values().data(), rows, cols);
+  if (!matrix.allFinite()) {
+    for (int64_t i = 0; i < rows * cols; ++i) {
+      const float value = proto.values(static_cast<int>(i));
+      if (value - value != 0) {
+        return absl::InvalidArgumentError(absl::StrCat(field, " row ", i / cols,
+                                                       ": value in column ", i % cols, " is ",
+                                                       value, ", expected finite values"));
+      }
+    }
+  }
+  return matrix;
+}
+
+absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto) {
+  PM_ASSIGN_OR_RETURN(const FloatView view, ViewOf(field, proto));
+  return FloatMatrix(view);
+}
+
+void LabelToProto(int32_t label, v1::Item* proto) {
+  proto->set_unlabelled(label == kNoLabel);
+  proto->set_label(label == kNoLabel ? 0 : label);
+}
+
+absl::StatusOr<int32_t> LabelFromProto(const v1::Item& proto) {
+  if (proto.unlabelled()) {
+    if (proto.label() == 0) return kNoLabel;
+    return InvalidField("label",
+                        absl::StrCat("must be 0 where unlabelled is set, but is ", proto.label()));
+  }
+  if (proto.label() != kNoLabel) return proto.label();
+  return InvalidField("label", absl::StrCat("must not be ", kNoLabel,
+                                            ": set unlabelled for an item without a label"));
+}
+
+void ToProto(const CellQuality& quality, v1::CellQuality* proto) {
+  proto->set_queries(static_cast<uint32_t>(quality.queries));
+  proto->mutable_items()->Assign(quality.items.begin(), quality.items.end());
+  proto->mutable_epsilons()->Assign(quality.epsilons.begin(), quality.epsilons.end());
+  for (const PartitionQuality& partition : quality.partitions) {
+    v1::PartitionQuality* one = proto->add_partitions();
+    EncodeCurves(partition.own, one->mutable_own());
+    EncodeCurves(partition.other, one->mutable_other());
+  }
+}
+
+absl::StatusOr<CellQuality> FromProto(const v1::CellQuality& proto, size_t partitions) {
+  CellQuality quality{.queries = proto.queries(),
+                      .items = {proto.items().begin(), proto.items().end()},
+                      .epsilons = {proto.epsilons().begin(), proto.epsilons().end()},
+                      .partitions = {}};
+  for (const v1::PartitionQuality& partition : proto.partitions()) {
+    PartitionQuality& one = quality.partitions.emplace_back();
+    PM_ASSIGN_OR_RETURN(one.own, DecodeCurves("quality.partitions.own", partition.own()));
+    PM_ASSIGN_OR_RETURN(one.other, DecodeCurves("quality.partitions.other", partition.other()));
+  }
+  PM_RETURN_IF_ERROR(Validate(quality, partitions));
+  return quality;
+}
 
 v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }
 

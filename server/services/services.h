@@ -1,0 +1,42 @@
+// The services whose handlers keep no state of their own.
+#ifndef PRIVATEMAIL_SERVER_SERVICES_SERVICES_H_
+#define PRIVATEMAIL_SERVER_SERVICES_SERVICES_H_
+
+#include "absl/status/status.h"
+#include "common/embedding/public_parameters.h"
+#include "privatemail/v1/encrypted.pb.h"
+#include "server/access/key_ring.h"
+#include "server/engine/catalog.h"
+#include "server/services/dispatcher.h"
+
+namespace privatemail::server {
+
+// Each registers the handlers of a service, which adapt it to the catalog or the key ring; the
+// .proto file lists the statuses. Both must outlive all calls. Handlers are thread-safe.
+
+// v1.RetrievalService: public parameters, anchors, and retrieval. Releases are used for their
+// answer only and neither stored nor logged. Sources: retrieval_service.cc, retrieve_cells.cc.
+void ServeRetrieval(const Catalog* catalog, Dispatcher* dispatcher);
+void ServeRetrieveCells(const Catalog* catalog, Dispatcher* dispatcher);
+
+// v1.EncryptedService: exact searches under encryption. Queries are used for their answer only and
+// neither stored nor logged; evaluation keys are kept in memory, so that a session sends them once.
+// Source: encrypted_service.cc.
+void ServeEncrypted(const Catalog* catalog, Dispatcher* dispatcher);
+// The most queries of one request. Clients send at most 16 MiB of queries in a message, which are
+// 1,598 of the smallest ones.
+inline constexpr int kMaxQueriesPerRequest = 4096;
+
+// Checks lengths, counts and digests against the collection's parameters, but not the coefficients,
+// which lattice::Evaluator checks as it parses them. The collection must have a dimension.
+// INVALID_ARGUMENT: a field is malformed, or a count exceeds its limit; the field is named.
+absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
+                                   const PublicParameters& parameters);
+
+// v1.KeysService: create, list and revoke access keys. The text of a new key is sent to its holder
+// and neither stored nor logged. `keys` is null on a daemon without keys. Source: keys_service.cc.
+void ServeKeys(KeyRing* keys, Dispatcher* dispatcher);
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_SERVICES_SERVICES_H_
