@@ -55,7 +55,7 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags) {
       return FieldError("classes", "auto or a number of classes",
                         absl::StrCat("\"", flags.classes, "\""));
     }
-    request.classes = classes;
+    if (classes > 0) request.classes = classes;  // auto: as if absent
   }
   if (!flags.dummies_file.empty()) {
     Anchors& dummies = request.dummies.emplace();
@@ -104,9 +104,15 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
                       SearchClient::Connect(SearchOptionsOf(context)));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
   const auto arrived = std::chrono::steady_clock::now();
-  PM_RETURN_IF_ERROR(CheckRowsChosen(flags, request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)))));
-  PM_ASSIGN_OR_RETURN(const std::vector<QueryTarget> targets,
+  const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
+  PM_RETURN_IF_ERROR(CheckRowsChosen(flags, scheme));
+  if (scheme != Scheme::kJoint && !flags.compare_images.empty()) {
+    return FieldError("compare_images", absl::StrCat("absent with the scheme ", NameOf(scheme)),
+                      "given");
+  }
+  PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
+  PM_RETURN_IF_ERROR(AddLabels(flags.targets, parameters, scheme, &targets));
   request.targets.clear();
   for (const QueryTarget& target : targets) request.targets.push_back(target.target);
   PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/numbers.h"
+#include "client/cli/output.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/departures.h"
 #include "common/base/field_error.h"
@@ -21,6 +23,9 @@ namespace privatemail::client::cli {
 namespace {
 
 // "0 lemon, 1 lime, ... (24 in all)": the first classes, with names if there are any.
+// Of no class of a collection whose classes are numbered from 0.
+constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
+
 std::string SomeClasses(const PublicParameters& parameters) {
   constexpr size_t kMaxListed = 8;
   const size_t classes = parameters.slot_labels.size();
@@ -119,14 +124,13 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
   const bool is_number = absl::SimpleAtoi(text, &label);
   if (!parameters.HasClasses()) {
     if (is_number && label != kNoLabel) return label;
-    return FieldError("label", "an integer, since the collection has no classes",
-                      absl::StrCat("\"", text, "\""));
+    return FieldError("label", "an integer, since the collection has no classes", "another text");
   }
   if (is_number && parameters.SlotOf(label).ok()) return label;
   return FieldError("label",
                     absl::StrCat("the number or name of a class of the collection (",
                                  SomeClasses(parameters), ")"),
-                    absl::StrCat("\"", text, "\""));
+                    "another text");
 }
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
@@ -188,20 +192,31 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) 
 absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
                                                      const PublicParameters& parameters,
                                                      std::vector<QueryTarget> rows) {
-  if (!options.images.empty()) {
-    PM_ASSIGN_OR_RETURN(rows, ReadImages(options, parameters));
+  if (options.images.empty()) return rows;
+  return ReadImages(options, parameters);
+}
+
+absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
+                       Scheme scheme, std::vector<QueryTarget>* targets) {
+  const std::vector<std::string> texts = LabelTexts(options.labels);
+  if (texts.size() > 1 && texts.size() != targets->size()) {
+    return FieldError(
+        "label", absl::StrCat("given once, or once for each of the ", targets->size(), " queries"),
+        absl::StrCat("given ", texts.size(), " times"));
   }
-  const std::vector<std::string> labels = LabelTexts(options.labels);
-  if (labels.size() > 1 && labels.size() != rows.size()) {
-    return FieldError("label",
-                      absl::StrCat("given once, or once for each of the ", rows.size(), " queries"),
-                      absl::StrCat("given ", labels.size(), " times"));
+  std::vector<int32_t> labels;
+  for (const std::string& text : texts) {
+    const absl::StatusOr<int32_t> label = LabelFrom(text, parameters);
+    if (!label.ok() && scheme != Scheme::kEncrypted) return label.status();
+    if (!label.ok()) {
+      Warn(absl::StrCat("nothing is found: ", WithFieldName(label.status(), "--label").message()));
+    }
+    labels.push_back(label.value_or(kLabelOfNothing));
   }
-  for (size_t i = 0; i < rows.size() && !labels.empty(); ++i) {
-    PM_ASSIGN_OR_RETURN(rows[i].target.label,
-                        LabelFrom(labels[labels.size() == 1 ? 0 : i], parameters));
+  for (size_t i = 0; i < targets->size() && !labels.empty(); ++i) {
+    (*targets)[i].target.label = labels[labels.size() == 1 ? 0 : i];
   }
-  return rows;
+  return absl::OkStatus();
 }
 
 void WaitForDeparture(const TargetOptions& options, std::chrono::steady_clock::time_point arrived) {

@@ -47,19 +47,26 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options);
 // Errors of CheckImage.
 absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options);
 
-// The targets of ReadRows or of the images, with the labels of --label.
-// INVALID_ARGUMENT naming the option: images or labels are wrong.
+// The targets of ReadRows or of the images.
+// INVALID_ARGUMENT naming the option: an image is wrong.
 // FAILED_PRECONDITION: the extractor is not the collection's.
 absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
                                                      const PublicParameters& parameters,
                                                      std::vector<QueryTarget> rows);
+
+// Gives the targets the labels of --label. scheme: of the search. With encrypted a label that the
+// collection does not have finds nothing, and a warning says so: if it were refused, the server,
+// which names the classes, would see that no search is sent, and so learn something of the label.
+// INVALID_ARGUMENT naming label: another number of labels, or one that the collection lacks.
+absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
+                       Scheme scheme, std::vector<QueryTarget>* targets);
 
 // --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
 // features are the collection's.
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
 // The label of a class's number or name; without classes any number that an item may have.
-// INVALID_ARGUMENT listing the classes: neither.
+// INVALID_ARGUMENT listing the classes, but not the text, which is private: neither.
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
 // The values of --label; for "-" alone, the lines of standard input.

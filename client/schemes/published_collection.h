@@ -31,8 +31,7 @@ absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,
 absl::StatusOr<std::optional<Matrix>> JoinCoordinates(
     const PublicParameters& parameters, const std::vector<v1::GetAnchorsResponse>& chunks);
 
-// INVALID_ARGUMENT: the anchors' shape differs from the parameters'. DATA_LOSS: their digest
-// differs from the published one.
+// DATA_LOSS: the anchors' shape or digest differs from the published one.
 absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anchors);
 
 // FAILED_PRECONDITION naming both extractors if they differ.

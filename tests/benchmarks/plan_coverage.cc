@@ -18,12 +18,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/planning/query_plan.h"
+#include "common/base/thread_pool.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
+#include "common/items/item_code.h"
+#include "common/numerics/neighbors.h"
 #include "server/cells/anchor_training.h"
+#include "server/cells/cell_index.h"
 #include "tests/benchmarks/feature_codes.h"
-#include "tests/testing/retrieval_oracle.h"
 
 namespace privatemail {
 namespace {
@@ -42,6 +46,17 @@ struct Options {
   uint64_t splits = 1;
   std::vector<std::string> gallery_files, target_files;  // vectors and labels
   std::vector<std::string> codes = {"scalar8", "pq32", "pq16"};
+};
+
+struct LabelledFeatures {
+  FloatMatrix features;
+  std::vector<int32_t> labels;
+};
+
+// Means over targets, of the k returned items that are nearest by their codes.
+struct MeanRetrieval {
+  double fidelity = 0;  // share of the k nearest items of the gallery
+  double recall = 0;    // share of targets with a match of their class
 };
 
 LabelledFeatures Read(const std::string& vectors, const std::string& labels) {
@@ -113,6 +128,141 @@ std::optional<PublicParameters> Published(const Anchors& anchors, CellCode code)
           .value();
   parameters.publish_quality = true;
   return parameters;
+}
+
+Gallery Stored(const LabelledFeatures& gallery) {
+  constexpr int64_t kFirstId = 1'000'000'000;  // equal length, so that ids ascend
+  Gallery stored;
+  stored.features = gallery.features;
+  stored.labels = gallery.labels;
+  stored.payloads.resize(gallery.labels.size());
+  for (int64_t i = 0; i < std::ssize(gallery.labels); ++i) {
+    stored.ids.push_back(absl::StrCat(kFirstId + i));
+  }
+  return stored;
+}
+
+Matrix Decoded(const PublicParameters& parameters, const CellIndex& index) {
+  std::string codes;
+  for (int64_t row = 0; row < index.items(); ++row) absl::StrAppend(&codes, index.CodeOf(row));
+  return DecodeItemCodes(parameters, codes).value().cast<double>();
+}
+
+// All rows of `items`, nearest to the query first.
+std::vector<int32_t> OrderAround(const Matrix& query, const Matrix& items) {
+  std::vector<int32_t> order;
+  const auto all = NearestRows(query, items, items.rows());
+  for (const Neighbor& one : all.front()) {
+    order.push_back(static_cast<int32_t>(one.row));
+  }
+  return order;
+}
+
+// Computes means exactly over the distribution of the chosen cell; draws nothing. Takes the lists
+// from the server's CellIndex and ranks decoded items as a client does.
+class RetrievalOracle {
+ public:
+  // Requires nonzero rows and a code of features. Keeps references to all but the
+  // anchors.
+  RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
+                  const LabelledFeatures& gallery, const LabelledFeatures& targets);
+
+  // As the server measures it; needs kMinQualityQueries items.
+  CellQuality MeasureQuality() const {
+    return index_->Measure(parameters_, sample_, [] { return false; }).value();
+  }
+
+  // For queries of one cell of the partition that return `answered` items.
+  MeanRetrieval Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const;
+
+ private:
+  // For one target, if the items with has[i] are returned.
+  MeanRetrieval Found(size_t target, const std::vector<bool>& has, int64_t k) const;
+
+  const PublicParameters& parameters_;
+  const LabelledFeatures& gallery_;
+  const LabelledFeatures& targets_;
+  QualitySample sample_;
+  std::shared_ptr<const CellIndex> index_;
+  std::vector<int64_t> partitions_;             // number of cells
+  std::vector<std::vector<int64_t>> cells_;     // nearest cell by partition and target
+  std::vector<std::vector<int32_t>> ranks_;     // by target and item: number of nearer items
+  std::vector<std::vector<int32_t>> by_codes_;  // by target: items in the order of their codes
+};
+
+RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
+                                 const LabelledFeatures& gallery, const LabelledFeatures& targets)
+    : parameters_(parameters),
+      gallery_(gallery),
+      targets_(targets),
+      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false}, {},
+                               &sample_)) {
+  const Matrix items = UnitRows("gallery", gallery.features).value();
+  const Matrix queries = UnitRows("targets", targets.features).value();
+  const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
+  for (const CellPartition& partition : parameters.cell_partitions) {
+    partitions_.push_back(partition.cells);
+    std::vector<int64_t>& cells = cells_.emplace_back();
+    const Matrix centroids = CellCentroids(partition, unit_anchors);
+    for (const std::vector<Neighbor>& nearest : NearestRows(queries, centroids, 1)) {
+      cells.push_back(nearest.front().row);
+    }
+  }
+  const Matrix decoded = Decoded(parameters, *index_);
+  ranks_.resize(targets.labels.size());
+  by_codes_.resize(targets.labels.size());
+  ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
+    const Matrix query = queries.row(i);
+    const std::vector<int32_t> order = OrderAround(query, items);
+    std::vector<int32_t>& ranks = ranks_[static_cast<size_t>(i)];
+    ranks.resize(order.size());
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      ranks[static_cast<size_t>(order[rank])] = static_cast<int32_t>(rank);
+    }
+    by_codes_[static_cast<size_t>(i)] = OrderAround(query, decoded);
+  });
+}
+
+MeanRetrieval RetrievalOracle::Mean(size_t partition, double epsilon, int64_t answered,
+                                    int64_t k) const {
+  const int64_t cells = partitions_[partition];
+  std::vector<std::vector<bool>> has(static_cast<size_t>(cells),
+                                     std::vector<bool>(gallery_.labels.size()));
+  for (size_t cell = 0; cell < has.size(); ++cell) {
+    const auto rows = index_->RowsFor(partition, {static_cast<uint32_t>(cell)}, epsilon, answered,
+                                      [] { return false; });
+    for (const int32_t row : rows.value()) has[cell][static_cast<size_t>(row)] = true;
+  }
+  const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
+  std::vector<MeanRetrieval> found(targets_.labels.size());
+  ParallelFor(static_cast<int>(found.size()), [&](int i) {
+    const auto target = static_cast<size_t>(i);
+    for (size_t cell = 0; cell < has.size(); ++cell) {
+      const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
+      const MeanRetrieval one = Found(target, has[cell], k);
+      found[target].fidelity += (own ? std::exp(epsilon) * other : other) * one.fidelity;
+      found[target].recall += (own ? std::exp(epsilon) * other : other) * one.recall;
+    }
+  });
+  MeanRetrieval mean;
+  for (const MeanRetrieval& one : found) {
+    mean.fidelity += one.fidelity / static_cast<double>(found.size());
+    mean.recall += one.recall / static_cast<double>(found.size());
+  }
+  return mean;
+}
+
+MeanRetrieval RetrievalOracle::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
+  MeanRetrieval found;
+  int64_t kept = 0;
+  for (const int32_t row : by_codes_[target]) {
+    const auto item = static_cast<size_t>(row);
+    if (!has[item]) continue;
+    if (ranks_[target][item] < k) found.fidelity += 1 / static_cast<double>(k);
+    if (gallery_.labels[item] == targets_.labels[target]) found.recall = 1;
+    if (++kept == k) break;
+  }
+  return found;
 }
 
 class Tally {

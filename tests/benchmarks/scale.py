@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """What a collection of many items takes, step by step, and by how much more than one of fewer items.
 
-usage: scale.py BUILD_FOLDER --rows N [N ...] --folder FOLDER --json OUT [--postgres] [--continue]
+usage: scale.py BUILD_FOLDER --rows N [N ...] --folder FOLDER --json OUT [--postgres]
 
 Rows of 128 dimensions, 100 classes, 1,000 anchors, two partitions, code scalar8, published quality, in SQLite (with
 --postgres in a PostgreSQL server of its own), ingested from files of a million rows. max_build_memory is 4 GB. Each
 step: seconds, processor seconds of daemon and clients, the daemon's peak memory, bytes on disk. The ratio is that of
 the last to the first size; "!" marks more than 1.1 times the ratio of rows, and memory above what docs/limits.md
-states. OUT gets every step as soon as it is measured; --continue leaves out sizes that OUT has completely.
+states. OUT gets every step as soon as it is measured.
 FOLDER needs about 4 kB of space a row, and loses what scale.py wrote there.
 """
 import argparse
@@ -30,7 +30,6 @@ from daemons import (ANCHORS, CLASSES, CREATE, DIM, Client, Daemon, Postgres, Th
 
 BUILD_MEMORY = 4_000_000_000
 PART_ROWS = 1_000_000  # of a file
-LAST_STEP = {"sqlite": "rebuild: cells", "postgres": "privatemaild-embed, 2 ranks"}
 DELETED_SHARE = 10  # every 10th item
 CALLERS, CALL_SECONDS = 4, 15
 FIDELITY_EPSILON = 8
@@ -444,7 +443,6 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--json", type=pathlib.Path, required=True)
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--continue", dest="resume", action="store_true")
     options = parser.parse_args()
     runs = json.loads(options.json.read_text()) if options.json.exists() else {}
     recorder = Recorder(options.json, runs)
@@ -454,8 +452,6 @@ def main():
     try:
         messages = message_module(work / "messages")
         for rows in options.rows:
-            if options.resume and LAST_STEP[store] in runs.get(store, {}).get(str(rows), {}):
-                continue
             runs.setdefault(store, {}).pop(str(rows), None)
             folder = work / str(rows)
             folder.mkdir()

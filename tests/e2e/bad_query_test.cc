@@ -46,7 +46,7 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
   for (const Case& bad : {
            Case{"--label", "5",
                 "--label must be the number or name of a class of the collection (0, 1, 2, 3, 4), "
-                "but is \"5\""},
+                "but is another text"},
            {"--row", "10", "--row must be between 0 and 9, but is 10"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
            {"--mechanism", "laplacian",
@@ -68,7 +68,7 @@ TEST_F(BadQuery, InvalidVectorsAreRefused) {
   ExpectRefused(Batch("1", "0,1,2"), "INVALID_ARGUMENT",
                 {"queries.npy row 2: value in column 7 is nan, expected finite values"});
   Write("queries", SeparatedClasses(10, 3, 128));
-  ExpectRefused(With("-k", "3"), "INVALID_ARGUMENT", {"queries.npy row 2 with 128"});
+  ExpectRefused(With("-k", "3"), "INVALID_ARGUMENT", {"but is 128 columns in"});
 }
 
 TEST_F(BadQuery, MissingVectorsOrRowsAreRefused) {
@@ -93,6 +93,9 @@ TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
   ExpectRefused(Batch(".4", "0-2"), "RESOURCE_EXHAUSTED",
                 {"3 releases of epsilon 0.4 delta 1e-05, in all epsilon 1.2", "left epsilon 0.9",
                  "nothing was spent"});
+  const json error = Run(Join(Batch(".4", "0-2"), {"--json"})).json()["error"];
+  EXPECT_EQ(error["field"], "budget") << error;
+  EXPECT_EQ(error["expected"].get<std::string>().substr(0, 19), "left for 3 releases");
   const Outcome two = Run(Join(Batch(".4", "0,1"), {"--json"}));
   EXPECT_THAT(two.lines(), SizeIs(2)) << two.err;
 }

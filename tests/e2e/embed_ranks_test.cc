@@ -145,8 +145,8 @@ TEST_F(EmbedRanks, RunningDaemonLoadsTheEmbedding) {
   EXPECT_EQ(transport.GetCollection("things")->embedding_version(), 0u);
   // With the daemon's own configuration file.
   const std::string config = folder_.Write(
-      "privatemaild.toml", absl::StrCat("store = \"postgres\"\npostgres_file = \"", conninfo_file_,
-                                        "\"\ndata_dir = \"", folder_ / "data", "\"\n"));
+      "privatemaild.toml", absl::StrCat("postgres_file = \"", conninfo_file_, "\"\ndata_dir = \"",
+                                        folder_ / "data", "\"\n"));
   const Outcome outcome = Program(Mpirun(2, {"--collection", "things", "--config", config})).Wait();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_TRUE(

@@ -48,6 +48,13 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
       Answer(Ingest("notes", "gallery", {"--labels", Labels("gallery"), "--replace"}));
   EXPECT_EQ(again["updated"], kItems) << "labels are optional attributes";
   EXPECT_EQ(Run({"health", "--collection", "notes"}).exit_code, 0);
+
+  // The server names the classes: one that it lacks must not keep the search from being sent.
+  const Outcome nothing = Run({"query", "notes", "--vectors", Vectors("gallery"), "--row", "0",
+                               "--label", "no such class", "--json"});
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_THAT(nothing.json()["matches"], SizeIs(0));
+  EXPECT_THAT(nothing.err, HasSubstr("nothing is found: --label must be"));
 }
 
 TEST_F(WithoutAnchors, ZeroVectorsAreItemsAndQueriesUnlessTheMetricIsCosine) {

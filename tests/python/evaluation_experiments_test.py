@@ -102,22 +102,14 @@ class Ablation(unittest.TestCase):
         reach = scipy.stats.t.ppf(.975, 1) * np.std([.2, 0], ddof=1) / math.sqrt(2)
         self.assertIn(f"0.605 instead of 0.505 (by 0.1 ({short(.1 - reach)} to {short(.1 + reach)})) at", str(words))
 
-    def test_bars_are_of_the_changes_and_the_trivial_scheme_is_a_line_across(self):
+    def test_bars_are_of_the_changes(self):
         figure = self.figure({"as it is at 1,": .8, "as it is at 0,": .9, "kernel over s^2": .3, OF_EVERY_CLASS: .7})
         self.assertEqual(figure.x.categories[:4], ("as it is", "random feature", "wrong label", "without slots"))
-        self.assertIn("label graph kernel with alpha 0.6", figure.x.categories)
-        self.assertNotIn(OF_EVERY_CLASS, figure.x.categories)
-        last = len(figure.x.categories) - 1
-        self.assertEqual(last, 8)  # three graphs and two kernels
+        self.assertEqual(len(figure.x.categories), 9)  # three graphs and two kernels
         for panel in figure.panels:
-            self.assertEqual(len(heights(panel, "epsilon 1")), last + 1)
-            self.assertAlmostEqual(heights(panel, "epsilon 1")[0], .805)
-            self.assertAlmostEqual(heights(panel, "without noise")[0], .905)
-            self.assertAlmostEqual(heights(panel, "epsilon 1")[last], .305)
-            line = series(panel, OF_EVERY_CLASS)
-            self.assertEqual([point.x for point in line.points], [0, last])
-            self.assertAlmostEqual(line.points[0].y, .705)
-            self.assertEqual(line.mark, "reference")
+            noisy = heights(panel, "epsilon 1")
+            np.testing.assert_allclose([noisy[0], noisy[8], heights(panel, "without noise")[0]], [.805, .305, .905])
+            self.assertAlmostEqual(heights(panel, OF_EVERY_CLASS)[0], .705)
 
 class Convergence(unittest.TestCase):
 
@@ -158,9 +150,6 @@ class Convergence(unittest.TestCase):
         self.assertEqual(figure.title, "At epsilon 1 T = 2 gives 95 % of the best recall@4")
         self.assertIn("At epsilon 1 recall@4 is at most 0.805 (", figure.words[0])
         self.assertIn("with T = 4, and has 95 % of that with T = 2. ", figure.words[0])
-        self.assertIn("Without noise recall@4 is at most 0.605 (", figure.words[1])
-        self.assertEqual([one.name for one in figure.panels[0].series],
-                         ["epsilon 1", "without noise", "chance", OF_EVERY_CLASS])
 
 class Alignment(unittest.TestCase):
 
@@ -173,35 +162,8 @@ class Alignment(unittest.TestCase):
         figure = experiment.draw([refused, {**release, "residual": [.25]}, {**release, "residual": [.75]},
                                   refused, refused, refused])[0]
         self.assertEqual(figure.title, "The anchors' residual under the alignment is 0.5 at epsilon 0.1")
-        self.assertEqual([panel.title for panel in figure.panels],
-                         ["the server's anchors", "epsilon 0.1, before alignment", "epsilon 0.1, after alignment"])
-        dot = figure.panels[0].series[0].points[0]
-        self.assertEqual((dot.x, dot.y, dot.group), (3, 4, 5))
-        self.assertIn("At epsilon 0.1 the anchors' residual under the alignment is 0.5 as a mean over 2 releases",
-                      figure.words[0])
-        self.assertEqual(figure.words[1], "At epsilon 0.1 1 of 3 releases could not be made or aligned (anchors on a "
-                                          "line).")
-        self.assertEqual(figure.words[2], "At epsilon 10 3 of 3 releases could not be made or aligned (anchors on a "
-                                          "line).")
-        figure = experiment.draw([refused] * 6)[0]
-        self.assertEqual((figure.title, figure.panels), ("No release could be made and aligned", []))
-
-    def test_draws_ten_classes_and_three_epsilons(self):
-        rows = dataclasses.replace(clouds([12] * 20), class_names=tuple(f"class {i}" for i in range(20)))
-        stage = Stage(small_study(rows=rows, targets=20, gallery_per_class=5, epsilons=(.1, 1, 2, 10), seeds=1))
-        experiment = alignment(stage)
-        self.assertEqual([job.key for job in experiment.jobs], [f"at {at}, seed 1" for at in ("0.1", "2", "10")])
-        result = experiment.jobs[2].run()
-        figure = experiment.draw([result] * 3)[0]
-        self.assertEqual(figure.class_names, {label: f"class {label}" for label in range(0, 20, 2)})
-        anchors = figure.panels[0].series[0].points
-        self.assertEqual(len(anchors), 50)
-        self.assertEqual({dot.group for dot in anchors}, set(range(0, 20, 2)))
-        # The release is of the first target whose class is drawn.
-        labels = stage.split(1).targets.labels.tolist()
-        self.assertEqual(labels[0] % 2, 1)
-        target = series(figure.panels[2], "the target's slot").points
-        self.assertEqual([dot.group for dot in target], [next(label for label in labels if label % 2 == 0)])
+        for words, epsilon, count in ((figure.words[1], .1, 1), (figure.words[2], 10, 3)):
+            self.assertIn(f"At epsilon {epsilon} {count} of 3 releases could not be made or aligned", words)
 
 
 class Related(unittest.TestCase):
@@ -222,9 +184,6 @@ class Related(unittest.TestCase):
         factors = printed / exactly
         self.assertGreater(factors.min(), 1)
         self.assertIn(f"asks for {short(factors.min())} to {short(factors.max())} times the variance", figure.title)
-        self.assertIn(f"{short(100 * (1 - exactly[0] / printed[0]))} % less", figure.words[0])
-        self.assertNotIn("not proven", figure.words[0])
-        self.assertIn("not proven from epsilon 1 on", figure.words[1])
 
     def test_inference_privacy_tells_the_range(self):
         experiment = inference_privacy(Stage(small_study()))
@@ -233,23 +192,15 @@ class Related(unittest.TestCase):
                   "epsilon at radius 0.5: gauss-input": .7, "epsilon at radius 0.5: lap-output at 10": .1,
                   "epsilon by radius: gauss-output, radius 0.2 at 10": .8, "epsilon by radius: without noise": .3}
         figures = experiment.draw(planted(experiment, by_key))
-        self.assertEqual([figure.title for figure in figures], [
-            "At epsilon 1 recall@4 is from 0.405 (gauss-output at radius 2) to 0.905 (lap-output at radius 0.05), "
-            "without noise 0.505",
-            "Within radius 0.5 recall@4 is from 0.105 (lap-output at epsilon 10) to 0.705 (gauss-input at epsilon "
-            "0.1), without noise 0.505",
-            "With noise on the output recall@4 is from 0.505 (gauss-output, radius 0.1 at epsilon 0.1) to 0.805 "
-            "(gauss-output, radius 0.2 at epsilon 10), without noise 0.305"])
         mechanisms = ["lap-output", "gauss-output", "gauss-input", "without noise"]
-        for figure in figures[:2]:
-            self.assertEqual([line.name for line in figure.panels[0].series], mechanisms)
-        self.assertEqual([line.name for line in figures[2].panels[0].series],
-                         [*(f"gauss-output, radius {radius}" for radius in (.1, .2, .5, 1)), "without noise"])
-        self.assertIn("gauss-input: fidelity@4 goes from 0.705 (", str(figures[1].words))
-        self.assertNotIn("precision", str(figures[1].words[:-1]))
-
-        refused = [{"refused": "no noise"}] * len(experiment.jobs)
-        self.assertIn("recall@4 is not known", experiment.draw(refused)[0].title)
+        by_radius = [*(f"gauss-output, radius {radius}" for radius in (.1, .2, .5, 1)), "without noise"]
+        for figure, lines, ends in zip(figures, (mechanisms, mechanisms, by_radius), (
+                "from 0.405 (gauss-output at radius 2) to 0.905 (lap-output at radius 0.05), without noise 0.505",
+                "from 0.105 (lap-output at epsilon 10) to 0.705 (gauss-input at epsilon 0.1), without noise 0.505",
+                "from 0.505 (gauss-output, radius 0.1 at epsilon 0.1) to 0.805 (gauss-output, radius 0.2 at epsilon "
+                "10), without noise 0.305")):
+            self.assertTrue(figure.title.endswith(ends), figure.title)
+            self.assertEqual([line.name for line in figure.panels[0].series], lines)
 
 
 def gaussian_mu(epsilon, delta):
@@ -287,8 +238,7 @@ class Attacks(unittest.TestCase):
         point = series(figure.panels[0], "right answers").points[1]
         self.assertEqual((point.x, point.y, point.high), (10, 1, 1))
         self.assertAlmostEqual(point.low, low, 9)
-        self.assertIn("On releases without noise it is right in 0 (0 to 0.0974) of the cases, not shown to be better "
-                      "than a guess: such an attack says little about what the noise hides.", figure.words)
+        self.assertIn("On releases without noise it is right in 0 (0 to 0.0974) of the cases", str(figure.words))
         for name in set(self.names) - {"dummies"}:
             self.assertNotIn("broken", str(figures[name].words))
 
@@ -300,7 +250,6 @@ class Attacks(unittest.TestCase):
         # 12 of 36, at epsilon 1 only: a little less than allowed, and the interval ends above.
         some = self.draw(study, lambda key: [1.] * 6 + [0.] * 12 if " at 1," in key else [0.] * TARGETS)["label"]
         self.assertIn("is not shown to be broken by an attacker who sees what the server sees: 0.333 (", some.title)
-        self.assertIn("At no epsilon is it shown to do better", str(some.words))
         self.assertEqual(heights(some.panels[0], "right answers"), [0, 1 / 3, 0])
 
     def test_risk_of_a_false_alarm_is_shared_out(self):
@@ -317,16 +266,12 @@ class Attacks(unittest.TestCase):
         for right, better in ((4, False), (6, True)):  # 8 and 12 of 36, where a guess has 6
             figure = self.draw(small_study(), lambda key: [1.] * right + [0.] * (TARGETS - right))["cell"]
             self.assertEqual("not shown to be better than a guess" in str(figure.words), not better)
-            self.assertEqual("says little" in str(figure.words), not better)
 
     def test_attack_that_nothing_bounds_is_compared_with_a_guess(self):
         figure = self.draw(small_study(), lambda key: [1.] * TARGETS)["label-without-slots"]
-        self.assertEqual(figure.title, "No guarantee binds an attacker who sees a release without slots, as in the "
-                                       "authors' code: 1 right at epsilon 0.1, a guess 0.167")
+        self.assertRegex(figure.title, "^No guarantee binds .*: 1 right at epsilon 0.1, a guess 0.167$")
         self.assertNotIn("the guarantee allows", [line.name for line in figure.panels[0].series])
-        self.assertIn("no guarantee bounds it", str(figure.words))
         self.assertIn("0.833 (0.736 to 0.833) above a guess", str(figure.words))
-        self.assertNotIn("at a risk", str(figure.words))
 
     def test_each_attack_is_held_to_the_law_of_its_guarantee(self):
         figures = self.draw(small_study(epsilons=(1, 2), delta=.01), lambda key: [0.] * TARGETS)
@@ -396,19 +341,15 @@ class EndToEnd(unittest.TestCase):
                 for figure in runner.run([make(cls.stage)], folder, "six clouds", None):
                     cls.figures[figure.id] = figure
 
-    def test_figures_can_be_drawn(self):
+    def test_figures_are_of_numbers_within_their_bands(self):
         self.assertEqual(len(self.figures), 1 + 2 + 1 + 3 + 7)
         for figure in self.figures.values():
-            self.assertRegex(figure.id, "^[a-z0-9-]+$")
             self.assertNotIn("Not measured", figure.title + str(figure.words))
-            self.assertTrue(figure.panels)
-            for panel in figure.panels:
-                for line in panel.series:
-                    points = np.array([(point.x, point.y, point.low, point.high) for point in line.points])
-                    self.assertTrue(np.isfinite(points[:, :2]).all(), (figure.id, line.name))
-                    with_band = points[~np.isnan(points[:, 2])]
-                    self.assertTrue((with_band[:, 2] <= with_band[:, 1] + 1e-12).all(), (figure.id, line.name))
-                    self.assertTrue((with_band[:, 3] >= with_band[:, 1] - 1e-12).all(), (figure.id, line.name))
+            for line in (line for panel in figure.panels for line in panel.series):
+                points = np.array([(point.x, point.y, point.low, point.high) for point in line.points])
+                self.assertTrue(np.isfinite(points[:, :2]).all(), (figure.id, line.name))
+                _, y, low, high = points[~np.isnan(points[:, 2])].T
+                self.assertTrue((low <= y + 1e-12).all() and (high >= y - 1e-12).all(), (figure.id, line.name))
 
     def test_the_class_is_found_by_its_label(self):
         recall, precision, _ = self.figures["ablation"].panels
@@ -453,17 +394,12 @@ class EndToEnd(unittest.TestCase):
         for before, after in (figure.panels[1:3], figure.panels[3:5]):
             for panel in (before, after):
                 np.testing.assert_array_equal(dots(panel)[:, 2], server[:, 2])
-                target = dots(panel, "the target's slot")
-                self.assertEqual(target[:, 2].tolist(), [self.stage.split(1).targets.labels[0]])
-                self.assertIn(target[0].tolist(), dots(panel, "slots").tolist())
-                self.assertEqual(len(dots(panel, "slots")), CLASSES)
+                self.assertEqual(dots(panel, "the target's slot")[:, 2].tolist(),
+                                 [self.stage.split(1).targets.labels[0]])
             residual = np.linalg.norm(dots(after) - server) / spread
-            self.assertLess(residual, np.linalg.norm(dots(before) - server) / spread)
-            self.assertLess(residual, 1.1)
+            self.assertLess(residual, min(1.1, np.linalg.norm(dots(before) - server) / spread))
         # The last panels are of the first split at epsilon 10, whose residual the job has, too.
-        result = alignment(self.stage).jobs[2].run()
-        self.assertAlmostEqual(result["residual"][0], residual, 9)
-        self.assertEqual(figure.title.count(" at epsilon "), 2)
+        self.assertAlmostEqual(alignment(self.stage).jobs[2].run()["residual"][0], residual, 9)
 
     def test_no_attack_breaks_a_guarantee(self):
         for name in Attacks.names:

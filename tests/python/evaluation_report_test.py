@@ -1,9 +1,9 @@
-"""The report of an evaluation: its files, what its page holds, and where its plots put the points."""
+"""The report of an evaluation: its files, and what its page holds."""
 
-import concurrent.futures
 import csv
 import html.parser
 import io
+import itertools
 import json
 import math
 import os
@@ -11,13 +11,10 @@ import pathlib
 import re
 import tempfile
 import unittest
-import unittest.mock
 import warnings
 import xml.etree.ElementTree
 
-import matplotlib
-
-from privatemail.errors import FailedPrecondition, InvalidArgument
+from privatemail.errors import InvalidArgument
 from privatemail.evaluation import report
 from privatemail.evaluation.study import Axis, Figure, Panel, Point, Series, Verdict
 
@@ -86,22 +83,6 @@ class Page(html.parser.HTMLParser):
         return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
 
 
-def svg(name):
-    return xml.etree.ElementTree.fromstring(files[name].encode())
-
-
-def markers(root, colour):
-    """Where the markers of a colour lie, x and y downwards; the one in the legend comes last."""
-    return [(float(use.get("x")), float(use.get("y"))) for use in root.iter(SVG + "use")
-            if f"stroke: {colour}" in use.get("style", "")]
-
-
-def numbers_of_paths(root, style):
-    """Of each path with this style the coordinates, x and y in turn."""
-    return [list(map(float, re.findall(r"[\d.]+", path.get("d")))) for path in root.iter(SVG + "path")
-            if style in path.get("style", "")]
-
-
 class Files(unittest.TestCase):
 
     def test_results_hold_the_verdict_and_the_figures(self):
@@ -150,81 +131,19 @@ class Files(unittest.TestCase):
         self.assertEqual(rows[10], ["ablation", "recall", "epsilon 1", "without a graph", "0.4", "", "", ""])
         self.assertEqual(rows[-1], ["alignment", "after", "slots", "1", "1", "", "", "2"])
 
-    def test_equal_reports_are_equal_bytes_from_any_thread_under_any_style(self):
-        with matplotlib.rc_context({"font.size": 30, "svg.fonttype": "path", "xtick.labelsize": 30}):
-            with concurrent.futures.ThreadPoolExecutor(3) as threads:
-                for other in threads.map(lambda _: written(), range(3)):
-                    self.assertEqual(other, files)
-            self.assertEqual(matplotlib.rcParams["font.size"], 30)
-
-    def test_an_earlier_report_is_replaced_and_other_files_stay(self):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            (folder / "index.html").write_text("earlier")
-            (folder / "notes.txt").write_text("mine")
-            replaced = []
-            replace = os.replace
-
-            def note(temporary, path):
-                self.assertEqual((folder / "index.html").read_text(), "earlier")
-                replaced.append(os.path.basename(path))
-                replace(temporary, path)
-
-            with unittest.mock.patch("os.replace", note):
-                report.write(name, "A report", ABOUT, SETTINGS, VERDICT, FIGURES)
-            self.assertEqual(replaced[-1], "index.html")
-            self.assertEqual(sorted(replaced), sorted(files))
-            self.assertEqual({path.name for path in folder.iterdir()}, {*files, "notes.txt"})
-            self.assertEqual((folder / "index.html").read_bytes().decode(), files["index.html"])
-            self.assertEqual((folder / "notes.txt").read_text(), "mine")
-
-    def test_a_path_that_cannot_be_written_is_named(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.makedirs(folder + "/report/index.html")
-            with self.assertRaisesRegex(FailedPrecondition, f"^directory must .*{folder}/report/index.html"):
-                report.write(folder + "/report", "", [], [], None, [])
-            self.assertEqual(sorted(os.listdir(folder + "/report")), ["index.html", "results.csv", "results.json"])
-            with self.assertRaisesRegex(FailedPrecondition, f"^directory must .*{folder}/report/results.csv/a"):
-                report.write(folder + "/report/results.csv/a", "", [], [], None, [])
-
 
 class Refusals(unittest.TestCase):
 
-    def refused(self, message, *figures):
-        with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaisesRegex(InvalidArgument, message) as caught:
-                report.write(folder + "/report", "", [], [], None, [RECALL, *figures])
-            self.assertEqual(caught.exception.field, "figures")
-            self.assertFalse(os.path.exists(folder + "/report"))
-
     def test_ids_are_names_of_files_and_distinct(self):
-        for wrong in ("", "a/b", "../a", "a.b", "a b", "ä", "a\n", "a" * 81):
-            self.refused("must have ids of", Figure(wrong, "", Axis(), Axis(), [], []))
-        self.refused("distinct ids, but two are recall", RECALL)
-
-    def test_categories_of_points(self):
-        def of(x, mark="line", categories=("one", "two")):
-            panel = Panel("", [Series("s", [Point(x, 1)], mark)])
-            return Figure("x", "", Axis(categories=categories), Axis(), [panel], [])
-
-        for x in (2, -1, .5, NAN, INF):
-            self.refused("an x below 2.*'s' of x has", of(x))
-        self.refused("categories for bars, but x has none", of(0, "bars", ()))
+        for wrong in ("", "a/b", "../a", "a.b", "a b", "ä", "a\n", "a" * 81, "recall"):
+            with tempfile.TemporaryDirectory() as folder:
+                with self.assertRaisesRegex(InvalidArgument, "must have ids of|distinct ids, but two are recall"):
+                    report.write(folder + "/report", "", [], [], None,
+                                 [RECALL, Figure(wrong, "", Axis(), Axis(), [], [])])
+                self.assertFalse(os.path.exists(folder + "/report"))
 
 
 class TextsOfThePage(unittest.TestCase):
-
-    def test_verdict_contents_and_figures_in_this_order(self):
-        texts = Page(files["index.html"]).texts
-        expected = ["A report", "Cells return the most.", "Scheme", "Fidelity@8", "cells", "0.62", "gaussian", "0.21",
-                    "privatemail", "--cells", "privatemail", "--epsilon", "Contents", "Recall rises with epsilon",
-                    "Each part helps", "Aligned", "Figure 1", "Recall rises with epsilon", "First.", "Second.",
-                    "Third.", "Table of the 8 points", "Figure 2", "Each part helps", "Bars.", "Table of the 5 points",
-                    "Figure 3", "heron", "--alpha"]
-        position = -1
-        for text in expected:
-            position = next((i for i, found in enumerate(texts) if i > position and text in found), None)
-            self.assertIsNotNone(position, text)
 
     def test_tables_have_the_points(self):
         page = files["index.html"]
@@ -248,7 +167,6 @@ class TextsOfThePage(unittest.TestCase):
     def test_page_loads_nothing_and_links_resolve(self):
         text = files["index.html"]
         page = Page(text)
-        self.assertTrue(text.startswith("<!DOCTYPE html>"))
         policy = next(attributes["content"] for tag, attributes in page.elements
                       if attributes.get("http-equiv") == "Content-Security-Policy")
         self.assertEqual(policy, "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
@@ -256,13 +174,8 @@ class TextsOfThePage(unittest.TestCase):
                          {"http://www.w3.org/2000/svg"})
         ids = page.all("id")
         self.assertEqual(len(ids), len(set(ids)))
-        links = page.all("href") + page.all("src") + page.all("xlink:href")
-        self.assertIn("results.csv", links)
-        self.assertIn("recall.svg", links)
-        for link in links:
+        for link in page.all("href") + page.all("src") + page.all("xlink:href"):
             self.assertTrue(link in files or link == "data:," or link[0] == "#" and link[1:] in ids, link)
-        for used in re.findall(r"url\(#(.*?)\)", text) + " ".join(page.all("aria-labelledby")).split():
-            self.assertIn(used, ids)
         tags = [tag for tag, _ in page.elements]
         self.assertEqual((tags.count("svg"), tags.count("table"), tags.count("section")), (6, 4, 3))
 
@@ -285,89 +198,21 @@ class TextsOfThePage(unittest.TestCase):
             self.assertIn("$x$", words)
         self.assertEqual(json.loads(found["results.json"])["title"], HOSTILE.replace("\udcff", "\ufffd"))
 
-    def test_report_without_verdict_and_figures(self):
-        page = Page(written([], None)["index.html"])
-        self.assertIn("A report", page.texts)
-        self.assertNotIn("pre", [tag for tag, _ in page.elements])
-
 
 class Plots(unittest.TestCase):
 
-    def test_documents_say_what_they_show(self):
-        for figure in FIGURES:
-            root = svg(figure.id + ".svg")
-            ids = {element.get("id"): element for element in root.iter() if element.get("id")}
-            title, description = (ids[name].text or "" for name in root.get("aria-labelledby").split())
-            self.assertEqual((title, description), (figure.title, " ".join(figure.words)))
-            texts = ["".join(text.itertext()) for text in root.iter(SVG + "text")]
-            names = [one.name for panel in figure.panels for one in panel.series]
-            titles = [panel.title for panel in figure.panels]
-            for text in [figure.title, figure.x.label, figure.y.label, *figure.x.categories, *names, *titles]:
-                self.assertTrue(text in texts or not text, f"{figure.id}: {text}")
-        self.assertEqual({"auk", "class 1", "heron"} - set(texts), set())
-
-    def test_points_lie_on_their_axes(self):
-        root = svg("recall.svg")
-        (left, low), (middle, half), (right, high), _ = markers(root, "#0a4da2")
-        self.assertLess(left, middle)
-        self.assertAlmostEqual((middle - left) / (right - middle), 1, 4)  # decades
-        self.assertAlmostEqual((low - half) / (half - high), 1, 4)
-        start, height, end, _ = numbers_of_paths(root, "stroke: #59616c")[0]
-        self.assertAlmostEqual(height, low + (high - low) * (.25 - .1) / (.9 - .1), 2)
-        self.assertLess(start, left)
-        self.assertGreater(end, right)
-
-    def test_lines_have_gaps_where_nothing_was_measured(self):
-        root = svg("recall.svg")
-        paths = [path.get("d") for path in root.iter(SVG + "path")
-                 if re.search("fill: none; stroke: #c2410c; stroke-width: 2", path.get("style", ""))]
-        self.assertEqual((paths[0].count("M"), paths[0].count("L")), (2, 1))
-        self.assertEqual(len(markers(root, "#c2410c")), 3 + 1)
-
-    def test_bands_and_error_bars_have_their_ends(self):
-        (x, low), _, (_, high), _ = markers(svg("recall.svg"), "#0a4da2")
-        scale = (high - low) / .8
-        whiskers = numbers_of_paths(svg("recall.svg"), "stroke: #0a4da2; stroke-opacity: 0.6")
-        self.assertEqual(len(whiskers), 2)
-        for found, expected in zip(whiskers[0], (x, low + (.05 - .1) * scale, x, low + (.2 - .1) * scale)):
-            self.assertAlmostEqual(found, expected, 2)
-        left, middle, right, _ = numbers_of_paths(svg("ablation.svg"), "stroke: #14181d; stroke-width: 1.5")[0]
-        bar = numbers_of_paths(svg("ablation.svg"), "fill: #0a4da2")[0]
-        scale = (max(bar[::2]) - min(bar[::2])) / .8
-        self.assertAlmostEqual(left, min(bar[::2]) + .7 * scale, 2)
-        self.assertAlmostEqual(right, min(bar[::2]) + .9 * scale, 2)
-        self.assertAlmostEqual(middle, (max(bar[1::2]) + min(bar[1::2])) / 2, 2)
-
-    def test_bars_are_as_long_as_their_values(self):
-        root = svg("ablation.svg")
-        bars = numbers_of_paths(root, "fill: #0a4da2")
-        extents = [(max(bar[::2]) - min(bar[::2]), min(bar[1::2])) for bar in bars]
-        lengths = [length for length, _ in extents]
-        self.assertAlmostEqual(lengths[0] / lengths[1], 2, 3)
-        self.assertAlmostEqual(lengths[0] / lengths[2], 4, 3)
-        self.assertLess(extents[0][1], extents[1][1])  # the first category is at the top
-        texts = ["".join(text.itertext()) for text in root.iter(SVG + "text")]
-        self.assertEqual([texts.count(value) for value in ("0.8", "0.4", "0.2")], [3, 3, 3])  # at two ticks and a bar
-
     def test_values_without_a_place_are_left_out(self):
         odd = (NAN, INF, -INF, 0, -1, 5e-324, 1e-300, 1e300, 1.7e308, 2)
-        categories = ("one", "two")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for mark in ("line", "reference", "scatter", "bars"):
-                for logarithmic in (False, True):
-                    for axis in (Axis("x", logarithmic), Axis(categories=categories)):
-                        if mark == "bars" and not axis.categories:
-                            continue
-                        x = (lambda value: 1) if axis.categories else float
-                        points = [Point(x(a), b, c, c) for a in odd for b in odd for c in (NAN, INF, -1, 0, 1e300)]
-                        series = [Series("s", [one], mark) for one in points[::30]] + [Series("all", points, mark)]
-                        y = Axis("y", logarithmic, low=1 if mark == "line" else None)
-                        panels = [Panel("", series[:-1]), Panel("", series[-1:])]
-                        report._draw(Figure("a", "", axis, y, panels, []), 920)
-            panel = Panel("", [Series("no glyph in this font: 日本", [Point(0, NAN)])])
-            text, _ = report._draw(Figure("a", "", Axis(), Axis(), [panel], []), 920)
-        self.assertIn("no values", text)
+        categories = Axis(categories=("one", "two"))
+        for mark, logarithmic in itertools.product(("line", "reference", "scatter", "bars"), (False, True)):
+            for axis in (categories,) if mark == "bars" else (categories, Axis("x", logarithmic)):
+                points = [Point(1 if axis.categories else float(a), b, c, c)
+                          for a in odd for b in odd for c in (NAN, INF, -1, 0, 1e300)]
+                panels = [Panel("", [Series("s", [one], mark) for one in points[::30]]),
+                          Panel("", [Series("all", points, mark)])]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    report._draw(Figure("a", "", axis, Axis("y", logarithmic), panels, []), 920)
 
 
 if __name__ == "__main__":

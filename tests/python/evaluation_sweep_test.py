@@ -4,23 +4,21 @@ import contextlib
 import dataclasses
 import io
 import itertools
-import json
 import math
 import os
 import pathlib
 import tempfile
-import threading
 import unittest
 from unittest import mock
 
 import numpy as np
 
-from privatemail.errors import FailedPrecondition, InvalidArgument, Unavailable
+from privatemail.errors import FailedPrecondition, InvalidArgument
 from privatemail.evaluation import __main__ as command_line
 from privatemail.evaluation import runner, stats, sweep, verdict
 from privatemail.evaluation.baselines import Baseline
 from privatemail.evaluation.experiments import cells, recall, select, settings
-from privatemail.evaluation.study import Experiment, Figure, Job, Rows, Settings, Study
+from privatemail.evaluation.study import Experiment, Job, Rows, Settings, Study
 
 
 def clouds(classes, each, dim, seed, spread=.5):
@@ -65,23 +63,13 @@ def planted(experiment, scores, targets=20):
 
 class Stages(unittest.TestCase):
 
-    def assert_refused(self, message, **changes):
-        with self.assertRaisesRegex(InvalidArgument, message):
-            sweep.Stage(dataclasses.replace(SMALL, **changes))
-
     def test_values_out_of_range_are_named(self):
-        for epsilon in (1e-7, 2e6, math.nan):
-            self.assert_refused(r"^epsilon must be between 1e-06 and 1e\+06", epsilon=epsilon)
-            self.assert_refused(r"^epsilons must be between 1e-06 and 1e\+06", epsilons=(epsilon,))
-        self.assert_refused("^epsilons must be numbers in ascending order", epsilons=(1, 1))
-        self.assert_refused("^epsilons must be", epsilons=())
-        for delta in (0, 1e-310, 1):
-            self.assert_refused("^delta must be between", delta=delta)
-        self.assert_refused("^k must be between", k=0)
-        self.assert_refused("^k must be at most 240", k=241)
-        self.assert_refused("^seeds must be", seeds=0)
-        self.assert_refused("^targets must be", targets=1000)
-        self.assert_refused("^steps must be", settings=dataclasses.replace(SMALL.settings, steps=0))
+        for field, values in (("epsilon", (1e-7, 2e6, math.nan)), ("delta", (0, 1e-310, 1)), ("k", (0, 241)),
+                              ("epsilons", ((1e-7,), (math.nan,), (1, 1), ())), ("seeds", (0,)), ("targets", (1000,)),
+                              ("settings", (dataclasses.replace(SMALL.settings, steps=0),))):
+            for value in values:
+                with self.assertRaisesRegex(InvalidArgument, f"^{field.replace('settings', 'steps')} must be"):
+                    sweep.Stage(dataclasses.replace(SMALL, **{field: value}))
         sweep.Stage(dataclasses.replace(SMALL, epsilons=(1e-6, 1e6), k=240))
 
     def test_alpha_is_that_of_new_collections(self):
@@ -89,16 +77,6 @@ class Stages(unittest.TestCase):
         self.assertEqual(stage.study.settings.alpha, 20)  # of the balanced graph the number of classes
         np.testing.assert_array_equal(stage.scene(1, Settings()).anchor_rows,
                                       stage.scene(1, Settings(alpha=20)).anchor_rows)
-
-    def test_concurrent_callers_share_a_trial(self):
-        stage, found = sweep.Stage(SMALL), []
-        threads = [threading.Thread(target=lambda: found.append(stage.trial(1))) for _ in range(8)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-        self.assertEqual(len(set(map(id, found))), 1)
-        self.assertIsNot(stage.trial(2), stage.trial(1))
 
 
 class Conditions(unittest.TestCase):
@@ -165,59 +143,41 @@ class Conditions(unittest.TestCase):
 class Sweeps(unittest.TestCase):
 
     def setUp(self):
-        def condition(name, fixed=False):
-            return sweep.Condition(name, lambda x, seed, part: {"x": [x, seed], part: []}, fixed)
-
-        self.sweep = sweep.Sweep("s", [condition("a"), condition("b", fixed=True), condition("c")], [.5, 2], 2)
+        conditions = [sweep.Condition(name, lambda x, seed, part: {"x": [x, seed], part: []}, name == "b")
+                      for name in "abc"]
+        self.sweep = sweep.Sweep("s", conditions, [.5, 2], 2)
         self.results = [{"hit": [.5, .5], "unanswered": [0]} for _ in self.sweep.jobs()]
 
-    def test_jobs_are_keyed_by_condition_x_and_seed(self):
+    def test_points_have_the_results_of_their_jobs(self):
         jobs = self.sweep.jobs()
-        self.assertEqual([job.key for job in jobs], [
-            "a at 0.5, seed 1", "a at 0.5, seed 2", "a at 2, seed 1", "a at 2, seed 2", "b, seed 1", "b, seed 2",
-            "c at 0.5, seed 1", "c at 0.5, seed 2", "c at 2, seed 1", "c at 2, seed 2"])
-        self.assertEqual([job.split for job in jobs[:2]], [1, 2])
-        self.assertEqual(jobs[3].run(), {"x": [2, 2], "s/a at 2": []})
-        self.assertEqual(jobs[4].run(), {"x": [.5, 1], "s/b": []})
-
-    def test_panel_has_lines_and_references(self):
+        self.assertEqual([jobs[i].run() for i in (3, 4)], [{"x": [2, 2], "s/a at 2": []}, {"x": [.5, 1], "s/b": []}])
         self.results[8]["hit"] = [1, 0, 1, 1]
         self.results[9]["hit"] = [.25]
         panel = self.sweep.panel(self.results, sweep.metrics(4)[0])
         self.assertEqual([(one.name, one.mark) for one in panel.series],
                          [("a", "line"), ("b", "reference"), ("c", "line")])
-        self.assertEqual([point.x for point in panel.series[1].points], [.5, 2])
         last = panel.series[2].points[1]
         self.assertEqual((last.x, last.low, last.high), (2, 0, 1))
         self.assertEqual(self.sweep.samples(self.results, 2, 1, "hit"), [.75, .25])
         single = sweep.Sweep("s", self.sweep.conditions[:1], [1], 1)
         self.assertEqual(single.samples([{"hit": [0, 1]}], 0, 0, "hit"), [0, 1])
 
-    def test_refused_job_is_not_measured(self):
+    def test_what_is_refused_or_not_answered_is_told(self):
         self.results[3] = {"refused": "no noise"}
+        self.results[0]["unanswered"] = [2]
         self.assertTrue(math.isnan(self.sweep.band(self.results, 0, 1, "hit").mean))
         self.assertEqual(self.sweep.band(self.results, 0, 0, "hit").mean, .5)
-        self.results[4] = self.results[5] = {"refused": "no noise"}
-        self.results[6] = {"refused": "other"}
-        notes = self.sweep.notes(self.results)
-        self.assertEqual(notes[:2], ['Not measured: "a" at 2, "b" (no noise).', 'Not measured: "c" at 0.5 (other).'])
-        self.assertRegex(notes[2], "^Bands: 95 % Student t over the means of 2 splits")
-
-    def test_notes_count_what_was_not_answered_by_condition(self):
-        self.assertEqual(len(self.sweep.notes(self.results)), 1)
-        self.results[0]["unanswered"] = [2]
-        self.results[3]["unanswered"] = [1]
         for result in self.results[6:9]:
             result.update(unanswered=[2], not_built=[1])
         notes = self.sweep.notes(self.results)
-        self.assertEqual(notes[0], 'Releases that could not be aligned count as finding nothing: 3 of 8 of "a".')
-        self.assertIn('out of 4 settings and splits each, these are 3 of "c".', notes[1])
+        self.assertIn('Not measured: "a" at 2 (no noise).', notes)
+        self.assertIn('finding nothing: 2 of 6 of "a".', str(notes))
+        self.assertIn('3 of "c".', str(notes))
 
     def test_differences_are_paired(self):
         wide = sweep.Sweep("s", self.sweep.conditions[:1], [1, 2, 3, 4, 5], 2)
         results = [{"hit": [.5 + .01 * (seed - 1)]} for _ in range(5) for seed in (1, 2)]
-        self.assertEqual(wide.differences(results, 0, "hit"), "No two of the 5 values are shown to differ (paired t "
-                         "over the splits, 5 % over all pairs together).")
+        self.assertRegex(wide.differences(results, 0, "hit"), "^No two of the 5 values are shown to differ")
         # One value is far from the others in either split, another has the greatest mean and the widest band.
         results[4], results[5] = {"hit": [.2]}, {"hit": [.2099]}
         results[6], results[7] = {"hit": [.4]}, {"hit": [.96]}
@@ -227,20 +187,6 @@ class Sweeps(unittest.TestCase):
         self.assertRegex(wide.differences(results, 0, "hit"), "^There is no other value")
 
 
-def counting(count, runs, fails=None):
-    """Each of `count` jobs counts its run and gives its number."""
-    def job(i):
-        def work():
-            runs.append(i)
-            if fails:
-                fails(i)
-            return {"number": [np.float64(i + .1)]}
-        return Job(str(i), work)
-
-    return Experiment("counting", [job(i) for i in range(count)],
-                      lambda results: [Figure("f", "t", None, None, [], [repr(one["number"][0]) for one in results])])
-
-
 class Runner(unittest.TestCase):
 
     def setUp(self):
@@ -248,30 +194,26 @@ class Runner(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def run_counting(self, key="key", **arguments):
+    def runs_counted(self, key):
+        """How many of four jobs are run, each of which must give its number."""
         runs = []
-        figures = runner.run([counting(4, runs, **arguments)], self.folder, key, None)
-        return figures[0].words, len(runs)
 
-    def test_goes_on_where_it_was_interrupted(self):
-        def pull_the_plug(i):
-            if i == 3:
-                raise Unavailable("pulled the plug")
+        def job(i):
+            return Job(str(i), lambda: runs.append(i) or {"number": [np.float64(i + .1)]})
 
-        with self.assertRaisesRegex(Unavailable, "^counting, 3: pulled the plug"):
-            self.run_counting(fails=pull_the_plug)
-        self.assertEqual(self.run_counting(), (["0.1", "1.1", "2.1", "3.1"], 1))
-        self.assertEqual(self.run_counting(), (["0.1", "1.1", "2.1", "3.1"], 0))
+        results = runner.measure([Experiment("counting", [job(i) for i in range(4)], None)], self.folder, key, None)
+        self.assertEqual(results, [[{"number": [i + .1]} for i in range(4)]])
+        return len(runs)
 
     def test_runs_again_what_belongs_to_another_study_or_is_damaged(self):
-        self.assertEqual([self.run_counting(key)[1] for key in ("one", "other", "one")], [4, 4, 0])
+        self.assertEqual([self.runs_counted(key) for key in ("one", "other", "one")], [4, 4, 0])
         files = list(pathlib.Path(self.folder, "jobs").iterdir())
         self.assertEqual(len(files), 8)
         for text in ('{"settings": "', '{"settings": "one\\ncounting: 0", "result": 3}', "[]",
                      '{"settings": "two", "result": {"number": [5]}}'):
             for file in files:
                 file.write_text(text)
-            self.assertEqual(self.run_counting("one")[1], 4, text)
+            self.assertEqual(self.runs_counted("one"), 4, text)
 
     def test_refused_job_ends_no_run_and_is_not_cached(self):
         runs = []
@@ -331,22 +273,14 @@ class Recall(unittest.TestCase):
         cls.figures = run(recall.recall(sweep.Stage(SMALL), baselines()))
 
     def test_every_line_is_in_its_panel(self):
-        shared = {"joint without noise", "features, not private", "k of every class, nothing private sent", "chance"}
-        self.assertEqual([figure.id for figure in self.figures],
-                         ["recall-epsilon", "precision-epsilon", "fidelity-epsilon"])
-        for figure in self.figures:
-            ceiling = set() if figure is self.figures[2] else {"ceiling of answers from one private release"}
-            proven, published, others = (set(names(panel)) - shared - ceiling for panel in figure.panels)
-            self.assertEqual(proven, {"joint, gaussian", "joint, laplace", "joint, bounded-gaussian",
-                                      "joint, laplace, 2 private iterations"})
-            self.assertEqual(published, {"joint, published-gaussian", "joint, published-laplace",
-                                         "joint, published-bounded-gaussian",
-                                         "joint, published-laplace, 2 private iterations"})
-            self.assertEqual(others, {"supervised embedding, not private, given the targets' labels", "everything",
-                                      "labels", "hidden"})
-            for panel in figure.panels:
-                self.assertLessEqual(shared | ceiling, set(names(panel)))
-        self.assertEqual(len(series(self.figures[0].panels[0], "joint, laplace").points), 2)
+        proven = {"gaussian", "laplace", "bounded-gaussian", "laplace, 2 private iterations"}
+        lines = ({f"joint, {name}" for name in proven}, {f"joint, published-{name}" for name in proven},
+                 {"supervised embedding, not private, given the targets' labels", "everything", "labels", "hidden"})
+        for number, figure in enumerate(self.figures):
+            shared = {"joint without noise", "features, not private", "k of every class, nothing private sent",
+                      "chance"} | ({"ceiling of answers from one private release"} if number < 2 else set())
+            for panel, own in zip(figure.panels, lines):
+                self.assertEqual(set(names(panel)), own | shared)
 
     def test_lines_have_their_scores(self):
         _, precision, fidelity = (figure.panels[2] for figure in self.figures)
@@ -365,9 +299,6 @@ class Recall(unittest.TestCase):
             for point in points:
                 odds = k * math.exp(point.x)
                 self.assertAlmostEqual(point.y, (odds + 19 * SMALL.delta) / (odds + 20 - k))
-            self.assertIn(f"{sweep.short(points[0].y)} at epsilon 0.1 and {sweep.short(points[-1].y)} at epsilon 10",
-                          figure.words[1])
-        self.assertNotIn("ceiling", joined(self.figures[2]))
 
     def test_another_kernel_has_no_published_lines(self):
         other = dataclasses.replace(SMALL, settings=dataclasses.replace(SMALL.settings, kernel="sigma"))
@@ -375,7 +306,6 @@ class Recall(unittest.TestCase):
             for name in ("joint, published-gaussian", "joint, published-laplace"):
                 self.assertTrue(all(math.isnan(point.y) for point in series(figure.panels[1], name).points))
             self.assertFalse(any(math.isnan(point.y) for point in series(figure.panels[0], "joint, gaussian").points))
-            self.assertRegex(joined(figure), 'Not measured: "joint, published-gaussian", "joint, published-laplace"')
 
 
 CLOUDS = dataclasses.replace(SMALL, rows=clouds(20, 80, 8, 1), anchors_per_class=5, targets=200, gallery_per_class=60)
@@ -393,17 +323,15 @@ class Cells(unittest.TestCase):
     def test_lines_ceilings_and_words(self):
         figures = run(cells.cells(sweep.Stage(CLOUDS), []))
         self.assertEqual([figure.id for figure in figures], ["cells-recall", "cells-precision", "cells-fidelity"])
-        shared = ["features, not private", "k of every class, nothing private sent", "chance"]
         for figure in figures:
-            self.assertEqual(names(figure.panels[0])[:5], ["cells, 10 % returned", "cells, 1 % returned", *shared])
-            self.assertEqual(names(figure.panels[1]), ["joint, gaussian", *shared])
+            self.assertEqual(names(figure.panels[0])[:2], ["cells, 10 % returned", "cells, 1 % returned"])
+            self.assertEqual(names(figure.panels[1])[0], "joint, gaussian")
         fidelity = figures[2]
         ceiling = series(fidelity.panels[0], "ceiling at 10 %").points
         self.assertGreater(len(ceiling), 40)
         for point in ceiling:
             self.assertAlmostEqual(point.y, .1 * math.exp(point.x) / (1 + .1 * (math.exp(point.x) - 1)))
         found = series(fidelity.panels[0], "cells, 10 % returned").points
-        self.assertIn(f"With cells, 10 % returned, fidelity@4 is {sweep.short(found[1].y)}", fidelity.words[0])
         self.assertIn(f"At epsilon 1 cells with 10 % of the items returned find {sweep.percent(found[1].y)} of",
                       fidelity.title)
         self.assertGreater(found[4].y, .8)  # of the own cell, at epsilon 8, nearly all come back
@@ -425,15 +353,11 @@ class Cells(unittest.TestCase):
 
 class SettingsOneByOne(unittest.TestCase):
 
-    def test_values_and_their_span(self):
+    def test_values_are_of_one_setting(self):
         figures = run(settings.settings(sweep.Stage(SMALL)))
         self.assertEqual([figure.id for figure in figures], ["settings-dim", "settings-alpha", "settings-bandwidth"])
-        for figure in figures:
-            self.assertEqual(names(figure.panels[0]),
-                             ["epsilon 1", "without noise", "k of every class, nothing private sent"])
-            points = figure.panels[0].series[0].points
-            self.assertIn(figure.title, figure.words[0])
-            self.assertRegex(figure.title, f"and {sweep.short(max(point.y for point in points))} .* at|is .* at every")
+        self.assertEqual(names(figures[0].panels[0]),
+                         ["epsilon 1", "without noise", "k of every class, nothing private sent"])
         self.assertEqual([point.x for point in figures[1].panels[0].series[0].points], [.75, 1.5, 3, 6, 12])
 
     def test_experiments_agree_about_a_condition(self):
@@ -445,26 +369,6 @@ class SettingsOneByOne(unittest.TestCase):
 
 
 class Tune(unittest.TestCase):
-
-    def test_ranks_a_grid(self):
-        study = settings.tuning_study(dataclasses.replace(SMALL, seeds=1))
-        self.assertEqual((study.anchors_per_class, study.targets), (8, 20))  # two fifths of 20
-        (figure,) = run(settings.tune(sweep.Stage(study)))
-        precision = series(figure.panels[0], "precision@4").points
-        self.assertEqual(len(precision), 10)
-        for one, other in zip(precision, precision[1:]):
-            self.assertLessEqual(other.y, one.y + .01)
-        self.assertIn(figure.x.categories[0], figure.words[0])
-        self.assertIn(figure.x.categories[0], figure.title)
-        self.assertRegex(figure.words[1], "^On 1 fresh split of the same rows")
-        self.assertRegex(figure.words[3], "^Of every class 8 rows were anchors here.")
-
-    def test_jobs_are_keyed_by_settings(self):
-        third = dataclasses.replace(SMALL, seeds=1, settings=dataclasses.replace(SMALL.settings, alpha=1 / 3))
-        keys = {job.key for job in settings.tune(sweep.Stage(third)).jobs}
-        self.assertEqual(len(keys), 54)
-        self.assertIn("--dim 4 --alpha 0.3333333333333333 --bandwidth 3 --steps 10 --label-graph distance --start "
-                      "random, seed 1", keys)
 
     def test_best_is_scored_on_splits_that_chose_nothing(self):
         study = settings.tuning_study(SMALL)
@@ -501,8 +405,6 @@ class Selection(unittest.TestCase):
         self.assertEqual(sorted(found("", True)), sorted([*usual, "attacks"]))
         self.assertEqual(found("cells,recall", False), ["recall", "cells"])
         self.assertEqual(found("ablation", True), ["ablation", "attacks"])
-        with self.assertRaisesRegex(InvalidArgument, '^--experiments must be some of recall, .*, but has "recal"'):
-            found("recal", False)
 
 
 class Verdicts(unittest.TestCase):
@@ -574,68 +476,31 @@ class Verdicts(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
 
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = folder.name
-        rows = clouds(6, 20, 6, 7)
-        np.save(os.path.join(cls.folder, "v.npy"), rows.features)
-        np.save(os.path.join(cls.folder, "l.npy"), rows.labels)
-
-    def main(self, *words):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                code = command_line.main(list(words))
-            except SystemExit as end:  # of argparse
-                code = end.code
-        return code, out.getvalue(), err.getvalue()
-
-    def data(self, *words):
-        return [*words, "--vectors", os.path.join(self.folder, "v.npy"), "--labels", os.path.join(self.folder, "l.npy"),
-                "--seeds", "2", "--targets", "12", "--gallery-per-class", "8", "-k", "3", "--delta", ".001"]
-
-    def assert_refused(self, message, *words):
-        code, out, err = self.main(*words)
-        self.assertEqual((code, out), (2, ""), err)
-        self.assertRegex(err, message)
-
     def test_wrong_values_are_named_by_their_flags(self):
-        out = os.path.join(self.folder, "refused")
-        data = self.data("evaluate", "--out", out)
-        for message, words in (
-            ("error: --anchors-per-class must .*INVALID_ARGUMENT", [*data, "--anchors-per-class", "100"]),
-            ("error: --epsilons must be numbers in ascending order", [*data, "--epsilons", "1", ".5"]),
-            ('--seeds: must be a whole number, but is ""', [*data, "--seeds", ""]),
-            ('--epsilons: must be a number, but is "x"', [*data, "--epsilons", "1,x"]),
-            ("error: --classes must be all, first or second", [*data, "--classes", "third"]),
-            ("error: expected one source of data", [*data, "--images", "x"]),
-            ("error: --input-size is that of --onnx", [*data, "--input-size", "1x1"]),
-            ("error: --epsilons is not accepted with --experiments cells",
-             [*data, "--experiments", "cells", "--epsilons", "1"]),
-            ("error: --attacks is not accepted by tune", self.data("tune", "--out", out, "--attacks")),
-            ("error: --steps is what tune chooses", self.data("--tune", "--out", out, "--steps", "3")),
-            ("unrecognized arguments: --seed", [*data, "--seed", "3"]),
-            ("error: --vectors must be .*/nowhere.npy",
-             ["tune", "--vectors", "/nowhere.npy", "--labels", "/nowhere.txt", "--out", out]),
-        ):
-            self.assert_refused(message, *words)
-        self.assertFalse(os.path.exists(out))
-
-    def test_folder_that_cannot_be_made_fails(self):
-        code, _, err = self.main(*self.data("--out", os.path.join(self.folder, "v.npy")), "--experiments", "settings")
-        self.assertEqual(code, 1)
-        self.assertRegex(err, "error: --out must be a folder.*FAILED_PRECONDITION")
-
-    def test_tune_reports_flags(self):
-        out = os.path.join(self.folder, "tuned")
-        code, printed, err = self.main(*self.data("tune", "--out", out))
-        self.assertEqual(code, 0, err)
-        self.assertRegex(printed, "^Of 54 settings --dim .* --start classes find most at epsilon 1: precision@3")
-        results = json.loads(pathlib.Path(out, "results.json").read_text("utf-8"))
-        self.assertIsNone(results["verdict"])
-        self.assertEqual(dict(results["settings"])["--anchors-per-class"], "8")  # two fifths of 20
+        with tempfile.TemporaryDirectory() as folder:
+            rows = clouds(6, 20, 6, 7)
+            vectors, labels, out = (os.path.join(folder, name) for name in ("v.npy", "l.npy", "refused"))
+            np.save(vectors, rows.features)
+            np.save(labels, rows.labels)
+            data = ["--vectors", vectors, "--labels", labels, "--targets", "12", "--gallery-per-class", "8", "-k", "3",
+                    "--out", out]
+            for message, words in (
+                ("error: --anchors-per-class must .*INVALID_ARGUMENT", ["evaluate", "--anchors-per-class", "100"]),
+                ('--epsilons: must be a number, but is "x"', ["evaluate", "--epsilons", "1,x"]),
+                ("error: expected one source of data", ["evaluate", "--images", "x"]),
+                ("error: --epsilons is not accepted with --experiments cells",
+                 ["evaluate", "--experiments", "cells", "--epsilons", "1"]),
+                ("error: --steps is what tune chooses", ["--tune", "--steps", "3"]),
+            ):
+                printed, err = io.StringIO(), io.StringIO()
+                with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(err):
+                    try:
+                        code = command_line.main([*words, *data])
+                    except SystemExit as end:  # of argparse
+                        code = end.code
+                self.assertEqual((code, printed.getvalue()), (2, ""), err.getvalue())
+                self.assertRegex(err.getvalue(), message)
+            self.assertFalse(os.path.exists(out))
 
 if __name__ == "__main__":
     unittest.main()

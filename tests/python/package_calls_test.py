@@ -151,7 +151,7 @@ class Replays(unittest.TestCase):
         self.assertEqual(sent["release"].shape[0], CLASSES + 100)
         self.assertEqual(things.budget.spent, before)
         for wrong in ({}, {"label": 5, "query": service.rows[5]}):
-            with self.assertRaisesRegex(pm.InvalidArgument, "label must be given|target must be absent"):
+            with self.assertRaisesRegex(pm.InvalidArgument, "label must be given|query must be absent"):
                 things.resend(**wrong)
         with self.assertRaisesRegex(pm.InvalidArgument, "label"):
             things.resend(label=99)
@@ -161,7 +161,7 @@ class Replays(unittest.TestCase):
         before = things.budget.spent
         self.assertEqual(things.resend(service.rows[3], k=3).ids, hits.ids)
         self.assertEqual(things.explain()["items"], 400)
-        with self.assertRaisesRegex(pm.InvalidArgument, "target must be given again"):
+        with self.assertRaisesRegex(pm.InvalidArgument, "query must be given again"):
             things.resend(label=3)
         self.assertEqual(things.budget.spent, before)
 
@@ -266,13 +266,12 @@ class Messages(unittest.TestCase):
         service.server.create_collection("poor", *gallery(100, seed=2))
         poor = service.server.collection("poor")
         self.addCleanup(poor.delete)
-        for text, call in (("not built|no items", lambda: poor.search(service.rows[0], label=0, **COST)),
+        for text, call in (("^budget must be granted", lambda: poor.search(service.rows[0], label=0, **COST)),
                            ("max_memory must be", lambda: pm.connect("a:1", insecure=True, max_memory=1))):
             with self.assertRaisesRegex(pm.PrivateMailError, text):
                 call()
-        poor.ingest(service.rows, labels=service.labels)
-        poor.build()
-        with self.assertRaisesRegex(pm.FailedPrecondition, "^budget must be granted"):
+        poor.budget.grant(epsilon=1, delta=1e-4)
+        with self.assertRaisesRegex(pm.FailedPrecondition, "not built|no items"):
             poor.search(service.rows[0], label=0, **COST)
 
 

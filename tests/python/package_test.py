@@ -271,9 +271,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections
         self.assertFalse(os.path.exists(data), "it was not removed when Python ended")
 
     def test_daemon_that_cannot_start_says_why(self):
-        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(pm.Unavailable,
-                                                                                   "did not start: .*log-level"):
-            pm.Server.local(folder, arguments=["--log-level", "none"])
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(pm.Unavailable, "did not start: .*max-k"):
+            pm.Server.local(folder, arguments=["--max-k", "0"])
 
 
 class Budgets(unittest.TestCase):

@@ -68,7 +68,7 @@ struct SearchRequest {
   std::optional<double> radius = std::nullopt;
   std::optional<int64_t> private_iterations = std::nullopt;   // absent: 1
   std::optional<PostProcessing> post_process = std::nullopt;  // absent: kClient
-  // Without labels: classes to read matches of, the best by the anchors; absent or 0: as many as it
+  // Without labels: classes to read matches of, the best by the anchors; absent: as many as it
   // takes. Neither sent nor charged, since the server sends the matches of every class.
   std::optional<int64_t> classes = std::nullopt;
   // Public vectors from which dummies are drawn; absent: the anchors.

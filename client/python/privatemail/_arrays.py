@@ -10,7 +10,7 @@ from privatemail.errors import wrong
 
 
 def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
-    if np.ma.is_masked(given):
+    if isinstance(given, np.ma.MaskedArray) and np.any(np.asarray(given.mask)):
         raise wrong(field, "must have no masked values, but has some")
     try:
         return np.asarray(given)

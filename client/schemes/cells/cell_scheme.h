@@ -28,8 +28,8 @@ class CellScheme {
  public:
   // anchors: published with the parameters.
   // FAILED_PRECONDITION: the collection has no cells.
-  // INVALID_ARGUMENT: shapes differ; an anchor is zero or not finite.
-  // DATA_LOSS: the anchors do not have the published digest.
+  // INVALID_ARGUMENT: an anchor is zero or not finite.
+  // DATA_LOSS: the anchors do not have the published shape or digest.
   static absl::StatusOr<CellScheme> Create(PublicParameters parameters, const Anchors& anchors);
 
   const PublicParameters& parameters() const { return parameters_; }

@@ -84,10 +84,10 @@ struct JointSetting;
 class JointScheme {
  public:
   // anchors: published with the parameters.
-  // INVALID_ARGUMENT: shapes differ; a row is zero or not finite; a label of an anchor or dummy is
+  // INVALID_ARGUMENT: a row is zero or not finite; a label of an anchor or dummy is
   //   none of the collection's; a class has no dummy; own anchors are not one row an anchor.
   // FAILED_PRECONDITION: the collection has no classes.
-  // DATA_LOSS: the anchors do not have the published digest.
+  // DATA_LOSS: the anchors do not have the published shape or digest.
   // DEADLINE_EXCEEDED: affinities of the anchors take longer than limits.max_computing.
   static absl::StatusOr<JointScheme> Create(PublicParameters parameters, const Anchors& anchors,
                                             const OwnRows& own = {},

@@ -51,7 +51,7 @@ TEST(TruncateUtf8, InvalidUtf8IsCutAnywhere) {
 
 TEST(FormatExact, UsesFewestDigits) {
   EXPECT_EQ(FormatExact(.1), "0.1");
-  EXPECT_EQ(FormatExact(2), "2");
+  EXPECT_EQ(FormatExact(2.), "2");
   EXPECT_EQ(FormatExact(-.5), "-0.5");
   EXPECT_EQ(FormatExact(.1 + .2), "0.30000000000000004");
 }

@@ -198,7 +198,7 @@ TEST_F(CertificateChainTest, KeyAndChainMayShareFile) {
 TEST_F(CertificateChainTest, WeakOrUnsupportedKeyIsRefused) {
   MakeWeak(folder_.path(), "weak");
   EXPECT_THAT(Load(Text("weak.crt"), "weak.key"),
-              FailsWith(kFailedPrecondition, "chain.pem cannot be served over TLS: "));
+              FailsWith(kFailedPrecondition, "weak.key cannot be served over TLS: "));
   EXPECT_THAT(Load(Text("weak.crt"), "weak.key"), FailsWith(kFailedPrecondition, "key too small"));
   OpenSsl(folder_.path(), "dsaparam -genkey -out dsa.key 2048");
   OpenSsl(folder_.path(), "req -x509 -new -key dsa.key -out dsa.crt -subj /CN=dsa -days 2");

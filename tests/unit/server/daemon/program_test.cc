@@ -151,7 +151,7 @@ TEST(Privatemaild, SighupReopensLogDespiteInvalidConfiguration) {
   daemon.program().Signal(SIGHUP);
   ASSERT_TRUE(daemon.WaitUntilLogged("reload: audit log reopened\n"));
   EXPECT_THAT(daemon.StopWith().err,
-              ContainsRegex("ERROR reload: [^\n]*d.toml line 1: this is no TOML[^\n]*; "
+              ContainsRegex("ERROR reload: [^\n]*d.toml line 1: must be KEY = VALUE[^\n]*; "
                             "all settings stay as they were, keys, certificates and "
                             "audit log are read again\n"
                             "[^\n]*INFO reload: keys read\n"));

@@ -154,7 +154,8 @@ class FewDimensions : public WithoutAnchors {
 
 TEST_F(FewDimensions, LimitHoldsForFirstItems) {
   ASSERT_THAT(Create(Notes()), IsOk());
-  EXPECT_THAT(Send("notes", {Row("a", 4), Row("b", 5)}), FailsWith(kExhausted, "max_dims"));
+  EXPECT_THAT(Send("notes", {Row("a", 4), Row("b", 5)}),
+              FailsWith(kExhausted, "first items is 5, more than the limit of 4"));
   EXPECT_EQ(Get("notes")->parameters().feature_dim(), 0u);
   EXPECT_THAT(Send("notes", {Row("a", 4)}), IsOk());
 }

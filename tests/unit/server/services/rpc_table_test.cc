@@ -7,6 +7,7 @@
 #include <string>
 
 #include "server/cells/anchor_training.h"
+#include "server/services/collection_state.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/services/all_rpcs.h"
 

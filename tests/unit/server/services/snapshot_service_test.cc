@@ -160,7 +160,7 @@ TEST_F(SnapshotServiceTest, AuditLogHoldsOnlyCounts) {
 DaemonOptions Tight() {
   DaemonOptions options;
   options.limits.max_items = 5;
-  options.limits.max_anchors = 12;
+  options.limits.max_anchors = 2000;
   options.limits.max_dims = kDim;
   options.limits.max_collections = 1;
   options.limits.max_message_bytes = 65536;
@@ -197,16 +197,18 @@ TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
   EXPECT_THAT(
       Restore("new", SnapshotBytes(6)),
       FailsWith(kExhausted, "items of the snapshot is 6, more than the limit of 5 (max_items)"));
-  SetLimit(&Limits::max_dims, kDim - 1);
-  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
-              FailsWith(kExhausted, "dimensions of the snapshot is 4, more than the limit of 3"));
-  SetLimit(&Limits::max_dims, kDim);
-  SetLimit(&Limits::max_anchors, 11);
-  EXPECT_THAT(Restore("new", SnapshotBytes(1)),
-              FailsWith(kExhausted, "anchors of the snapshot is 12, more than the limit of 11"));
-  SetLimit(&Limits::max_anchors, 2000);
-  SetLimit(&Limits::max_request_memory, 65536);
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
+  contents.collection.parameters.feature_dim = kDim + 1;
+  EXPECT_THAT(
+      Restore("new", BytesOf(contents)),
+      FailsWith(kExhausted,
+                "dimensions of the anchors of the snapshot is 5, more than the limit of 4"));
+  contents.collection.parameters.feature_dim = kDim;
+  contents.collection.parameters.anchor_count = 2001;
+  EXPECT_THAT(
+      Restore("new", BytesOf(contents)),
+      FailsWith(kExhausted, "anchors of the snapshot is 2001, more than the limit of 2000"));
+  SetLimit(&Limits::max_request_memory, 65536);
   contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
   EXPECT_THAT(Restore("new", BytesOf(contents)),
               FailsWith(kExhausted,

@@ -110,9 +110,9 @@ TEST(CellsSearch, CollectionWithoutClassesHasItemsWithAnyLabelOrNone) {
               FailsWith(kDataLoss, "label must be one of the collection's 5 classes"));
   // Labels beside anchors that have none.
   EXPECT_THAT(CellsCollection::Create(unlabelled.collection, Published().chunks, {}),
-              FailsWith(kInvalid, "anchors must be 40 rows with 0 labels"));
+              FailsWith(kDataLoss, "anchors must be 40 rows with 0 labels"));
   EXPECT_THAT(CellsCollection::Create(Published().collection, unlabelled.chunks, {}),
-              FailsWith(kInvalid, "anchors must be 40 rows with 40 labels"));
+              FailsWith(kDataLoss, "anchors must be 40 rows with 40 labels"));
 }
 
 TEST(CellsSearch, WrongFieldsAreNotCharged) {

@@ -333,7 +333,7 @@ TEST(JointScheme, UnpublishedAnchorsReturnError) {
   Anchors other = MakeAnchors();
   other.features(3, 3) += 1;
   EXPECT_THAT(JointScheme::Create(parameters, other), FailsWith(kDataLoss, "digest"));
-  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(20)), FailsWith(kInvalid, "24 rows"));
+  EXPECT_THAT(JointScheme::Create(parameters, MakeAnchors(20)), FailsWith(kDataLoss, "24 rows"));
 }
 
 // A hostile server may publish such anchors with their digest.

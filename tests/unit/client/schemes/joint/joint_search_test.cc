@@ -1,5 +1,6 @@
 #include "client/schemes/joint/joint_search.h"
 
+#include "common/base/status_macros.h"
 #include "common/embedding/smlq.h"
 #include "common/wire/proto_conversions.h"
 #include "tests/testing/published_things.h"
