@@ -87,8 +87,11 @@ void Rank(benchmark::State& state, CellCode code) {
   const Answer answer(parameters);
   const CellTarget target{Rows(1).row(0).cast<double>(), 8};
   for (auto _ : state) {
-    benchmark::DoNotOptimize(
-        ReadCellAnswer(parameters, answer.request, target, answer.messages).value().candidates);
+    SearchResult result;
+    const absl::Status read =
+        ReadCellAnswer(parameters, answer.request, target, answer.messages, &result);
+    if (!read.ok()) return state.SkipWithError(std::string(read.message()).c_str());
+    benchmark::DoNotOptimize(result.cells->candidates);
   }
 }
 
