@@ -25,7 +25,8 @@ inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
 std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
-// That schemes need a build to find new items; empty if every offered scheme finds them immediately.
+// Says which schemes need a build to find new items; empty if every offered scheme finds them
+// immediately.
 std::string BuildHint(const v1::GetCollectionResponse& collection);
 
 // `collection info`: public parameters, counts, expected alignment and its warnings.

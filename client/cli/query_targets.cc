@@ -22,10 +22,10 @@
 namespace privatemail::client::cli {
 namespace {
 
-// "0 lemon, 1 lime, ... (24 in all)": the first classes, with names if there are any.
-// Of no class of a collection whose classes are numbered from 0.
+// A label that classes numbered from 0 do not reach.
 constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
 
+// "0 lemon, 1 lime, ... (24 in all)": the first classes, with names if there are any.
 std::string SomeClasses(const PublicParameters& parameters) {
   constexpr size_t kMaxListed = 8;
   const size_t classes = parameters.slot_labels.size();

@@ -26,8 +26,8 @@
 
 namespace privatemail::client {
 
-// What a search decrypts, ranks and shows once its answers are there, by sizes that the server
-// knows and, of a filter, that there is one.
+// Measures what a search decrypts, ranks and shows once its answers are there. The server knows
+// these sizes, and may learn that there is a filter.
 struct SearchWork {
   int64_t queries = 1;
   int64_t blocks = 1;          // of 2,048 encrypted scores

@@ -142,7 +142,7 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
 
 absl::Status FinishCall(const ConnectionOptions& options, Call* call) {
   const absl::Status status = call->Finish();
-  // What the server itself says, about its store or a collection, is no error of the connection.
+  // A message of the server itself, about its store or a collection, is no error of the connection.
   const bool is_said = absl::IsUnavailable(status) && call->is_own_status();
   return call->cancelled() || is_said ? status : ExplainConnectionError(options, status);
 }

@@ -35,8 +35,8 @@ class BackgroundQueue {
       : thread_([this, priority] { Run(priority); }) {}
   ~BackgroundQueue();  // stops the running job and drops the waiting ones
 
-  // Of the jobs whose delay has passed, the one with the least rank runs next, and of several such
-  // the first that was added.
+  // Adds a job that runs after the delay. The job with the lowest rank runs next, and of equal
+  // ranks the one that was added first.
   void Add(Job job, absl::Duration delay = absl::ZeroDuration(), uint64_t rank = 0);
 
  private:

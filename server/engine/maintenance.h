@@ -27,8 +27,8 @@ struct RebuildOptions {
   int64_t memory = std::numeric_limits<int64_t>::max();  // bytes, as in Catalog::Build
 };
 
-// Tries a read-only catalog every kRecoveryInterval until it takes writes, which it then does for
-// good. From then on polls it and rebuilds due collections, one at a time. Never runs a first
+// Tries a read-only catalog every kRecoveryInterval until it takes writes, and never again after
+// that. From then on polls it and rebuilds due collections, one at a time. Never runs a first
 // build: only the operator knows whether the items are complete. Thread-safe.
 class Maintenance {
  public:

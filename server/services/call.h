@@ -172,7 +172,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // too long, or its key is no longer valid.
   bool AwaitCaller(IdleCalls::WaitKind kind, absl::FunctionRef<void()> start);
   void Watch(IdleCalls::WaitKind kind);
-  // An error if the call was ended meanwhile, or its key is no longer valid.
+  // Returns an error if the call was ended during the wait, or its key is no longer valid.
   absl::Status EndWatch();
   // The address of the connection or, without the port, the one that a trusted proxy names.
   std::string Caller() const;

@@ -511,8 +511,8 @@ absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& paramet
   });
 }
 
-// Writes and deletes the rows before locking the collection, so that its items can change
-// meanwhile.
+// Writes and deletes the rows before locking the collection, so that its items can change while the
+// rows are written.
 absl::StatusOr<uint64_t> SqlStore::SaveRows(
     const PublicParameters& parameters, const Embedding& embedding, int64_t key,
     absl::FunctionRef<absl::Status(SqlSession* session, int64_t key)> write) {

@@ -1,4 +1,4 @@
-// What the stores in SQL databases have in common.
+// The part of a store that SQLite and PostgreSQL share.
 #ifndef PRIVATEMAIL_SERVER_STORE_SQL_STORE_H_
 #define PRIVATEMAIL_SERVER_STORE_SQL_STORE_H_
 
@@ -159,7 +159,7 @@ class SqlStore : public Store {
     int64_t key = 0;
   };
 
-  // What differs between the databases.
+  // The derived stores implement these, since the databases differ here.
   virtual absl::StatusOr<std::unique_ptr<SqlSession>> Begin(bool writes) = 0;
   // The end of a SELECT that locks.
   virtual const char* LockClause(Lock /*lock*/) const { return ""; }

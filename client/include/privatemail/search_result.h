@@ -77,7 +77,7 @@ struct JointResult {
   std::optional<double> expected_recall;      // of the anchors' alignment, by public data
   std::optional<double> expected_residual;    // likewise
   std::optional<RadiusStats> radius_meaning;  // with a radius
-  // Of the release. Absent when it was sent again.
+  // These describe the release, and are absent when it was sent again.
   std::optional<double> sensitivity;
   std::optional<double> noise_stddev;
   double relative_residual = 0;  // of the anchors: 0 perfect, 1 no better than their mean

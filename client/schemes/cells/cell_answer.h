@@ -34,7 +34,7 @@ class CellAnswerLimit {
 };
 
 // Decodes a message's item codes: items x feature_dim.
-// DATA_LOSS: the numbers of ids, labels, payloads and codes differ; a label is none of the
+// DATA_LOSS: the numbers of ids, labels, payloads and codes differ; a label is not one of the
 // collection's; an id or payload is malformed.
 absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool with_payloads,
                                         const v1::RetrieveCellsResponse& message);

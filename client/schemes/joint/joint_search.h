@@ -78,7 +78,7 @@ inline constexpr char kNoCoordinates[] =
 class JointSearch : public SchemeSearch {
  public:
   // request must outlive the search.
-  // INVALID_ARGUMENT naming the field: out of range; a label that is none of the collection's, or
+  // INVALID_ARGUMENT naming the field: out of range; a label that the collection does not have, or
   //   that is missing where the mechanism does not hide the class.
   // FAILED_PRECONDITION: public data shows that little would be found, unless
   //   request.accept_misalignment.
