@@ -34,7 +34,7 @@ using sqlite::Transaction;
 // - deletions: tombstones until an embedding without the items is saved.
 // - cells: of an embedding, whose key they name. Their keys are from the same sequence.
 // - cells.quality: empty until it is measured.
-constexpr int64_t kSchemaVersion = 2;
+constexpr int64_t kSchemaVersion = 1;
 constexpr char kSchema[] = R"sql(
   CREATE TABLE collections (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -97,27 +97,6 @@ constexpr char kSchema[] = R"sql(
   ) STRICT;
 )sql";
 
-// From version 1, in which embeddings and cells had the key of their collection. Rows that an
-// interrupted deletion has left are orphans then.
-constexpr char kUpgrade[] = R"sql(
-  CREATE TABLE embedding_keys (last INTEGER NOT NULL) STRICT;
-  INSERT INTO embedding_keys SELECT coalesce(max(seq), 0) FROM sqlite_sequence;
-  DELETE FROM embeddings WHERE collection NOT IN (SELECT key FROM collections);
-  ALTER TABLE embeddings ADD COLUMN key INTEGER NOT NULL DEFAULT 0;
-  UPDATE embeddings SET key = collection;
-  ALTER TABLE embedded_items RENAME COLUMN collection TO embedding;
-  CREATE TABLE cells (
-    collection INTEGER PRIMARY KEY,
-    key INTEGER NOT NULL,
-    embedding INTEGER NOT NULL,
-    quality BLOB NOT NULL
-  ) STRICT;
-  INSERT INTO cells SELECT collection, key, key, cell_quality FROM embeddings
-    WHERE collection IN (SELECT collection FROM cell_parts);
-  ALTER TABLE cell_parts RENAME COLUMN collection TO cells;
-  ALTER TABLE embeddings DROP COLUMN cell_quality;
-)sql";
-
 // FAILED_PRECONDITION: the file has another version.
 absl::Status CheckSchema(Database* database) {
   PM_ASSIGN_OR_RETURN(const std::string version, database->Query("PRAGMA user_version"));
@@ -130,8 +109,8 @@ absl::Status CheckSchema(Database* database) {
 // Configures durable writes, and creates the tables in one transaction unless they are there.
 absl::Status PrepareSchema(Database* database) {
   PM_ASSIGN_OR_RETURN(const std::string version, database->Query("PRAGMA user_version"));
-  const bool is_new = version == "0", is_first = version == "1";
-  if (!is_new && !is_first) PM_RETURN_IF_ERROR(CheckSchema(database));
+  const bool is_new = version == "0";
+  if (!is_new) PM_RETURN_IF_ERROR(CheckSchema(database));
   PM_ASSIGN_OR_RETURN(const std::string mode, database->Query("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return absl::FailedPreconditionError(
@@ -139,10 +118,10 @@ absl::Status PrepareSchema(Database* database) {
                      " cannot keep a write-ahead log here, its journal mode stays '", mode, "'"));
   }
   PM_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = FULL"));
-  if (!is_new && !is_first) return absl::OkStatus();
+  if (!is_new) return absl::OkStatus();
   PM_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-  PM_RETURN_IF_ERROR(database->Execute(
-      absl::StrCat(is_new ? kSchema : kUpgrade, "PRAGMA user_version = ", kSchemaVersion)));
+  PM_RETURN_IF_ERROR(
+      database->Execute(absl::StrCat(kSchema, "PRAGMA user_version = ", kSchemaVersion)));
   return transaction.Commit();
 }
 

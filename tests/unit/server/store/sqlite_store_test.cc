@@ -78,9 +78,9 @@ TEST_F(SqliteFile, UsesWriteAheadLog) {
 
 TEST_F(SqliteFile, AnotherVersionIsRefused) {
   store_.reset();
-  AskFile(directory_.path(), "PRAGMA user_version = 3");
+  AskFile(directory_.path(), "PRAGMA user_version = 2");
   EXPECT_THAT(SqliteStore::Open(directory_.path()),
-              FailsWith(kFailedPrecondition, "has schema version 3, this program knows version 2"));
+              FailsWith(kFailedPrecondition, "has schema version 2, this program knows version 1"));
 }
 
 TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {
