@@ -24,10 +24,16 @@ absl::StatusOr<int64_t> CountHits(const Attack& attack, Neighbour neighbour, int
                                   const std::function<absl::Status(int64_t)>& observer) {
   std::atomic<int64_t> sum = 0, done = 0;
   const auto count = [&](int part, TaskGroup& group) -> absl::Status {
+    const std::unique_ptr<BitSource> source = attack.make_bits();
+    ReadAhead bits(source.get());
     int64_t left = releases / kParts + (part < releases % kParts ? 1 : 0);
     while (left > 0 && !group.stopped()) {
       const int64_t some = std::min(left, kPollEvery);
-      PM_ASSIGN_OR_RETURN(const int64_t hits, attack.count_hits(neighbour, some));
+      int64_t hits = 0;
+      for (int64_t i = 0; i < some; ++i) {
+        PM_ASSIGN_OR_RETURN(const bool hit, attack.event(neighbour, bits));
+        hits += hit ? 1 : 0;
+      }
       sum += hits;
       done += some;
       left -= some;
@@ -65,22 +71,6 @@ absl::Status ReadAhead::Fill(absl::Span<uint8_t> bytes) {
   return absl::OkStatus();
 }
 
-Attack MakeEventAttack(std::string description, EventFn event, int64_t max_releases) {
-  return {.description = std::move(description),
-          .count_hits = [event = std::move(event)](Neighbour neighbour,
-                                                   int64_t releases) -> absl::StatusOr<int64_t> {
-            SecureBits secure;
-            ReadAhead bits(&secure);
-            int64_t hits = 0;
-            for (int64_t i = 0; i < releases; ++i) {
-              PM_ASSIGN_OR_RETURN(const bool hit, event(neighbour, bits));
-              hits += hit ? 1 : 0;
-            }
-            return hits;
-          },
-          .max_releases = max_releases};
-}
-
 absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("releases", options.releases, 1, int64_t{1} << 40));
   PM_RETURN_IF_ERROR(CheckOpenUnitInterval("confidence", options.confidence));
@@ -97,12 +87,12 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) 
         return options.observer((counts + of_this) / (2.0 * std::ssize(subject.attacks)));
       };
     }
-    PM_ASSIGN_OR_RETURN(const int64_t one, CountHits(attack, Neighbour::kOne, releases, observer));
+    Hits hits{.releases = releases};
+    PM_ASSIGN_OR_RETURN(hits.one, CountHits(attack, Neighbour::kOne, releases, observer));
     ++counts;
-    PM_ASSIGN_OR_RETURN(const int64_t other,
-                        CountHits(attack, Neighbour::kOther, releases, observer));
+    PM_ASSIGN_OR_RETURN(hits.other, CountHits(attack, Neighbour::kOther, releases, observer));
     ++counts;
-    const Rates rates = ClopperPearsonRates({releases, one, other}, 1 - risk);
+    const Rates rates = ClopperPearsonRates(hits, 1 - risk);
     const double epsilon = LowerBoundOnEpsilon(rates, subject.claim);
     if (result.best_attack.empty() || epsilon > result.epsilon_lower) {
       result.epsilon_lower = epsilon;
@@ -114,9 +104,7 @@ absl::StatusOr<Result> RunAudit(const Subject& subject, const Options& options) 
 }
 
 int ExitCode(const std::vector<Result>& results) {
-  return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.Exceeded(); })
-             ? 1
-             : 0;
+  return std::ranges::any_of(results, &Result::Exceeded) ? 1 : 0;
 }
 
 Rates ClopperPearsonRates(const Hits& hits, double confidence) {

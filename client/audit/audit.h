@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,17 @@ namespace privatemail::client::audit {
 
 enum class Neighbour { kOne, kOther };
 
-inline constexpr int64_t kUnlimitedReleases = int64_t{1} << 40;
+// Whether a fresh release of the neighbour shows the event. Thread-safe.
+using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
+using MakeBits = std::function<std::unique_ptr<BitSource>()>;
+inline std::unique_ptr<BitSource> MakeSecureBits() { return std::make_unique<SecureBits>(); }
 
 // One event on releases of two neighbours.
 struct Attack {
   std::string description;  // of the pair and the event
-  // The number of `releases` fresh releases of a neighbour that show the event. Thread-safe.
-  std::function<absl::StatusOr<int64_t>(Neighbour neighbour, int64_t releases)> count_hits;
-  int64_t max_releases = kUnlimitedReleases;  // for slow releases
+  EventFn event;
+  int64_t max_releases = int64_t{1} << 40;  // fewer for slow releases
+  MakeBits make_bits = MakeSecureBits;      // of the source that the event's bits are read from
 };
 
 // The bytes of a source, which is asked for many at once: a call of OpenSSL's generator takes
@@ -44,13 +48,6 @@ class ReadAhead final : public BitSource {
   std::vector<uint8_t> block_;
   size_t used_;
 };
-
-// Whether a fresh release of the neighbour shows the event. Thread-safe.
-using EventFn = std::function<absl::StatusOr<bool>(Neighbour neighbour, BitSource& bits)>;
-
-// An attack that draws one release at a time with secure bits.
-Attack MakeEventAttack(std::string description, EventFn event,
-                       int64_t max_releases = kUnlimitedReleases);
 
 // A mechanism under attack.
 struct Subject {

@@ -29,56 +29,24 @@ bool IndicatesFirst(const CellChoice& choice, const std::vector<int64_t>& cells)
 }
 
 absl::StatusOr<Attack> MakeChoiceAttack(const CellChoice& choice, const ChooseFn& choose) {
-  PM_ASSIGN_OR_RETURN(CellMechanism made, CellMechanism::Create(choice));
-  const auto mechanism = std::make_shared<const CellMechanism>(std::move(made));
-  return MakeEventAttack(
-      absl::StrCat(choice.ask, " of ", choice.cells, " cells, drawn to ", choice.focus,
-                   " or to as many others: all that can be of the one, none of the other"),
-      [mechanism, choose](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
-        const int64_t focus = mechanism->choice().focus;
-        PM_ASSIGN_OR_RETURN(
-            const std::vector<int64_t> cells,
-            choose(*mechanism, CellsFrom(neighbour == Neighbour::kOne ? 0 : focus, focus), bits));
-        return IndicatesFirst(mechanism->choice(), cells);
-      });
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(choice));
+  return Attack{.description = absl::StrCat(
+                    choice.ask, " of ", choice.cells, " cells, drawn to ", choice.focus,
+                    " or to as many others: all that can be of the one, none of the other"),
+                .event = [=](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+                  const int64_t first = neighbour == Neighbour::kOne ? 0 : choice.focus;
+                  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> cells,
+                                      choose(mechanism, CellsFrom(first, choice.focus), bits));
+                  return IndicatesFirst(choice, cells);
+                }};
 }
 
-absl::StatusOr<Attack> MakeRequestAttack(int32_t classes, const CellCost& cost,
-                                         const RequestCellsFn& request_cells) {
-  PM_ASSIGN_OR_RETURN(CellScheme made, MakeOneCellPerClassScheme(classes));
-  const auto scheme = std::make_shared<const CellScheme>(std::move(made));
-  constexpr int64_t kMaxReleases = 200'000;  // each calibrates its mechanism
-  return MakeEventAttack(
-      absl::StrCat("a request for one of ", classes, " cells, one for each class, names ",
-                   "the class of the one target or of another"),
-      [=](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
-        PM_ASSIGN_OR_RETURN(
-            const std::vector<int64_t> cells,
-            request_cells(*scheme, MakeClassTarget(neighbour == Neighbour::kOne ? 0 : 1, classes),
-                          cost, bits));
-        return cells.front() == 0;
-      },
-      kMaxReleases);
+// A target nearest to its class's cell.
+Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes) {
+  return Eigen::RowVectorXf::Unit(classes, label);
 }
 
-}  // namespace
-
-absl::StatusOr<Subject> AttackCells(double epsilon) {
-  return AttackCells(epsilon, [](const CellMechanism& mechanism, const std::vector<int64_t>& best,
-                                 BitSource& bits) { return mechanism.Choose(best, bits); });
-}
-
-absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose) {
-  const CellChoice one = {.cells = 2, .ask = 1, .focus = 1, .epsilon = epsilon};
-  const CellChoice several = {.cells = 8, .ask = 3, .focus = 2, .epsilon = epsilon};
-  Subject subject{.mechanism = "cells"};
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(one));
-  subject.claim = mechanism.guarantee();
-  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), MakeChoiceAttack(one, choose));
-  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), MakeChoiceAttack(several, choose));
-  return subject;
-}
-
+// A collection with one cell for each class.
 absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes) {
   Anchors anchors{FloatMatrix(2 * classes, classes), {}};
   CellPartition partition{.cells = classes, .cell_of_anchor = {}};
@@ -95,8 +63,35 @@ absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes) {
   return CellScheme::Create(std::move(parameters), anchors);
 }
 
-Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes) {
-  return Eigen::RowVectorXf::Unit(classes, label);
+absl::StatusOr<Attack> MakeRequestAttack(int32_t classes, const CellCost& cost,
+                                         const RequestCellsFn& request_cells) {
+  PM_ASSIGN_OR_RETURN(CellScheme made, MakeOneCellPerClassScheme(classes));
+  const auto scheme = std::make_shared<const CellScheme>(std::move(made));
+  return Attack{
+      .description =
+          absl::StrCat("a request for one of ", classes, " cells, one for each class, names ",
+                       "the class of the one target or of another"),
+      .event = [=](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(
+            const std::vector<int64_t> cells,
+            request_cells(*scheme, MakeClassTarget(neighbour == Neighbour::kOne ? 0 : 1, classes),
+                          cost, bits));
+        return cells.front() == 0;
+      },
+      .max_releases = 200'000};  // each calibrates its mechanism
+}
+
+}  // namespace
+
+absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose) {
+  const CellChoice one = {.cells = 2, .ask = 1, .focus = 1, .epsilon = epsilon};
+  const CellChoice several = {.cells = 8, .ask = 3, .focus = 2, .epsilon = epsilon};
+  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism, CellMechanism::Create(one));
+  Subject subject{.mechanism = "cells", .claim = mechanism.guarantee()};
+  for (const CellChoice& choice : {one, several}) {
+    PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(), MakeChoiceAttack(choice, choose));
+  }
+  return subject;
 }
 
 absl::StatusOr<std::vector<int64_t>> ChooseRequestCells(const CellScheme& scheme,

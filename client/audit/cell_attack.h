@@ -21,12 +21,8 @@ using ChooseFn = std::function<absl::StatusOr<std::vector<int64_t>>(
 // The production choice for two queries with disjoint best cells, by two attacks: one cell of two,
 // several of several. Each event is e^epsilon times as likely for one query as for the other.
 // INVALID_ARGUMENT: epsilon.
-absl::StatusOr<Subject> AttackCells(double epsilon);
-absl::StatusOr<Subject> AttackCells(double epsilon, const ChooseFn& choose);
-
-// A collection with one cell per class, and a target nearest to its class's cell.
-absl::StatusOr<CellScheme> MakeOneCellPerClassScheme(int32_t classes);
-Eigen::RowVectorXf MakeClassTarget(int32_t label, int32_t classes);
+absl::StatusOr<Subject> AttackCells(double epsilon,
+                                    const ChooseFn& choose = &CellMechanism::Choose);
 
 // The cells of a request (ChooseRequestCells) or a planted fault.
 using RequestCellsFn = std::function<absl::StatusOr<std::vector<int64_t>>(

@@ -27,13 +27,14 @@ struct JointGame {
 
   const MechanismTraits& traits() const { return TraitsOf(cost.mechanism); }
 
-  absl::StatusOr<Transcript> Draw(Neighbour neighbour, BitSource& bits) const {
-    return DrawTranscript(pair, cost, neighbour, release, bits);
-  }
+  // A fresh release of one of the pair. Errors: those of the release.
+  absl::StatusOr<Transcript> Draw(Neighbour neighbour, BitSource& bits) const;
 
-  absl::StatusOr<double> Score(Neighbour neighbour, BitSource& bits) const {
-    PM_ASSIGN_OR_RETURN(const Transcript transcript, Draw(neighbour, bits));
-    return LogLikelihoodRatio(transcript, traits().law);
+  // The sum over the steps.
+  double Score(const Transcript& transcript) const {
+    double sum = 0;
+    for (const TranscriptStep& step : transcript) sum += LogLikelihoodRatio(step, traits().law);
+    return sum;
   }
 
   // The difference that the noise of a step hides.
@@ -42,6 +43,35 @@ struct JointGame {
                                                  : Matrix(step.one - step.other);
   }
 };
+
+absl::StatusOr<Transcript> JointGame::Draw(Neighbour neighbour, BitSource& bits) const {
+  PM_ASSIGN_OR_RETURN(TargetIndependentPart part,
+                      DrawTargetIndependentPart(pair.setting, cost, bits));
+  const PlacedTarget& target = neighbour == Neighbour::kOne ? pair.one : pair.other;
+  PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
+                      release(pair.setting, part, cost, target.slot, target.row, bits));
+
+  const auto graph_of = [&](const PlacedTarget& placed) {
+    return FeatureGraph(pair.setting, SlotRows(pair.setting, part, placed.slot, placed.row));
+  };
+  const BorderedAffinity graph_of_one = graph_of(pair.one);
+  const BorderedAffinity graph_of_other = graph_of(pair.other);
+  Transcript transcript;
+  Matrix start = part.start;
+  IterationNoise noise = std::move(part.noise);
+  for (FloatMatrix& rows : released) {
+    if (!transcript.empty()) {
+      start = transcript.back().released.cast<double>();
+      PM_ASSIGN_OR_RETURN(noise, MakeIterationNoise(pair.setting, start, cost));
+    }
+    transcript.push_back({.one = PrivateIteration(pair.setting, start, graph_of_one),
+                          .other = PrivateIteration(pair.setting, start, graph_of_other),
+                          .released = std::move(rows),
+                          .noise_stddev = noise.mechanism->noise_stddev(),
+                          .sensitivity = noise.sensitivity});
+  }
+  return transcript;
+}
 
 // Estimates from releases that are not counted.
 struct Pilot {
@@ -74,11 +104,13 @@ absl::StatusOr<Pilot> RunPilot(const JointGame& game, const Guarantee& claim) {
   std::vector<double> scores;
   for (int i = 0; i < kReleases; ++i) {
     PM_ASSIGN_OR_RETURN(const Transcript transcript, game.Draw(Neighbour::kOne, bits));
-    scores.push_back(LogLikelihoodRatio(transcript, game.traits().law));
+    scores.push_back(game.Score(transcript));
     for (const TranscriptStep& step : transcript) AddStep(game, step, &sums);
   }
   const auto steps = static_cast<double>(kReleases * game.cost.private_iterations);
-  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : TopDecile(std::move(scores)),
+  const auto top_decile = scores.begin() + kReleases / 10;
+  std::nth_element(scores.begin(), top_decile, scores.end(), std::greater<>());
+  return Pilot{.threshold = UsesZeroThreshold(game, claim) ? 0 : *top_decile,
                .share = sums.share / steps,
                .loss = sums.loss / kReleases,
                .mu = std::sqrt(sums.mu / kReleases)};
@@ -102,26 +134,14 @@ absl::StatusOr<Attack> MakeAttack(JointGame made, const Guarantee& claim) {
       UsesZeroThreshold(*game, claim)
           ? "the nearer noise-free iterate"
           : absl::StrFormat("likelier by more than %.3g in logarithm", pilot.threshold);
-  return ThresholdAttack(
-      absl::StrCat(event, ": ", game->pair.description, "; ",
-                   DescribeLimit(pilot, game->traits().law, claim)),
-      [game](Neighbour neighbour, BitSource& bits) { return game->Score(neighbour, bits); },
-      pilot.threshold, game->pair.max_releases);
-}
-
-// Does not depend on the collection.
-absl::StatusOr<Guarantee> MakeClaim(const JointPair& pair, const PrivacyCost& cost) {
-  SecureBits bits;
-  PM_ASSIGN_OR_RETURN(TargetIndependentPart part,
-                      DrawTargetIndependentPart(pair.setting, cost, bits));
-  return std::move(part.guarantee);
-}
-
-std::string MechanismName(const PrivacyCost& cost) {
-  return absl::StrCat("joint release, ", TraitsOf(cost.mechanism).name,
-                      cost.private_iterations > 1
-                          ? absl::StrCat(", ", cost.private_iterations, " iterations")
-                          : "");
+  return Attack{.description = absl::StrCat(event, ": ", game->pair.description, "; ",
+                                            DescribeLimit(pilot, game->traits().law, claim)),
+                .event = [game, threshold = pilot.threshold](
+                             Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+                  PM_ASSIGN_OR_RETURN(const Transcript transcript, game->Draw(neighbour, bits));
+                  return game->Score(transcript) > threshold;
+                },
+                .max_releases = game->pair.max_releases};
 }
 
 }  // namespace
@@ -137,77 +157,27 @@ double LogLikelihoodRatio(const TranscriptStep& step, Law law) {
   return from_middle.cwiseProduct(step.one - step.other).sum() / std::pow(step.noise_stddev, 2);
 }
 
-double LogLikelihoodRatio(const std::vector<TranscriptStep>& transcript, Law law) {
-  double sum = 0;
-  for (const TranscriptStep& step : transcript) sum += LogLikelihoodRatio(step, law);
-  return sum;
-}
-
-absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair,
-                                                           const PrivacyCost& cost,
-                                                           Neighbour neighbour,
-                                                           const ReleaseFn& release,
-                                                           BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(TargetIndependentPart part,
-                      DrawTargetIndependentPart(pair.setting, cost, bits));
-  const PlacedTarget& target = neighbour == Neighbour::kOne ? pair.one : pair.other;
-  PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
-                      release(pair.setting, part, cost, target.slot, target.row, bits));
-
-  const auto graph_of = [&](const PlacedTarget& placed) {
-    return FeatureGraph(pair.setting, SlotRows(pair.setting, part, placed.slot, placed.row));
-  };
-  const BorderedAffinity graph_of_one = graph_of(pair.one);
-  const BorderedAffinity graph_of_other = graph_of(pair.other);
-  std::vector<TranscriptStep> transcript;
-  Matrix start = part.start;
-  IterationNoise noise = std::move(part.noise);
-  for (FloatMatrix& rows : released) {
-    if (!transcript.empty()) {
-      start = transcript.back().released.cast<double>();
-      PM_ASSIGN_OR_RETURN(noise, MakeIterationNoise(pair.setting, start, cost));
-    }
-    transcript.push_back({.one = PrivateIteration(pair.setting, start, graph_of_one),
-                          .other = PrivateIteration(pair.setting, start, graph_of_other),
-                          .released = std::move(rows),
-                          .noise_stddev = noise.mechanism->noise_stddev(),
-                          .sensitivity = noise.sensitivity});
-  }
-  return transcript;
-}
-
-Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
-                       int64_t max_releases) {
-  return MakeEventAttack(
-      std::move(description),
-      [score = std::move(score), threshold](Neighbour neighbour,
-                                            BitSource& bits) -> absl::StatusOr<bool> {
-        PM_ASSIGN_OR_RETURN(const double value, score(neighbour, bits));
-        return value > threshold;
-      },
-      max_releases);
-}
-
-double TopDecile(std::vector<double> scores) {
-  const auto tenth = scores.begin() + std::ssize(scores) / 10;
-  std::nth_element(scores.begin(), tenth, scores.end(), std::greater<>());
-  return *tenth;
-}
-
 absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const ReleaseFn& release) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("private_iterations", cost.private_iterations, 1, 100));
-  PM_ASSIGN_OR_RETURN(JointPair labels, MakeLabelDominatedPair(cost));
-  Subject subject{.mechanism = MechanismName(cost)};
-  PM_ASSIGN_OR_RETURN(subject.claim, MakeClaim(labels, cost));
-  PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
-                      MakeAttack({std::move(labels), cost, release}, subject.claim));
+  std::vector<absl::StatusOr<JointPair>> pairs;
+  pairs.push_back(MakeLabelDominatedPair(cost));
   if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
-    PM_ASSIGN_OR_RETURN(JointPair poles, MakeTwoPolesPair());
+    pairs.push_back(MakeTwoPolesPair());
+    pairs.push_back(MakePaperSettingsPair());
+  }
+  for (const absl::StatusOr<JointPair>& pair : pairs) PM_RETURN_IF_ERROR(pair.status());
+  // The claim does not depend on the collection.
+  SecureBits bits;
+  PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
+                      DrawTargetIndependentPart(pairs[0]->setting, cost, bits));
+  Subject subject{.mechanism = absl::StrCat("joint release, ", TraitsOf(cost.mechanism).name),
+                  .claim = part.guarantee};
+  if (cost.private_iterations > 1) {
+    absl::StrAppend(&subject.mechanism, ", ", cost.private_iterations, " iterations");
+  }
+  for (absl::StatusOr<JointPair>& pair : pairs) {
     PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
-                        MakeAttack({std::move(poles), cost, release}, subject.claim));
-    PM_ASSIGN_OR_RETURN(JointPair papers, MakePaperSettingsPair());
-    PM_ASSIGN_OR_RETURN(subject.attacks.emplace_back(),
-                        MakeAttack({std::move(papers), cost, release}, subject.claim));
+                        MakeAttack({*std::move(pair), cost, release}, subject.claim));
   }
   return subject;
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,29 +28,11 @@ struct TranscriptStep {
 // Log-likelihood ratio of the release, `one` over `other`, up to a term that does not depend on the
 // release: the optimal score (Neyman-Pearson).
 double LogLikelihoodRatio(const TranscriptStep& step, MechanismTraits::Law law);
-double LogLikelihoodRatio(const std::vector<TranscriptStep>& transcript, MechanismTraits::Law law);
 
 // ReleaseIterations (joint_steps.h) or a planted fault.
 using ReleaseFn = std::function<absl::StatusOr<std::vector<FloatMatrix>>(
     const JointSetting& setting, const TargetIndependentPart& part, const PrivacyCost& cost,
     int64_t slot, const RowVector& target, BitSource& bits)>;
-
-// A fresh release of one of the pair. Errors: those of the release.
-absl::StatusOr<std::vector<TranscriptStep>> DrawTranscript(const JointPair& pair,
-                                                           const PrivacyCost& cost,
-                                                           Neighbour neighbour,
-                                                           const ReleaseFn& release,
-                                                           BitSource& bits);
-
-// The score of a fresh release of the neighbour; higher means more like Neighbour::kOne.
-using ScoreFn = std::function<absl::StatusOr<double>(Neighbour neighbour, BitSource& bits)>;
-
-// The event: the score is above the threshold.
-Attack ThresholdAttack(std::string description, ScoreFn score, double threshold,
-                       int64_t max_releases);
-
-// The score that one in ten exceeds. scores: of a pilot, at least ten.
-double TopDecile(std::vector<double> scores);
 
 // The production path of JointScheme::Release without its ledger, on the pairs of joint_pair.h:
 // MakeLabelDominatedPair, and for one Gaussian iteration MakeTwoPolesPair and MakePaperSettingsPair

@@ -15,7 +15,6 @@ namespace privatemail::client::audit {
 namespace {
 
 using Law = MechanismTraits::Law;
-using MakeBits = std::function<std::unique_ptr<BitSource>()>;
 
 absl::StatusOr<float> ReleaseValue(const Mechanism& mechanism, double value, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix released,
@@ -37,17 +36,13 @@ Attack MakeValueAttack(std::string description, const std::shared_ptr<const Mech
                        Neighbour with_distance, const MakeBits& make_bits,
                        const std::function<bool(Real)>& event) {
   return {.description = std::move(description),
-          .count_hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
-            const double value = neighbour == with_distance ? kDistance : 0;
-            const std::unique_ptr<BitSource> made = make_bits();
-            ReadAhead bits(made.get());
-            int64_t hits = 0;
-            for (int64_t i = 0; i < releases; ++i) {
-              PM_ASSIGN_OR_RETURN(const Real released, release(*mechanism, value, bits));
-              hits += event(released) ? 1 : 0;
-            }
-            return hits;
-          }};
+          .event = [=](Neighbour neighbour, BitSource& bits) -> absl::StatusOr<bool> {
+            PM_ASSIGN_OR_RETURN(
+                const Real released,
+                release(*mechanism, neighbour == with_distance ? kDistance : 0, bits));
+            return event(released);
+          },
+          .make_bits = make_bits};
 }
 
 // Noise drawn as a Real moves kDistance this near to zero only if it is at least the power of two
@@ -89,18 +84,16 @@ Attack MakeForkAttack(const std::shared_ptr<const Mechanism>& mechanism,
   // Serialises forks; the other threads wait here and hold no lock of a library.
   auto alone = std::make_shared<std::mutex>();
   return {.description = "a release on either side of a fork: do they differ by the value itself?",
-          .count_hits = [=](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
+          // The bits that were read ahead would be shared.
+          .event = [=](Neighbour neighbour, BitSource& /*read_ahead*/) -> absl::StatusOr<bool> {
             const std::lock_guard lock(*alone);
-            const double value = neighbour == Neighbour::kOne ? kDistance : 0;
-            int64_t hits = 0;
-            for (int64_t i = 0; i < releases; ++i) {
-              const std::unique_ptr<BitSource> bits = make_bits();
-              PM_RETURN_IF_ERROR(ReleaseValue(*mechanism, 0, *bits).status());
-              PM_ASSIGN_OR_RETURN(const float child, ReleaseInChild(*mechanism, *bits));
-              PM_ASSIGN_OR_RETURN(const float parent, ReleaseValue(*mechanism, value, *bits));
-              hits += std::abs(double{parent} - child - kDistance) < 1e-5 * kDistance ? 1 : 0;
-            }
-            return hits;
+            const std::unique_ptr<BitSource> bits = make_bits();
+            PM_RETURN_IF_ERROR(ReleaseValue(*mechanism, 0, *bits).status());
+            PM_ASSIGN_OR_RETURN(const float child, ReleaseInChild(*mechanism, *bits));
+            PM_ASSIGN_OR_RETURN(
+                const float parent,
+                ReleaseValue(*mechanism, neighbour == Neighbour::kOne ? kDistance : 0, *bits));
+            return std::abs(double{parent} - child - kDistance) < 1e-5 * kDistance;
           },
           .max_releases = 400};
 }
@@ -172,7 +165,7 @@ absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double eps
       MakeMechanism(AuditParameters(kind, epsilon, delta), {.values = 1, .largest_value = 1}));
   const MechanismTraits& traits = TraitsOf(kind);
   return AttackMechanism(traits.name, std::move(mechanism), BestThreshold(traits.law),
-                         [] { return std::make_unique<SecureBits>(); });
+                         MakeSecureBits);
 }
 
 }  // namespace privatemail::client::audit

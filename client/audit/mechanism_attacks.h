@@ -2,13 +2,12 @@
 #ifndef PRIVATEMAIL_CLIENT_AUDIT_MECHANISM_ATTACKS_H_
 #define PRIVATEMAIL_CLIENT_AUDIT_MECHANISM_ATTACKS_H_
 
-#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "client/audit/audit.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
-#include "client/privacy/sampling/bit_source.h"
 
 namespace privatemail::client::audit {
 
@@ -26,7 +25,7 @@ MechanismParameters AuditParameters(MechanismKind kind, double epsilon, double d
 //   in double before rounding;
 // - parent and child of a fork differ by the value.
 Subject AttackMechanism(std::string name, std::shared_ptr<const Mechanism> mechanism,
-                        double threshold, std::function<std::unique_ptr<BitSource>()> make_bits);
+                        double threshold, MakeBits make_bits);
 
 // MakeMechanism's mechanism with secure bits. INVALID_ARGUMENT: see MakeMechanism.
 absl::StatusOr<Subject> AttackProductionMechanism(MechanismKind kind, double epsilon, double delta);

@@ -94,11 +94,11 @@ absl::Status Audit(const Context& context, const AuditOptions& options) {
 }  // namespace
 
 void AddAuditCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<AuditOptions>();
-  CLI::App* command =
-      AddCommand(app, "audit",
+  const auto [command, options] =
+      AddCommand(app, context, "audit",
                  "Attack releases and print a lower bound on their epsilon beside the "
-                 "claim; exit code 1 if a bound exceeds its claim");
+                 "claim; exit code 1 if a bound exceeds its claim",
+                 &Audit);
   CLI::App* what = command->add_option_group("what", "Exactly one of these");
   what->add_option("--mechanism", options->mechanism,
                    absl::StrCat(MechanismNames(), "; cells: the choice of cells"));
@@ -116,7 +116,6 @@ void AddAuditCommand(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--confidence", options->run.confidence, "Confidence of the lower bounds")
       ->capture_default_str();
-  SetRun(command, context, options, &Audit);
 }
 
 }  // namespace privatemail::client::cli

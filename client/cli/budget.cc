@@ -1,6 +1,5 @@
 #include "client/cli/budget.h"
 
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -20,12 +19,8 @@ struct BudgetOptions {
   Budget budget;
 };
 
-const std::map<std::string, std::optional<Accounting>> kAccountingNames = {
-    {"basic", Accounting::kBasic}, {"gaussian", Accounting::kGaussian}};
-
-std::string NameOf(Accounting accounting) {
-  return NameIn(kAccountingNames, std::optional(accounting));
-}
+const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
+                                                            {"gaussian", Accounting::kGaussian}};
 
 // The accounting with the smaller epsilon at the granted delta, among those that a grant may choose
 // now; both hold if all charges do.
@@ -46,10 +41,9 @@ nlohmann::json ToJson(const LedgerChange& change) {
                          {"epsilon", change.epsilon},
                          {"delta", change.delta}};
   if (grant) {
-    json["accounting"] = NameOf(change.accounting);
+    json["accounting"] = NameIn(kAccountingNames, change.accounting);
   } else {
-    json["gaussian_mu"] = nullptr;
-    if (change.gaussian_mu.has_value()) json["gaussian_mu"] = *change.gaussian_mu;
+    json["gaussian_mu"] = OrNull(change.gaussian_mu.has_value(), change.gaussian_mu.value_or(0));
     json["neighbours"] = change.neighbours;
     json["proven"] = change.proven;
     json["source"] = change.source;
@@ -57,31 +51,21 @@ nlohmann::json ToJson(const LedgerChange& change) {
   return json;
 }
 
-namespace {
-
-// null: none, or of several relations.
-nlohmann::json NeighboursJson(const LedgerEntry& entry) {
-  return entry.neighbours.empty() ? nlohmann::json() : nlohmann::json(entry.neighbours);
-}
-
-}  // namespace
-
 absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& uuid,
                                     Ledger& ledger) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
-  nlohmann::json granted;
-  if (entry.granted.has_value()) granted = ToJson(*entry.granted);
   Result result{.json = {{"collection", name},
                          {"uuid", uuid},
-                         {"granted", granted},
-                         {"accounting", NameOf(entry.accounting)},
+                         {"granted", OrNull(entry.granted.has_value(),
+                                            ToJson(entry.granted.value_or(Budget())))},
+                         {"accounting", NameIn(kAccountingNames, entry.accounting)},
                          {"spent", ToJson(entry.spent())},
                          {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
                          {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
-                         {"cheaper", NameOf(CheaperAccounting(entry))},
+                         {"cheaper", NameIn(kAccountingNames, CheaperAccounting(entry))},
                          {"all_proven", entry.all_proven},
                          {"same_neighbours", entry.same_neighbours},
-                         {"neighbours", NeighboursJson(entry)},
+                         {"neighbours", OrNull(!entry.neighbours.empty(), entry.neighbours)},
                          {"left", ToJson(entry.left())},
                          {"releases", entry.releases}}};
   if (!entry.granted.has_value()) {
@@ -140,18 +124,16 @@ absl::StatusOr<Result> History(const Context& context, const BudgetOptions& opti
 }  // namespace
 
 void AddBudgetCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<BudgetOptions>();
   CLI::App* budget = AddCommand(app, "budget", "Show and set the privacy budget of a collection");
   budget->require_subcommand(1);
   const auto add = [&](const char* verb, const char* description, auto run) {
-    CLI::App* command = AddCommand(*budget, verb, description);
-    command->add_option("NAME", options->name, "The collection")->required();
-    SetRun(command, context, options, run);
+    const auto command = AddCommand(*budget, context, verb, description, run);
+    command.first->add_option("NAME", command.second->name, "The collection")->required();
     return command;
   };
   add("show", "Granted, spent and left", &Show);
   add("history", "Every grant and every release, oldest first", &History);
-  CLI::App* set = add("set", "Set the total budget; charges stay", &Set);
+  const auto [set, options] = add("set", "Set the total budget; charges stay", &Set);
   set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
       ->required();
   set->add_option("--delta", options->budget.delta,

@@ -1,7 +1,7 @@
 #include <optional>
 
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
+#include "client/cli/flags.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "common/base/status_macros.h"
 
@@ -29,9 +29,9 @@ absl::StatusOr<Result> Calibrate(const Context&, CalibrateOptions options) {
 }  // namespace
 
 void AddCalibrateCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<CalibrateOptions>();
+  const auto [calibrate, options] =
+      AddCommand(app, context, "calibrate", "Compute the noise that a guarantee needs", &Calibrate);
   MechanismParameters& p = options->parameters;
-  CLI::App* calibrate = AddCommand(app, "calibrate", "Compute the noise that a guarantee needs");
   calibrate->add_option("--mechanism", options->mechanism, MechanismNames())->required();
   calibrate->add_option("--epsilon", p.epsilon, "Epsilon of the guarantee")->required();
   calibrate->add_option("--delta", p.delta, "Delta of the guarantee, for the Gaussian mechanisms");
@@ -53,7 +53,6 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
   calibrate->add_option(
       "--dimension", options->dimension,
       "Number of coordinates: of the input for gauss-input, or of a box of equal sides");
-  SetRun(calibrate, context, options, &Calibrate);
 }
 
 }  // namespace privatemail::client::cli

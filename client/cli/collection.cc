@@ -19,28 +19,17 @@
 namespace privatemail::client::cli {
 namespace {
 
-std::vector<uint32_t> CellCounts(const v1::PublicParameters& p) {
-  std::vector<uint32_t> counts;
-  for (const auto& partition : p.cell_partitions()) counts.push_back(partition.cells());
-  return counts;
-}
-
-// Null without a codebook.
-nlohmann::json CodeError(const v1::PublicParameters& p) {
-  if (!p.has_cell_codebook()) return nullptr;
-  return p.cell_codebook().relative_squared_error();
-}
-
 absl::StatusOr<Result> ListCollections(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, admin.ListCollections());
   constexpr int64_t kRowBytes = 8'000;  // of the JSON and text of an empty description
-  RowList rows(context.connection.max_memory);
+  MemoryBudget memory(kServerRows, context.limits.max_memory);
+  nlohmann::json rows = nlohmann::json::array();
   for (const v1::GetCollectionResponse& c : response.collections()) {
-    PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(c.SpaceUsedLong())));
-    rows.Add(ToJson(c));
+    PM_RETURN_IF_ERROR(memory.Reserve(kRowBytes + 4 * static_cast<int64_t>(c.SpaceUsedLong())));
+    rows.push_back(ToJson(c));
   }
-  return Result{.json = rows.json(),
+  return Result{.json = std::move(rows),
                 .columns = {{"",
                              {"name", "items", "feature_dim", "schemes", "anchors", "classes",
                               "embedded", "version"}}}};
@@ -48,11 +37,9 @@ absl::StatusOr<Result> ListCollections(const Context& context, const std::string
 
 absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
     const Context& context, const Transport& transport, const v1::GetCollectionResponse& c) {
-  PM_RETURN_IF_ERROR(CheckJointMemory(c, /*own=*/{}, LimitsOf(context)));
-  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors,
-                      transport.GetAnchors(c.name(), c.fingerprint()));
+  const auto fetch_anchors = [&] { return transport.GetAnchors(c.name(), c.fingerprint()); };
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const JointCollection> collection,
-                      JointCollection::Create(c, anchors, /*own=*/{}, LimitsOf(context)));
+                      JointCollection::Create(c, fetch_anchors, /*own=*/{}, context.limits));
   return collection->ExpectAlignment();
 }
 
@@ -66,7 +53,8 @@ void AddAlignment(const Context& context, const Transport& transport,
         alignment.ok() ? kNoCoordinates : std::string(alignment.status().message());
     return;
   }
-  result->json["alignment"] = ToJson(**alignment);
+  result->json["alignment"] = {{"expected_recall", (*alignment)->recall},
+                               {"expected_relative_residual", (*alignment)->relative_residual}};
   if (const absl::Status check = CheckAlignment(**alignment); !check.ok()) {
     const std::string warning(check.message());
     result->json["warnings"] = {warning};
@@ -161,26 +149,19 @@ absl::Status Health(Context& context, const std::string& collection) {
                          " is not serving: it is not built, or the server is ending"));
 }
 
-std::string StartName(const v1::EmbeddingSettings& settings) {
-  return NameIn(kStartNames,
-                settings.start() == v1::START_CLASSES ? StartKind::kClasses : StartKind::kRandom);
-}
-
-std::string MetricName(v1::Metric metric) {
-  return NameIn(kMetricNames, FromProto(metric).value_or(Metric::kCosine));
-}
-
 }  // namespace
 
 std::string CodeName(v1::CellCode code) {
   for (const auto& [name, known] : kCellCodeNames) {
-    if (ToProto(*known) == code) return name;
+    if (ToProto(known) == code) return name;
   }
   return "";
 }
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   const v1::PublicParameters& p = c.parameters();
+  nlohmann::json cells = nlohmann::json::array();
+  for (const auto& partition : p.cell_partitions()) cells.push_back(partition.cells());
   nlohmann::json json = {
       {"name", c.name()},
       {"uuid", p.collection_uuid()},
@@ -189,24 +170,25 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"embedded", c.embedded_items()},
       {"version", c.embedding_version()},
       {"changes_since_embedding", c.changes_since_embedding()},
-      {"build_share", c.has_build_share() ? nlohmann::json(c.build_share()) : nullptr},
+      {"build_share", OrNull(c.has_build_share(), c.build_share())},
       {"index", c.index()},
       {"classes", p.slot_labels_size()},
       {"anchors", p.anchor_count()},
-      {"feature_dim", p.feature_dim() == 0 ? nlohmann::json() : nlohmann::json(p.feature_dim())},
+      {"feature_dim", OrNull(p.feature_dim() != 0, p.feature_dim())},
       {"schemes", OfferedSchemes(p)},
       {"default_scheme", NameOf(DefaultScheme(OfferedSchemes(p)))},
-      {"metric", MetricName(p.metric())},
+      {"metric", NameIn(kMetricNames, FromProto(p.metric()).value_or(Metric::kCosine))},
       {"with_encrypted", p.with_encrypted()},
-      {"cells", CellCounts(p)},
+      {"cells", cells},
       {"cell_code", CodeName(p.cell_code())},
-      {"cell_code_error", CodeError(p)},
+      {"cell_code_error",
+       OrNull(p.has_cell_codebook(), p.cell_codebook().relative_squared_error())},
       {"cells_status", CellsStatusName(c)},
       {"cells_state", c.cells()},
       {"cells_ready", CheckCellsReady(c).ok()},
       {"publish_quality", p.publish_quality()},
       {"extractor", p.extractor()},
-      {"class_names", std::vector<std::string>(p.class_names().begin(), p.class_names().end())}};
+      {"class_names", p.class_names()}};
   if (p.anchor_count() == 0) return json;
   const v1::EmbeddingSettings& s = p.settings();
   json["embedding_dim"] = s.embedding_dim();
@@ -215,7 +197,8 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   json["kernel"] = v1::Kernel_Name(s.kernel());
   json["label_graph"] = v1::LabelGraph_Name(s.label_graph());
   json["steps"] = s.steps();
-  json["start"] = StartName(s);
+  json["start"] = NameIn(kStartNames,
+                         s.start() == v1::START_CLASSES ? StartKind::kClasses : StartKind::kRandom);
   json["start_stddev"] = s.start_stddev();
   json["normalise"] = s.normalise();
   return json;
@@ -244,32 +227,26 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   CLI::App* collection = AddCommand(app, "collection", "Create, list, show and delete collections");
   collection->require_subcommand(1);
   AddCreateCollectionCommand(*collection, context);
-  auto name = std::make_shared<std::string>();
-  SetRun(AddCommand(*collection, "list", "All collections"), context, name, &ListCollections);
-  const auto add = [&](CLI::App& parent, const char* verb, const char* description, auto run) {
-    CLI::App* command = AddCommand(parent, verb, description);
-    command->add_option("NAME", *name, "The collection")->required();
-    SetRun(command, context, name, run);
-  };
-  add(*collection, "info", "Public parameters and counts", &CollectionInfo);
-  auto deletion = std::make_shared<DeleteOptions>();
-  CLI::App* remove = AddCommand(*collection, "delete",
-                                "Delete a collection and its items, after you type its name");
+  AddCommand(*collection, context, "list", "All collections", &ListCollections);
+  const auto [info, shown] =
+      AddCommand(*collection, context, "info", "Public parameters and counts", &CollectionInfo);
+  info->add_option("NAME", *shown, "The collection")->required();
+  const auto [remove, deletion] =
+      AddCommand(*collection, context, "delete",
+                 "Delete a collection and its items, after you type its name", &DeleteCollection);
   remove->add_option("NAME", deletion->name, "The collection")->required();
   remove->add_flag("--yes", deletion->yes,
                    "Delete without confirmation; required if standard input is no terminal");
-  SetRun(remove, context, deletion, &DeleteCollection);
-  auto building = std::make_shared<BuildOptions>();
-  CLI::App* build = AddCommand(app, "build", "Embed gallery and anchors; searches need it");
+  const auto [build, building] =
+      AddCommand(app, context, "build", "Embed gallery and anchors; searches need it", &Build);
   build->add_option("NAME", building->name, "The collection")->required();
   build->add_flag(kAcceptMisalignmentFlag, building->accept_misalignment,
                   "Build even if the items' labels do not seem to mean the anchors' classes");
-  SetRun(build, context, building, &Build);
-
   CLI::App* health = AddCommand(
       app, "health",
       "For probes: exit code 0 if the server serves, 1 if not, 2 if a file or flag is wrong "
       "and nothing was sent. Needs no key");
+  auto name = std::make_shared<std::string>();
   health->add_option("--collection", *name,
                      "Also check that this collection is built; needs a key for it");
   health->callback(

@@ -4,9 +4,7 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
@@ -16,8 +14,7 @@
 
 namespace privatemail::client::cli {
 
-// Short names of codes; no value: not given.
-inline const std::map<std::string, std::optional<CellCode>> kCellCodeNames = {
+inline const std::map<std::string, CellCode> kCellCodeNames = {
     {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq8", CellCode::kPq8},
     {"pq16", CellCode::kPq16},       {"pq32", CellCode::kPq32},       {"pq64", CellCode::kPq64}};
 

@@ -1,8 +1,6 @@
 #include "client/cli/command.h"
 
-#include "absl/status/status.h"
 #include "common/base/status_macros.h"
-#include "privatemail/state_folder.h"
 
 namespace privatemail::client::cli {
 
@@ -20,17 +18,6 @@ absl::Status Finish(Context& context, const absl::StatusOr<Result>& result) {
   Print(*result, context.json);
   context.exit_code = result->exit_code;
   return absl::OkStatus();
-}
-
-ClientLimits LimitsOf(const Context& context) {
-  return {.max_memory = context.connection.max_memory,
-          .max_computing = context.connection.deadline};
-}
-
-SearchOptions SearchOptionsOf(const Context& context) {
-  return {.connection = context.connection,
-          .state_folder = context.state_folder,
-          .limits = LimitsOf(context)};
 }
 
 }  // namespace privatemail::client::cli

@@ -6,20 +6,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cli/output.h"
-#include "privatemail/client_limits.h"
 #include "privatemail/search.h"
-#include "privatemail/transport.h"
 
 namespace privatemail::client::cli {
 
 // The shared options, and the run of the chosen subcommand.
-struct Context {
-  ConnectionOptions connection;
-  std::string state_folder;  // ledger and last release; holds privacy state, mode 0700
+struct Context : SearchOptions {
   bool json = false;
   std::function<absl::Status()> run;
   int exit_code = 0;  // of a run that succeeds
@@ -33,14 +31,18 @@ absl::Status Finish(Context& context, const absl::StatusOr<Result>& result);
 // For commands that print their results themselves.
 inline absl::Status Finish(Context&, const absl::Status& status) { return status; }
 
-// Runs `run(context, *options)` if the command is chosen: it returns StatusOr<Result> or Status.
-template <typename Options, typename Run>
-void SetRun(CLI::App* command, Context& context, const std::shared_ptr<Options>& options, Run run) {
+// Adds a subcommand that calls `run` with its options. They live as long as the app. `run` returns
+// StatusOr<Result> or Status.
+template <typename Status, typename Options>
+std::pair<CLI::App*, std::remove_cvref_t<Options>*> AddCommand(
+    CLI::App& parent, Context& context, const std::string& name, const std::string& description,
+    Status (*run)(const Context& context, Options options)) {
+  CLI::App* command = AddCommand(parent, name, description);
+  auto options = std::make_shared<std::remove_cvref_t<Options>>();
   command->callback([&context, options, run] {
-    context.run = [&context, options, run] {
-      return Finish(context, run(std::as_const(context), *options));
-    };
+    context.run = [&context, options, run] { return Finish(context, run(context, *options)); };
   });
+  return {command, options.get()};
 }
 
 void AddAuditCommand(CLI::App& app, Context& context);
@@ -54,12 +56,9 @@ void AddPageCommand(CLI::App& app, Context& context);
 void AddPlanCommand(CLI::App& app, Context& context);
 void AddQueryCommand(CLI::App& app, Context& context);
 void AddReplayCommands(CLI::App& app, Context& context);  // explain and resend
+void AddRestoreCommand(CLI::App& app, Context& context);
 void AddSensitivityCommand(CLI::App& app, Context& context);
-void AddSnapshotCommands(CLI::App& app, Context& context);  // snapshot and restore
-
-// --max-memory and --deadline, for clients of a collection.
-ClientLimits LimitsOf(const Context& context);
-SearchOptions SearchOptionsOf(const Context& context);
+void AddSnapshotCommand(CLI::App& app, Context& context);
 
 }  // namespace privatemail::client::cli
 

@@ -1,11 +1,9 @@
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/flags.h"
 #include "client/cli/images.h"
-#include "client/cli/numbers.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
@@ -39,28 +37,27 @@ constexpr const char* kSettingFlags[] = {"--bandwidth", "--dim",          "--lab
                                          "--kernel",    "--start",        "--start-stddev",
                                          "--alpha",     "--no-normalise", "--steps"};
 
-// Without anchors the collection's extractor is that of --model, if it is given.
-absl::Status FillExtractor(const CreateOptions& options, v1::CreateCollectionRequest* request) {
-  request->set_extractor(options.extractor_name);
-  if (options.HasAnchors() || options.extractor.model.empty()) return absl::OkStatus();
-  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
-  request->set_extractor(extractor->identity());
-  return absl::OkStatus();
-}
-
 absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
-  if (options.anchor_images.empty()) {
-    PM_RETURN_IF_ERROR(FillExtractor(options, request));
-    if (!options.HasAnchors()) return absl::OkStatus();
+  const bool images = !options.anchor_images.empty();
+  ImageFolder folder;
+  if (images) {
+    PM_ASSIGN_OR_RETURN(folder, ListImageFolder(options.anchor_images));
+  }
+  request->set_extractor(options.extractor_name);
+  // Without anchors the collection's extractor is that of --model, if it is given.
+  if (images || (options.anchors_file.empty() && !options.extractor.model.empty())) {
+    PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+    request->set_extractor(extractor->identity());
+  }
+  if (!options.anchors_file.empty()) {
     PM_ASSIGN_OR_RETURN(const FloatMatrix anchors, ReadVectors(options.anchors_file));
     ToProto(anchors, request->mutable_anchors());
-    if (!options.HasLabels()) return absl::OkStatus();
+  }
+  if (!options.labels_file.empty()) {
     PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
     request->mutable_anchor_labels()->Assign(labels.begin(), labels.end());
-    return absl::OkStatus();
   }
-  PM_ASSIGN_OR_RETURN(const ImageFolder folder, ListImageFolder(options.anchor_images));
-  PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
+  if (!images) return absl::OkStatus();
   PM_ASSIGN_OR_RETURN(const FolderFeatures anchors,
                       ExtractFolderFeatures(folder, options.extractor));
   if (!anchors.rejected.empty()) {
@@ -72,7 +69,6 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   ToProto(anchors.features, request->mutable_anchors());
   request->mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
   request->mutable_class_names()->Assign(folder.class_names.begin(), folder.class_names.end());
-  request->set_extractor(extractor->identity());
   return absl::OkStatus();
 }
 
@@ -153,10 +149,11 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
 }  // namespace
 
 void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
-  auto options = std::make_shared<CreateOptions>();
-  CLI::App* create = AddCommand(collection, "create",
-                                "Create a collection, with public anchors or without. Its first "
-                                "item fixes the dimension of one without anchors");
+  const auto [create, options] =
+      AddCommand(collection, context, "create",
+                 "Create a collection, with public anchors or without. Its first item fixes the "
+                 "dimension of one without anchors",
+                 &Create);
   options->flags = create;
   create->add_option("NAME", options->name, "Name of the new collection")->required();
   AddChoice(create, "--metric", &options->metric, kMetricNames,
@@ -220,7 +217,6 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "this: they download all ids, labels and payloads, and can compute all vectors from as many "
       "queries as the vectors have dimensions.\n",
       create->get_footer()));
-  SetRun(create, context, options, &Create);
 }
 
 }  // namespace privatemail::client::cli

@@ -14,6 +14,15 @@
 #include "common/numerics/neighbors.h"
 
 namespace privatemail::client::cli {
+namespace {
+
+void ListImages(const char* what, const std::vector<SkippedImage>& images) {
+  for (const SkippedImage& image : images) {
+    std::cerr << what << " " << Printable(image.id) << ": " << Printable(image.reason) << "\n";
+  }
+}
+
+}  // namespace
 
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option(
@@ -58,9 +67,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
 
 absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& options, size_t part,
                             absl::FunctionRef<absl::Status(FolderFeatures)> use) {
-  for (const SkippedImage& skipped : folder.skipped) {
-    std::cerr << "skipped " << Printable(skipped.id) << ": " << Printable(skipped.reason) << "\n";
-  }
+  ListImages("skipped", folder.skipped);
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 256);
   PM_ASSIGN_OR_RETURN(const Extractors extractors,
                       MakeExtractors([&] { return CreateExtractor(options); }, threads));
@@ -91,17 +98,11 @@ absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
     features = std::move(all);
     return absl::OkStatus();
   }));
-  ListRejected(features.rejected);
+  ListImages("rejected", features.rejected);
   if (!features.ids.empty()) return features;
   return absl::InvalidArgumentError(
       absl::StrCat("none of the ", folder.images.size(),
                    " images could be described; the first: ", features.rejected[0].reason));
-}
-
-void ListRejected(const std::vector<SkippedImage>& images) {
-  for (const SkippedImage& image : images) {
-    std::cerr << "rejected " << Printable(image.id) << ": " << Printable(image.reason) << "\n";
-  }
 }
 
 absl::StatusOr<LocalGallery> LocalGallery::Create(const std::string& folder,

@@ -10,12 +10,18 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "client/cli/report.h"
 #include "common/base/matrix.h"
 #include "common/features/feature_extractor.h"
 #include "common/features/image_folder.h"
 
 namespace privatemail::client::cli {
+
+// A picture of the gallery or of a query, beside others.
+struct ReportImage {
+  std::string path;     // file to embed; empty: caption only
+  std::string caption;  // "lime/007.jpg"
+  bool same_class = false;
+};
 
 // --model; without it the built-in descriptor.
 struct ExtractorOptions {
@@ -41,7 +47,6 @@ absl::Status ExtractInParts(const ImageFolder& folder, const ExtractorOptions& o
 // rejected.
 absl::StatusOr<FolderFeatures> ExtractFolderFeatures(const ImageFolder& folder,
                                                      const ExtractorOptions& options);
-void ListRejected(const std::vector<SkippedImage>& images);  // on standard error
 
 // The gallery's pictures on this machine, to show the answer of a search without privacy.
 // Immutable. Sees the targets and uses no network.

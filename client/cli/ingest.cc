@@ -181,8 +181,8 @@ absl::StatusOr<std::vector<int32_t>> LabelsOfClasses(const ImageFolder& folder,
     const auto at = std::find(names.begin(), names.end(), name);
     if (at == names.end()) {
       return absl::InvalidArgumentError(absl::StrCat("--images: the sub-folder ", name,
-                                                     " is none of the collection's ", names.size(),
-                                                     " classes"));
+                                                     " is not one of the collection's ",
+                                                     names.size(), " classes"));
     }
     labels.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
   }
@@ -246,10 +246,6 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
   return outcome;
 }
 
-std::string FirstReason(const nlohmann::json& reasons) {
-  return reasons.empty() ? "unknown" : reasons[0]["reason"].get<std::string>();
-}
-
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
   if (options.images.empty() && options.vectors_file.empty()) {
     return absl::InvalidArgumentError("either --vectors or --images must be given");
@@ -277,30 +273,29 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
     reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
   }
   if (acknowledged == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("all ", rejected, " rows were rejected; ",
-                                                   "the first: ", FirstReason(reasons)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("all ", rejected, " rows were rejected; the first: ",
+                     reasons.empty() ? "unknown" : reasons[0].value("reason", "")));
   }
-  Result result = {.json = {{"acknowledged", acknowledged},
-                            {"rejected", rejected},
-                            {"inserted", response.inserted()},
-                            {"updated", response.updated()},
-                            {"unchanged", response.unchanged()},
-                            {"reasons", reasons}},
-                   .exit_code = rejected > 0 ? kExitSomeRejected : 0};
-  if (response.inserted() + response.updated() > 0) {
-    result.hint = BuildHint(collection);
-  }
-  return result;
+  const bool changed = response.inserted() + response.updated() > 0;
+  return Result{.json = {{"acknowledged", acknowledged},
+                         {"rejected", rejected},
+                         {"inserted", response.inserted()},
+                         {"updated", response.updated()},
+                         {"unchanged", response.unchanged()},
+                         {"reasons", reasons}},
+                .exit_code = rejected > 0 ? kExitSomeRejected : 0,
+                .hint = changed ? BuildHint(collection) : ""};
 }
 
 }  // namespace
 
 void AddIngestCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<IngestOptions>();
-  CLI::App* ingest =
-      AddCommand(app, "ingest",
+  const auto [ingest, options] =
+      AddCommand(app, context, "ingest",
                  "Upload gallery items. An item replaces a stored one of the same id, "
-                 "payload included. Safe to repeat after an interruption");
+                 "payload included. Safe to repeat after an interruption",
+                 &Ingest);
   ingest->add_option("NAME", options->name, "The collection")->required();
   CLI::Option* vectors =
       ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
@@ -335,7 +330,6 @@ void AddIngestCommand(CLI::App& app, Context& context) {
       "rows are compared with stored items before anything is sent.\n"
       "Exit code 3: some rows were rejected, the others acknowledged.\n",
       ingest->get_footer()));
-  SetRun(ingest, context, options, &Ingest);
 }
 
 }  // namespace privatemail::client::cli

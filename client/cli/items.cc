@@ -1,21 +1,22 @@
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <set>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/values.h"
-#include "client/schemes/filter_json.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
+#include "common/items/payload_filter.h"
 #include "privatemail/admin_client.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-constexpr int kMaxIdsPerCall = 1000;
+constexpr size_t kMaxIdsPerCall = 1000;
 constexpr int64_t kMaxItemsPerCall = 1000;
 
 struct ItemsOptions {
@@ -29,15 +30,13 @@ struct ItemsOptions {
 };
 
 nlohmann::json ItemToJson(const v1::Item& item, bool features) {
-  nlohmann::json json = {
-      {"id", item.id()},
-      {"label", item.unlabelled() ? nlohmann::json() : nlohmann::json(item.label())},
-      {"version", item.version()}};
+  nlohmann::json json = {{"id", item.id()},
+                         {"label", OrNull(!item.unlabelled(), item.label())},
+                         {"version", item.version()}};
   // A hostile server may send anything.
   const bool is_json = !item.payload().empty() && CheckPayload(item.payload()).ok();
   json["payload"] = is_json ? nlohmann::json::parse(item.payload()) : nlohmann::json();
-  if (features)
-    json["features"] = std::vector<float>(item.features().begin(), item.features().end());
+  if (features) json["features"] = item.features();
   return json;
 }
 
@@ -49,10 +48,10 @@ int64_t RowMemory(const v1::Item& item, bool features) {
 }
 
 absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, bool features,
-                     RowList* rows) {
+                     MemoryBudget* memory, nlohmann::json* rows) {
   for (const v1::Item& item : items) {
-    PM_RETURN_IF_ERROR(rows->Reserve(RowMemory(item, features)));
-    rows->Add(ItemToJson(item, features));
+    PM_RETURN_IF_ERROR(memory->Reserve(RowMemory(item, features)));
+    rows->push_back(ItemToJson(item, features));
   }
   return absl::OkStatus();
 }
@@ -68,13 +67,16 @@ absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
   return absl::InvalidArgumentError("no ids: name them after the collection, or give --ids-file");
 }
 
-// Calls `send` with at most kMaxIdsPerCall of the ids at a time.
-absl::Status ForEachPart(const std::vector<std::string>& ids,
-                         const std::function<absl::Status(const std::vector<std::string>&)>& send) {
+// Calls `send` with requests for the ids, at most kMaxIdsPerCall at a time.
+template <typename Request>
+absl::Status ForEachPart(const std::string& collection, const std::vector<std::string>& ids,
+                         absl::FunctionRef<absl::Status(const Request&)> send) {
   for (size_t first = 0; first < ids.size(); first += kMaxIdsPerCall) {
-    const size_t last = std::min(ids.size(), first + kMaxIdsPerCall);
-    PM_RETURN_IF_ERROR(send({ids.begin() + static_cast<std::ptrdiff_t>(first),
-                             ids.begin() + static_cast<std::ptrdiff_t>(last)}));
+    const auto part = absl::MakeConstSpan(ids).subspan(first, kMaxIdsPerCall);
+    Request request;
+    request.set_collection(collection);
+    request.mutable_ids()->Assign(part.begin(), part.end());
+    PM_RETURN_IF_ERROR(send(request));
   }
   return absl::OkStatus();
 }
@@ -82,56 +84,59 @@ absl::Status ForEachPart(const std::vector<std::string>& ids,
 absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
-  RowList rows(context.connection.max_memory);
+  MemoryBudget memory(kServerRows, context.limits.max_memory);
+  nlohmann::json rows = nlohmann::json::array();
   std::set<std::string> found;
-  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
-    v1::GetItemsRequest request;
-    request.set_collection(options.name);
-    request.mutable_ids()->Assign(part.begin(), part.end());
+  const auto get = [&](const v1::GetItemsRequest& request) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, admin.GetItems(request));
     for (const v1::Item& item : response.items()) found.insert(item.id());
-    return AddRows(response.items(), options.features, &rows);
-  }));
+    return AddRows(response.items(), options.features, &memory, &rows);
+  };
+  PM_RETURN_IF_ERROR(ForEachPart<v1::GetItemsRequest>(options.name, ids, get));
   std::vector<std::string> missing;
   for (const std::string& id : ids) {
     if (!found.contains(id)) missing.push_back(id);
   }
-  return Result{
-      .json = {{"items", rows.json()}, {"missing", missing.size()}, {"missing_ids", missing}},
-      .exit_code = missing.empty() ? 0 : kExitFailure};
+  return Result{.json = {{"items", rows}, {"missing", missing.size()}, {"missing_ids", missing}},
+                .exit_code = missing.empty() ? 0 : kExitFailure};
+}
+
+absl::Status CheckFilter(const std::string& filter) {
+  return filter.empty() ? absl::OkStatus() : PayloadFilter::Parse(filter).status();
 }
 
 absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& options) {
   v1::ScrollItemsRequest request;
   request.set_collection(options.name);
   request.set_cursor(options.cursor);
-  PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
-  if (filter) *request.mutable_filter() = *filter;
+  PM_RETURN_IF_ERROR(CheckFilter(options.filter));
+  request.set_filter(options.filter);
   if (options.limit < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--limit must be at least 1, but is ", options.limit));
   }
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
-  RowList rows(context.connection.max_memory);
+  MemoryBudget memory(kServerRows, context.limits.max_memory);
+  nlohmann::json rows = nlohmann::json::array();
   do {
-    const int64_t left = options.limit - std::ssize(rows.json());
+    const int64_t left = options.limit - std::ssize(rows);
     request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, admin.ScrollItems(request));
-    PM_RETURN_IF_ERROR(AddRows(page.items(), options.features, &rows));
+    PM_RETURN_IF_ERROR(AddRows(page.items(), options.features, &memory, &rows));
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
       return absl::DataLossError(
           "the server's pages do not advance: it returned the cursor that it was sent");
     }
     request.set_cursor(page.next_cursor());
-  } while (!request.cursor().empty() && std::ssize(rows.json()) < options.limit);
-  return Result{.json = {{"items", rows.json()}, {"next_cursor", request.cursor()}}};
+  } while (!request.cursor().empty() && std::ssize(rows) < options.limit);
+  return Result{.json = {{"items", rows}, {"next_cursor", request.cursor()}}};
 }
 
 absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options) {
   v1::CountItemsRequest request;
   request.set_collection(options.name);
-  PM_ASSIGN_OR_RETURN(const auto filter, FilterFromJson(options.filter));
-  if (filter) *request.mutable_filter() = *filter;
+  PM_RETURN_IF_ERROR(CheckFilter(options.filter));
+  request.set_filter(options.filter);
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CountItemsResponse response, admin.CountItems(request));
   return Result{.json = {{"items", response.items()}}};
@@ -141,25 +146,13 @@ absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& o
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   uint64_t deleted = 0;
-  PM_RETURN_IF_ERROR(ForEachPart(ids, [&](const std::vector<std::string>& part) -> absl::Status {
-    v1::DeleteItemsRequest request;
-    request.set_collection(options.name);
-    request.mutable_ids()->Assign(part.begin(), part.end());
+  const auto remove = [&](const v1::DeleteItemsRequest& request) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const v1::DeleteItemsResponse response, admin.DeleteItems(request));
     deleted += response.deleted();
     return absl::OkStatus();
-  }));
+  };
+  PM_RETURN_IF_ERROR(ForEachPart<v1::DeleteItemsRequest>(options.name, ids, remove));
   return Result{.json = {{"deleted", deleted}}};
-}
-
-using Run = absl::StatusOr<Result> (*)(const Context&, const ItemsOptions&);
-
-CLI::App* AddVerb(CLI::App& parent, Context& context, const std::shared_ptr<ItemsOptions>& options,
-                  const std::string& verb, const std::string& description, Run run) {
-  CLI::App* command = AddCommand(parent, verb, description);
-  command->add_option("NAME", options->name, "The collection")->required();
-  SetRun(command, context, options, run);
-  return command;
 }
 
 }  // namespace
@@ -167,28 +160,31 @@ CLI::App* AddVerb(CLI::App& parent, Context& context, const std::shared_ptr<Item
 void AddItemsCommand(CLI::App& app, Context& context) {
   CLI::App* items = AddCommand(app, "items", "Get, list, count and delete single items");
   items->require_subcommand(1);
-  auto options = std::make_shared<ItemsOptions>();
-  CLI::App* get =
-      AddVerb(*items, context, options, "get", "Items by id; exit code 1 if one is missing", &Get);
-  CLI::App* list =
-      AddVerb(*items, context, options, "list", "Items in the order of ids", &ListItems);
-  CLI::App* count = AddVerb(*items, context, options, "count", "Number of items", &Count);
-  CLI::App* remove =
-      AddVerb(*items, context, options, "delete",
-              "Delete items by id; no answer contains them any more, also before the next build. "
-              "Missing ids are no error: the number of deleted items is printed",
-              &DeleteItems);
-  for (CLI::App* command : {get, remove}) {
+  const auto add = [&](const char* verb, const char* description, auto run) {
+    const auto command = AddCommand(*items, context, verb, description, run);
+    command.first->add_option("NAME", command.second->name, "The collection")->required();
+    return command;
+  };
+  const auto get = add("get", "Items by id; exit code 1 if one is missing", &Get);
+  const auto list = add("list", "Items in the order of ids", &ListItems);
+  const auto count = add("count", "Number of items", &Count);
+  const auto remove =
+      add("delete",
+          "Delete items by id; no answer contains them any more, also before the next build. "
+          "Missing ids are no error: the number of deleted items is printed",
+          &DeleteItems);
+  for (const auto& [command, options] : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");
     command->add_option("--ids-file", options->ids_file, "More ids, one a line");
   }
-  for (CLI::App* command : {list, count}) {
+  for (const auto& [command, options] : {list, count}) {
     command->add_option("--filter", options->filter,
                         absl::StrCat("Only items whose payload matches: ", kFilterForm));
   }
-  list->add_option("--limit", options->limit, "Maximum number of items")->capture_default_str();
-  list->add_option("--cursor", options->cursor, "Cursor printed by the previous list");
-  for (CLI::App* command : {get, list}) {
+  list.first->add_option("--limit", list.second->limit, "Maximum number of items")
+      ->capture_default_str();
+  list.first->add_option("--cursor", list.second->cursor, "Cursor printed by the previous list");
+  for (const auto& [command, options] : {get, list}) {
     command->add_flag("--features", options->features, "Print feature vectors, too");
   }
 }

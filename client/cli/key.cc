@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -34,27 +35,20 @@ struct CreateKeyOptions {
 std::vector<std::string> ScopesOf(const v1::Key& key) {
   std::vector<std::string> names;
   for (const auto& [name, scope] : kScopeNames) {
-    for (const int has : key.scopes()) {
-      if (has == scope) names.push_back(name);
-    }
+    if (absl::c_linear_search(key.scopes(), scope)) names.push_back(name);
   }
   return names;
 }
 
-nlohmann::json OrNull(int64_t seconds) {
-  return seconds == 0 ? nlohmann::json() : nlohmann::json(seconds);
-}
-
 nlohmann::json KeyToJson(const v1::Key& key) {
-  return {
-      {"id", key.id()},
-      {"name", key.name()},
-      {"scopes", ScopesOf(key)},
-      {"collections", std::vector<std::string>(key.collections().begin(), key.collections().end())},
-      {"requests_per_second", key.requests_per_second()},
-      {"created_at", key.created_at()},
-      {"expires_at", OrNull(key.expires_at())},
-      {"revoked_at", OrNull(key.revoked_at())}};
+  return {{"id", key.id()},
+          {"name", key.name()},
+          {"scopes", ScopesOf(key)},
+          {"collections", key.collections()},
+          {"requests_per_second", key.requests_per_second()},
+          {"created_at", key.created_at()},
+          {"expires_at", OrNull(key.expires_at() != 0, key.expires_at())},
+          {"revoked_at", OrNull(key.revoked_at() != 0, key.revoked_at())}};
 }
 
 absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
@@ -68,7 +62,7 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
     }
     request.add_scopes(scope->second);
   }
-  for (const std::string& name : options.collections) request.add_collections(name);
+  request.mutable_collections()->Assign(options.collections.begin(), options.collections.end());
   request.set_requests_per_second(options.rate);
   if (options.expires) {
     PM_ASSIGN_OR_RETURN(const absl::Time end,
@@ -92,14 +86,13 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions&
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyRequest request, Encode(options));
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   const bool to_screen = options.out == kStandardOutput;
-  std::optional<PrivateFile> file;  // opened first: a key that cannot be saved is lost
+  std::unique_ptr<PrivateFile> file;  // opened first: a key that cannot be saved is lost
   if (!to_screen) {
-    PM_ASSIGN_OR_RETURN(PrivateFile draft,
+    PM_ASSIGN_OR_RETURN(file,
                         PrivateFile::Create("--out", options.out, PrivateFile::Existing::kKeep));
-    file.emplace(std::move(draft));
   }
   PM_ASSIGN_OR_RETURN(const v1::CreateKeyResponse response, admin.CreateKey(request));
-  if (file) {
+  if (file != nullptr) {
     if (const absl::Status saved = file->Commit(response.text() + "\n"); !saved.ok()) {
       return absl::UnavailableError(absl::StrCat(saved.message(), "; revoke key ",
                                                  Printable(response.key().id()),
@@ -109,11 +102,7 @@ absl::StatusOr<Result> CreateKey(const Context& context, const CreateKeyOptions&
   WarnOfMissing(options.collections, admin);
   if (to_screen && !context.json) return Result{.json = response.text()};
   Result result{.json = KeyToJson(response.key())};
-  if (to_screen) {
-    result.json["key"] = response.text();
-  } else {
-    result.json["file"] = options.out;
-  }
+  result.json[to_screen ? "key" : "file"] = to_screen ? response.text() : options.out;
   return result;
 }
 
@@ -121,12 +110,13 @@ absl::StatusOr<Result> ListKeys(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::ListKeysResponse response, admin.ListKeys());
   constexpr int64_t kRowBytes = 2'000;  // of the JSON and text of an empty key
-  RowList rows(context.connection.max_memory);
+  MemoryBudget memory(kServerRows, context.limits.max_memory);
+  nlohmann::json rows = nlohmann::json::array();
   for (const v1::Key& key : response.keys()) {
-    PM_RETURN_IF_ERROR(rows.Reserve(kRowBytes + 4 * static_cast<int64_t>(key.SpaceUsedLong())));
-    rows.Add(KeyToJson(key));
+    PM_RETURN_IF_ERROR(memory.Reserve(kRowBytes + 4 * static_cast<int64_t>(key.SpaceUsedLong())));
+    rows.push_back(KeyToJson(key));
   }
-  return Result{.json = rows.json(),
+  return Result{.json = std::move(rows),
                 .columns = {{"",
                              {"id", "name", "scopes", "collections", "requests_per_second",
                               "created_at", "expires_at", "revoked_at"}}}};
@@ -139,8 +129,7 @@ absl::StatusOr<Result> RevokeKey(const Context& context, const std::string& id) 
 }
 
 void AddCreate(CLI::App& parent, Context& context) {
-  auto options = std::make_shared<CreateKeyOptions>();
-  CLI::App* create = AddCommand(parent, "create", "Create a key");
+  const auto [create, options] = AddCommand(parent, context, "create", "Create a key", &CreateKey);
   create->add_option("NAME", options->name, "Name of its holder, for listings and logs")
       ->required();
   create
@@ -162,7 +151,6 @@ void AddCreate(CLI::App& parent, Context& context) {
       ->add_option("--out", options->out,
                    "New file for the key (mode 0600), which must not exist; - for standard output")
       ->required();
-  SetRun(create, context, options, &CreateKey);
 }
 
 }  // namespace
@@ -171,14 +159,12 @@ void AddKeyCommand(CLI::App& app, Context& context) {
   CLI::App* key = AddCommand(app, "key", "Create, list and revoke access keys");
   key->require_subcommand(1);
   AddCreate(*key, context);
-  auto id = std::make_shared<std::string>();
-  SetRun(AddCommand(*key, "list",
-                    "All valid keys and the last 1000 revoked or expired ones; not their secret "
-                    "text"),
-         context, id, &ListKeys);
-  CLI::App* revoke = AddCommand(*key, "revoke", "Revoke a key; its next call is refused");
+  AddCommand(*key, context, "list",
+             "All valid keys and the last 1000 revoked or expired ones; not their secret text",
+             &ListKeys);
+  const auto [revoke, id] =
+      AddCommand(*key, context, "revoke", "Revoke a key; its next call is refused", &RevokeKey);
   revoke->add_option("ID", *id, "12 hex digits, see key list")->required();
-  SetRun(revoke, context, id, &RevokeKey);
 }
 
 }  // namespace privatemail::client::cli

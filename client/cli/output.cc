@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/printable.h"
-#include "common/items/item_checks.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -61,11 +59,6 @@ void Warn(const std::string& text) { std::cerr << "warning: " << Printable(text)
 
 std::string Line(const nlohmann::json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
-}
-
-nlohmann::json ToJson(const ExpectedAlignment& alignment) {
-  return {{"expected_recall", alignment.recall},
-          {"expected_relative_residual", alignment.relative_residual}};
 }
 
 ProgressBar::ProgressBar(std::string label)

@@ -3,20 +3,12 @@
 #define PRIVATEMAIL_CLIENT_CLI_OUTPUT_H_
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "client/cli/render.h"
-#include "client/schemes/encrypted/encrypted_client.h"
-#include "client/schemes/expected_alignment.h"
 #include "client/schemes/memory_budget.h"
-#include "privatemail/guarantee.h"
-#include "privatemail/ledger.h"
 
 namespace privatemail::client::cli {
 
@@ -37,21 +29,9 @@ struct Result {
   Columns columns = {};   // of the text
 };
 
-// The rows of a list that a server sends, with a limit on the memory of their JSON and text.
-class RowList {
- public:
-  explicit RowList(int64_t max_memory) : memory_("the rows that the server sent", max_memory) {}
-
-  // Call before a row is made, with an upper estimate of its memory. Errors of MemoryBudget.
-  absl::Status Reserve(int64_t bytes) { return memory_.Reserve(bytes); }
-  void Add(nlohmann::json row) { json_.push_back(std::move(row)); }
-
-  const nlohmann::json& json() const { return json_; }  // an array
-
- private:
-  MemoryBudget memory_;
-  nlohmann::json json_ = nlohmann::json::array();
-};
+// Names the rows of a list that a server sends, for its MemoryBudget. JSON and text of a row are
+// reserved together, by an upper estimate, before the row is made.
+inline constexpr char kServerRows[] = "the rows that the server sent";
 
 // On standard output, with control characters escaped.
 void Print(const Result& result, bool as_json);
@@ -60,10 +40,13 @@ void PrintError(const absl::Status& status, bool as_json);
 // "warning: TEXT" on standard error.
 void Warn(const std::string& text);
 
+// The value if there is one, else null.
+inline nlohmann::json OrNull(bool present, const nlohmann::json& value) {
+  return present ? value : nlohmann::json();
+}
+
 // JSON on one line in ASCII, safe for a terminal; bytes that are not UTF-8 become U+FFFD.
 std::string Line(const nlohmann::json& json);
-
-nlohmann::json ToJson(const ExpectedAlignment& alignment);
 
 // The columns of matches in the text of a result.
 inline const Columns kMatchColumns = {

@@ -6,8 +6,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <mutex>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -27,16 +25,14 @@ struct PageCommandOptions {
 };
 
 // A file instead of an argument: process lists show arguments to every user.
-absl::StatusOr<std::string> WriteRedirect(const Context& context, const LocalServer& server) {
+absl::Status WriteRedirect(const Context& context, const std::string& path,
+                           const LocalServer& server) {
   PM_RETURN_IF_ERROR(CreateStateFolder(context.state_folder));
-  const std::string path =
-      std::filesystem::absolute(absl::StrCat(context.state_folder, "/page-", ::getpid(), ".html"));
-  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--state", path));
-  PM_RETURN_IF_ERROR(file.Commit(absl::StrCat(
+  PM_ASSIGN_OR_RETURN(const auto file, PrivateFile::Create("--state", path));
+  return file->Commit(absl::StrCat(
       "<!doctype html><meta name=\"referrer\" content=\"no-referrer\"><meta http-equiv=\"refresh\" "
       "content=\"0;url=",
-      server.EntryAddress(), "\"><title>PrivateMail</title>\n")));
-  return path;
+      server.EntryAddress(), "\"><title>PrivateMail</title>\n"));
 }
 
 void StartBrowser(const std::string& file) {
@@ -70,15 +66,10 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 
   PM_ASSIGN_OR_RETURN(const auto page, Page::Create(context, options.page));
-  std::string redirect;
-  std::mutex mutex;  // guards redirect
-  const auto remove_redirect = [&] {
-    const std::lock_guard lock(mutex);
-    if (!redirect.empty()) ::unlink(redirect.c_str());
-    redirect.clear();
-  };
+  const std::string redirect =
+      std::filesystem::absolute(absl::StrCat(context.state_folder, "/page-", ::getpid(), ".html"));
   const auto respond = [&](const PageRequest& request) {
-    remove_redirect();  // its token was used
+    ::unlink(redirect.c_str());  // its token was used
     return page->Respond(request);
   };
   PM_ASSIGN_OR_RETURN(const auto server, LocalServer::Start(respond, options.published_port));
@@ -89,22 +80,18 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
                                 server->EntryAddress(), "\n")},
           context.json);
   } else {
-    PM_ASSIGN_OR_RETURN(const std::string file, WriteRedirect(context, *server));
-    {
-      const std::lock_guard lock(mutex);
-      redirect = file;
-    }
-    Print(
-        {.json = {{"address", server->origin()}, {"file", file}},
-         .text = absl::StrCat("the page is at ", server->origin(),
-                              ", for the browser that opens\n  ", file, "\nend it with Ctrl-C\n")},
-        context.json);
-    if (!options.no_browser) StartBrowser(file);
+    PM_RETURN_IF_ERROR(WriteRedirect(context, redirect, *server));
+    Print({.json = {{"address", server->origin()}, {"file", redirect}},
+           .text =
+               absl::StrCat("the page is at ", server->origin(), ", for the browser that opens\n  ",
+                            redirect, "\nend it with Ctrl-C\n")},
+          context.json);
+    if (!options.no_browser) StartBrowser(redirect);
   }
   int signal = 0;
   ::sigwait(&ends, &signal);
   ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);  // a second one ends at once
-  remove_redirect();
+  ::unlink(redirect.c_str());
   page->Stop();
   return absl::OkStatus();
 }
@@ -112,11 +99,11 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
 }  // namespace
 
 void AddPageCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<PageCommandOptions>();
-  CLI::App* page = AddCommand(
-      app, "page",
+  const auto [page, options] = AddCommand(
+      app, context, "page",
       "Serve a web page on this machine, for you alone, and open it: pick a picture, see what a "
-      "query finds and costs, ask, and see what the server saw");
+      "query finds and costs, ask, and see what the server saw",
+      &RunPage);
   page->add_option("--collection", options->page.collection,
                    "The collection to begin with; the first of the server if absent");
   page->add_option(
@@ -130,7 +117,6 @@ void AddPageCommand(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 65535));
   AddExtractorOptions(page, &options->page.extractor);
   AddFeaturesFolderOption(page, &options->page.extractor);
-  SetRun(page, context, options, &RunPage);
 }
 
 }  // namespace privatemail::client::cli

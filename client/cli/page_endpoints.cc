@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -21,7 +20,6 @@
 #include "client/planning/query_plan.h"
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/published_collection.h"
-#include "client/schemes/request_checks.h"
 #include "client/search/batch.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
@@ -32,7 +30,6 @@
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
 #include "common/wire/proto_conversions.h"
-#include "privatemail/search.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -40,6 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kEpsilons[] = {.1, .15, .25, .35, .5, .7, 1, 1.4, 2, 2.8, 4, 5.6, 8};
+constexpr double kPageDelta = 1e-5;  // of a joint query
 constexpr size_t kShownBytes = 256;  // of a request
 
 PageResponse ErrorResponse(const absl::Status& status) {
@@ -132,7 +130,7 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
-  PM_ASSIGN_OR_RETURN(auto client, SearchClient::Connect(SearchOptionsOf(context)));
+  PM_ASSIGN_OR_RETURN(auto client, SearchClient::Connect(context));
   if (!options.collection.empty()) {
     // The page says that a server does not answer yet, and asks again.
     const absl::Status known = client->Describe(options.collection).status();

@@ -22,8 +22,6 @@
 
 namespace privatemail::client::cli {
 
-inline constexpr double kPageDelta = 1e-5;  // of a joint query
-
 struct PageOptions {
   std::string collection;  // opened first; empty: the first of the server
   std::string pictures;    // folder "class/file" of the gallery's pictures; empty: none

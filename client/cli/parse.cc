@@ -38,17 +38,12 @@ std::vector<const CLI::App*> Subcommands(const CLI::App& command) {
   });
 }
 
-// A command or option and the word to compare a mistyped one with.
-struct Candidate {
-  std::string word;
-  std::string shown;  // "collection info"
-};
-
+// Appends the commands of `parent`, each after those that it is part of: "collection info".
 void AppendCommands(const CLI::App& parent, const std::string& path,
-                    std::vector<Candidate>* candidates) {
+                    std::vector<std::string>* commands) {
   for (const CLI::App* child : Subcommands(parent)) {
-    candidates->push_back({child->get_name(), path + child->get_name()});
-    AppendCommands(*child, path + child->get_name() + " ", candidates);
+    commands->push_back(path + child->get_name());
+    AppendCommands(*child, path + child->get_name() + " ", commands);
   }
 }
 
@@ -61,28 +56,26 @@ void AppendOptions(const CLI::App& command, std::set<std::string>* names) {
   }
 }
 
-// The command and all commands that it is part of.
-std::vector<Candidate> Options(const CLI::App& command) {
+// The options of the command and of all commands that it is part of.
+std::vector<std::string> Options(const CLI::App& command) {
   std::set<std::string> names;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
     AppendOptions(*app, &names);
   }
-  std::vector<Candidate> candidates;
-  for (const std::string& name : names) candidates.push_back({name, name});
-  return candidates;
+  return {names.begin(), names.end()};
 }
 
-// "; did you mean \"collection list\" or \"key list\"?"; empty if no candidate is similar. Of
-// equally similar candidates at most three.
-std::string Suggestion(absl::string_view mistyped, const std::vector<Candidate>& candidates) {
+// "; did you mean \"collection list\" or \"key list\"?"; empty if no candidate's last word is
+// similar. Of equally similar candidates at most three.
+std::string Suggestion(absl::string_view mistyped, const std::vector<std::string>& candidates) {
   size_t best = std::max<size_t>(2, mistyped.size() / 3);
   std::vector<std::string> nearest;
-  for (const Candidate& candidate : candidates) {
-    const size_t distance = EditDistance(mistyped, candidate.word);
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(mistyped, candidate.substr(candidate.rfind(' ') + 1));
     if (distance > best) continue;
     if (distance < best) nearest.clear();
     best = distance;
-    nearest.push_back(absl::StrCat("\"", candidate.shown, "\""));
+    nearest.push_back(absl::StrCat("\"", candidate, "\""));
   }
   constexpr size_t kMaxShown = 3;
   nearest.resize(std::min(nearest.size(), kMaxShown));
@@ -102,10 +95,45 @@ std::string UnknownWord(const CLI::App& app) {
     if (absl::SimpleAtod(option, &number) || !absl::StartsWith(option, "--")) return "";
     return absl::StrCat("there is no option ", option, Suggestion(option, Options(command)));
   }
-  std::vector<Candidate> commands;
+  std::vector<std::string> commands;
   AppendCommands(command, "", &commands);
   if (commands.empty()) return "";
   return absl::StrCat("there is no command \"", extra[0], "\"", Suggestion(extra[0], commands));
+}
+
+// One case of the script: the words that may follow `path`.
+void AppendCase(const CLI::App& command, const std::string& path, std::string* script) {
+  absl::StrAppend(script, "    \"", path, "\") words=\"");
+  for (const CLI::App* child : Subcommands(command))
+    absl::StrAppend(script, child->get_name(), " ");
+  absl::StrAppend(script, absl::StrJoin(Options(command), " "), "\" ;;\n");
+  for (const CLI::App* child : Subcommands(command)) {
+    AppendCase(*child, path + " " + child->get_name(), script);
+  }
+}
+
+// A completion script for bash with the commands and options of the app.
+std::string BashCompletion(const CLI::App& app) {
+  std::vector<std::string> commands;
+  AppendCommands(app, "", &commands);
+  std::string script =
+      absl::StrCat("# bash completion of ", app.get_name(), "\n_", app.get_name(),
+                   "() {\n"
+                   "  local word path=\"\" words=\"\" commands=\"| ",
+                   absl::StrJoin(commands, "| "),
+                   "|\"\n"
+                   "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+                   "    [[ $commands == *\"|$path $word|\"* ]] && path=\"$path $word\"\n"
+                   "  done\n"
+                   "  case \"$path\" in\n");
+  AppendCase(app, "", &script);
+  absl::StrAppend(&script,
+                  "  esac\n"
+                  "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                  "}\n"
+                  "complete -o default -F _",
+                  app.get_name(), " ", app.get_name(), "\n");
+  return script;
 }
 
 }  // namespace
@@ -132,55 +160,17 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   }
 }
 
-namespace {
-
-// One case of the script: the words that may follow `path`.
-void AppendCase(const CLI::App& command, const std::string& path, std::string* script) {
-  std::vector<std::string> words;
-  for (const CLI::App* child : Subcommands(command)) words.push_back(child->get_name());
-  for (const Candidate& option : Options(command)) words.push_back(option.word);
-  absl::StrAppend(script, "    \"", path, "\") words=\"", absl::StrJoin(words, " "), "\" ;;\n");
-  for (const CLI::App* child : Subcommands(command)) {
-    AppendCase(*child, path + " " + child->get_name(), script);
-  }
-}
-
-}  // namespace
-
-std::string BashCompletion(const CLI::App& app) {
-  std::vector<Candidate> commands;
-  AppendCommands(app, "", &commands);
-  std::vector<std::string> paths;
-  for (const Candidate& command : commands) paths.push_back(" " + command.shown);
-  std::string script =
-      absl::StrCat("# bash completion of ", app.get_name(), "\n_", app.get_name(),
-                   "() {\n"
-                   "  local word path=\"\" words=\"\" commands=\"|",
-                   absl::StrJoin(paths, "|"),
-                   "|\"\n"
-                   "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-                   "    [[ $commands == *\"|$path $word|\"* ]] && path=\"$path $word\"\n"
-                   "  done\n"
-                   "  case \"$path\" in\n");
-  AppendCase(app, "", &script);
-  absl::StrAppend(&script,
-                  "  esac\n"
-                  "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
-                  "}\n"
-                  "complete -o default -F _",
-                  app.get_name(), " ", app.get_name(), "\n");
-  return script;
-}
-
 void AddCompletionCommand(CLI::App& app, Context& context) {
   CLI::App* completion = AddCommand(app, "completion", "Completion scripts for shells");
   completion->group("");  // hidden
   completion->require_subcommand(1);
-  SetRun(AddCommand(*completion, "bash", "Print a completion script for bash"), context,
-         std::make_shared<std::string>(), [&app](const Context&, const std::string&) {
-           std::cout << BashCompletion(app);
-           return absl::OkStatus();
-         });
+  CLI::App* bash = AddCommand(*completion, "bash", "Print a completion script for bash");
+  bash->callback([&app, &context] {
+    context.run = [&app] {
+      std::cout << BashCompletion(app);
+      return absl::OkStatus();
+    };
+  });
 }
 
 }  // namespace privatemail::client::cli

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
-#include <string>
 
 #include "client/cli/command.h"
 
@@ -16,9 +15,6 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
 
 // The innermost recognised command.
 const CLI::App& ChosenCommand(const CLI::App& app);
-
-// A completion script for bash with the commands and options of the app.
-std::string BashCompletion(const CLI::App& app);
 
 // The hidden command `completion bash`.
 void AddCompletionCommand(CLI::App& app, Context& context);

@@ -2,22 +2,21 @@
 // nothing.
 #include "client/cli/plan.h"
 
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
-#include "client/cli/plan_file.h"
+#include "client/cli/flags.h"
 #include "client/files/private_file.h"
 #include "client/planning/published_quality.h"
-#include "client/planning/query_plan.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/result_json.h"
+#include "common/base/field_error.h"
+#include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/wire/proto_conversions.h"
@@ -52,6 +51,31 @@ nlohmann::json EstimateJson(const Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
+constexpr size_t kFingerprintBytes = 32;
+
+absl::Status NoPlan(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--plan ", path, " is not a file written by `privatemail plan --out`: ", why));
+}
+
+template <typename Value>
+absl::Status Take(const std::string& path, const nlohmann::json& plan, const char* field,
+                  bool (nlohmann::json::*is)() const noexcept, Value* value) {
+  if (!plan.contains(field) || !(plan[field].*is)()) {
+    return NoPlan(path, absl::StrCat(field, " is missing or of another type"));
+  }
+  *value = plan[field].get<Value>();
+  return absl::OkStatus();
+}
+
+// nlohmann::json stores numbers beyond int64_t as unsigned; get<int64_t>() makes them negative.
+absl::Status TakeCount(const std::string& path, const nlohmann::json& plan, const char* field,
+                       int64_t* value) {
+  PM_RETURN_IF_ERROR(Take(path, plan, field, &nlohmann::json::is_number_integer, value));
+  if (!plan[field].is_number_unsigned() || *value >= 0) return absl::OkStatus();
+  return NoPlan(path, absl::StrCat(field, " is ", plan[field].dump(), ", which is too large"));
+}
+
 }  // namespace
 
 nlohmann::json PlanJson(const QueryPlan& plan) {
@@ -64,6 +88,50 @@ nlohmann::json PlanJson(const QueryPlan& plan) {
           {"fidelity", EstimateJson(plan.prediction.fidelity)},
           {"recall", EstimateJson(plan.prediction.recall)},
           {"bytes", {{"down", plan.bytes_down}}}};
+}
+
+std::string PlanText(const SearchRequest& query) {
+  const nlohmann::json plan = {{"collection", query.collection},
+                               {"fingerprint", ToHex(*query.fingerprint)},
+                               {"scheme", "cells"},
+                               {"partition", *query.partition},
+                               {"ask", *query.ask},
+                               {"focus", *query.focus},
+                               {"epsilon", *query.epsilon},
+                               {"items", *query.items},
+                               {"k", query.k}};
+  return plan.dump() + "\n";
+}
+
+absl::Status ReadPlan(const std::string& path, SearchRequest* request) {
+  using nlohmann::json;
+  const absl::StatusOr<std::string> text = ReadFile("--plan", path);
+  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  const json plan = json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!plan.is_object()) return NoPlan(path, "it holds no JSON object");
+  std::string collection, scheme, fingerprint;
+  int64_t k = 0;  // is read to check it; -k chooses
+  PM_RETURN_IF_ERROR(Take(path, plan, "collection", &json::is_string, &collection));
+  PM_RETURN_IF_ERROR(Take(path, plan, "fingerprint", &json::is_string, &fingerprint));
+  PM_RETURN_IF_ERROR(Take(path, plan, "scheme", &json::is_string, &scheme));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "partition", &request->partition.emplace()));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "ask", &request->ask.emplace()));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "focus", &request->focus.emplace()));
+  PM_RETURN_IF_ERROR(Take(path, plan, "epsilon", &json::is_number, &request->epsilon.emplace()));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "items", &request->items.emplace()));
+  PM_RETURN_IF_ERROR(TakeCount(path, plan, "k", &k));
+  if (scheme != "cells") {
+    return NoPlan(path, absl::StrCat("scheme must be cells, but is ", scheme));
+  }
+  request->scheme = Scheme::kCells;
+  request->fingerprint = absl::HexStringToBytes(fingerprint);
+  if (request->fingerprint->size() != kFingerprintBytes ||
+      ToHex(*request->fingerprint) != fingerprint) {
+    return NoPlan(path, "fingerprint must be 64 hexadecimal digits");
+  }
+  if (collection == request->collection) return absl::OkStatus();
+  return FieldError("plan", absl::StrCat("for collection ", request->collection),
+                    absl::StrCat("for ", collection));
 }
 
 namespace {
@@ -107,12 +175,15 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
 
 absl::Status Write(const MeasuredCollection& collection, const QueryPlan& plan,
                    const std::string& out) {
-  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--out", out));
-  return file.Commit(cli::PlanText({.collection = collection.proto.name(),
-                                    .fingerprint = collection.proto.fingerprint(),
-                                    .cost = plan.cost,
-                                    .items = plan.items,
-                                    .k = kQualityMatches}));
+  PM_ASSIGN_OR_RETURN(const auto file, PrivateFile::Create("--out", out));
+  return file->Commit(PlanText({.collection = collection.proto.name(),
+                                .fingerprint = collection.proto.fingerprint(),
+                                .k = kQualityMatches,
+                                .epsilon = plan.cost.epsilon,
+                                .partition = plan.cost.partition,
+                                .ask = plan.cost.ask,
+                                .focus = plan.cost.focus,
+                                .items = plan.items}));
 }
 
 absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanOptions& options) {
@@ -158,12 +229,12 @@ absl::StatusOr<Result> Plan(const Context& context, PlanOptions options) {
 }  // namespace
 
 void AddPlanCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<PlanOptions>();
-  PlanWish& wish = options->wish;
-  CLI::App* plan = AddCommand(
-      app, "plan",
+  const auto [plan, options] = AddCommand(
+      app, context, "plan",
       "Plan a query for cells: what it finds and costs, as measured by the server, at no cost and "
-      "without a target");
+      "without a target",
+      &Plan);
+  PlanWish& wish = options->wish;
   plan->add_option("NAME", options->name, "The collection, with cells and published quality")
       ->required();
   plan->add_option("--epsilon", options->epsilon, "Epsilon of each query");
@@ -183,7 +254,6 @@ void AddPlanCommand(CLI::App& app, Context& context) {
       "Prints the plan of fewest bytes that meets the requirements; without requirements and "
       "--max-bytes a table. Fidelity and recall are means over queries like the gallery's items, "
       "with 95 % intervals. Exit code 1: no plan meets the requirements; the best one is shown.");
-  SetRun(plan, context, options, &Plan);
 }
 
 }  // namespace privatemail::client::cli

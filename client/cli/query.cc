@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -13,17 +12,17 @@
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
 #include "client/cli/images.h"
-#include "client/cli/plan_file.h"
-#include "client/cli/query_report.h"
+#include "client/cli/plan.h"
 #include "client/cli/query_targets.h"
+#include "client/cli/report.h"
 #include "client/files/private_file.h"
-#include "client/schemes/filter_json.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/features/vector_file.h"
+#include "common/items/payload_filter.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {
@@ -64,19 +63,7 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags) {
   }
   PM_ASSIGN_OR_RETURN(request.own_anchors, ReadOwnAnchors(flags.targets));
   if (!flags.report_file.empty() || !flags.compare_images.empty()) request.with_alignment = true;
-  if (flags.plan_file.empty()) return request;
-  PM_ASSIGN_OR_RETURN(const PlannedQuery plan, ReadPlan(flags.plan_file));
-  if (plan.collection != request.collection) {
-    return FieldError("plan", absl::StrCat("for collection ", request.collection),
-                      absl::StrCat("for ", plan.collection));
-  }
-  request.scheme = Scheme::kCells;
-  request.fingerprint = plan.fingerprint;
-  request.partition = plan.cost.partition;
-  request.ask = plan.cost.ask;
-  request.focus = plan.cost.focus;
-  request.items = plan.items;
-  request.epsilon = plan.cost.epsilon;
+  if (!flags.plan_file.empty()) PM_RETURN_IF_ERROR(ReadPlan(flags.plan_file, &request));
   return request;
 }
 
@@ -95,13 +82,11 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> rows, ReadRows(flags.targets));
   for (const QueryTarget& row : rows) request.targets.push_back(row.target);
   PM_RETURN_IF_ERROR(CheckTargetValues(request));
-  std::optional<PrivateFile> report_file;
+  std::unique_ptr<PrivateFile> report_file;
   if (!flags.report_file.empty()) {
-    PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("--report", flags.report_file));
-    report_file.emplace(std::move(file));
+    PM_ASSIGN_OR_RETURN(report_file, PrivateFile::Create("--report", flags.report_file));
   }
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client,
-                      SearchClient::Connect(SearchOptionsOf(context)));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
   const auto arrived = std::chrono::steady_clock::now();
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
@@ -112,11 +97,15 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   }
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
-  PM_RETURN_IF_ERROR(AddLabels(flags.targets, parameters, scheme, &targets));
+  PM_RETURN_IF_ERROR(AddLabels(flags.targets, parameters, scheme == Scheme::kEncrypted, &targets));
   request.targets.clear();
   for (const QueryTarget& target : targets) request.targets.push_back(target.target);
-  PM_ASSIGN_OR_RETURN(const std::optional<LocalGallery> gallery,
-                      OpenGallery(flags.compare_images, flags.targets.extractor, parameters));
+  std::optional<LocalGallery> gallery;
+  if (!flags.compare_images.empty()) {
+    ExtractorOptions extractor = flags.targets.extractor;
+    extractor.collection = parameters.extractor;
+    PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
+  }
   WaitForDeparture(flags.targets, arrived);
   PM_ASSIGN_OR_RETURN(const SearchResponse response, client->Search(request, Warn));
   std::vector<ReportQuery> reports;
@@ -131,10 +120,10 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
     }
     Print({.json = std::move(json), .columns = kMatchColumns}, context.json);
   }
-  if (report_file.has_value() && !reports.empty()) {
-    PM_RETURN_IF_ERROR(WriteReport(reports, &*report_file));
+  if (report_file != nullptr && !reports.empty()) {
+    PM_RETURN_IF_ERROR(WriteReport(reports, report_file.get()));
     if (!context.json) {
-      std::cout << "\nreport: " << std::filesystem::absolute(report_file->path()).string() << "\n";
+      std::cout << "\nreport: " << std::filesystem::absolute(flags.report_file).string() << "\n";
     }
   }
   return response.status;
@@ -196,11 +185,11 @@ void AddCellsOptions(CLI::App* query, QueryFlags* flags) {
 }  // namespace
 
 void AddQueryCommand(CLI::App& app, Context& context) {
-  auto flags = std::make_shared<QueryFlags>();
+  const auto [query, flags] = AddCommand(
+      app, context, "query",
+      "Find the items nearest to a private target, which the server does not learn", &Query);
   SearchRequest& request = flags->request;
   request.with_payloads = false;
-  CLI::App* query = AddCommand(
-      app, "query", "Find the items nearest to a private target, which the server does not learn");
   query->add_option("NAME", request.collection, "The collection")->required();
   AddChoice(query, "--scheme", &request.scheme, kSchemeNames,
             "How the target is hidden; by default the first of encrypted, joint and cells that the "
@@ -210,8 +199,8 @@ void AddQueryCommand(CLI::App& app, Context& context) {
             "with cells");
   AddTargetOptions(query, &flags->targets);
   query->add_option("-k", request.k, "Number of matches")->capture_default_str();
-  AddReleaseOptions(query, flags.get());
-  AddCellsOptions(query, flags.get());
+  AddReleaseOptions(query, flags);
+  AddCellsOptions(query, flags);
   query->add_flag("--payloads", *request.with_payloads, "Fetch payloads of every slot or item");
   query->add_flag(kAcceptMisalignmentFlag, request.accept_misalignment,
                   "Joint: query although public data alone shows that the answer will hardly be of "
@@ -240,8 +229,6 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "match, such as opening it at the operator's site, is seen by the site that serves it.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance.\n",
       query->get_footer()));
-  query->callback(
-      [&context, flags] { context.run = [&context, flags] { return Query(context, *flags); }; });
 }
 
 }  // namespace privatemail::client::cli

@@ -1,7 +1,6 @@
 #include "client/cli/query_targets.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <limits>
 #include <thread>
@@ -10,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/numbers.h"
+#include "client/cli/flags.h"
 #include "client/cli/output.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/departures.h"
@@ -59,7 +58,12 @@ absl::Status CheckOptions(const TargetOptions& options) {
   return absl::InvalidArgumentError("give either --vectors, with or without --row, or --image");
 }
 
-absl::StatusOr<std::vector<QueryTarget>> ReadRowsOfFile(const TargetOptions& options) {
+}  // namespace
+
+absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) {
+  PM_RETURN_IF_ERROR(CheckOptions(options));
+  for (const std::string& path : options.images) PM_RETURN_IF_ERROR(CheckImage(path));
+  if (!options.images.empty()) return std::vector<QueryTarget>();
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   std::vector<int32_t> labels;
   if (!options.labels_file.empty()) {
@@ -70,12 +74,8 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRowsOfFile(const TargetOptions& opt
                        " vectors, but holds ", labels.size()));
     }
   }
-  RowSelection selected = options.rows;
-  if (selected.empty()) {
-    PM_ASSIGN_OR_RETURN(selected, RowSelection::Parse("--row", {"all"}));
-  }
   std::vector<QueryTarget> targets;
-  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, selected.Of("--row", vectors.rows()));
+  PM_ASSIGN_OR_RETURN(const std::vector<int64_t> rows, options.rows.Of("--row", vectors.rows()));
   for (const int64_t row : rows) {
     QueryTarget target{.row = row};
     target.target.name = absl::StrCat(options.vectors_file, " row ", row);
@@ -86,8 +86,10 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRowsOfFile(const TargetOptions& opt
   return targets;
 }
 
-absl::StatusOr<std::vector<QueryTarget>> ReadImages(const TargetOptions& options,
-                                                    const PublicParameters& parameters) {
+absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
+                                                     const PublicParameters& parameters,
+                                                     std::vector<QueryTarget> rows) {
+  if (options.images.empty()) return rows;
   ExtractorOptions settings = options.extractor;
   settings.collection = parameters.extractor;
   PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
@@ -104,8 +106,6 @@ absl::StatusOr<std::vector<QueryTarget>> ReadImages(const TargetOptions& options
   }
   return targets;
 }
-
-}  // namespace
 
 std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   if (given != std::vector<std::string>{"-"}) return given;
@@ -136,20 +136,14 @@ absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameter
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file,
                       "File of query vectors (.npy .fvecs .csv)");
-  constexpr int kMaxWords = 1 << 20;
   static constexpr char kFlags[] = "--row,--rows";
-  command
-      ->add_option_function<std::vector<std::string>>(
-          kFlags,
-          [options](const std::vector<std::string>& words) {
-            absl::StatusOr<RowSelection> rows = RowSelection::Parse(kFlags, words);
-            if (!rows.ok()) throw CLI::ConversionError(std::string(rows.status().message()));
-            options->rows = *std::move(rows);
-          },
-          "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all")
-      ->expected(1, kMaxWords)
-      ->allow_extra_args(false)
-      ->type_name("ROWS");
+  AddWords(command, kFlags, "ROWS",
+           "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all",
+           [options](const std::vector<std::string>& words) {
+             absl::StatusOr<RowSelection> rows = RowSelection::Parse(kFlags, words);
+             if (!rows.ok()) throw CLI::ConversionError(std::string(rows.status().message()));
+             options->rows = *std::move(rows);
+           });
   command->add_option("--image", options->images, "Image to search for; may be repeated");
   AddExtractorOptions(command, &options->extractor);
 }
@@ -180,24 +174,8 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
   return own;
 }
 
-absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) {
-  PM_RETURN_IF_ERROR(CheckOptions(options));
-  if (options.images.empty()) return ReadRowsOfFile(options);
-  for (const std::string& path : options.images) {
-    PM_RETURN_IF_ERROR(CheckImage(path));
-  }
-  return std::vector<QueryTarget>();
-}
-
-absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& options,
-                                                     const PublicParameters& parameters,
-                                                     std::vector<QueryTarget> rows) {
-  if (options.images.empty()) return rows;
-  return ReadImages(options, parameters);
-}
-
 absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
-                       Scheme scheme, std::vector<QueryTarget>* targets) {
+                       bool ranks_here, std::vector<QueryTarget>* targets) {
   const std::vector<std::string> texts = LabelTexts(options.labels);
   if (texts.size() > 1 && texts.size() != targets->size()) {
     return FieldError(
@@ -207,7 +185,7 @@ absl::Status AddLabels(const TargetOptions& options, const PublicParameters& par
   std::vector<int32_t> labels;
   for (const std::string& text : texts) {
     const absl::StatusOr<int32_t> label = LabelFrom(text, parameters);
-    if (!label.ok() && scheme != Scheme::kEncrypted) return label.status();
+    if (!label.ok() && !ranks_here) return label.status();
     if (!label.ok()) {
       Warn(absl::StrCat("nothing is found: ", WithFieldName(label.status(), "--label").message()));
     }

@@ -54,12 +54,13 @@ absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& option
                                                      const PublicParameters& parameters,
                                                      std::vector<QueryTarget> rows);
 
-// Gives the targets the labels of --label. scheme: of the search. With encrypted a label that the
-// collection does not have finds nothing, and a warning says so: if it were refused, the server,
-// which names the classes, would see that no search is sent, and so learn something of the label.
+// Gives the targets the labels of --label.
+// ranks_here: the scheme chooses by label on this machine. Then a label that the collection does
+//   not have finds nothing, and a warning says so: if it were refused, the server, which names the
+//   classes, would see that no search is sent, and so learn something of the label.
 // INVALID_ARGUMENT naming label: another number of labels, or one that the collection lacks.
 absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
-                       Scheme scheme, std::vector<QueryTarget>* targets);
+                       bool ranks_here, std::vector<QueryTarget>* targets);
 
 // --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
 // features are the collection's.

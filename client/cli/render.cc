@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <numeric>
 
 #include "absl/strings/match.h"
@@ -146,12 +145,13 @@ void AppendBlocks(const json& rows, const std::string& indent, std::string* text
   }
 }
 
-// columns: empty for all.
-void AppendTable(const json& rows, const Strings& columns, const std::string& indent,
-                 std::string* text) {
+// name: of the table; without columns of this name all are shown.
+void AppendTable(const json& rows, const Columns& columns, const std::string& name,
+                 const std::string& indent, std::string* text) {
   std::vector<const json*> objects;
   for (const json& row : rows) objects.push_back(&row);
-  const Strings keys = columns.empty() ? KeysOf(objects) : columns;
+  const auto chosen = columns.find(name);
+  const Strings keys = chosen == columns.end() ? KeysOf(objects) : chosen->second;
   std::vector<Strings> lines(1);
   std::vector<size_t> widths;
   for (const std::string& key : keys) {
@@ -166,7 +166,7 @@ void AppendTable(const json& rows, const Strings& columns, const std::string& in
     }
   }
   const size_t width = std::accumulate(widths.begin(), widths.end() - 1, 2 * (widths.size() - 1));
-  if (columns.empty() && width > kMaxWidth) return AppendBlocks(rows, indent, text);
+  if (chosen == columns.end() && width > kMaxWidth) return AppendBlocks(rows, indent, text);
   for (Strings& line : lines) {
     for (size_t i = 0; i + 1 < line.size(); ++i) line[i] = Padded(line[i], widths[i]);
     absl::StrAppend(text, indent, absl::StrJoin(line, kGap), "\n");
@@ -185,10 +185,8 @@ void AppendObject(const json& object, const Columns& columns, const std::string&
     const json& value = object[key];
     absl::StrAppend(text, indent, NameText(key));
     if (IsTable(value)) {
-      const auto chosen = columns.find(key);
       *text += "\n";
-      AppendTable(value, chosen == columns.end() ? Strings() : chosen->second, indent + kIndent,
-                  text);
+      AppendTable(value, columns, key, indent + kIndent, text);
     } else if (!FitsLine(value)) {
       *text += "\n";
       AppendObject(value, columns, indent + kIndent, text);
@@ -207,8 +205,7 @@ void AppendObject(const json& object, const Columns& columns, const std::string&
 std::string Render(const json& json, const Columns& columns) {
   std::string text;
   if (IsTable(json)) {
-    const auto chosen = columns.find("");
-    AppendTable(json, chosen == columns.end() ? Strings() : chosen->second, "", &text);
+    AppendTable(json, columns, "", "", &text);
   } else if (json.is_object()) {
     AppendObject(json, columns, "", &text);
   } else {

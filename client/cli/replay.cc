@@ -57,8 +57,7 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
   PM_ASSIGN_OR_RETURN(const LastSearch last, LoadLastRelease(context.state_folder));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const SearchTarget target, ReadTarget(flags, parameters));
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client,
-                      SearchClient::Connect(SearchOptionsOf(context)));
+  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
   PM_ASSIGN_OR_RETURN(const SearchResponse response, client->Resend(target, flags.k));
   nlohmann::json json = ToJson(response, last.collection.name(), 0);
   json["spent"] = ToJson(Budget{});
@@ -68,20 +67,20 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
 }  // namespace
 
 void AddReplayCommands(CLI::App& app, Context& context) {
-  SetRun(AddCommand(app, "explain",
-                    "Show the last search as prepared for the server, row by row or cell by cell"),
-         context, std::make_shared<std::string>(), &Explain);
-  auto flags = std::make_shared<ResendFlags>();
-  CLI::App* resend = AddCommand(app, "resend",
-                                "Send the last release again, at no cost, and print the matches of "
-                                "one class or, for cells, the items nearest to the target");
+  AddCommand(app, context, "explain",
+             "Show the last search as prepared for the server, row by row or cell by cell",
+             &Explain);
+  const auto [resend, flags] =
+      AddCommand(app, context, "resend",
+                 "Send the last release again, at no cost, and print the matches of one class or, "
+                 "for cells, the items nearest to the target",
+                 &Resend);
   resend->add_option("--label", flags->label,
                      "Joint: the class whose matches to print, - from standard input; not sent");
   AddFeatureOptions(resend, &flags->target);
   resend->add_option(
       "-k", flags->k,
       absl::StrCat("Number of matches; if absent as before, for cells ", SearchRequest().k));
-  SetRun(resend, context, flags, &Resend);
 }
 
 }  // namespace privatemail::client::cli

@@ -1,21 +1,21 @@
-// HTML report of private queries: one self-contained file without scripts or network requests.
+// HTML report of queries by joint: one self-contained file without scripts or network requests.
 #ifndef PRIVATEMAIL_CLIENT_CLI_REPORT_H_
 #define PRIVATEMAIL_CLIENT_CLI_REPORT_H_
 
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/images.h"
+#include "client/cli/query_targets.h"
 #include "client/files/private_file.h"
 #include "common/base/matrix.h"
+#include "privatemail/search_result.h"
 
 namespace privatemail::client::cli {
-
-struct ReportImage {
-  std::string path;     // file to embed; empty: caption only
-  std::string caption;  // "lime/007.jpg"
-  bool same_class = false;
-};
 
 struct ReportQuery {
   ReportImage query;
@@ -32,6 +32,13 @@ struct ReportQuery {
   Matrix server_anchors;
   int64_t slot = 0;  // the target's
 };
+
+// json: of the result, whose facts the report shows.
+ReportQuery ToReport(const SearchResponse& response, size_t result, const QueryTarget& target,
+                     const std::optional<LocalGallery>& gallery, const nlohmann::json& json);
+
+// The matches of a search without privacy: [{"picture": ..., "same_class": ...}, ...].
+nlohmann::json ComparedJson(const ReportQuery& report);
 
 // The report reveals the queries. UNAVAILABLE: a picture cannot be read or the file not written.
 absl::Status WriteReport(const std::vector<ReportQuery>& queries, PrivateFile* file);

@@ -1,4 +1,3 @@
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,10 +44,10 @@ absl::StatusOr<Result> Sensitivity(const Context&, SensitivityOptions options) {
 }  // namespace
 
 void AddSensitivityCommand(CLI::App& app, Context& context) {
-  auto options = std::make_shared<SensitivityOptions>();
+  const auto [command, options] =
+      AddCommand(app, context, "sensitivity",
+                 "Bound the change of a release when its target is replaced", &Sensitivity);
   BoundRequest& request = options->request;
-  CLI::App* command =
-      AddCommand(app, "sensitivity", "Bound the change of a release when its target is replaced");
   command
       ->add_option("--bound", request.bound,
                    absl::StrCat(SensitivityBoundNames(), "; releases use the first by default"))
@@ -66,7 +65,6 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
                    "replace-target")
       ->default_str("2");
   command->add_option("--seed", request.seed, "Seed of a repeatable start; secure bits if absent");
-  SetRun(command, context, options, &Sensitivity);
 }
 
 }  // namespace privatemail::client::cli

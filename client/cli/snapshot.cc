@@ -1,10 +1,9 @@
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
-#include "client/cli/numbers.h"
+#include "client/cli/flags.h"
 #include "client/transport/snapshot_file.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -81,11 +80,13 @@ absl::StatusOr<Result> Restore(const Context& context, const RestoreOptions& opt
                 .hint = built ? "" : BuildHint(collection)};
 }
 
-void AddSnapshot(CLI::App& app, Context& context) {
-  auto options = std::make_shared<SnapshotOptions>();
-  CLI::App* snapshot = AddCommand(
-      app, "snapshot",
-      "Save a consistent copy of a collection to a file while searches and uploads continue");
+}  // namespace
+
+void AddSnapshotCommand(CLI::App& app, Context& context) {
+  const auto [snapshot, options] = AddCommand(
+      app, context, "snapshot",
+      "Save a consistent copy of a collection to a file while searches and uploads continue",
+      &Snapshot);
   snapshot->add_option("NAME", options->name, "The collection")->required();
   snapshot
       ->add_option("--out", options->out,
@@ -102,13 +103,12 @@ void AddSnapshot(CLI::App& app, Context& context) {
       "recomputes. It is verified while it is written; on failure an existing file stays. Needs a "
       "key with scope admin.\n",
       snapshot->get_footer()));
-  SetRun(snapshot, context, options, &Snapshot);
 }
 
-void AddRestore(CLI::App& app, Context& context) {
-  auto options = std::make_shared<RestoreOptions>();
-  CLI::App* restore = AddCommand(
-      app, "restore", "Create a collection from a file that `privatemail snapshot` wrote");
+void AddRestoreCommand(CLI::App& app, Context& context) {
+  const auto [restore, options] =
+      AddCommand(app, context, "restore",
+                 "Create a collection from a file that `privatemail snapshot` wrote", &Restore);
   restore->add_option("NAME", options->name, "Name of the new collection")->required();
   restore->add_option("--in", options->in, "The file")->required();
   restore->add_flag("--no-build", options->no_build, "Do not build the collection");
@@ -118,14 +118,6 @@ void AddRestore(CLI::App& app, Context& context) {
       "valid, unless the server has a collection with it; then it gets a new one. Needs a key with "
       "scope admin.\n",
       restore->get_footer()));
-  SetRun(restore, context, options, &Restore);
-}
-
-}  // namespace
-
-void AddSnapshotCommands(CLI::App& app, Context& context) {
-  AddSnapshot(app, context);
-  AddRestore(app, context);
 }
 
 }  // namespace privatemail::client::cli

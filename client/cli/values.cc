@@ -1,9 +1,8 @@
 #include "client/cli/values.h"
 
-#include <cstdint>
 #include <fstream>
+#include <map>
 #include <optional>
-#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -18,19 +17,16 @@ namespace {
 
 constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 36'525);
 
-std::optional<absl::Duration> UnitNamed(char name) {
-  if (name == 'm') return absl::Minutes(1);
-  if (name == 'h') return absl::Hours(1);
-  if (name == 'd') return absl::Hours(24);
-  return std::nullopt;
-}
-
+// "30d", "12h" or "90m".
 std::optional<absl::Duration> Span(absl::string_view text) {
+  static const std::map<char, absl::Duration> kUnits = {
+      {'m', absl::Minutes(1)}, {'h', absl::Hours(1)}, {'d', absl::Hours(24)}};
   int64_t count = 0;
   if (text.size() < 2 || !absl::ascii_isdigit(text[0])) return std::nullopt;
-  const std::optional<absl::Duration> unit = UnitNamed(text.back());
-  if (!unit || !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count)) return std::nullopt;
-  return count * *unit;
+  const auto unit = kUnits.find(text.back());
+  text.remove_suffix(1);
+  if (unit == kUnits.end() || !absl::SimpleAtoi(text, &count)) return std::nullopt;
+  return count * unit->second;
 }
 
 std::optional<absl::Time> Moment(absl::string_view text) {
@@ -98,7 +94,7 @@ absl::StatusOr<RowSelection> RowSelection::Parse(absl::string_view flag,
 
 absl::StatusOr<std::vector<int64_t>> RowSelection::Of(absl::string_view flag, int64_t count) const {
   std::vector<std::pair<int64_t, int64_t>> ranges = ranges_;
-  if (all_ && count > 0) ranges.emplace_back(0, count - 1);
+  if (ranges.empty() && count > 0) ranges.emplace_back(0, count - 1);
   std::vector<int64_t> rows;
   for (const auto& [first, last] : ranges) {
     PM_RETURN_IF_ERROR(CheckIntegerBetween(flag, first, 0, count - 1));

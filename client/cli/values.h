@@ -32,8 +32,8 @@ class RowSelection {
 
   bool empty() const { return !all_ && ranges_.empty(); }
 
-  // The rows in the order given, of a file with `count` rows. INVALID_ARGUMENT naming `flag`: a row
-  // outside of it, or more than kMaxRows rows.
+  // The rows in the order given, of a file with `count` rows; all if none is given.
+  // INVALID_ARGUMENT naming `flag`: a row outside of it, or more than kMaxRows rows.
   absl::StatusOr<std::vector<int64_t>> Of(absl::string_view flag, int64_t count) const;
 
   static constexpr int64_t kMaxRows = 1 << 20;

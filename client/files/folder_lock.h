@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_FILES_FOLDER_LOCK_H_
 
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 

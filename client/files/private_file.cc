@@ -13,7 +13,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/base/digests.h"
 #include "common/base/files.h"
@@ -65,8 +64,9 @@ bool SyncFolder(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const std::string& path,
-                                                Existing existing) {
+absl::StatusOr<std::unique_ptr<PrivateFile>> PrivateFile::Create(const std::string& flag,
+                                                                 const std::string& path,
+                                                                 Existing existing) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is a folder, not a file"));
@@ -75,19 +75,19 @@ absl::StatusOr<PrivateFile> PrivateFile::Create(const std::string& flag, const s
   if (std::filesystem::is_other(std::filesystem::symlink_status(path, ignored))) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " is no regular file"));
   }
-  PrivateFile file(flag, path, existing);
+  std::unique_ptr<PrivateFile> file(new PrivateFile(flag, path, existing));
   if (existing == Existing::kKeep &&
       std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
-    return file.Exists();
+    return file->Exists();
   }
   // A draft of each process: of two that write to one path, the last to commit wins whole. Without
   // a name if possible, so that nothing stays after a kill.
-  file.file_ = OpenUnnamed(FolderOf(path));
-  if (file.file_ < 0) {
-    file.draft_ = absl::StrCat(FolderOf(path), "/", kDraftPrefix, "XXXXXX");
-    file.file_ = ::mkostemp(file.draft_.data(), O_CLOEXEC);  // mode 0600
+  file->file_ = OpenUnnamed(FolderOf(path));
+  if (file->file_ < 0) {
+    file->draft_ = absl::StrCat(FolderOf(path), "/", kDraftPrefix, "XXXXXX");
+    file->file_ = ::mkostemp(file->draft_.data(), O_CLOEXEC);  // mode 0600
   }
-  if (file.file_ < 0) return absl::InvalidArgumentError(file.CannotWrite().message());
+  if (file->file_ < 0) return absl::InvalidArgumentError(file->CannotWrite().message());
   return file;
 }
 
@@ -157,9 +157,9 @@ void RemoveOldDrafts(const std::string& folder) {
 
 absl::Status SaveChecked(const std::string& what, const std::string& path,
                          absl::string_view content) {
-  absl::StatusOr<PrivateFile> file = PrivateFile::Create(what, path);
+  const auto file = PrivateFile::Create(what, path);
   if (!file.ok()) return absl::UnavailableError(file.status().message());
-  PM_RETURN_IF_ERROR(file->Commit(absl::StrCat(Sha256::Of(content), content)));
+  PM_RETURN_IF_ERROR((*file)->Commit(absl::StrCat(Sha256::Of(content), content)));
   RemoveOldDrafts(FolderOf(path));
   return absl::OkStatus();
 }

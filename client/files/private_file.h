@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_FILES_PRIVATE_FILE_H_
 #define PRIVATEMAIL_CLIENT_FILES_PRIVATE_FILE_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -26,18 +27,11 @@ class PrivateFile {
 
   // INVALID_ARGUMENT naming `flag`: nothing can be written there.
   // ALREADY_EXISTS: with Existing::kKeep, the file exists.
-  static absl::StatusOr<PrivateFile> Create(const std::string& flag, const std::string& path,
-                                            Existing existing = Existing::kReplace);
+  static absl::StatusOr<std::unique_ptr<PrivateFile>> Create(
+      const std::string& flag, const std::string& path, Existing existing = Existing::kReplace);
   ~PrivateFile();
-  PrivateFile(PrivateFile&& other) noexcept
-      : flag_(std::move(other.flag_)),
-        path_(std::move(other.path_)),
-        draft_(std::move(other.draft_)),
-        existing_(other.existing_),
-        file_(std::exchange(other.file_, -1)) {}
-  PrivateFile& operator=(PrivateFile&&) = delete;
-
-  const std::string& path() const { return path_; }
+  PrivateFile(const PrivateFile&) = delete;
+  PrivateFile& operator=(const PrivateFile&) = delete;
 
   // UNAVAILABLE: the bytes cannot be written.
   absl::Status Append(absl::string_view content);

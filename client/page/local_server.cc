@@ -7,7 +7,6 @@
 #include <array>
 #include <future>
 #include <optional>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -51,22 +50,14 @@ bool AreEqual(absl::string_view one, absl::string_view other) {
   return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
-absl::string_view Text(const char* text) { return text == nullptr ? "" : text; }
-
-std::string Decode(absl::string_view text) {
-  std::string decoded(text.size() + 1, '\0');
-  const int length = mg_url_decode(text.data(), static_cast<int>(text.size()), decoded.data(),
-                                   static_cast<int>(decoded.size()), /*is_form_url_encoded=*/1);
-  decoded.resize(static_cast<size_t>(std::max(0, length)));
-  return decoded;
-}
-
-std::map<std::string, std::string> OptionsOf(absl::string_view query) {
+std::map<std::string, std::string> OptionsOf(const char* query) {
+  std::string text(absl::NullSafeStringView(query));  // is split and decoded in place
+  std::array<mg_header, 16> fields = {};
+  const int count = mg_split_form_urlencoded(text.data(), fields.data(), fields.size());
   std::map<std::string, std::string> options;
-  for (const absl::string_view pair : absl::StrSplit(query, '&', absl::SkipEmpty())) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(pair, absl::MaxSplits('=', 1));
-    options[Decode(parts.first)] = Decode(parts.second);
+  for (int i = 0; i < count; ++i) {
+    const mg_header& field = fields[static_cast<size_t>(i)];
+    options[field.name] = std::string(absl::NullSafeStringView(field.value));
   }
   return options;
 }
@@ -84,9 +75,9 @@ std::optional<std::string> ReadBody(mg_connection* connection, size_t length) {
 
 }  // namespace
 
-bool LocalServer::HasCookie(const char* header) const {
+bool LocalServer::HasCookie(absl::string_view header) const {
   bool found = false;
-  for (const absl::string_view one : absl::StrSplit(Text(header), ';')) {
+  for (const absl::string_view one : absl::StrSplit(header, ';')) {
     found |= AreEqual(absl::StripAsciiWhitespace(one), cookie_);
   }
   return found;
@@ -109,21 +100,24 @@ PageResponse LocalServer::Open(absl::string_view token, std::string* cookie) {
 
 PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie) {
   const mg_request_info& info = *mg_get_request_info(connection);
-  const auto header = [&](const char* name) { return mg_get_header(connection, name); };
-  const absl::string_view method = info.request_method, path = Text(info.local_uri);
-  if (absl::StrCat("http://", Text(header("Host"))) != origin_) {
+  const auto header = [&](const char* name) {
+    return absl::NullSafeStringView(mg_get_header(connection, name));
+  };
+  const absl::string_view method = info.request_method,
+                          path = absl::NullSafeStringView(info.local_uri);
+  if (absl::StrCat("http://", header("Host")) != origin_) {
     return Refuse(421, "the header Host must be that of the address");
   }
   if (method != "GET" && method != "POST") return Refuse(405, "only GET and POST");
   if (path == kOpenPath && method == "GET") {
-    return Open(OptionsOf(Text(info.query_string))["token"], cookie);
+    return Open(OptionsOf(info.query_string)["token"], cookie);
   }
   // "none": the user typed the address or reloads.
-  const absl::string_view site = Text(header("Sec-Fetch-Site"));
+  const absl::string_view site = header("Sec-Fetch-Site");
   if (!site.empty() && site != "same-origin" && site != "none") {
     return Refuse(403, "requests of other origins are refused");
   }
-  if (method == "POST" && Text(header("Origin")) != origin_) {
+  if (method == "POST" && header("Origin") != origin_) {
     return Refuse(403, "the header Origin must be that of the address");
   }
   if (!HasCookie(header("Cookie"))) {
@@ -144,7 +138,7 @@ PageResponse LocalServer::Respond(mg_connection* connection, std::string* cookie
   std::optional<std::string> body = ReadBody(connection, length);
   if (!body.has_value()) return Refuse(400, "the request ended early");
   const PageRequest request = {std::string(method), std::string(below),
-                               OptionsOf(Text(info.query_string)), *std::move(body)};
+                               OptionsOf(info.query_string), *std::move(body)};
   // The stacks of civetweb's threads have 100 KB, which TLS and decompositions exceed.
   return std::async(std::launch::async, [&] { return handler_(request); }).get();
 }

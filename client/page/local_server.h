@@ -72,7 +72,7 @@ class LocalServer {
   static int Serve(mg_connection* connection);
   PageResponse Respond(mg_connection* connection, std::string* cookie);
   PageResponse Open(absl::string_view token, std::string* cookie);
-  bool HasCookie(const char* header) const;
+  bool HasCookie(absl::string_view header) const;
 
   const Handler handler_;
   std::string origin_;

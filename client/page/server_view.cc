@@ -9,7 +9,6 @@
 #include "common/base/status_macros.h"
 #include "common/embedding/alignment.h"
 #include "common/numerics/decompositions.h"
-#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {
@@ -44,8 +43,8 @@ absl::StatusOr<nlohmann::json> RowsSeen(const JointResult& joint, const PrivacyC
   const Matrix plane = PlaneOf(anchors);
   nlohmann::json releases = nlohmann::json::array();
   const auto add = [&](const Matrix& rows, int64_t slot) {
-    PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(rows.bottomRows(anchors.rows()),
-                                                            anchors, /*with_scale=*/true));
+    PM_ASSIGN_OR_RETURN(const Similarity map,
+                        KabschUmeyama(rows.bottomRows(anchors.rows()), anchors));
     releases.push_back({{"own", slot},
                         {"name", parameters.ClassName(slot)},
                         {"points", PointsJson(map.Apply(rows) * plane)}});

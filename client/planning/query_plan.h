@@ -36,9 +36,9 @@ struct Prediction {
   Estimate recall;
 };
 
-// The prediction for queries that request one of K cells (cost.ask and focus are 1). With w = 1 the own cell is
-// drawn with probability e^epsilon / (e^epsilon + K - 1) and the others are equally likely
-// (PRIVACY.md section 5). Between measured numbers of items, linear in their logarithm.
+// The prediction for queries that request one of K cells (cost.ask and focus are 1). With w = 1 the
+// own cell is drawn with probability e^epsilon / (e^epsilon + K - 1) and the others are equally
+// likely (PRIVACY.md section 5). Between measured numbers of items, linear in their logarithm.
 Prediction Predict(const CellQuality& quality, const CellCost& cost, int64_t cells, int64_t items);
 
 // The fewest measured items whose fidelity is at most .05 below that of the most.

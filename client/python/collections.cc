@@ -328,10 +328,10 @@ py::dict Snapshot(const Session& session, const std::string& name, const std::st
                   bool replace, int64_t max_bytes,
                   const std::function<void(int64_t, int64_t)>& progress) {
   const SavedSnapshot saved = Interruptible([&] {
-    absl::StatusOr<SavedSnapshot> done = SaveSnapshot(
-        session.admin(), name, path,
-        replace ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep, max_bytes,
-        progress);
+    absl::StatusOr<SavedSnapshot> done =
+        SaveSnapshot(session.admin(), name, path,
+                     replace ? PrivateFile::Existing::kReplace : PrivateFile::Existing::kKeep,
+                     max_bytes, progress);
     if (absl::IsAlreadyExists(done.status())) {
       done = WithNote(done.status(), ": replace it with replace=True");
     }

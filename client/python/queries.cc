@@ -14,6 +14,7 @@
 #include "client/python/session.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
+#include "common/embedding/setting_names.h"
 #include "privatemail/search.h"
 
 // Private searches. Targets are copied before they are checked: another thread could change the
@@ -50,7 +51,7 @@ SearchRequest ToRequest(const std::string& collection, const Rows& queries,
     const auto name = given["scheme"].cast<std::string>();
     const auto scheme = kSchemeNames.find(name);
     if (scheme == kSchemeNames.end()) {
-      throw StatusError(FieldError("scheme", "\"encrypted\", \"joint\" or \"cells\"",
+      throw StatusError(FieldError("scheme", JoinNames(kSchemeNames),
                                    absl::StrCat("\"", absl::CHexEscape(name), "\"")));
     }
     request.scheme = scheme->second;

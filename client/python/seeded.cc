@@ -181,9 +181,8 @@ std::map<std::string, double> BoundedGaussianVariances(double epsilon, double de
   for (size_t i = 0; i < widths.size(); ++i) generalised += (2 * widths[i] + moves[i]) * moves[i];
   const auto squared = [](double stddev) { return stddev * stddev; };
   return {{"generalised", generalised / epsilon},
-          {"printed",
-           squared(Check(CalibratePublishedBoundedGaussian(widths, sensitivity, epsilon)).stddev)},
-          {"exact", squared(Check(CalibrateBoundedGaussian(widths, sensitivity, epsilon)).stddev)},
+          {"printed", squared(Check(PublishedBoundedGaussianStddev(widths, sensitivity, epsilon)))},
+          {"exact", squared(Check(BoundedGaussianStddev(widths, sensitivity, epsilon)))},
           {"classical", squared(sensitivity * Check(PublishedGaussianStddev(epsilon, delta)))},
           {"analytic", squared(sensitivity * Check(AnalyticGaussianStddev(epsilon, delta)))}};
 }

@@ -19,8 +19,8 @@ struct ExpectedAnswer {
 
 // DATA_LOSS naming the slot and the field:
 // - the number of slots differs from the number of classes;
-// - in any slot: more than k matches, an id that is not UTF-8, a label that is none of the
-//   collection's, a distance that is not finite, a payload that was not requested or that
+// - in any slot: more than k matches, an id that is not UTF-8, a label that no class of
+//   the collection has, a distance that is not finite, a payload that was not requested or that
 //   CheckPayload refuses;
 // - an alignment or server anchors that are missing, of a wrong shape or not finite.
 // Privacy: all slots are checked alike and the target's slot is no argument, so errors and retries

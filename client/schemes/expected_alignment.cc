@@ -36,8 +36,7 @@ absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
   constexpr Eigen::Index kBlock = 64;  // slots between two calls of the observer
   const Eigen::Index slots = rows.rows() - std::ssize(slot_of_anchor);
   const Matrix anchors = rows.bottomRows(std::ssize(slot_of_anchor));
-  PM_ASSIGN_OR_RETURN(const Similarity map,
-                      KabschUmeyama(anchors, server_anchors, /*with_scale=*/true));
+  PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(anchors, server_anchors));
   const Matrix placed = map.Apply(rows.topRows(slots));
   int64_t found = 0;
   for (Eigen::Index first = 0; first < slots; first += kBlock) {

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_SCHEMES_PUBLISHED_COLLECTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace privatemail::client {
 //   find nothing), or the fingerprint does not match the parameters.
 // DATA_LOSS: the parameters are malformed.
 absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResponse& collection);
+
+// Calls GetAnchors.
+using FetchAnchors = std::function<absl::StatusOr<std::vector<v1::GetAnchorsResponse>>()>;
 
 // Concatenates the chunks of GetAnchors. DATA_LOSS: a chunk is malformed, or the shape of all is
 // not the parameters', which is checked before anything is allocated.
@@ -37,7 +41,7 @@ absl::Status CheckAnchors(const PublicParameters& parameters, const Anchors& anc
 // FAILED_PRECONDITION naming both extractors if they differ.
 absl::Status CheckExtractor(const PublicParameters& parameters, absl::string_view identity);
 
-// INVALID_ARGUMENT naming `field` and row: a label is none of the collection's.
+// INVALID_ARGUMENT naming `field` and row: no class of the collection has the label.
 absl::Status CheckLabels(absl::string_view field, const PublicParameters& parameters,
                          const std::vector<int32_t>& labels);
 

@@ -36,9 +36,8 @@ absl::StatusOr<double> RoundingAllowance(int64_t feature_dim, const IterationInp
 absl::StatusOr<double> ProvenSensitivity(int64_t feature_dim, const Matrix& anchors,
                                          const IterationInputs& inputs, Law law) {
   PM_ASSIGN_OR_RETURN(const double bound,
-                      law == Law::kLaplace
-                          ? KnownAnchorsL1Sensitivity(inputs, anchors, kChangedRows)
-                          : KnownAnchorsSensitivity(inputs, anchors, kChangedRows));
+                      KnownAnchorsSensitivity(inputs, anchors, kChangedRows,
+                                              law == Law::kLaplace ? Norm::kL1 : Norm::kL2));
   PM_ASSIGN_OR_RETURN(const double rounding, RoundingAllowance(feature_dim, inputs, law));
   return bound + rounding;
 }
@@ -55,8 +54,8 @@ absl::StatusOr<double> SensitivityOf(const EmbeddingSettings& settings, int64_t 
   if (!SensitivityIsPrinted(traits)) {
     return ProvenSensitivity(feature_dim, anchors, inputs, traits.law);
   }
-  return traits.law == Law::kLaplace ? PublishedLaplaceReleaseSensitivity(settings, inputs)
-                                     : PublishedGaussianReleaseSensitivity(settings, inputs);
+  return traits.law == Law::kLaplace ? PublishedLaplaceSensitivity(settings, inputs)
+                                     : PublishedGaussianSensitivity(settings, inputs);
 }
 
 // The release's Lipschitz constant, with the rounding allowance spread over the radius.

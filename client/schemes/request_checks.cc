@@ -25,9 +25,7 @@ absl::Status CheckUsable(const std::string& name, Metric metric,
 }  // namespace
 
 absl::Status CheckTargetValues(const SearchRequest& request) {
-  const bool is_encrypted = request.scheme.value_or(Scheme::kEncrypted) == Scheme::kEncrypted &&
-                            !request.epsilon.has_value();
-  const Metric metric = is_encrypted ? Metric::kDot : Metric::kCosine;
+  const Metric metric = request.epsilon.has_value() ? Metric::kCosine : Metric::kDot;
   for (size_t i = 0; i < request.targets.size(); ++i) {
     const Eigen::RowVectorXf& features = request.targets[i].features;
     PM_RETURN_IF_ERROR(CheckUsable(TargetName(request, i), metric, features));

@@ -15,8 +15,8 @@ namespace privatemail::client {
 // "lime.npy row 3", or "target 3" without a name. Results and errors name targets like this.
 std::string TargetName(const SearchRequest& request, size_t target);
 
-// INVALID_ARGUMENT naming the target: values that no collection accepts for the request's scheme:
-// not finite or, unless the request may be for encrypted, all zero. Call it before anything is
+// INVALID_ARGUMENT naming the target: values that no collection accepts: not finite or, if the
+// request has an epsilon, whose schemes compare directions, all zero. Call it before anything is
 // sent: a fetch without a search would tell that the target was refused.
 absl::Status CheckTargetValues(const SearchRequest& request);
 

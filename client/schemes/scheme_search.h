@@ -1,7 +1,7 @@
 // The interface of the schemes: one search, from a checked request to its results.
 //
-// A new scheme derives a class from SchemeSearch and has an entry in client/search/scheme_table.cc.
-// It knows no transport, no file and no flag.
+// A new scheme derives a class from SchemeSearch, which knows no transport, no file and no flag,
+// and has an entry in client/search/scheme_table.cc.
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_SCHEME_SEARCH_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_SCHEME_SEARCH_H_
 

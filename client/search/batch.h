@@ -36,7 +36,7 @@ bool EndsBatch(const absl::Status& status);
 
 // The first failure, and what the failures cost. OK: all targets were answered. Names no class:
 // users paste error messages into reports.
-// results: of the targets that were tried; the others' failed in none of the ways below.
+// results: of the targets that were tried, in order.
 // targets: of the request. can_resend: the last release was saved. not_taken: charges for releases
 // that were not made.
 absl::Status FailureOf(const std::vector<SearchResult>& results, size_t targets, bool can_resend,

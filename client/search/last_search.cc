@@ -4,9 +4,7 @@
 #include <google/protobuf/util/delimited_message_util.h>
 #include <google/protobuf/wrappers.pb.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -14,10 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/files/private_file.h"
-#include "client/search/row_tables.h"
+#include "client/search/scheme_table.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/lattice/scores.h"
 
 namespace privatemail::client {
 namespace {
@@ -26,9 +23,8 @@ namespace fs = std::filesystem;
 using google::protobuf::util::ParseDelimitedFromZeroCopyStream;
 using google::protobuf::util::SerializeDelimitedToOstream;
 
-// Searches under encryption cost nothing and must not replace a release that was paid for.
-std::string PathIn(const std::string& state_folder, bool is_encrypted) {
-  return state_folder + (is_encrypted ? "/last_encrypted.pb" : "/last_release.pb");
+std::string PathIn(const std::string& state_folder, bool can_resend) {
+  return state_folder + (can_resend ? "/last_release.pb" : "/last_encrypted.pb");
 }
 
 // The scheme's name, '\n', then the collection and the message, length-delimited.
@@ -75,14 +71,14 @@ absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& l
       !SerializeDelimitedToOstream(message, &content)) {
     return absl::UnavailableError("last release: too large to store");
   }
-  return SaveChecked("last release", PathIn(state_folder, last.scheme == Scheme::kEncrypted),
+  return SaveChecked("last release", PathIn(state_folder, EntryOf(last.scheme).can_resend),
                      content.str());
 }
 
 absl::StatusOr<LastSearch> LoadLastRelease(const std::string& state_folder,
                                            const std::string& collection) {
-  absl::StatusOr<LastSearch> last = Load(PathIn(state_folder, false), collection);
-  if (!absl::IsNotFound(last.status()) || !fs::exists(PathIn(state_folder, true))) return last;
+  absl::StatusOr<LastSearch> last = Load(PathIn(state_folder, true), collection);
+  if (!absl::IsNotFound(last.status()) || !fs::exists(PathIn(state_folder, false))) return last;
   return absl::FailedPreconditionError(
       "the last search was under encryption, which costs nothing, and its ciphertexts are not "
       "saved: search again");
@@ -90,62 +86,16 @@ absl::StatusOr<LastSearch> LoadLastRelease(const std::string& state_folder,
 
 absl::StatusOr<LastSearch> LoadLastSearch(const std::string& state_folder,
                                           const std::string& collection) {
-  const std::string release = PathIn(state_folder, false), search = PathIn(state_folder, true);
+  const std::string release = PathIn(state_folder, true), search = PathIn(state_folder, false);
   std::error_code no_release, no_search;
   const auto released = fs::last_write_time(release, no_release);
   const auto searched = fs::last_write_time(search, no_search);
   return Load(no_search || (!no_release && released > searched) ? release : search, collection);
 }
 
-absl::Status SearchRecord::CheckWritable() const {
-  return PrivateFile::Create("last release",
-                             PathIn(state_folder_, last_.scheme == Scheme::kEncrypted))
+absl::Status CheckLastSearchWritable(const std::string& state_folder, Scheme scheme) {
+  return PrivateFile::Create("last release", PathIn(state_folder, EntryOf(scheme).can_resend))
       .status();
-}
-
-absl::Status SearchRecord::SaveMessage(const google::protobuf::Message& message) {
-  if (last_.scheme != Scheme::kEncrypted) {
-    last_.message = message.SerializeAsString();
-    PM_RETURN_IF_ERROR(SaveLastSearch(state_folder_, last_));
-    can_resend_ = true;
-    return absl::OkStatus();
-  }
-  const auto& encrypted = static_cast<const v1::SearchEncryptedRequest&>(message);
-  if (messages_++ == 0) {
-    first_ = encrypted;
-    first_.clear_queries();
-  }
-  queries_ += static_cast<uint64_t>(encrypted.queries_size());
-  bytes_ += encrypted.ByteSizeLong();
-  return SaveView();
-}
-
-absl::Status SearchRecord::SaveAnswer(const SearchAnswer& answer) {
-  if (last_.scheme != Scheme::kEncrypted) return absl::OkStatus();
-  const std::string digest =
-      RootDigest(std::any_cast<const EncryptedExchange&>(answer.value).answer.header());
-  if (std::find(tables_.begin(), tables_.end(), digest) != tables_.end()) return absl::OkStatus();
-  tables_.push_back(digest);
-  return SaveView();
-}
-
-// Names everything that the server sees, but not the ciphertexts, and nothing that was decrypted.
-absl::Status SearchRecord::SaveView() {
-  nlohmann::json tables = nlohmann::json::array();
-  for (const std::string& digest : tables_) tables.push_back(ToHex(digest));
-  last_.message =
-      nlohmann::json({{"delta", first_.delta()},
-                      {"queries", queries_},
-                      {"messages", messages_},
-                      {"bytes", bytes_},
-                      {"keys_digest", ToHex(first_.keys_digest())},
-                      {"keys_bytes", lattice::KeysBytes(static_cast<int>(first_.delta()))},
-                      {"known_blocks", first_.known_blocks_size()},
-                      {"with_payloads", first_.with_payloads()},
-                      {"known_payload_blocks", first_.known_payload_blocks_size()},
-                      {"tables", tables}})
-          .dump();
-  return SaveLastSearch(state_folder_, last_);
 }
 
 }  // namespace privatemail::client

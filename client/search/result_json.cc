@@ -24,13 +24,6 @@ nlohmann::json ToJson(const Guarantee& guarantee) {
   return json;
 }
 
-nlohmann::json ToJson(const EncryptedGuarantee& guarantee) {
-  return {{"kind", guarantee.kind},
-          {"bits", guarantee.bits},
-          {"assumption", guarantee.assumption},
-          {"source", guarantee.source}};
-}
-
 nlohmann::json ToJson(const Budget& budget) {
   return {{"epsilon", budget.epsilon}, {"delta", budget.delta}};
 }
@@ -78,7 +71,6 @@ nlohmann::json ToJson(const SearchResponse& response, const std::string& collect
                          {"warnings", response.warnings},
                          {"bytes", {{"up", result.bytes.up}, {"down", result.bytes.down}}}};
   if (result.guarantee.has_value()) json["guarantee"] = ToJson(*result.guarantee);
-  if (result.encryption.has_value()) json["guarantee"] = ToJson(*result.encryption);
   if (result.ledger.has_value()) json["ledger"] = ToJson(*result.ledger);
   EntryOf(response.scheme).add_json(response, result, &json);
   return json;

@@ -13,7 +13,6 @@
 namespace privatemail::client {
 
 nlohmann::json ToJson(const Guarantee& guarantee);
-nlohmann::json ToJson(const EncryptedGuarantee& guarantee);
 nlohmann::json ToJson(const Budget& budget);
 // {"spent": ..., "left": ..., "charged_ahead": ...}
 nlohmann::json ToJson(const LedgerEntry& entry);
@@ -22,7 +21,8 @@ nlohmann::json LabelJson(int32_t label);  // null for kNoLabel
 // The result of one target that was answered. Private. Payloads were checked: they are JSON.
 nlohmann::json ToJson(const SearchResponse& response, const std::string& collection, size_t target);
 
-// The message that the server was sent, row by row or cell by cell. DATA_LOSS: the saved message is malformed.
+// The message that the server was sent, row by row or cell by cell. DATA_LOSS: the saved message is
+// malformed.
 absl::StatusOr<nlohmann::json> ToJson(const LastSearch& last);
 
 }  // namespace privatemail::client

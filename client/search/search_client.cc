@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -59,27 +60,6 @@ absl::Status CheckPayloads(const std::vector<SearchResult>& results, int64_t max
   return CheckPayloadMemory(characters, max_memory);
 }
 
-// The targets of an encrypted search share messages, so each result has the totals of all.
-void ShareTotals(const std::vector<std::string>& tables, std::vector<SearchResult>* results) {
-  SearchBytes bytes;
-  SearchTimes times;
-  for (const SearchResult& one : *results) {
-    bytes.up += one.bytes.up;
-    bytes.down += one.bytes.down;
-    bytes.keys += one.bytes.keys;
-    bytes.table += one.bytes.table;
-    bytes.payloads += one.bytes.payloads;
-    times.prepare_ms += one.times.prepare_ms;
-    times.answer_ms += one.times.answer_ms;
-    times.finish_ms += one.times.finish_ms;
-  }
-  for (SearchResult& one : *results) {
-    one.bytes = bytes;
-    one.times = times;
-    if (one.encrypted.has_value()) one.encrypted->tables = tables;
-  }
-}
-
 // A message, and what came of it.
 struct Exchange {
   size_t first, count;  // targets
@@ -89,17 +69,37 @@ struct Exchange {
 
 // The state that the messages of one search share.
 struct Running {
-  const SchemeEntry& entry;
+  SchemeConnection& connection;
   SchemeSearch& scheme;
   Ledger* ledger;  // null: nothing is charged
+  const std::string& state_folder;
   SearchRecord& record;
+  LastSearch saved;  // as of the last message
+  bool is_saved = false;
   SearchResponse& response;
   WarnFunction warn;
+  Departures& departures;
   MemoryBudget memory;
 };
 
+// Sends a message and notes when its answer came.
+absl::StatusOr<SearchAnswer> Send(SchemeConnection& connection, Departures& departures,
+                                  const PublicParameters& parameters, bool can_resend,
+                                  google::protobuf::Message* message, SearchResult* result,
+                                  const WarnFunction& warn) {
+  if (can_resend) {
+    result->sent = message->SerializeAsString();
+    result->bytes.up = result->sent.size();
+  }
+  const Clock::time_point sent = Clock::now();
+  absl::StatusOr<SearchAnswer> answer = connection.Send(parameters, message, result, warn);
+  departures.NoteArrival();
+  if (answer.ok()) result->times.answer_ms = MillisecondsSince(sent);
+  return answer;
+}
+
 // Charges, releases and sends one message. The result of its first target gets the figures.
-absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* exchange) {
+absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
   const std::string& uuid = search.response.parameters.collection_uuid;
   SearchResult& result = search.response.results[exchange->first];
   const ChargeFunction charge = [&](const Guarantee& guarantee) -> absl::Status {
@@ -122,17 +122,15 @@ absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* ex
   }
   // Saved first, so that Explain shows the message even if no answer comes.
   google::protobuf::Message* message = exchange->prepared->message.get();
-  PM_RETURN_IF_ERROR(search.record.SaveMessage(*message));
+  search.saved.message = search.record.Add(*message);
+  PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, search.saved));
+  search.is_saved = true;
   if (search.ledger != nullptr) {
     PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
   }
-  const Clock::time_point sent = Clock::now();
-  absl::StatusOr<SearchAnswer> answer =
-      search.entry.send(context, search.response.parameters, message, &result, search.warn);
-  context.departures.NoteArrival();
-  PM_RETURN_IF_ERROR(answer.status());
-  result.times.answer_ms = MillisecondsSince(sent);
-  exchange->answer = *std::move(answer);
+  PM_ASSIGN_OR_RETURN(exchange->answer,
+                      Send(search.connection, search.departures, search.response.parameters,
+                           EntryOf(search.saved.scheme).can_resend, message, &result, search.warn));
   return search.memory.Reserve(exchange->answer->memory);
 }
 
@@ -140,12 +138,11 @@ absl::Status ChargeAndSend(SchemeContext& context, Running& search, Exchange* ex
 
 struct SearchClient::Impl {
   Impl(Transport network, const SearchOptions& options)
-      : transport(std::move(network)),
-        state_folder(options.state_folder),
-        limits(options.limits),
-        context{.transport = transport,
-                .limits = limits,
-                .encrypted = {transport, state_folder, limits.max_memory}} {}
+      : transport(std::move(network)), state_folder(options.state_folder), limits(options.limits) {
+    for (const auto& [name, scheme] : kSchemeNames) {
+      connections[scheme] = EntryOf(scheme).connect({transport, state_folder, limits, departures});
+    }
+  }
 
   absl::Status CheckProcess() const;
 
@@ -153,7 +150,8 @@ struct SearchClient::Impl {
   const Transport transport;
   const std::string state_folder;
   const ClientLimits limits;
-  SchemeContext context;
+  Departures departures;
+  std::map<Scheme, std::unique_ptr<SchemeConnection>> connections;  // not changed any more
 };
 
 absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Connect(const SearchOptions& options) {
@@ -182,7 +180,7 @@ absl::Status SearchClient::Impl::CheckProcess() const {
 
 absl::Status SearchClient::WaitForDeparture() const {
   PM_RETURN_IF_ERROR(impl_->CheckProcess());
-  return impl_->context.departures.Wait([this] { return impl_->transport.is_cancelled(); });
+  return impl_->departures.Wait([this] { return impl_->transport.is_cancelled(); });
 }
 
 absl::StatusOr<AdminClient> SearchClient::Admin() const {
@@ -203,8 +201,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
                                                     const WarnFunction& warn) {
   PM_RETURN_IF_ERROR(CheckTargetValues(request));
   PM_RETURN_IF_ERROR(WaitForDeparture());
-  SchemeContext& context = impl_->context;
-  Departures::Search departing(context.departures);
+  Departures::Search departing(impl_->departures);
 
   // Fetch what is public, and check the request. Up to the first charge a failure costs nothing.
   PM_ASSIGN_OR_RETURN(
@@ -221,11 +218,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
   }
-  const SchemeEntry& entry = EntryOf(response.scheme);
+  SchemeConnection& connection = *impl_->connections.at(response.scheme);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
-                      entry.open(context, published, request));
-  SearchRecord record(impl_->state_folder, response.scheme, published);
-  PM_RETURN_IF_ERROR(record.CheckWritable());
+                      connection.Open(published, request));
+  PM_RETURN_IF_ERROR(CheckLastSearchWritable(impl_->state_folder, response.scheme));
   const Expectation& expected = scheme->expectation();
   if (expected.cost.has_value() != (ledger != nullptr)) {
     return absl::InternalError("a scheme costs what the request allows to spend, and nothing else");
@@ -243,13 +239,17 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
 
   // Charge, release and send each message. No answer is read before all are sent: a message that
   // depended on an answer, in content or time, would reveal something about a target.
-  Running search{entry,
-                 *scheme,
-                 ledger.get(),
-                 record,
-                 response,
-                 tell,
-                 {"the answers of this search", impl_->limits.max_memory}};
+  const std::unique_ptr<SearchRecord> searched = connection.NewRecord();
+  Running search{.connection = connection,
+                 .scheme = *scheme,
+                 .ledger = ledger.get(),
+                 .state_folder = impl_->state_folder,
+                 .record = *searched,
+                 .saved = {.scheme = response.scheme, .collection = published},
+                 .response = response,
+                 .warn = tell,
+                 .departures = impl_->departures,
+                 .memory = {"the answers of this search", impl_->limits.max_memory}};
   std::vector<Exchange> exchanges;
   const auto share = static_cast<size_t>(expected.targets_per_message);
   if (ledger != nullptr) ledger->StartBatch(std::ssize(request.targets));
@@ -259,7 +259,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
     for (size_t i = 0; i < one.count; ++i) {
       response.results.emplace_back().target = TargetName(request, first + i);
     }
-    const absl::Status status = ChargeAndSend(context, search, &one);
+    const absl::Status status = ChargeAndSend(search, &one);
     response.results[first].status = status;
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
@@ -268,7 +268,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   for (const Exchange& one : exchanges) {
     if (!one.answer.has_value()) continue;
     departing.SetWork(scheme->WorkOf(*one.answer));
-    const absl::Status saved = record.SaveAnswer(*one.answer);
+    const std::optional<std::string> record = searched->AddAnswer(*one.answer);
+    if (!record.has_value()) continue;
+    search.saved.message = *record;
+    const absl::Status saved = SaveLastSearch(impl_->state_folder, search.saved);
     if (!saved.ok()) tell(absl::StrCat(saved.message(), ": `explain` shows no row table of it"));
   }
 
@@ -284,9 +287,9 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   }
   const absl::Status shown = CheckPayloads(response.results, impl_->limits.max_memory);
   for (SearchResult& result : response.results) result.status.Update(shown);
-  if (response.scheme == Scheme::kEncrypted) ShareTotals(record.tables(), &response.results);
-  response.status =
-      FailureOf(response.results, request.targets.size(), record.can_resend(), not_taken);
+  searched->Complete(&response.results);
+  response.status = FailureOf(response.results, request.targets.size(),
+                              search.is_saved && EntryOf(response.scheme).can_resend, not_taken);
   const bool none_answered = std::all_of(response.results.begin(), response.results.end(),
                                          [](const auto& result) { return !result.status.ok(); });
   if (none_answered) return response.status;
@@ -304,10 +307,13 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& target,
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(last.collection));
   SearchResult& result = response.results.emplace_back();
   result.target = target.name;
-  const absl::Status status =
-      EntryOf(last.scheme).resend(impl_->context, response.parameters, last, target, k, &result);
-  impl_->context.departures.NoteArrival();
-  PM_RETURN_IF_ERROR(status);
+  SchemeConnection& connection = *impl_->connections.at(last.scheme);
+  PM_ASSIGN_OR_RETURN(const SavedMessage saved,
+                      connection.Reopen(response.parameters, last, target, k));
+  PM_ASSIGN_OR_RETURN(const SearchAnswer answer,
+                      Send(connection, impl_->departures, response.parameters, /*can_resend=*/true,
+                           saved.message.get(), &result, nullptr));
+  PM_RETURN_IF_ERROR(saved.read(answer, &result));
   PM_RETURN_IF_ERROR(CheckPayloads(response.results, impl_->limits.max_memory));
   return response;
 }

@@ -21,31 +21,56 @@ namespace {
 
 using Right = absl::StatusOr<std::vector<double>>;
 
-Right AttackByLikelihood(const Scene& scene, const AttackedReleases& releases, DecoyClass decoys) {
-  const Split& split = scene.trial->split();
+// One of the scene's targets.
+struct AttackedTarget {
+  size_t number;
+  int32_t label;
+  int64_t slot;
+  RowVector row;
+};
+
+// For every target of the scene 1 where the attacker is right and 0 where not. is_right:
+// absl::StatusOr<bool>(const AttackedTarget&, BitSource&), with the bits of the target's release.
+template <typename IsRight>
+Right AttackTargets(const Scene& scene, const AttackedReleases& releases, const IsRight& is_right) {
+  const LabelledRows& targets = scene.trial->split().targets;
   std::vector<double> right;
-  for (size_t i = 0; i < split.targets.labels.size(); ++i) {
-    const int32_t label = split.targets.labels[i];
-    const RowVector target = split.targets.features.row(static_cast<Eigen::Index>(i));
-    PM_ASSIGN_OR_RETURN(const int64_t other, DrawDecoy(split.gallery, label, decoys,
-                                                       SeedOf(absl::StrCat(releases.part, "/other"),
-                                                              scene.trial->seed(), i)));
-    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(label));
-    PM_ASSIGN_OR_RETURN(
-        const int64_t slot_of_other,
-        scene.joint.parameters.SlotOf(split.gallery.labels[static_cast<size_t>(other)]));
+  for (size_t i = 0; i < targets.labels.size(); ++i) {
+    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(targets.labels[i]));
     SeededBits bits(SeedOf(releases.part, scene.trial->seed(), i));
-    PM_ASSIGN_OR_RETURN(const Released released,
-                        Release(scene.joint, releases.cost, slot, target, bits));
-    const auto away = [&](int64_t in_slot, const RowVector& row) {
-      const Matrix exact = ExactRows(scene.joint, released.known, in_slot, row);
-      return (released.rows.cast<double>() - exact).norm();
-    };
-    const double to_target = away(slot, target);
-    const double to_other = away(slot_of_other, split.gallery.features.row(other));
-    right.push_back(to_target < to_other ? 1 : 0);
+    PM_ASSIGN_OR_RETURN(const bool found,
+                        is_right(AttackedTarget{i, targets.labels[i], slot,
+                                                targets.features.row(static_cast<Eigen::Index>(i))},
+                                 bits));
+    right.push_back(found ? 1 : 0);
   }
   return right;
+}
+
+// Another item for a target to be confused with: a row of the gallery.
+absl::StatusOr<int64_t> DecoyOf(const Scene& scene, const AttackedReleases& releases,
+                                const char* what, const AttackedTarget& target, DecoyClass of) {
+  return DrawDecoy(scene.trial->split().gallery, target.label, of,
+                   SeedOf(absl::StrCat(releases.part, what), scene.trial->seed(), target.number));
+}
+
+Right AttackByLikelihood(const Scene& scene, const AttackedReleases& releases, DecoyClass decoys) {
+  const LabelledRows& gallery = scene.trial->split().gallery;
+  return AttackTargets(
+      scene, releases, [&](const AttackedTarget& target, BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(const int64_t other,
+                            DecoyOf(scene, releases, "/other", target, decoys));
+        PM_ASSIGN_OR_RETURN(
+            const int64_t slot_of_other,
+            scene.joint.parameters.SlotOf(gallery.labels[static_cast<size_t>(other)]));
+        PM_ASSIGN_OR_RETURN(const Released released,
+                            Release(scene.joint, releases.cost, target.slot, target.row, bits));
+        const auto away = [&](int64_t in_slot, const RowVector& row) {
+          const Matrix exact = ExactRows(scene.joint, released.known, in_slot, row);
+          return (released.rows.cast<double>() - exact).norm();
+        };
+        return away(target.slot, target.row) < away(slot_of_other, gallery.features.row(other));
+      });
 }
 
 // The features of the target with this row: ridge regression over the anchors, whose rows are
@@ -67,56 +92,35 @@ RowVector Invert(const Matrix& expected, const Matrix& features, const RowVector
 }
 
 Right AttackByInversion(const Scene& scene, const AttackedReleases& releases) {
-  const Split& split = scene.trial->split();
   RowPrediction prediction(scene.joint);
-  std::vector<double> right;
-  for (size_t i = 0; i < split.targets.labels.size(); ++i) {
-    const int32_t label = split.targets.labels[i];
-    const RowVector target = split.targets.features.row(static_cast<Eigen::Index>(i));
-    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(label));
-    SeededBits bits(SeedOf(releases.part, scene.trial->seed(), i));
-    PM_ASSIGN_OR_RETURN(const Released released,
-                        Release(scene.joint, releases.cost, slot, target, bits));
-    // In units of the start, whose squares would vanish.
-    const double unit = scene.settings().start_stddev;
-    prediction.Start(released.known.start);
-    const RowVector found =
-        Invert(prediction.RowsOf(slot) / unit, scene.joint.anchors->points(),
-               released.rows.row(slot).cast<double>() / unit, released.noise_stddev / unit);
-    PM_ASSIGN_OR_RETURN(const int64_t decoy, DrawDecoy(split.gallery, label, DecoyClass::kSame,
-                                                       SeedOf(absl::StrCat(releases.part, "/decoy"),
-                                                              scene.trial->seed(), i)));
-    const double to_target = (found - target).squaredNorm();
-    const double to_decoy = (found - RowVector(split.gallery.features.row(decoy))).squaredNorm();
-    right.push_back(to_target < to_decoy ? 1 : 0);
-  }
-  return right;
+  return AttackTargets(
+      scene, releases, [&](const AttackedTarget& target, BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(const Released released,
+                            Release(scene.joint, releases.cost, target.slot, target.row, bits));
+        // In units of the start, whose squares would vanish.
+        const double unit = scene.settings().start_stddev;
+        prediction.Start(released.known.start);
+        const RowVector found = Invert(
+            prediction.RowsOf(target.slot) / unit, scene.joint.anchors->points(),
+            released.rows.row(target.slot).cast<double>() / unit, released.noise_stddev / unit);
+        PM_ASSIGN_OR_RETURN(const int64_t decoy,
+                            DecoyOf(scene, releases, "/decoy", target, DecoyClass::kSame));
+        return (found - target.row).squaredNorm() <
+               (found - RowVector(scene.trial->split().gallery.features.row(decoy))).squaredNorm();
+      });
 }
 
-// For every target of the scene 1 where `guess` names its slot and 0 where not; -1 names none.
-// release: absl::StatusOr<R>(const PlacedTarget&, BitSource&); guess: absl::StatusOr<int64_t>(const
-// R&). Errors: theirs.
-template <typename ReleaseFn, typename GuessFn>
-Right RightSlots(const Scene& scene, const std::string& part, const ReleaseFn& release,
-                 const GuessFn& guess) {
-  const LabelledRows& targets = scene.trial->split().targets;
-  std::vector<double> right;
-  for (size_t i = 0; i < targets.labels.size(); ++i) {
-    PM_ASSIGN_OR_RETURN(const int64_t slot, scene.joint.parameters.SlotOf(targets.labels[i]));
-    const PlacedTarget target{.slot = slot,
-                              .row = targets.features.row(static_cast<Eigen::Index>(i))};
-    SeededBits bits(SeedOf(part, scene.trial->seed(), i));
-    PM_ASSIGN_OR_RETURN(const auto released, release(target, bits));
-    PM_ASSIGN_OR_RETURN(const int64_t guessed, guess(released));
-    right.push_back(guessed == slot ? 1 : 0);
-  }
-  return right;
-}
-
-auto JointReleaser(const Scene& scene, const std::optional<PrivacyCost>& cost) {
-  return [&scene, cost](const PlacedTarget& target, BitSource& bits) {
-    return Release(scene.joint, cost, target.slot, target.row, bits);
-  };
+// An attack that names a slot after a joint release. guess: absl::StatusOr<int64_t>(const
+// Released&); -1 names none.
+template <typename GuessFn>
+Right NameSlots(const Scene& scene, const AttackedReleases& releases, const GuessFn& guess) {
+  return AttackTargets(
+      scene, releases, [&](const AttackedTarget& target, BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(const Released released,
+                            Release(scene.joint, releases.cost, target.slot, target.row, bits));
+        PM_ASSIGN_OR_RETURN(const int64_t guessed, guess(released));
+        return guessed == target.slot;
+      });
 }
 
 int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score) {
@@ -132,26 +136,15 @@ int64_t SlotOfMost(int64_t slots, absl::FunctionRef<double(int64_t slot)> score)
   return most;
 }
 
-// The slot whose row is farthest from what its dummy would have given. dummies: of all slots, as
-// if there were no target.
-int64_t FarthestSlot(const FloatMatrix& released, const Matrix& dummies, int64_t slots) {
-  const Matrix away = released.cast<double>() - dummies;
-  return SlotOfMost(slots, [&](int64_t slot) { return away.row(slot).squaredNorm(); });
-}
-
-// The first slot's dummy, as in every other slot.
-PlacedTarget NoTarget(const JointSetting& joint, const std::vector<int64_t>& dummies) {
-  return {.slot = 0, .row = joint.anchors->points().row(dummies[0])};
-}
-
 Right AttackDummies(const Scene& scene, const AttackedReleases& releases) {
   const JointSetting& joint = scene.joint;
-  const auto guess = [&](const Released& released) -> absl::StatusOr<int64_t> {
-    const PlacedTarget none = NoTarget(joint, released.known.dummies);
-    return FarthestSlot(released.rows, ExactRows(joint, released.known, none.slot, none.row),
-                        joint.slots());
-  };
-  return RightSlots(scene, releases.part, JointReleaser(scene, releases.cost), guess);
+  return NameSlots(scene, releases, [&](const Released& released) -> absl::StatusOr<int64_t> {
+    // As if there were no target: the first slot has its dummy, as every other slot.
+    const RowVector dummy = joint.anchors->points().row(released.known.dummies[0]);
+    const Matrix away =
+        released.rows.cast<double>() - ExactRows(joint, released.known, /*slot=*/0, dummy);
+    return SlotOfMost(joint.slots(), [&](int64_t slot) { return away.row(slot).squaredNorm(); });
+  });
 }
 
 // For each cell the slot that is likeliest to ask for it, were the slots equally likely and their
@@ -190,14 +183,13 @@ Right AttackCells(const Scene& scene, const AttackedReleases& releases) {
   const int64_t cells = joint.slots();
   const FloatMatrix centroids = KMeans(joint.anchors->points().cast<float>(), cells, {});
   const std::vector<int64_t> likeliest = LikeliestSlots(joint, centroids);
-  const auto release = [&](const PlacedTarget& target, BitSource& bits) {
-    return ChooseCell(NearestCentroids(target.row.cast<float>(), centroids)[0], cells,
-                      releases.cost, bits);
-  };
-  const auto guess = [&](int64_t asked) -> absl::StatusOr<int64_t> {
-    return likeliest[static_cast<size_t>(asked)];
-  };
-  return RightSlots(scene, releases.part, release, guess);
+  return AttackTargets(
+      scene, releases, [&](const AttackedTarget& target, BitSource& bits) -> absl::StatusOr<bool> {
+        PM_ASSIGN_OR_RETURN(const int64_t asked,
+                            ChooseCell(NearestCentroids(target.row.cast<float>(), centroids)[0],
+                                       cells, releases.cost, bits));
+        return likeliest[static_cast<size_t>(asked)] == target.slot;
+      });
 }
 
 // How far a slot lies from the anchors of its class, in units of their spread. rows: after
@@ -215,7 +207,7 @@ double Unusualness(const JointSetting& joint, const Matrix& rows, int64_t slot) 
 }
 
 Right AttackSlots(const Scene& scene, const AttackedReleases& releases) {
-  const auto guess = [&](const Released& released) -> absl::StatusOr<int64_t> {
+  return NameSlots(scene, releases, [&](const Released& released) -> absl::StatusOr<int64_t> {
     const absl::StatusOr<Matrix> rows =
         PostProcess(released.rows.cast<double>(), scene.joint.label_graph, scene.settings());
     // One that vanishes or overflows tells nothing: no slot is named.
@@ -223,8 +215,7 @@ Right AttackSlots(const Scene& scene, const AttackedReleases& releases) {
     PM_RETURN_IF_ERROR(rows.status());
     return SlotOfMost(scene.joint.slots(),
                       [&](int64_t slot) { return Unusualness(scene.joint, *rows, slot); });
-  };
-  return RightSlots(scene, releases.part, JointReleaser(scene, releases.cost), guess);
+  });
 }
 
 // Right where more of what comes back is of the target's class than of any other.

@@ -47,8 +47,8 @@ enum class DecoyClass { kSame, kOther };
 absl::StatusOr<int64_t> DrawDecoy(const LabelledRows& gallery, int32_t label, DecoyClass of,
                                   uint64_t seed);
 
-// The attacks on one collection whose dummies are drawn among the anchors, which must outlive it. Start before
-// RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
+// The attacks on one collection whose dummies are drawn among the anchors, which must outlive it.
+// Start before RowsOf. Not thread-safe. Uses public values, and a start that the attacker is given.
 class RowPrediction {
  public:
   explicit RowPrediction(const JointSetting& joint);

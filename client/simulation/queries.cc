@@ -33,13 +33,10 @@ RowVector RandomDirection(Eigen::Index dim, uint64_t seed) {
 // The searcher's side of a target that has no slots to hide in.
 JointSetting WithoutSlots(const Scene& scene, int64_t slot) {
   const JointSetting& with = scene.joint;
-  const std::vector<int32_t>& anchor_labels = scene.trial->split().anchors.labels;
   PublicParameters parameters = with.parameters;
   parameters.slot_labels = {with.parameters.slot_labels[static_cast<size_t>(slot)]};
-  std::vector<int32_t> labels = parameters.slot_labels;
-  labels.insert(labels.end(), anchor_labels.begin(), anchor_labels.end());
-  LabelGraph graph(labels, parameters.settings.label_graph,
-                   parameters.settings.KernelDenominator());
+  LabelGraph graph(JoinLabels({parameters.slot_labels, scene.trial->split().anchors.labels}),
+                   parameters.settings.label_graph, parameters.settings.KernelDenominator());
   return {.parameters = std::move(parameters),
           .anchors = with.anchors,
           .own_anchors = false,
@@ -55,41 +52,39 @@ int64_t WrongSlot(int64_t slot, int64_t slots, uint64_t seed) {
   return (slot + 1 + static_cast<int64_t>(bits() % others)) % slots;
 }
 
+// A release after post-processing, and the server's alignment of it: Kabsch-Umeyama on the anchor
+// rows. FAILED_PRECONDITION: it cannot be aligned, or vanishes or overflows.
+absl::StatusOr<Alignment> AlignRows(const Scene& scene, const JointSetting& joint,
+                                    const FloatMatrix& release) {
+  const Matrix& server = scene.embedded->anchors;
+  PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(release.cast<double>(), joint.label_graph,
+                                                     joint.parameters.settings));
+  Alignment result{.anchors = rows.bottomRows(server.rows()), .slots = rows.topRows(joint.slots())};
+  PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(result.anchors, server));
+  result.aligned_anchors = map.Apply(result.anchors);
+  result.aligned_slots = map.Apply(result.slots);
+  result.residual = RelativeResidual(map, result.anchors, server);
+  return result;
+}
+
 struct SlotAnswer {
   std::vector<int64_t> rows;     // the k nearest of the gallery
   double relative_residual = 0;  // of the anchors under the alignment
 };
-
-// The k items nearest to slot `slot` of a release ((slots + anchors) x dim) as the server finds
-// them: post-processing, Kabsch-Umeyama on the anchor rows, exact search. FAILED_PRECONDITION: the
-// release cannot be aligned, or vanishes or overflows.
-absl::StatusOr<SlotAnswer> SearchSlot(const EmbeddedGallery& gallery, const JointSetting& joint,
-                                      const FloatMatrix& release, int64_t slot, int64_t k) {
-  PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(release.cast<double>(), joint.label_graph,
-                                                     joint.parameters.settings));
-  const Matrix anchors = rows.bottomRows(gallery.anchors.rows());
-  PM_ASSIGN_OR_RETURN(const Similarity alignment,
-                      KabschUmeyama(anchors, gallery.anchors, /*with_scale=*/true));
-  // A server refuses a release of which any slot overflows.
-  const Matrix slots = alignment.Apply(rows.topRows(rows.rows() - anchors.rows()));
-  if (!slots.allFinite()) return absl::FailedPreconditionError("slots overflow");
-  SlotAnswer answer;
-  answer.relative_residual = RelativeResidual(alignment, anchors, gallery.anchors);
-  const std::vector<std::vector<Neighbor>> nearest = gallery.items.Search(slots.row(slot), k);
-  for (const Neighbor& neighbor : nearest[0]) answer.rows.push_back(neighbor.row);
-  return answer;
-}
 
 // Nothing where the server would refuse the release.
 absl::StatusOr<std::optional<SlotAnswer>> QueryJoint(const JointSetting& joint, const Scene& scene,
                                                      const QueryConfig& config, int64_t slot,
                                                      const RowVector& features, BitSource& bits) {
   PM_ASSIGN_OR_RETURN(const Released release, Release(joint, config.cost, slot, features, bits));
-  absl::StatusOr<SlotAnswer> answer =
-      SearchSlot(*scene.embedded, joint, release.rows, slot, scene.trial->k());
-  if (absl::IsFailedPrecondition(answer.status())) return std::nullopt;
-  PM_RETURN_IF_ERROR(answer.status());
-  return *std::move(answer);
+  const absl::StatusOr<Alignment> aligned = AlignRows(scene, joint, release.rows);
+  if (absl::IsFailedPrecondition(aligned.status())) return std::nullopt;
+  PM_RETURN_IF_ERROR(aligned.status());
+  // A server refuses a release of which any slot overflows.
+  if (!aligned->aligned_slots.allFinite()) return std::nullopt;
+  return SlotAnswer{
+      RowsOf(scene.embedded->items.Search(aligned->aligned_slots.row(slot), scene.trial->k()))[0],
+      aligned->residual};
 }
 
 absl::StatusOr<std::optional<SlotAnswer>> QueryOne(const Scene& scene, const QueryConfig& config,
@@ -113,27 +108,19 @@ absl::StatusOr<std::optional<SlotAnswer>> QueryOne(const Scene& scene, const Que
 
 constexpr int64_t kCellCounts[] = {2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80, 150, 300};
 
-// The minimum mean number of points per cell: with fewer, cells move with every split, and more of them show where
-// single items lie.
+// The minimum mean number of points per cell: with fewer, cells move with every split, and more of
+// them show where single items lie.
 constexpr int64_t kFewestPoints = 5;
-
-std::vector<int64_t> RowsOf(const std::vector<Neighbor>& neighbors) {
-  std::vector<int64_t> rows;
-  rows.reserve(neighbors.size());
-  for (const Neighbor& neighbor : neighbors) rows.push_back(neighbor.row);
-  return rows;
-}
 
 // Every fourth item, in no order that labels could have: splits are random.
 bool IsKnown(size_t item) { return item % 4 != 0; }
 
 std::vector<std::vector<int64_t>> NeighborsAmong(const Matrix& items) {
-  const int64_t count = std::min<int64_t>(Demand::kRanks + 1, items.rows());
-  std::vector<std::vector<int64_t>> neighbors;
-  for (const std::vector<Neighbor>& nearest : ExactIndex(items).Search(items, count)) {
-    std::vector<int64_t>& rows = neighbors.emplace_back(RowsOf(nearest));
-    const auto item = std::ssize(neighbors) - 1;
-    const auto self = std::find(rows.begin(), rows.end(), item);
+  std::vector<std::vector<int64_t>> neighbors =
+      RowsOf(ExactIndex(items).Search(items, Demand::kRanks + 1));
+  for (size_t item = 0; item < neighbors.size(); ++item) {
+    std::vector<int64_t>& rows = neighbors[item];
+    const auto self = std::ranges::find(rows, static_cast<int64_t>(item));
     rows.erase(self != rows.end() ? self : rows.end() - 1);  // not there among many equal ones
   }
   return neighbors;
@@ -188,12 +175,11 @@ absl::StatusOr<EmbeddedTogether> EmbedTogether(const Scene& scene) {
   const Eigen::Index targets = split.targets.features.rows();
   Matrix rows(gallery + targets + split.anchors.features.rows(), split.gallery.features.cols());
   rows << split.gallery.features, split.targets.features, split.anchors.features;
-  std::vector<int32_t> labels = split.gallery.labels;
-  labels.insert(labels.end(), split.targets.labels.begin(), split.targets.labels.end());
-  labels.insert(labels.end(), split.anchors.labels.begin(), split.anchors.labels.end());
-  PM_ASSIGN_OR_RETURN(const EmbeddedRows embedded,
-                      EmbedRows(scene.joint.parameters,
-                                std::make_shared<MatrixPoints>(std::move(rows)), labels, nullptr));
+  PM_ASSIGN_OR_RETURN(
+      const EmbeddedRows embedded,
+      EmbedRows(scene.joint.parameters, std::make_shared<MatrixPoints>(std::move(rows)),
+                JoinLabels({split.gallery.labels, split.targets.labels, split.anchors.labels}),
+                nullptr));
   return EmbeddedTogether{.gallery = embedded.coordinates.topRows(gallery),
                           .targets = embedded.coordinates.middleRows(gallery, targets)};
 }
@@ -202,9 +188,8 @@ absl::StatusOr<Objective> ServerObjective(const Scene& scene, int iterations) {
   const Split& split = scene.trial->split();
   const PublicParameters& parameters = scene.joint.parameters;
   const EmbeddingSettings& settings = parameters.settings;
-  std::vector<int32_t> labels = split.gallery.labels;
-  labels.insert(labels.end(), split.anchors.labels.begin(), split.anchors.labels.end());
-  const LabelGraph label_graph(labels, settings.label_graph, settings.KernelDenominator());
+  const LabelGraph label_graph(JoinLabels({split.gallery.labels, split.anchors.labels}),
+                               settings.label_graph, settings.KernelDenominator());
   PM_ASSIGN_OR_RETURN(const auto feature_graph, scene.trial->ServerGraph(parameters));
   Matrix z = PublicStart(parameters, label_graph);
   Objective result;
@@ -235,19 +220,8 @@ absl::StatusOr<Alignment> AlignRelease(const Scene& scene, int64_t target, const
   SeededBits bits(SeedOf(part, scene.trial->seed()));
   PM_ASSIGN_OR_RETURN(const Released released,
                       Release(scene.joint, cost, slot, targets.features.row(target), bits));
-  PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(released.rows.cast<double>(),
-                                                     scene.joint.label_graph, scene.settings()));
-  const Matrix& server = scene.embedded->anchors;
-  Alignment result{.anchors = rows.bottomRows(server.rows()),
-                   .slots = rows.topRows(scene.joint.slots()),
-                   .aligned_anchors = {},
-                   .aligned_slots = {},
-                   .slot = slot};
-  PM_ASSIGN_OR_RETURN(const Similarity map,
-                      KabschUmeyama(result.anchors, server, /*with_scale=*/true));
-  result.aligned_anchors = map.Apply(result.anchors);
-  result.aligned_slots = map.Apply(result.slots);
-  result.residual = RelativeResidual(map, result.anchors, server);
+  PM_ASSIGN_OR_RETURN(Alignment result, AlignRows(scene, scene.joint, released.rows));
+  result.slot = slot;
   return result;
 }
 

@@ -73,7 +73,7 @@ Matrix ExactRows(const JointSetting& joint, const TargetIndependentPart& part, i
 // A joint release after post-processing, and as the server aligns it.
 struct Alignment {
   Matrix anchors, slots;
-  Matrix aligned_anchors, aligned_slots;
+  Matrix aligned_anchors = {}, aligned_slots = {};
   int64_t slot = 0;  // the target's
   double residual = 0;
 };

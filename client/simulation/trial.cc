@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <iterator>
 #include <set>
 
 #include "absl/status/status.h"
@@ -13,7 +14,6 @@
 #include "common/embedding/embed_rows.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/tiled_affinity.h"
-#include "common/numerics/neighbors.h"
 #include "common/numerics/point_source.h"
 
 namespace privatemail::client::simulation {
@@ -67,14 +67,25 @@ absl::Status Check(const Split& split, int64_t k) {
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points,
-                                            int64_t k) {
+std::vector<std::vector<int64_t>> RowsOf(const std::vector<std::vector<Neighbor>>& neighbors) {
   std::vector<std::vector<int64_t>> rows;
-  for (const std::vector<Neighbor>& neighbors : NearestRows(queries, points, k)) {
-    std::vector<int64_t>& of_query = rows.emplace_back();
-    for (const Neighbor& neighbor : neighbors) of_query.push_back(neighbor.row);
+  for (const std::vector<Neighbor>& of_query : neighbors) {
+    std::ranges::transform(of_query, std::back_inserter(rows.emplace_back()), &Neighbor::row);
   }
   return rows;
+}
+
+std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points,
+                                            int64_t k) {
+  return RowsOf(NearestRows(queries, points, k));
+}
+
+std::vector<int32_t> JoinLabels(std::initializer_list<std::vector<int32_t>> parts) {
+  std::vector<int32_t> labels;
+  for (const std::vector<int32_t>& part : parts) {
+    labels.insert(labels.end(), part.begin(), part.end());
+  }
+  return labels;
 }
 
 Trial::Trial(Split split, int64_t k, uint64_t seed)
@@ -92,7 +103,7 @@ absl::StatusOr<std::shared_ptr<const FixedRows>> Trial::AnchorGraph(double denom
   using Result = absl::StatusOr<std::shared_ptr<const FixedRows>>;
   return graphs_of_anchors_.Get(denominator, [&]() -> Result {
     PM_ASSIGN_OR_RETURN(Matrix unit, UnitRows("anchors", AnchorsOf(split_).features));
-    return std::make_shared<const FixedRows>(std::move(unit), denominator);
+    return FixedRows::Create(std::move(unit), denominator);
   });
 }
 
@@ -141,11 +152,10 @@ absl::StatusOr<std::shared_ptr<const Scene>> Trial::MakeScene(
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AffinityOperator> graph, ServerGraph(parameters));
   PM_ASSIGN_OR_RETURN(UnitPoints points,
                       UnitPoints::Create(split_.gallery.features.cast<float>(), anchors.features));
-  std::vector<int32_t> labels = split_.gallery.labels;
-  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
-  PM_ASSIGN_OR_RETURN(const EmbeddedRows rows,
-                      EmbedRows(parameters, std::make_shared<UnitPoints>(std::move(points)), labels,
-                                nullptr, graph.get()));
+  PM_ASSIGN_OR_RETURN(
+      const EmbeddedRows rows,
+      EmbedRows(parameters, std::make_shared<UnitPoints>(std::move(points)),
+                JoinLabels({split_.gallery.labels, anchors.labels}), nullptr, graph.get()));
   const Eigen::Index items = split_.gallery.features.rows();
   Matrix anchor_rows = rows.coordinates.bottomRows(rows.coordinates.rows() - items);
   PM_RETURN_IF_ERROR(CheckAnchorCoordinates(anchor_rows));

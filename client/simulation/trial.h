@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -25,11 +26,12 @@
 #include "common/embedding/bordered_affinity.h"
 #include "common/embedding/smlq.h"
 #include "common/index/exact_index.h"
+#include "common/numerics/neighbors.h"
 
 namespace privatemail::client::simulation {
 
 // A thread-safe LRU cache: concurrent misses for one key compute once, and errors are cached, too.
-// Misses for different keys compute at once, which SingleFlightLruCache does in turns.
+// Misses for different keys compute at once, which SerialMissLruCache does in turns.
 template <typename Key, typename T>
 class MemoCache {
  public:
@@ -82,6 +84,8 @@ struct Split {
   LabelledRows gallery;  // the server's
   LabelledRows targets;  // the searchers'
 };
+
+std::vector<int32_t> JoinLabels(std::initializer_list<std::vector<int32_t>> parts);
 
 // Coordinates of the gallery's rows and the anchors'. Immutable and thread-safe.
 struct EmbeddedGallery {
@@ -137,6 +141,8 @@ struct Scene {
   const EmbeddingSettings& settings() const { return joint.parameters.settings; }
 };
 
+// The rows of each list of neighbours, in its order.
+std::vector<std::vector<int64_t>> RowsOf(const std::vector<std::vector<Neighbor>>& neighbors);
 // The k rows of `points` nearest to each row of `queries`, nearest first.
 std::vector<std::vector<int64_t>> NearestOf(const Matrix& queries, const Matrix& points, int64_t k);
 

@@ -109,13 +109,7 @@ class SnapshotFile {
 absl::StatusOr<v1::SnapshotCollection> Verify(const std::string& path,
                                               const SnapshotProgress& progress,
                                               SnapshotFile* file) {
-  v1::SnapshotCollection head;
-  SnapshotReader reader({[&](v1::SnapshotCollection found) {
-                           head = std::move(found);
-                           return absl::OkStatus();
-                         },
-                         {},
-                         {}});
+  SnapshotReader reader;
   std::string piece;
   int64_t done = 0;
   absl::Status status;
@@ -127,7 +121,7 @@ absl::StatusOr<v1::SnapshotCollection> Verify(const std::string& path,
     if (progress) progress(done, file->size());
   }
   if (status.ok()) status = reader.Finish();
-  if (status.ok()) return head;
+  if (status.ok()) return reader.head();
   return absl::Status(status.code(), absl::StrCat("snapshot ", path, ": ", status.message()));
 }
 
@@ -136,16 +130,11 @@ absl::StatusOr<v1::SnapshotCollection> Verify(const std::string& path,
 absl::StatusOr<SavedSnapshot> SaveSnapshot(const AdminClient& admin, const std::string& name,
                                            const std::string& path, PrivateFile::Existing existing,
                                            int64_t max_bytes, const SnapshotProgress& progress) {
-  PM_ASSIGN_OR_RETURN(PrivateFile file, PrivateFile::Create("snapshot", path, existing));
+  PM_ASSIGN_OR_RETURN(const auto file, PrivateFile::Create("snapshot", path, existing));
   PM_ASSIGN_OR_RETURN(const SizeLimit limit, SizeLimitOf(admin, name, path, max_bytes));
   // Detects a damaged snapshot while it can be fetched again.
   SavedSnapshot saved;
-  SnapshotReader check({[&](const v1::SnapshotCollection& head) {
-                          saved.latest_version = head.latest_version();
-                          return absl::OkStatus();
-                        },
-                        {},
-                        {}});
+  SnapshotReader check;
   const auto checked = [&](const absl::Status& status) -> absl::Status {
     if (status.ok()) return status;
     return absl::DataLossError(absl::StrCat("the snapshot that the server sent for ", path,
@@ -156,12 +145,13 @@ absl::StatusOr<SavedSnapshot> SaveSnapshot(const AdminClient& admin, const std::
     PM_RETURN_IF_ERROR(CheckSize(saved.bytes, limit));
     PM_RETURN_IF_ERROR(checked(check.Read(piece)));
     if (progress) {
-      progress(static_cast<int64_t>(check.items()), static_cast<int64_t>(check.announced_items()));
+      progress(static_cast<int64_t>(check.items()), static_cast<int64_t>(check.head().items()));
     }
-    return file.Append(piece);
+    return file->Append(piece);
   }));
   PM_RETURN_IF_ERROR(checked(check.Finish()));
-  PM_RETURN_IF_ERROR(file.Commit(""));
+  PM_RETURN_IF_ERROR(file->Commit(""));
+  saved.latest_version = check.head().latest_version();
   saved.items = static_cast<int64_t>(check.items());
   saved.anchors = static_cast<int64_t>(check.anchors());
   return saved;

@@ -2,13 +2,11 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
@@ -17,7 +15,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/rpc/status.h"
-#include "privatemail/v1/encrypted.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 
 namespace privatemail::client {
@@ -98,24 +95,21 @@ absl::StatusOr<v1::RetrieveResponse> Transport::Retrieve(const v1::RetrieveReque
                                                                request, OnRateLimit::kWait);
 }
 
-absl::StatusOr<EncryptedAnswer> Transport::SearchEncrypted(
-    const v1::SearchEncryptedRequest& request) const {
-  PM_RETURN_IF_ERROR(CheckSize("queries", request));
-  std::optional<EncryptedAnswer> answer;
+absl::Status Transport::Stream(const std::string& method, const char* field,
+                               const google::protobuf::Message& request,
+                               google::protobuf::Message* part, const std::function<void()>& begin,
+                               const std::function<absl::Status()>& accept) const {
+  PM_RETURN_IF_ERROR(CheckSize(field, request));
   const auto attempt = [&](absl::Time deadline) {
-    answer.emplace(request, options_.max_memory);
-    Call call(channel_, MethodOf<v1::EncryptedService>("SearchEncrypted"), options_, deadline);
+    begin();
+    Call call(channel_, method, options_, deadline);
     call.WriteLast(request);
-    // The answer counts what it keeps of a message.
-    for (v1::SearchEncryptedResponse message; call.Read(&message); call.ForgetMessages()) {
-      const absl::Status status = answer->Add(std::move(message));
-      if (!status.ok()) call.Cancel(status);
+    for (; call.Read(part); call.ForgetMessages()) {
+      if (const absl::Status status = accept(); !status.ok()) call.Cancel(status);
     }
     return Attempted{FinishCall(options_, &call), call.retry_after()};
   };
-  PM_RETURN_IF_ERROR(CallWithDeadline(options_, OnRateLimit::kWait, attempt));
-  PM_RETURN_IF_ERROR(answer->CheckComplete());
-  return *std::move(answer);
+  return CallWithDeadline(options_, OnRateLimit::kWait, attempt);
 }
 
 }  // namespace privatemail::client

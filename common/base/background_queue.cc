@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
+#include <future>
 #include <system_error>
 #include <utility>
 
@@ -13,31 +13,26 @@ namespace {
 
 constexpr int kNicenessIncrement = 10;
 
-}  // namespace
-
+// Applies to the calling thread and to threads that it starts later. Cannot be undone.
 void LowerThreadPriority() {
   const auto self = static_cast<id_t>(::gettid());  // on Linux every thread has a niceness
   // A failure is ignored: it makes other threads slower, never wrong.
   ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + kNicenessIncrement);
 }
 
+}  // namespace
+
 void RunAtLowPriority(absl::FunctionRef<void()> work) {
-  std::exception_ptr thrown;
-  std::thread thread;
+  std::future<void> done;
   try {
-    thread = std::thread([&] {
+    done = std::async(std::launch::async, [&] {
       LowerThreadPriority();
-      try {
-        work();
-      } catch (...) {
-        thrown = std::current_exception();
-      }
+      work();
     });
   } catch (const std::system_error&) {
     return work();
   }
-  thread.join();
-  if (thrown) std::rethrow_exception(thrown);
+  done.get();
 }
 
 BackgroundQueue::~BackgroundQueue() {

@@ -16,12 +16,9 @@
 
 namespace privatemail {
 
-// Adds 10 to the niceness of the calling thread and of threads that it starts later: about a tenth
-// of the processor time of a normal thread under load. Cannot be undone.
-void LowerThreadPriority();
-
-// Runs `work` on a new thread of lower priority, waits for it and rethrows its exception. If the
-// system refuses a thread, `work` runs on the caller's.
+// Runs `work` on a new thread whose niceness is higher by 10 (about a tenth of the processor time
+// of a normal thread under load), waits for it and rethrows its exception. If the system refuses a
+// thread, `work` runs on the caller's.
 void RunAtLowPriority(absl::FunctionRef<void()> work);
 
 // Runs background jobs one at a time on a thread of its own. Thread-safe.

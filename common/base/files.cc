@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -24,29 +25,11 @@ absl::Status Failed(absl::string_view doing, const std::string& path) {
   return full ? absl::ResourceExhaustedError(message) : absl::FailedPreconditionError(message);
 }
 
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
-absl::Status WriteAndSync(int file, const std::string& path,
-                          absl::Span<const absl::string_view> parts) {
-  for (absl::string_view part : parts) {
-    while (!part.empty()) {
-      const ssize_t written = ::write(file, part.data(), part.size());
-      if (written < 0) return Failed("write", path);
-      part.remove_prefix(static_cast<size_t>(written));
-    }
+absl::Status WriteAndSync(int file, const std::string& path, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0) return Failed("write", path);
+    content.remove_prefix(static_cast<size_t>(written));
   }
   return ::fsync(file) == 0 ? absl::OkStatus() : Failed("sync", path);
 }
@@ -111,18 +94,13 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_by
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
-  return WriteFileAtomically(path, absl::MakeConstSpan(&content, 1), mode);
-}
-
-absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::string_view> parts,
-                                 mode_t mode) {
   const std::string temporary = absl::StrCat(path, ".new");
   // A file left by a crash may have other permissions.
   ::unlink(temporary.c_str());
   {
     const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0) return Failed("create", temporary);
-    if (absl::Status status = WriteAndSync(file.get(), temporary, parts); !status.ok()) {
+    if (absl::Status status = WriteAndSync(file.get(), temporary, content); !status.ok()) {
       ::unlink(temporary.c_str());  // frees the space on a full disk
       return status;
     }

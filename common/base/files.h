@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 
 namespace privatemail {
 
@@ -34,9 +33,6 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_by
 // - RESOURCE_EXHAUSTED: no space left; names the file
 // - FAILED_PRECONDITION: any other failure
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode);
-// The same with these parts, one after the other, as content.
-absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::string_view> parts,
-                                 mode_t mode);
 
 }  // namespace privatemail
 

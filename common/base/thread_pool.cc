@@ -102,18 +102,16 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::Run(std::function<void()> job) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (idle_ <= waiting_.size()) AddThread();
+  if (idle_ <= waiting_.size()) {
+    threads_.reserve(threads_.size() + 1);
+    try {
+      threads_.emplace_back([this] { RunJobs(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+    }
+  }
   waiting_.push_back(std::move(job));
   changed_.notify_one();
-}
-
-void ThreadPool::AddThread() {
-  threads_.reserve(threads_.size() + 1);
-  try {
-    threads_.emplace_back([this] { RunJobs(); });
-  } catch (const std::system_error&) {
-    if (threads_.empty()) throw;
-  }
 }
 
 void ThreadPool::RunJobs() {
@@ -133,24 +131,20 @@ void ThreadPool::RunJobs() {
 }
 
 void ParallelFor(int count, absl::FunctionRef<void(int)> task) {
-  std::atomic<int> next = 0;
-  const auto work = [&] {
-    for (int i = next++; i < count; i = next++) task(i);
+  const auto run = [&](int i, TaskGroup&) {
+    task(i);
+    return absl::OkStatus();
   };
-  LoopJobs jobs;
-  jobs.Start(UsableCores(count) - 1, work);
-  work();
-  jobs.Join();
+  ParallelFor(count, run, /*observer=*/nullptr).IgnoreError();  // no task can return one
 }
 
-bool TaskGroup::BeginOrdered(int task) {
+void TaskGroup::RunInOrder(int task, absl::FunctionRef<void()> section) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return next_ordered_ == task || stopped_; });
-  return !stopped_;
-}
-
-void TaskGroup::EndOrdered() {
-  const std::lock_guard<std::mutex> guard(mutex_);
+  if (stopped_) return;
+  lock.unlock();
+  section();
+  lock.lock();
   ++next_ordered_;
   changed_.notify_all();
 }
@@ -173,7 +167,7 @@ absl::Status ParallelFor(int count, absl::FunctionRef<absl::Status(int, TaskGrou
   TaskGroup group;
   std::atomic<int> next = 0;
   const auto work = [&] {
-    // Without Stop, tasks in BeginOrdered would wait forever for one that threw.
+    // Without Stop, tasks in RunInOrder would wait forever for one that threw.
     try {
       for (int i = next++; i < count && !group.stopped(); i = next++) group.Stop(task(i, group));
     } catch (...) {

@@ -31,7 +31,6 @@ class ThreadPool {
 
  private:
   void RunJobs();
-  void AddThread();
 
   std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
@@ -46,7 +45,7 @@ class ThreadPool {
 //                the system refuses threads. All have the caller's niceness.
 //   order:       tasks start in ascending order and end in any. A task must write only its own
 //                results, so that they do not depend on the number of cores.
-//   exceptions:  an exception of a task is rethrown here.
+//   exceptions:  after an exception no further task starts; it is rethrown here.
 void ParallelFor(int count, absl::FunctionRef<void(int)> task);
 
 // State shared by the tasks of one ParallelFor. Thread-safe.
@@ -55,10 +54,9 @@ class TaskGroup {
   // True after a task failed or the observer stopped the loop. Long tasks poll it.
   bool stopped() const { return stopped_; }
 
-  // An ordered section: the code between BeginOrdered(i) and EndOrdered() of task i runs after that
-  // of task i - 1. Every task calls both. BeginOrdered returns false if the loop was stopped.
-  bool BeginOrdered(int task);
-  void EndOrdered();
+  // Runs the section of this task after that of task `task` - 1, or not at all if the loop is
+  // stopped. Every task calls it once.
+  void RunInOrder(int task, absl::FunctionRef<void()> section);
 
   // Stops the loop unless `status` is OK. The first error is kept.
   void Stop(const absl::Status& status);

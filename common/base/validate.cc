@@ -11,8 +11,8 @@
 namespace privatemail {
 namespace {
 
-absl::Status Expected(absl::string_view field, absl::string_view expected, double value) {
-  return FieldError(field, expected, absl::StrCat(value));
+absl::Status Expect(bool holds, absl::string_view field, absl::string_view expected, double value) {
+  return holds ? absl::OkStatus() : FieldError(field, expected, absl::StrCat(value));
 }
 
 // Length of a row, computed without overflow or underflow.
@@ -58,29 +58,20 @@ absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value) {
 }
 
 absl::Status CheckFinitePositive(absl::string_view field, double value) {
-  if (!(value > 0) || !std::isfinite(value)) {
-    return Expected(field, "finite and positive", value);
-  }
-  return absl::OkStatus();
+  return Expect(value > 0 && std::isfinite(value), field, "finite and positive", value);
 }
 
 absl::Status CheckFiniteNonNegative(absl::string_view field, double value) {
-  if (!(value >= 0) || !std::isfinite(value)) {
-    return Expected(field, "finite and not negative", value);
-  }
-  return absl::OkStatus();
+  return Expect(value >= 0 && std::isfinite(value), field, "finite and not negative", value);
 }
 
 absl::Status CheckOpenUnitInterval(absl::string_view field, double value) {
-  if (!(value > 0) || !(value < 1)) {
-    return Expected(field, "strictly between 0 and 1", value);
-  }
-  return absl::OkStatus();
+  return Expect(value > 0 && value < 1, field, "strictly between 0 and 1", value);
 }
 
 absl::Status CheckBetween(absl::string_view field, double value, double lowest, double highest) {
-  if (value >= lowest && value <= highest) return absl::OkStatus();
-  return Expected(field, absl::StrCat("between ", lowest, " and ", highest), value);
+  return Expect(value >= lowest && value <= highest, field,
+                absl::StrCat("between ", lowest, " and ", highest), value);
 }
 
 absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t lowest,
@@ -92,11 +83,9 @@ absl::Status CheckIntegerBetween(absl::string_view field, int64_t value, int64_t
 }
 
 absl::Status CheckColumns(absl::string_view field, int64_t expected, int64_t actual) {
-  if (expected != actual) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " has the wrong dimension: expected ", expected, ", got ", actual));
-  }
-  return absl::OkStatus();
+  if (expected == actual) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " has the wrong dimension: expected ", expected, ", got ", actual));
 }
 
 absl::StatusOr<Matrix> UnitRows(absl::string_view field, const FloatMatrix& rows) {

@@ -112,16 +112,11 @@ std::vector<int64_t> CellOrder::First(int64_t length) const {
   return {rows.begin(), end};
 }
 
-std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
-                              double epsilon, int64_t length) {
-  return CellOrder(demand, item_cells, cell, epsilon).First(length);
-}
-
 std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCells& item_cells,
                                             double epsilon, int64_t length) {
   std::vector<std::vector<int64_t>> lists;
   for (int64_t cell = 0; cell < demand.cells(); ++cell) {
-    lists.push_back(CellList(demand, item_cells, cell, epsilon, length));
+    lists.push_back(CellOrder(demand, item_cells, cell, epsilon).First(length));
   }
   return lists;
 }

@@ -46,19 +46,16 @@ class Demand {
   Demand(std::vector<std::vector<ItemWeight>> of_cells, int64_t items);
 
   int64_t cells() const { return static_cast<int64_t>(from_cell_.size()); }
-  int64_t items() const { return total_.size(); }
   // The demand of the queries in a cell: items ascending, each once.
   const std::vector<ItemWeight>& FromCell(int64_t cell) const {
     return from_cell_[static_cast<size_t>(cell)];
   }
   // The demand of queries weighted 1 in `cell` and `other` in each other cell, one value an item.
   Eigen::RowVectorXf ForCell(int64_t cell, float other) const;
-  // The demand from all cells, one value an item.
-  const Eigen::RowVectorXf& total() const { return total_; }
 
  private:
   std::vector<std::vector<ItemWeight>> from_cell_;
-  Eigen::RowVectorXf total_;
+  Eigen::RowVectorXf total_;  // the demand from all cells, one value an item
 };
 
 // The items of one partition and the demand for them, from which its lists are made.
@@ -97,11 +94,7 @@ class CellOrder {
   Eigen::RowVectorXf demand_;
 };
 
-// The first `length` rows of a cell's order.
-std::vector<int64_t> CellList(const Demand& demand, const ItemCells& item_cells, int64_t cell,
-                              double epsilon, int64_t length);
-
-// CellList of every cell.
+// The first `length` rows of every cell's order.
 std::vector<std::vector<int64_t>> CellLists(const Demand& demand, const ItemCells& item_cells,
                                             double epsilon, int64_t length);
 

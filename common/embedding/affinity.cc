@@ -76,15 +76,12 @@ ProductObserver OncePerSecond(ProductObserver observer) {
   };
 }
 
-double ZeroDegreeThreshold(Eigen::Index rows) {
-  return static_cast<double>(rows) * std::numeric_limits<double>::min();
-}
-
 absl::StatusOr<AffinityOperator::Product> AffinityOperator::MultiplyWithDegrees(
     const Matrix& v, const ProductObserver& observer) const {
   Product result{Vector(size()), Matrix(size(), v.cols())};
   PM_RETURN_IF_ERROR(Sums(v, &result.product, &result.degrees, observer));
-  const double no_degree = ZeroDegreeThreshold(size());
+  // The vectorised exp never returns zero: a sum up to this may hold no normal number.
+  const double no_degree = static_cast<double>(size()) * std::numeric_limits<double>::min();
   for (Eigen::Index i = 0; i < size(); ++i) {
     if (result.degrees[i] > no_degree) continue;
     result.degrees[i] = 0;

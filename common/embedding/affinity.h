@@ -40,10 +40,6 @@ using ProductObserver = std::function<absl::Status(double share)>;
 // Limits `observer`, which may write to a network, to one call a second.
 ProductObserver OncePerSecond(ProductObserver observer);
 
-// The largest degree that counts as zero. The vectorised exp never returns zero; a sum over `rows`
-// rows up to this may hold no normal number.
-double ZeroDegreeThreshold(Eigen::Index rows);
-
 // Products with W_ij = exp(-|x_i - x_j|^2 / c), W_ii = 0, without storing all n x n values.
 // TiledAffinity is exact, FactoredAffinity has a proven error; PlanAffinity chooses.
 // - Immutable after construction and thread-safe.

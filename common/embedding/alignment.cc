@@ -75,13 +75,13 @@ struct CentredCloud {
   }
 };
 
-Similarity BestFit(const CentredCloud& source, const CentredCloud& target, bool with_scale) {
+Similarity BestFit(const CentredCloud& source, const CentredCloud& target) {
   const SingularValueDecomposition svd = FullSvd(source.points.transpose() * target.points);
   Eigen::VectorXd sign = Eigen::VectorXd::Ones(source.points.cols());
   if (Determinant(svd.u) * Determinant(svd.v) < 0) sign[sign.size() - 1] = -1;
   Similarity map;
   map.rotation = svd.u * sign.asDiagonal() * svd.v.transpose();
-  if (const double squares = source.points.squaredNorm(); with_scale && squares > 0) {
+  if (const double squares = source.points.squaredNorm(); squares > 0) {
     map.scale = svd.singular_values.dot(sign) / squares * (target.unit / source.unit);
   }
   map.translation = target.mean - map.scale * source.mean * map.rotation;
@@ -105,11 +105,10 @@ AlignmentTarget::AlignmentTarget(Matrix points) : points_(std::move(points)) {
   spread_ = NormOf(points_.rowwise() - points_.colwise().mean().eval());
 }
 
-absl::StatusOr<Similarity> AlignmentTarget::KabschUmeyama(const MatrixView& source,
-                                                          bool with_scale) const {
+absl::StatusOr<Similarity> AlignmentTarget::KabschUmeyama(const MatrixView& source) const {
   PM_RETURN_IF_ERROR(CheckClouds(source, points_));
   const CentredCloud from(source);
-  Similarity map = BestFit(from, *centred_, with_scale);
+  Similarity map = BestFit(from, *centred_);
   if (!from.spans || !centred_->spans) {
     return absl::FailedPreconditionError(
         absl::StrCat("alignment refused: the ", from.spans ? "target" : "source",
@@ -129,10 +128,9 @@ double AlignmentTarget::RelativeResidual(const Similarity& map, const MatrixView
   return NormOf(map.Apply(source) - points_) / spread_;
 }
 
-absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
-                                         bool with_scale) {
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target) {
   PM_RETURN_IF_ERROR(CheckClouds(source, target));
-  return AlignmentTarget(target).KabschUmeyama(source, with_scale);
+  return AlignmentTarget(target).KabschUmeyama(source);
 }
 
 double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target) {

@@ -23,12 +23,11 @@ struct Similarity {
 
 // The least-squares similarity from source to target (both n x k; row i maps to row i), without
 // reflections: S. Umeyama, "Least-squares estimation of transformation parameters between two point
-// patterns", 1991. with_scale = false fixes scale = 1 (Kabsch).
+// patterns", 1991.
 // - INVALID_ARGUMENT: shapes differ, or a value is not finite.
 // - FAILED_PRECONDITION: fewer than k + 1 points, or a cloud spans fewer than k dimensions
 //   (collinear for k = 2), so no rotation is determined; the message holds the residual.
-absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target,
-                                         bool with_scale);
+absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixView& target);
 
 // Quantities that all alignments to one target share, computed once. Immutable and thread-safe.
 class AlignmentTarget {
@@ -39,7 +38,7 @@ class AlignmentTarget {
   const Matrix& points() const { return points_; }
 
   // As the functions of these names.
-  absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, bool with_scale) const;
+  absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source) const;
   double RelativeResidual(const Similarity& map, const MatrixView& source) const;
 
  private:

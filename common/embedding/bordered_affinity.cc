@@ -12,21 +12,15 @@ constexpr int kRepeatedProducts = 2;  // makes TiledAffinity cache the matrix
 
 }  // namespace
 
-FixedRows::FixedRows(double kernel_denominator, Matrix points)
+FixedRows::FixedRows(Matrix points, double kernel_denominator)
     : points_(std::move(points)),
       squared_norms_(points_.rowwise().squaredNorm()),
       kernel_denominator_(kernel_denominator),
       affinity_(points_, kernel_denominator, kRepeatedProducts) {}
 
-FixedRows::FixedRows(Matrix points, double kernel_denominator)
-    : FixedRows(kernel_denominator, std::move(points)) {
-  // Reading rows in memory cannot fail.
-  degrees_ = affinity_.MultiplyWithDegrees(Matrix(points_.rows(), 0)).value().degrees;
-}
-
 absl::StatusOr<std::shared_ptr<const FixedRows>> FixedRows::Create(
     Matrix points, double kernel_denominator, const ProductObserver& observer) {
-  const std::shared_ptr<FixedRows> fixed(new FixedRows(kernel_denominator, std::move(points)));
+  const std::shared_ptr<FixedRows> fixed(new FixedRows(std::move(points), kernel_denominator));
   PM_ASSIGN_OR_RETURN(
       AffinityOperator::Product none,
       fixed->affinity_.MultiplyWithDegrees(Matrix(fixed->points_.rows(), 0), observer));

@@ -15,12 +15,10 @@ namespace privatemail {
 // TiledAffinity caches them, and degrees. Immutable, thread-safe.
 class FixedRows {
  public:
-  // points: p x d; kernel_denominator: c > 0.
-  FixedRows(Matrix points, double kernel_denominator);
-  // The same; `observer` can stop the product for the degrees, and its error is returned.
-  static absl::StatusOr<std::shared_ptr<const FixedRows>> Create(Matrix points,
-                                                                 double kernel_denominator,
-                                                                 const ProductObserver& observer);
+  // points: p x d; kernel_denominator: c > 0. `observer` can stop the product for the degrees; its
+  // error is the only one.
+  static absl::StatusOr<std::shared_ptr<const FixedRows>> Create(
+      Matrix points, double kernel_denominator, const ProductObserver& observer = nullptr);
 
   const Matrix& points() const { return points_; }
   const Vector& squared_norms() const { return squared_norms_; }
@@ -30,7 +28,7 @@ class FixedRows {
 
  private:
   // Without degrees.
-  explicit FixedRows(double kernel_denominator, Matrix points);
+  FixedRows(Matrix points, double kernel_denominator);
 
   Matrix points_;
   Vector squared_norms_;

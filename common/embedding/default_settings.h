@@ -22,18 +22,12 @@ namespace privatemail {
 // Anchors without labels have no label graph: 0.
 inline double DefaultAlpha(LabelGraphKind graph, absl::Span<const int32_t> labels) {
   if (labels.empty()) return 0;
-  switch (graph) {
-    case LabelGraphKind::kBalanced:
-      return static_cast<double>(std::set<int32_t>(labels.begin(), labels.end()).size());
-    case LabelGraphKind::kDistance: {
-      const auto [lowest, highest] = std::minmax_element(labels.begin(), labels.end());
-      return 60 / (1.0 + *highest - *lowest);
-    }
-    case LabelGraphKind::kKernel:
-    case LabelGraphKind::kOneHotKernel:
-      return .6;
+  if (graph == LabelGraphKind::kBalanced) {
+    return static_cast<double>(std::set<int32_t>(labels.begin(), labels.end()).size());
   }
-  return .6;
+  if (graph != LabelGraphKind::kDistance) return .6;
+  const auto [lowest, highest] = std::minmax_element(labels.begin(), labels.end());
+  return 60 / (1.0 + *highest - *lowest);
 }
 
 // The label graph kBalanced and the start kClasses. On three data sets every measured case found

@@ -11,11 +11,26 @@
 namespace privatemail {
 namespace {
 
+// Labels of rows without classes; alpha is 0 then.
+std::vector<int32_t> OneClass(Eigen::Index rows) {
+  return std::vector<int32_t>(static_cast<size_t>(rows), 0);
+}
+
+// Embeds the local rows of a share. EmbedRows and EmbedShare explain the arguments.
 absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const AffinityPlan& plan,
+                                     const std::shared_ptr<const RowShare>& share,
                                      std::shared_ptr<const PointSource> rows,
-                                     const LabelGraph& label_graph, const StepObserver& observer,
-                                     const AffinityOperator* feature_graph = nullptr) {
+                                     const std::vector<int32_t>& labels,
+                                     const std::map<int32_t, int64_t>& rows_of_label,
+                                     const StepObserver& observer,
+                                     const AffinityOperator* feature_graph) {
   const EmbeddingSettings& settings = parameters.settings;
+  const LabelGraph label_graph =
+      parameters.HasClasses()
+          ? LabelGraph(labels, rows_of_label, share, settings.label_graph,
+                       settings.KernelDenominator())
+          : LabelGraph(OneClass(rows->rows()), {{0, share->groups().rows()}}, share,
+                       settings.label_graph, settings.KernelDenominator());
   EmbeddedRows result;
   result.plan = plan;
   std::unique_ptr<const AffinityOperator> made;
@@ -35,25 +50,16 @@ absl::StatusOr<EmbeddedRows> Iterate(const PublicParameters& parameters, const A
   return result;
 }
 
-// Labels of rows without classes; alpha is 0 then.
-std::vector<int32_t> OneClass(Eigen::Index rows) {
-  return std::vector<int32_t>(static_cast<size_t>(rows), 0);
-}
-
 }  // namespace
 
 Matrix PublicStart(const PublicParameters& parameters, const LabelGraph& label_graph) {
   const EmbeddingSettings& settings = parameters.settings;
-  switch (settings.start) {
-    case StartKind::kClasses:
-      return settings.start_stddev * label_graph.CodeOfRows(settings.embedding_dim);
-    case StartKind::kRandom: {
-      const RowShare& share = *label_graph.share();
-      return DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
-                                settings.start_stddev, share.first_row());
-    }
+  if (settings.start == StartKind::kClasses) {
+    return settings.start_stddev * label_graph.CodeOfRows(settings.embedding_dim);
   }
-  __builtin_unreachable();
+  const RowShare& share = *label_graph.share();
+  return DeterministicStart(Fingerprint(parameters), share.rows(), settings.embedding_dim,
+                            settings.start_stddev, share.first_row());
 }
 
 AffinityPlan PlanEmbedding(const PublicParameters& parameters, Eigen::Index rows) {
@@ -77,11 +83,9 @@ absl::StatusOr<EmbeddedRows> EmbedRows(const PublicParameters& parameters,
                                        const std::vector<int32_t>& labels,
                                        const StepObserver& observer,
                                        const AffinityOperator* feature_graph) {
-  const AffinityPlan plan = PlanEmbedding(parameters, rows->rows());
-  const LabelGraph label_graph(parameters.HasClasses() ? labels : OneClass(rows->rows()),
-                               parameters.settings.label_graph,
-                               parameters.settings.KernelDenominator());
-  return Iterate(parameters, plan, std::move(rows), label_graph, observer, feature_graph);
+  const Eigen::Index count = rows->rows();
+  return Iterate(parameters, PlanEmbedding(parameters, count), AllRows(count), std::move(rows),
+                 labels, CountLabels(labels), observer, feature_graph);
 }
 
 absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
@@ -92,19 +96,13 @@ absl::StatusOr<EmbeddedRows> EmbedShare(const PublicParameters& parameters,
                                         const StepObserver& observer) {
   const AffinityPlan plan = PlanEmbedding(parameters, share->groups().rows());
   PM_RETURN_IF_ERROR(CheckShareable(plan));
-  const EmbeddingSettings& settings = parameters.settings;
-  const LabelGraph label_graph =
-      parameters.HasClasses()
-          ? LabelGraph(labels, rows_of_label, share, settings.label_graph,
-                       settings.KernelDenominator())
-          : LabelGraph(OneClass(rows->rows()), {{0, share->groups().rows()}}, share,
-                       settings.label_graph, settings.KernelDenominator());
-  return Iterate(parameters, plan, std::move(rows), label_graph, observer);
+  return Iterate(parameters, plan, share, std::move(rows), labels, rows_of_label, observer,
+                 /*feature_graph=*/nullptr);
 }
 
 // Checked by the server: clients would detect collinear anchors only after spending their budget.
 absl::Status CheckAnchorCoordinates(const Matrix& anchors) {
-  return KabschUmeyama(anchors, anchors, /*with_scale=*/true).status();
+  return KabschUmeyama(anchors, anchors).status();
 }
 
 }  // namespace privatemail

@@ -109,8 +109,7 @@ class FactoredProduct {
         sums[static_cast<size_t>(group)] = sum.Values();
         return absl::OkStatus();
       }
-      if (work.BeginOrdered(group)) moments->Add(sum);
-      work.EndOrdered();
+      work.RunInOrder(group, [&] { moments->Add(sum); });
       return absl::OkStatus();
     };
     const absl::Status added = ParallelFor(Groups(), add_group, watched);

@@ -7,8 +7,9 @@
 namespace privatemail {
 namespace {
 
-absl::Status Lacks(absl::string_view collection, absl::string_view what,
-                   const PublicParameters& parameters) {
+absl::Status CheckHas(bool has, absl::string_view collection, absl::string_view what,
+                      const PublicParameters& parameters) {
+  if (has) return absl::OkStatus();
   const std::vector<std::string> schemes = OfferedSchemes(parameters);
   return absl::FailedPreconditionError(
       absl::StrCat("collection ", collection, " has no ", what, ": it offers the scheme",
@@ -26,24 +27,21 @@ std::vector<std::string> OfferedSchemes(const PublicParameters& parameters) {
 }
 
 absl::Status CheckHasAnchors(absl::string_view collection, const PublicParameters& parameters) {
-  if (parameters.HasAnchors()) return absl::OkStatus();
-  return Lacks(collection, "anchors", parameters);
+  return CheckHas(parameters.HasAnchors(), collection, "anchors", parameters);
 }
 
 absl::Status CheckHasClasses(absl::string_view collection, const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckHasAnchors(collection, parameters));
-  if (parameters.HasClasses()) return absl::OkStatus();
-  return Lacks(collection, "classes, since its anchors have no labels", parameters);
+  return CheckHas(parameters.HasClasses(), collection, "classes, since its anchors have no labels",
+                  parameters);
 }
 
 absl::Status CheckHasCells(absl::string_view collection, const PublicParameters& parameters) {
-  if (!parameters.cell_partitions.empty()) return absl::OkStatus();
-  return Lacks(collection, "cells", parameters);
+  return CheckHas(!parameters.cell_partitions.empty(), collection, "cells", parameters);
 }
 
 absl::Status CheckHasEncrypted(absl::string_view collection, const PublicParameters& parameters) {
-  if (parameters.with_encrypted) return absl::OkStatus();
-  return Lacks(collection, "encrypted rows", parameters);
+  return CheckHas(parameters.with_encrypted, collection, "encrypted rows", parameters);
 }
 
 }  // namespace privatemail

@@ -42,6 +42,17 @@ AffinityPlan Tiled(absl::string_view reason) {
   return plan;
 }
 
+// Returns the plan of an operator whose error is within the tolerance.
+AffinityPlan Approximate(AffinityPlan::Kind kind, absl::string_view name, int degree, double error,
+                         double tolerance) {
+  AffinityPlan plan;
+  plan.kind = kind;
+  plan.relative_error = error;
+  plan.why = absl::StrCat(name, ", degree ", degree, ": proven relative error ", error, ", ",
+                          tolerance, " allowed");
+  return plan;
+}
+
 double SeriesBytes(Eigen::Index rows, double features) {
   return static_cast<double>(sizeof(double)) * static_cast<double>(rows) * features;
 }
@@ -67,12 +78,9 @@ AffinityPlan PlanLowDimensional(const AffinityTask& task) {
   if (!(error <= task.tolerance)) {
     return Tiled(absl::StrCat("a series rounds to ", error, ", ", task.tolerance, " allowed"));
   }
-  AffinityPlan plan;
-  plan.kind = AffinityPlan::Kind::kLowDimensional;
+  AffinityPlan plan = Approximate(AffinityPlan::Kind::kLowDimensional, "low-dimensional", *degree,
+                                  error, task.tolerance);
   plan.taylor_degree = *degree;
-  plan.relative_error = error;
-  plan.why = absl::StrCat("low-dimensional, degree ", *degree, ": proven relative error ", error,
-                          ", ", task.tolerance, " allowed");
   return plan;
 }
 
@@ -109,12 +117,9 @@ AffinityPlan PlanAffinity(const AffinityTask& task) {
     if (FactoredCost(task, degree) >= TiledCost(task)) {
       return Tiled(absl::StrCat("for ", task.rows, " rows it costs less than degree ", degree));
     }
-    AffinityPlan plan;
-    plan.kind = AffinityPlan::Kind::kFactored;
+    AffinityPlan plan =
+        Approximate(AffinityPlan::Kind::kFactored, "factored", degree, error, task.tolerance);
     plan.polynomial = polynomial;
-    plan.relative_error = error;
-    plan.why = absl::StrCat("factored, degree ", degree, ": proven relative error ", error, ", ",
-                            task.tolerance, " allowed");
     return plan;
   }
   return Tiled(
@@ -123,14 +128,11 @@ AffinityPlan PlanAffinity(const AffinityTask& task) {
 
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
                                                double kernel_denominator, int products) {
-  switch (plan.kind) {
-    case AffinityPlan::Kind::kTiled:
-      return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator, products);
-    case AffinityPlan::Kind::kLowDimensional:
-      return std::make_unique<LowDimensionalAffinity>(points, kernel_denominator,
-                                                      plan.taylor_degree);
-    case AffinityPlan::Kind::kFactored:
-      break;
+  if (plan.kind == AffinityPlan::Kind::kTiled) {
+    return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator, products);
+  }
+  if (plan.kind == AffinityPlan::Kind::kLowDimensional) {
+    return std::make_unique<LowDimensionalAffinity>(points, kernel_denominator, plan.taylor_degree);
   }
   return MakeAffinity(plan, std::make_shared<MatrixPoints>(std::move(points)), kernel_denominator);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/lattice/scores.h"
 
 namespace privatemail {
@@ -48,17 +50,8 @@ void AppendCodebook(const ProductCodebook& codebook, std::string* text) {
 }
 
 std::vector<int32_t> DistinctLabels(const std::vector<int32_t>& labels) {
-  std::vector<int32_t> distinct = labels;
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  return distinct;
-}
-
-// Alignment of the two sides' coordinates needs that many.
-absl::Status CheckAnchorCount(int64_t anchors, const EmbeddingSettings& settings) {
-  if (anchors > settings.embedding_dim) return absl::OkStatus();
-  return InvalidField("anchors", absl::StrCat("must be at least embedding_dim + 1 = ",
-                                              settings.embedding_dim + 1, ", but are ", anchors));
+  const std::set<int32_t> distinct(labels.begin(), labels.end());
+  return {distinct.begin(), distinct.end()};
 }
 
 // The class code has one dimension less than classes.
@@ -66,22 +59,18 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
   if (settings.label_graph != LabelGraphKind::kBalanced && settings.start != StartKind::kClasses) {
     return absl::OkStatus();
   }
-  const auto k = static_cast<Eigen::Index>(settings.embedding_dim);
-  if (static_cast<size_t>(k) >= classes) {
-    return InvalidField(
-        "embedding_dim",
-        absl::StrCat("must be at most ", classes - 1, ", one less than the ", classes,
-                     " classes, with the label graph balanced or the start classes, but is ", k));
-  }
-  return absl::OkStatus();
+  if (static_cast<size_t>(settings.embedding_dim) < classes) return absl::OkStatus();
+  return InvalidField(
+      "embedding_dim",
+      absl::StrCat("must be at most ", classes - 1, ", one less than the ", classes,
+                   " classes, with the label graph balanced or the start classes, but is ",
+                   settings.embedding_dim));
 }
 
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
-  if (!names.empty() && names.size() != classes) {
-    return InvalidField("class_names", absl::StrCat("must hold no name or one for each of the ",
-                                                    classes, " classes, but holds ", names.size()));
-  }
-  return absl::OkStatus();
+  if (names.empty() || names.size() == classes) return absl::OkStatus();
+  return InvalidField("class_names", absl::StrCat("must hold no name or one for each of the ",
+                                                  classes, " classes, but holds ", names.size()));
 }
 
 absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t most) {
@@ -120,19 +109,6 @@ absl::Status CheckHasCodebook(const std::optional<CellCode>& code, bool has_code
                              : "must not be given where cell_code is no pq code");
 }
 
-absl::Status CheckQuality(const PublicParameters& parameters) {
-  if (!parameters.publish_quality || parameters.cell_code) return absl::OkStatus();
-  return InvalidField("publish_quality", "must not be given without cells");
-}
-
-absl::Status CheckSlotCount(const std::vector<int32_t>& labels) {
-  if (static_cast<int64_t>(labels.size()) <= kMaxSlots) return absl::OkStatus();
-  return InvalidField(
-      "slot_labels",
-      absl::StrCat("must hold at most ", kMaxSlots, " classes, but hold ", labels.size(),
-                   ": use coarser classes with cells, which need none"));
-}
-
 absl::Status CheckExtractor(absl::string_view extractor) {
   if (!extractor.empty()) return absl::OkStatus();
   return InvalidField("extractor",
@@ -143,24 +119,26 @@ absl::Status CheckExtractor(absl::string_view extractor) {
 absl::Status CheckWithoutClasses(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, 0));
   const EmbeddingSettings& settings = parameters.settings;
-  if (settings.alpha != 0 || settings.label_graph != LabelGraphKind::kDistance ||
-      settings.start != StartKind::kRandom) {
-    return InvalidField(
-        "settings", absl::StrCat("must be alpha 0, the label graph distance and the start random "
-                                 "where anchors have no labels, but are alpha ",
-                                 settings.alpha, ", label graph number ",
-                                 static_cast<int>(settings.label_graph), " and start number ",
-                                 static_cast<int>(settings.start)));
+  if (settings.alpha == 0 && settings.label_graph == LabelGraphKind::kDistance &&
+      settings.start == StartKind::kRandom) {
+    return absl::OkStatus();
   }
-  if (parameters.with_encrypted || !parameters.cell_partitions.empty()) return absl::OkStatus();
-  return InvalidField("anchor_labels",
-                      "must be given unless the collection has cells or with_encrypted: it would "
-                      "offer no scheme");
+  return InvalidField(
+      "settings",
+      absl::StrCat("must be alpha 0, the label graph distance and the start random "
+                   "where anchors have no labels, but are alpha ",
+                   settings.alpha, ", label graph number ", static_cast<int>(settings.label_graph),
+                   " and start number ", static_cast<int>(settings.start)));
 }
 
 absl::Status CheckClasses(const PublicParameters& parameters) {
   const std::vector<int32_t>& labels = parameters.slot_labels;
-  PM_RETURN_IF_ERROR(CheckSlotCount(labels));
+  if (static_cast<int64_t>(labels.size()) > kMaxSlots) {
+    return InvalidField(
+        "slot_labels",
+        absl::StrCat("must hold at most ", kMaxSlots, " classes, but hold ", labels.size(),
+                     ": use coarser classes with cells, which need none"));
+  }
   if (labels.size() < 2 || DistinctLabels(labels) != labels) {
     return InvalidField("slot_labels", "must be at least two, ascending and distinct");
   }
@@ -168,16 +146,36 @@ absl::Status CheckClasses(const PublicParameters& parameters) {
   return CheckClassNames(parameters.class_names, labels.size());
 }
 
+// Checks the rules that do not depend on publish_quality, metric and with_encrypted.
+absl::Status CheckWithAnchors(const PublicParameters& parameters) {
+  PM_RETURN_IF_ERROR(parameters.HasClasses() ? CheckClasses(parameters)
+                                             : CheckWithoutClasses(parameters));
+  // Alignment of the two sides' coordinates needs that many.
+  const int64_t anchors = parameters.anchor_count;
+  const int64_t fewest = int64_t{1} + parameters.settings.embedding_dim;
+  if (anchors < fewest) {
+    return InvalidField("anchors", absl::StrCat("must be at least embedding_dim + 1 = ", fewest,
+                                                ", but are ", anchors));
+  }
+  PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, anchors));
+  PM_RETURN_IF_ERROR(
+      CheckCellCode(!parameters.cell_partitions.empty(), parameters.cell_code.has_value()));
+  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
+  if (!parameters.cell_codebook) return absl::OkStatus();
+  return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
+}
+
 absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
-  const auto unexpected = [](absl::string_view field) {
-    return InvalidField(field, "must not be given where there are no anchors");
-  };
-  if (parameters.HasClasses()) return unexpected("slot_labels");
-  if (!parameters.class_names.empty()) return unexpected("class_names");
-  if (!parameters.cell_partitions.empty()) return unexpected("cell_partitions");
-  if (parameters.cell_code.has_value()) return unexpected("cell_code");
-  if (parameters.cell_codebook.has_value()) return unexpected("cell_codebook");
-  if (parameters.publish_quality) return unexpected("publish_quality");
+  const std::pair<absl::string_view, bool> fields[] = {
+      {"slot_labels", parameters.HasClasses()},
+      {"class_names", !parameters.class_names.empty()},
+      {"cell_partitions", !parameters.cell_partitions.empty()},
+      {"cell_code", parameters.cell_code.has_value()},
+      {"cell_codebook", parameters.cell_codebook.has_value()},
+      {"publish_quality", parameters.publish_quality}};
+  for (const auto& [field, is_given] : fields) {
+    if (is_given) return InvalidField(field, "must not be given where there are no anchors");
+  }
   if (parameters.with_encrypted) return absl::OkStatus();
   return InvalidField("with_encrypted", "must be set where there are no anchors");
 }
@@ -249,28 +247,15 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
                         absl::StrCat("must hold no label or one for each of the ", rows,
                                      " anchors, but holds ", anchors.labels.size()));
   }
-  PM_RETURN_IF_ERROR(CheckAnchorCount(rows, settings));
   PM_RETURN_IF_ERROR(UnitRows("anchors", anchors.features).status());
   PM_RETURN_IF_ERROR(CheckExtractor(extractor));
   PublicParameters parameters;
   parameters.slot_labels = DistinctLabels(anchors.labels);
-  PM_RETURN_IF_ERROR(CheckSlotCount(parameters.slot_labels));
   if (parameters.slot_labels.size() == 1) {
     return InvalidField(
         "anchor_labels",
         absl::StrCat("must hold at least two classes or no labels, but hold the class ",
                      parameters.slot_labels.front()));
-  }
-  if (parameters.HasClasses()) {
-    PM_RETURN_IF_ERROR(CheckClassCode(settings, parameters.slot_labels.size()));
-  }
-  PM_RETURN_IF_ERROR(CheckClassNames(class_names, parameters.slot_labels.size()));
-  PM_RETURN_IF_ERROR(CheckTexts(extractor, class_names));
-  PM_RETURN_IF_ERROR(Validate(cell_partitions, rows));
-  PM_RETURN_IF_ERROR(CheckCellCode(!cell_partitions.empty(), cell_code.has_value()));
-  PM_RETURN_IF_ERROR(CheckHasCodebook(cell_code, cell_codebook.has_value()));
-  if (cell_codebook) {
-    PM_RETURN_IF_ERROR(Validate(*cell_codebook, *cell_code, anchors.features.cols()));
   }
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
@@ -282,6 +267,8 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   parameters.cell_partitions = std::move(cell_partitions);
   parameters.cell_code = cell_code;
   parameters.cell_codebook = std::move(cell_codebook);
+  PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
+  PM_RETURN_IF_ERROR(CheckWithAnchors(parameters));
   return parameters;
 }
 
@@ -330,16 +317,14 @@ absl::Status Validate(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(CheckTexts(parameters.extractor, parameters.class_names));
   PM_RETURN_IF_ERROR(CheckEncrypted(parameters));
   if (!parameters.HasAnchors()) return CheckWithoutAnchors(parameters);
-  PM_RETURN_IF_ERROR(parameters.HasClasses() ? CheckClasses(parameters)
-                                             : CheckWithoutClasses(parameters));
-  PM_RETURN_IF_ERROR(CheckAnchorCount(parameters.anchor_count, parameters.settings));
-  PM_RETURN_IF_ERROR(Validate(parameters.cell_partitions, parameters.anchor_count));
-  PM_RETURN_IF_ERROR(
-      CheckCellCode(!parameters.cell_partitions.empty(), parameters.cell_code.has_value()));
-  PM_RETURN_IF_ERROR(CheckHasCodebook(parameters.cell_code, parameters.cell_codebook.has_value()));
-  PM_RETURN_IF_ERROR(CheckQuality(parameters));
-  if (!parameters.cell_codebook) return absl::OkStatus();
-  return Validate(*parameters.cell_codebook, *parameters.cell_code, parameters.feature_dim);
+  PM_RETURN_IF_ERROR(CheckWithAnchors(parameters));
+  if (parameters.publish_quality && !parameters.cell_code) {
+    return InvalidField("publish_quality", "must not be given without cells");
+  }
+  if (!OfferedSchemes(parameters).empty()) return absl::OkStatus();
+  return InvalidField("anchor_labels",
+                      "must be given unless the collection has cells or with_encrypted: it would "
+                      "offer no scheme");
 }
 
 absl::Status CheckFingerprint(absl::string_view ours, absl::string_view theirs) {

@@ -116,8 +116,7 @@ absl::Status TiledAffinity::Sums(const Matrix& v, Matrix* product, Vector* degre
       PM_RETURN_IF_ERROR(AddPanel(panel, extended, work, &partial));
       ++panels_done;
     }
-    if (work.BeginOrdered(group)) sums += partial;
-    work.EndOrdered();
+    work.RunInOrder(group, [&] { sums += partial; });
     return absl::OkStatus();
   };
   const WorkObserver watch = [&] {

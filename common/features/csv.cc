@@ -24,16 +24,19 @@ std::string Quoted(absl::string_view cell) {
                       cell.size() > kMaxQuoted ? "...'" : "'");
 }
 
-// Calls `use` for each line that is not blank, with its number from 1, until an error.
+// Calls `use` for each line that is not blank, with its number from 1, until an error. The first of
+// them is skipped if it `is_header`.
 absl::Status ForEachLine(
-    absl::string_view bytes,
+    absl::string_view bytes, absl::FunctionRef<bool(absl::string_view line)> is_header,
     absl::FunctionRef<absl::Status(int64_t number, absl::string_view line)> use) {
   absl::ConsumePrefix(&bytes, "\xef\xbb\xbf");  // the byte order mark of some spreadsheets
   int64_t number = 0;
+  bool first = true;
   for (const absl::string_view whole : absl::StrSplit(bytes, '\n')) {
     ++number;
     const absl::string_view line = absl::StripAsciiWhitespace(whole);
-    if (!line.empty()) PM_RETURN_IF_ERROR(use(number, line));
+    if (line.empty() || (std::exchange(first, false) && is_header(line))) continue;
+    PM_RETURN_IF_ERROR(use(number, line));
   }
   return absl::OkStatus();
 }
@@ -91,16 +94,14 @@ absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string
   // Not reserved: the product of rows and columns could be any size.
   std::vector<float> values;
   int64_t rows = 0, columns = 0;
-  bool first = true;
   const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {
-    if (std::exchange(first, false) && IsLineOfNames(line)) return absl::OkStatus();
     PM_ASSIGN_OR_RETURN(const int64_t cells, AppendCells(name, number, line, &values));
     if (rows++ == 0) columns = cells;
     if (cells == columns) return absl::OkStatus();
     return BadFile(name, "line ", number, ": expected ", columns,
                    " columns as in the first row, got ", cells);
   };
-  PM_RETURN_IF_ERROR(ForEachLine(bytes, append));
+  PM_RETURN_IF_ERROR(ForEachLine(bytes, IsLineOfNames, append));
   if (rows == 0) return BadFile(name, "expected at least one row of numbers, got none");
   return FloatMatrix(Eigen::Map<const FloatMatrix>(values.data(), rows, columns));
 }
@@ -108,13 +109,11 @@ absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string
 absl::StatusOr<std::vector<int32_t>> ParseCsvLabels(absl::string_view name,
                                                     absl::string_view bytes) {
   std::vector<int32_t> labels;
-  bool first = true;
   const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {
-    if (std::exchange(first, false) && IsLabelHeader(line)) return absl::OkStatus();
     PM_ASSIGN_OR_RETURN(labels.emplace_back(), ParseLabel(name, number, std::ssize(labels), line));
     return absl::OkStatus();
   };
-  PM_RETURN_IF_ERROR(ForEachLine(bytes, append));
+  PM_RETURN_IF_ERROR(ForEachLine(bytes, IsLabelHeader, append));
   if (labels.empty()) return BadFile(name, "expected at least one label, got none");
   return labels;
 }

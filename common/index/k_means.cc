@@ -131,14 +131,14 @@ ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
   return found;
 }
 
-NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
-                        int64_t count, const std::atomic<bool>& stopped) {
+std::vector<std::vector<NearPoint>> NearestItems(const FloatMatrix& queries,
+                                                 const Eigen::Ref<const FloatMatrix>& points,
+                                                 int64_t count, const std::atomic<bool>& stopped) {
   constexpr Eigen::Index kQueriesPerCall = 64;
   const OneThread one_thread;
   const auto wanted = static_cast<size_t>(std::min<int64_t>(count, points.rows()));
   const auto dim = static_cast<size_t>(points.cols());
-  const auto all = static_cast<size_t>(queries.rows());
-  NearPoints nearest{std::vector<std::vector<int64_t>>(all), std::vector<std::vector<float>>(all)};
+  std::vector<std::vector<NearPoint>> nearest(static_cast<size_t>(queries.rows()));
   std::vector<float> distances(kQueriesPerCall * wanted);
   std::vector<int64_t> rows(kQueriesPerCall * wanted);
   for (Eigen::Index begin = 0; begin < queries.rows() && !stopped; begin += kQueriesPerCall) {
@@ -146,12 +146,12 @@ NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const Float
     // The search of IndexFlatL2, without its copy of all points.
     faiss::knn_L2sqr(queries.row(begin).data(), points.data(), dim, static_cast<size_t>(some),
                      static_cast<size_t>(points.rows()), wanted, distances.data(), rows.data());
-    for (Eigen::Index query = 0; query < some; ++query) {
-      const auto at = static_cast<size_t>(begin + query);
-      const Eigen::Index first = query * static_cast<Eigen::Index>(wanted);
-      const Eigen::Index end = first + static_cast<Eigen::Index>(wanted);
-      nearest.rows[at].assign(rows.begin() + first, rows.begin() + end);
-      nearest.squared_distances[at].assign(distances.begin() + first, distances.begin() + end);
+    for (size_t query = 0; query < static_cast<size_t>(some); ++query) {
+      std::vector<NearPoint>& found = nearest[static_cast<size_t>(begin) + query];
+      found.reserve(wanted);
+      for (size_t i = query * wanted; i < (query + 1) * wanted; ++i) {
+        found.push_back({distances[i], rows[i]});
+      }
     }
   }
   return nearest;

@@ -39,16 +39,16 @@ std::vector<int64_t> NearestCentroids(const FloatMatrix& points, const FloatMatr
 ItemCells FindItemCells(const FloatMatrix& items, const FloatMatrix& centroids,
                         const std::atomic<bool>* stopped = nullptr);
 
-// Points near some queries, nearest first.
-struct NearPoints {
-  std::vector<std::vector<int64_t>> rows;  // of each query
-  std::vector<std::vector<float>> squared_distances;
+struct NearPoint {
+  float squared_distance;
+  int64_t row;
 };
 
-// The min(count, n) points nearest to each query (m x d). In single precision: nearly equal
-// distances may be swapped. `stopped` as above.
-NearPoints NearestItems(const FloatMatrix& queries, const Eigen::Ref<const FloatMatrix>& points,
-                        int64_t count, const std::atomic<bool>& stopped);
+// The min(count, n) points nearest to each query (m x d), nearest first. In single precision:
+// nearly equal distances may be swapped. `stopped` as above.
+std::vector<std::vector<NearPoint>> NearestItems(const FloatMatrix& queries,
+                                                 const Eigen::Ref<const FloatMatrix>& points,
+                                                 int64_t count, const std::atomic<bool>& stopped);
 
 }  // namespace privatemail
 

@@ -93,13 +93,10 @@ KdTree::Node KdTree::Right(const Node& node) {
 
 // Sets the boxes of a node and of all below it; returns its own.
 BoundingBox KdTree::SetBoxes(const Node& node, const std::vector<BoundingBox>& leaves) {
-  BoundingBox box = BoundingBox::Empty(low_.cols());
-  if (node.last == node.first + 1) {
-    box = leaves[static_cast<size_t>(node.first)];
-  } else {
-    box.Enclose(SetBoxes(Left(node), leaves));
-    box.Enclose(SetBoxes(Right(node), leaves));
-  }
+  const bool is_leaf = node.last == node.first + 1;
+  BoundingBox box =
+      is_leaf ? leaves[static_cast<size_t>(node.first)] : SetBoxes(Left(node), leaves);
+  if (!is_leaf) box.Enclose(SetBoxes(Right(node), leaves));
   low_.row(node.number) = box.low;
   high_.row(node.number) = box.high;
   return box;

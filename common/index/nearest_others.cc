@@ -61,19 +61,19 @@ class Searched {
   // Compares some queries with some rows of a block that begins with item `first`.
   void Search(const Rows& queries, Eigen::Index first, const FloatMatrix& block, const Rows& rows,
               const std::atomic<bool>& stopped) {
-    const NearPoints near = NearestItems(Copy(queries_, queries), Copy(block, rows),
-                                         static_cast<int64_t>(count_), stopped);
+    const auto near = NearestItems(Copy(queries_, queries), Copy(block, rows),
+                                   static_cast<int64_t>(count_), stopped);
     for (size_t i = 0; i < queries.size(); ++i) {
-      std::vector<Near>& all = nearest_[static_cast<size_t>(queries[i])];
+      std::vector<NearPoint>& all = nearest_[static_cast<size_t>(queries[i])];
       const auto old = std::ssize(all);
       all.reserve(2 * count_);
-      for (size_t at = 0; at < near.rows[i].size(); ++at) {
-        const Eigen::Index row = rows[static_cast<size_t>(near.rows[i][at])];
-        all.push_back({near.squared_distances[i][at], first + row});
+      for (const auto& [squared_distance, row] : near[i]) {
+        all.push_back({squared_distance, first + rows[static_cast<size_t>(row)]});
       }
-      std::inplace_merge(
-          all.begin(), all.begin() + old, all.end(),
-          [](const Near& a, const Near& b) { return a.squared_distance < b.squared_distance; });
+      std::inplace_merge(all.begin(), all.begin() + old, all.end(),
+                         [](const NearPoint& a, const NearPoint& b) {
+                           return a.squared_distance < b.squared_distance;
+                         });
       all.resize(std::min(all.size(), count_));
     }
   }
@@ -83,7 +83,7 @@ class Searched {
     std::vector<std::vector<int64_t>> others;
     for (size_t query = 0; query < queries.size(); ++query) {
       std::vector<int64_t>& items = others.emplace_back();
-      for (const Near& near : nearest_[query]) items.push_back(near.item);
+      for (const NearPoint& near : nearest_[query]) items.push_back(near.row);
       const auto self = std::find(items.begin(), items.end(), queries[query]);
       items.erase(self != items.end() ? self : items.end() - 1);
     }
@@ -91,14 +91,9 @@ class Searched {
   }
 
  private:
-  struct Near {
-    float squared_distance;
-    int64_t item;
-  };
-
   const FloatMatrix queries_;
   const size_t count_;
-  std::vector<std::vector<Near>> nearest_;
+  std::vector<std::vector<NearPoint>> nearest_;  // rows of the source
 };
 
 absl::Status SearchAll(const RowSource& items, const std::atomic<bool>& stopped,
@@ -121,8 +116,7 @@ absl::Status SearchLists(const RowSource& items, const std::atomic<bool>& stoppe
                       ReadRows(items, KMeansSample(items.rows(), count, kRoughKMeans), &stopped));
   const FloatMatrix centroids = KMeans(sample, count, kRoughKMeans, [&] { return stopped.load(); });
   sample.resize(0, 0);
-  const std::vector<std::vector<int64_t>> probed =
-      NearestItems(centroids, centroids, kProbed, stopped).rows;
+  const auto probed = NearestItems(centroids, centroids, kProbed, stopped);
   const std::vector<int64_t> list_of_query =
       NearestCentroids(searched->queries(), centroids, &stopped);
   PM_RETURN_IF_ERROR(CheckNotStopped(stopped));
@@ -135,8 +129,8 @@ absl::Status SearchLists(const RowSource& items, const std::atomic<bool>& stoppe
     for (size_t list = 0; list < queries_in.size(); ++list) {
       if (queries_in[list].empty()) continue;
       Rows rows;
-      for (const int64_t near : probed[list]) {
-        const Rows& all = rows_in[static_cast<size_t>(near)];
+      for (const NearPoint& near : probed[list]) {
+        const Rows& all = rows_in[static_cast<size_t>(near.row)];
         const size_t step = (all.size() + most - 1) / most;
         for (size_t at = 0; at < all.size(); at += step) rows.push_back(all[at]);
       }

@@ -16,6 +16,15 @@ RowVector MiddleOf(const BoundingBox& box) { return box.low / 2 + box.high / 2; 
 // Half the widest side.
 double RadiusOf(const BoundingBox& box) { return (box.high / 2 - box.low / 2).maxCoeff(); }
 
+// Whether float copies of these rows are of use: they do not (nearly) coincide, and no sum
+// overflows. Otherwise every row is compared in double.
+bool CanScreen(const BoundingBox& box) {
+  // Below, squared distances in double are denormal and less exact than floats.
+  constexpr double kMinScale = 1e-120;
+  const double scale = RadiusOf(box);
+  return scale > kMinScale && std::isfinite(scale);
+}
+
 // Whether all rows equal the first, bit by bit but for the sign of zero.
 bool Coincide(const Matrix& points, const std::vector<int64_t>& rows) {
   return std::all_of(rows.begin(), rows.end(),
@@ -29,38 +38,19 @@ void Prefetch(const Eigen::Ref<const RowVector>& row) {
 
 }  // namespace
 
-BoundingBox BoundingBox::Empty(Eigen::Index dim) {
-  return {RowVector::Constant(dim, kInfinity), RowVector::Constant(dim, -kInfinity)};
-}
-
 void BoundingBox::Enclose(const BoundingBox& other) {
   low = low.cwiseMin(other.low);
   high = high.cwiseMax(other.high);
 }
 
-BoundingBox BoundingBox::Around(const Matrix& points) {
-  BoundingBox box = Empty(points.cols());
-  for (Eigen::Index row = 0; row < points.rows(); ++row) {
-    box.low = box.low.cwiseMin(points.row(row));
-    box.high = box.high.cwiseMax(points.row(row));
-  }
-  return box;
-}
-
 BoundingBox BoundingBox::Around(const Matrix& points, const std::vector<int64_t>& rows) {
-  BoundingBox box = Empty(points.cols());
+  BoundingBox box{RowVector::Constant(points.cols(), kInfinity),
+                  RowVector::Constant(points.cols(), -kInfinity)};
   for (const int64_t row : rows) {
     box.low = box.low.cwiseMin(points.row(row));
     box.high = box.high.cwiseMax(points.row(row));
   }
   return box;
-}
-
-bool ScreenedPoints::CanScreen(const BoundingBox& box) {
-  // Below, squared distances in double are denormal and less exact than floats.
-  constexpr double kMinScale = 1e-120;
-  const double scale = RadiusOf(box);
-  return scale > kMinScale && std::isfinite(scale);
 }
 
 ScreenedPoints::ScreenedPoints(const Matrix& points, const BoundingBox& box)
@@ -75,7 +65,7 @@ BoundingBox ScreenedPoints::AddGroup(std::vector<int64_t> rows) {
   for (Eigen::Index i = 0; i < scaled.rows(); ++i) {
     scaled.row(i) = (points_.row(rows[static_cast<size_t>(i)]) - centre_) / scale_;
   }
-  BoundingBox box = BoundingBox::Around(scaled);
+  BoundingBox box{scaled.colwise().minCoeff(), scaled.colwise().maxCoeff()};
   Group group = {.rows = std::move(rows),
                  .coincide = false,
                  .centre = MiddleOf(box),

@@ -16,10 +16,8 @@ struct BoundingBox {
   RowVector low;
   RowVector high;
 
-  // Around n x k points, or some rows of them. Around none: low is above high.
-  static BoundingBox Around(const Matrix& points);
+  // Around some rows of n x k points. Around none: low is above high.
   static BoundingBox Around(const Matrix& points, const std::vector<int64_t>& rows);
-  static BoundingBox Empty(Eigen::Index dim);
 
   void Enclose(const BoundingBox& other);
 };
@@ -29,10 +27,6 @@ struct BoundingBox {
 // Thread-safe once all groups are added; uses neither OpenMP nor BLAS.
 class ScreenedPoints {
  public:
-  // Whether float copies of these rows are of use: they do not (nearly) coincide, and no sum
-  // overflows. Otherwise every row is compared in double.
-  static bool CanScreen(const BoundingBox& box);
-
   // box: around all rows that will be added. The points must outlive this.
   ScreenedPoints(const Matrix& points, const BoundingBox& box);
 

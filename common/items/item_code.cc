@@ -32,8 +32,6 @@ float Decode(CellCode code, const char* row, int64_t coordinate) {
   return Read<float>(row) * static_cast<float>(byte) / kMaxByte;
 }
 
-}  // namespace
-
 void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string* bytes) {
   if (code == CellCode::kFloat16) {
     for (const float value : row) {
@@ -59,6 +57,8 @@ FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view byte
   }
   return rows;
 }
+
+}  // namespace
 
 int64_t ItemCodeBytes(const PublicParameters& parameters) {
   return CodeBytes(*parameters.cell_code, parameters.feature_dim);

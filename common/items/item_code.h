@@ -14,18 +14,12 @@
 
 namespace privatemail {
 
-// Appends the scalar code of `row`: finite values, of magnitude at most 1. Little-endian.
+// The functions below use the code of the collection and require one. Scalar codes, little-endian:
 //
 //   code      bytes                                           error of a value x
 //   kFloat16  IEEE half precision                             2^-11 |x|, at least 2^-25
 //   kScalar8  m = max |x| as a float, then signed bytes b     m / 254 and a rounding
 //             with x = m b / 127
-void AppendScalarCode(CellCode code, const Eigen::RowVectorXf& row, std::string* bytes);
-
-// Decodes a whole number of scalar codes: rows x dim, perhaps with values that are not finite.
-FloatMatrix DecodeScalarCodes(CellCode code, int64_t dim, absl::string_view bytes);
-
-// The functions below use the code of the collection and require one.
 
 // Bytes of an encoded item.
 int64_t ItemCodeBytes(const PublicParameters& parameters);

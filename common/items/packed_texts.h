@@ -27,7 +27,6 @@ class PackedTexts {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
     return absl::string_view(bytes_).substr(begin, ends_[i] - begin);
   }
-  size_t bytes() const { return bytes_.size(); }  // of all texts
   int64_t memory() const {
     return static_cast<int64_t>(bytes_.capacity() + ends_.capacity() * sizeof(size_t));
   }

@@ -5,10 +5,15 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/items/payload_filter_node.h"
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+#include "common/items/item_checks.h"
 
 namespace privatemail {
 
@@ -54,7 +59,148 @@ json ValueAt(const json& payload, absl::string_view path) {
   return comparable;
 }
 
+absl::Status Wrong(const std::string& field, absl::string_view expected, const json& actual) {
+  return FieldError(field, expected, absl::StrCat("of type ", actual.type_name()));
+}
+
+absl::Status CheckPath(const std::string& field, const std::string& path) {
+  if (path.empty() || path.size() > kMaxFilterPathBytes) {
+    return FieldError(field, absl::StrCat("1 to ", kMaxFilterPathBytes, " bytes"),
+                      absl::StrCat(path.size(), " bytes"));
+  }
+  const std::vector<absl::string_view> names = absl::StrSplit(path, '.');
+  if (std::find(names.begin(), names.end(), "") == names.end()) return absl::OkStatus();
+  return FieldError(field, "names between dots", "a path with an empty one");
+}
+
+absl::Status CheckValue(const std::string& field, const json& value) {
+  if (!IsComparable(value) || IsHugeUnsigned(value)) {
+    return Wrong(field, "a text, a number below 2^63, true, false or null", value);
+  }
+  const size_t bytes = value.is_string() ? value.get_ref<const std::string&>().size() : 0;
+  if (bytes <= kMaxFilterTextBytes) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("at most ", kMaxFilterTextBytes, " bytes"),
+                    absl::StrCat(bytes, " bytes"));
+}
+
 }  // namespace
+
+struct PayloadFilter::Node {
+  enum class Kind { kOneOf, kRange, kAll, kAny, kNone };
+  Kind kind = Kind::kOneOf;
+  size_t path = 0;                         // of kOneOf and kRange
+  std::vector<json> values;                // of kOneOf
+  std::optional<double> gt, gte, lt, lte;  // of kRange
+  std::vector<Node> children;              // of the others
+};
+
+class PayloadFilter::Parser {
+ public:
+  absl::StatusOr<PayloadFilter> Read(const json& filter) {
+    auto root = std::make_shared<Node>();
+    PM_RETURN_IF_ERROR(ReadNode("filter", filter, 1, root.get()));
+    PayloadFilter parsed;
+    parsed.root_ = std::move(root);
+    parsed.paths_ = std::move(paths_);
+    return parsed;
+  }
+
+ private:
+  absl::Status ReadNode(const std::string& field, const json& filter, int depth, Node* node) {
+    if (depth > kMaxFilterDepth) {
+      return FieldError(field, absl::StrCat("nested at most ", kMaxFilterDepth, " deep"), "deeper");
+    }
+    if (++conditions_ > kMaxFilterConditions) {
+      return FieldError(field, absl::StrCat("one of at most ", kMaxFilterConditions, " conditions"),
+                        "one more");
+    }
+    if (!filter.is_object()) return Wrong(field, "an object", filter);
+    if (filter.contains("path")) return ReadCondition(field, filter, node);
+    if (filter.size() == 1) {
+      const auto member = filter.begin();
+      const std::string name = absl::StrCat(field, ".", member.key());
+      if (member.key() == "not") {
+        node->kind = Node::Kind::kNone;
+        return ReadNode(name, *member, depth + 1, &node->children.emplace_back());
+      }
+      if (member.key() == "and" || member.key() == "or") {
+        node->kind = member.key() == "and" ? Node::Kind::kAll : Node::Kind::kAny;
+        return ReadList(name, *member, depth, node);
+      }
+    }
+    return FieldError(field, kFilterForm, "an object with other members");
+  }
+
+  absl::Status ReadList(const std::string& field, const json& list, int depth, Node* node) {
+    if (!list.is_array()) return Wrong(field, "a list of conditions", list);
+    if (list.empty()) return FieldError(field, "a list of conditions", "empty");
+    for (size_t i = 0; i < list.size(); ++i) {
+      PM_RETURN_IF_ERROR(ReadNode(absl::StrCat(field, "[", i, "]"), list[i], depth + 1,
+                                  &node->children.emplace_back()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadCondition(const std::string& field, const json& filter, Node* node) {
+    const json& path = filter.at("path");
+    if (!path.is_string()) return Wrong(field + ".path", "a text", path);
+    PM_RETURN_IF_ERROR(CheckPath(field + ".path", path));
+    const auto known = std::find(paths_.begin(), paths_.end(), path.get<std::string>());
+    node->path = static_cast<size_t>(known - paths_.begin());
+    if (known == paths_.end()) paths_.push_back(path);
+    if (filter.size() == 2 && filter.contains("equals")) {
+      node->values = {filter.at("equals")};
+      return CheckValue(field + ".equals", node->values.front());
+    }
+    if (filter.size() == 2 && filter.contains("in")) {
+      return ReadValues(field + ".in", filter.at("in"), node);
+    }
+    node->kind = Node::Kind::kRange;
+    std::set<std::string> names;
+    for (const auto& [name, bound] : filter.items()) names.insert(name);
+    for (const auto& [name, target] : {std::pair{"gt", &node->gt},
+                                       {"gte", &node->gte},
+                                       {"lt", &node->lt},
+                                       {"lte", &node->lte}}) {
+      if (names.erase(name) == 0) continue;
+      const json& bound = filter.at(name);
+      if (!bound.is_number()) return Wrong(absl::StrCat(field, ".", name), "a number", bound);
+      *target = bound.get<double>();
+    }
+    // Only the path is left, unless there are unknown names or no bounds.
+    if (names.size() == 1 && filter.size() > 1) return absl::OkStatus();
+    return FieldError(field, "a path with equals, in, or bounds (gt, gte, lt, lte)",
+                      "one with other members");
+  }
+
+  static absl::Status ReadValues(const std::string& field, const json& values, Node* node) {
+    if (!values.is_array()) return Wrong(field, "a list of values", values);
+    if (values.empty() || values.size() > kMaxFilterValues) {
+      return FieldError(field, absl::StrCat("1 to ", kMaxFilterValues, " values"),
+                        absl::StrCat(values.size(), " values"));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      PM_RETURN_IF_ERROR(CheckValue(absl::StrCat(field, "[", i, "]"), values[i]));
+      node->values.push_back(values[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  int conditions_ = 0;
+  std::vector<std::string> paths_;
+};
+
+absl::StatusOr<PayloadFilter> PayloadFilter::Parse(const std::string& text) {
+  if (text.size() > kMaxFilterBytes) {
+    return FieldError("filter", absl::StrCat("at most ", kMaxFilterBytes, " bytes"),
+                      absl::StrCat(text.size(), " bytes"));
+  }
+  // Checks the depth first: the JSON parser recurses.
+  if (text.empty() || !CheckPayload(text).ok()) {
+    return FieldError("filter", absl::StrCat("JSON of the form ", kFilterForm), "not JSON");
+  }
+  return Parser().Read(json::parse(text));
+}
 
 bool PayloadFilter::Fits(const Node& node, absl::FunctionRef<const json&(size_t)> value_at) {
   const auto fits = [&](const Node& child) { return Fits(child, value_at); };

@@ -10,23 +10,36 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace privatemail {
 
+inline constexpr size_t kMaxFilterBytes = 64 * 1024;  // parsed they take about 2 MB at most
 inline constexpr size_t kMaxFilterPathBytes = 256;
+inline constexpr int kMaxFilterDepth = 8;
+inline constexpr int kMaxFilterConditions = 64;
+inline constexpr int kMaxFilterValues = 1000;        // of one condition
+inline constexpr size_t kMaxFilterTextBytes = 1024;  // of a value
 
-// A validated v1.PayloadFilter (semantics: retrieval.proto; conversion: payload_filter_proto.h).
-// Immutable, cheap to copy, thread-safe. The server sees filters in the clear.
+// The form of a filter's JSON text, for --help and messages. VALUE is a text, a number, true, false
+// or null. A path names members from the outside in; of an array one matching element suffices, and
+// a path without a value matches nothing.
+inline constexpr char kFilterForm[] =
+    "{\"path\":\"a.b\",\"equals\":VALUE}, {\"path\":P,\"in\":[VALUE,...]}, "
+    "{\"path\":P,\"gte\":1,\"lt\":9} (also gt, lte), {\"and\":[...]}, {\"or\":[...]}, "
+    "{\"not\":{...}}";
+
+// A parsed filter. Immutable, cheap to copy, thread-safe. A server that is sent one sees it in the
+// clear.
 class PayloadFilter {
  public:
-  struct Node;
+  // text: of a peer or a user. INVALID_ARGUMENT naming the wrong part, "filter.and[1].gte must be a
+  // number, but is of type string", or the limit; values are not repeated. A client calls it before
+  // it spends a budget.
+  static absl::StatusOr<PayloadFilter> Parse(const std::string& text);
 
-  // paths: distinct; conditions refer to them by index.
-  PayloadFilter(std::shared_ptr<const Node> root, std::vector<std::string> paths)
-      : root_(std::move(root)), paths_(std::move(paths)) {}
-
-  const std::vector<std::string>& paths() const { return paths_; }
+  const std::vector<std::string>& paths() const { return paths_; }  // each once
 
   // Parses the payload: about 1 us for a hundred bytes.
   bool Matches(const std::string& payload) const;
@@ -35,6 +48,11 @@ class PayloadFilter {
   bool Matches(absl::FunctionRef<const nlohmann::json&(size_t)> value_at) const;
 
  private:
+  struct Node;
+  class Parser;
+
+  PayloadFilter() = default;
+
   static bool Fits(const Node& node, absl::FunctionRef<const nlohmann::json&(size_t)> value_at);
 
   std::shared_ptr<const Node> root_;

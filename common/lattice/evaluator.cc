@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "common/lattice/modular.h"
@@ -12,7 +11,6 @@
 namespace privatemail::lattice {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
 // With fewer blocks than this, each is scored by two tasks.
 constexpr size_t kMinBlocksPerPass = 16;
 constexpr int kWorkArrays = 2 * kProductsOfSum;
@@ -29,12 +27,6 @@ bool HasAvx2AndFma() {
 int ExponentOf(int delta, int level) { return kLogDegree + 1 - CountLevels(delta) + level; }
 
 }  // namespace
-
-Words::Words(int64_t arrays)
-    : words_(static_cast<Word*>(
-          ::operator new(static_cast<size_t>(arrays) * kArrayBytes, kAlignment))) {}
-
-void Words::Free::operator()(Word* words) const { ::operator delete(words, kAlignment); }
 
 Ciphertext EvaluationKeys::Of(int level, int digit) const {
   const int64_t first = 2 * (int64_t{level} * kDigits + digit);
@@ -90,33 +82,30 @@ const Evaluator& Evaluator::Best() {
   return avx2 != nullptr ? *avx2 : *Find(Path::kPortable);
 }
 
-bool Evaluator::ReadCiphertext(std::string_view seed, SeedUse use, uint32_t index, const char* b,
-                               const Shake128& shake, const Ciphertext& ciphertext) const {
+bool Evaluator::ReadCiphertexts(std::string_view seed, SeedUse use, const char* b, int64_t count,
+                                const Shake128& shake, const Words& polynomials) const {
   std::array<int64_t, kDegree> values, ordered;
-  if (!ExpandSeed(seed, use, index, shake, values.data())) return false;
-  for (int p = 0; p < kDegree; ++p) ordered[p] = values[kernel_.order[p]];
-  kernel_.load(ordered.data(), ciphertext.a);
-  if (!ReadPolynomial(b, values.data())) return false;
-  kernel_.load(values.data(), ciphertext.b);
-  kernel_.transform(ciphertext.b);
+  for (int64_t i = 0; i < count; ++i, b += kPolynomialBytes) {
+    const Ciphertext ciphertext = {polynomials[2 * i], polynomials[2 * i + 1]};
+    if (!ExpandSeed(seed, use, static_cast<uint32_t>(i), shake, values.data())) return false;
+    for (int p = 0; p < kDegree; ++p) ordered[p] = values[kernel_.order[p]];
+    kernel_.load(ordered.data(), ciphertext.a);
+    if (!ReadPolynomial(b, values.data())) return false;
+    kernel_.load(values.data(), ciphertext.b);
+    kernel_.transform(ciphertext.b);
+    kernel_.reduce(ciphertext);
+  }
   return true;
 }
 
 std::shared_ptr<const EvaluationKeys> Evaluator::ParseKeys(std::string_view bytes, int delta,
                                                            const Shake128& shake) const {
   if (bytes.size() != KeysBytes(delta)) return nullptr;
-  const int count = CountLevels(delta) * kDigits;
+  const int64_t count = CountLevels(delta) * kDigits;
   auto keys = std::make_shared<EvaluationKeys>(EvaluationKeys{delta, Words(2 * count)});
-  const char* b = bytes.data() + kSeedBytes;
-  for (int i = 0; i < count; ++i, b += kPolynomialBytes) {
-    const Ciphertext key = keys->Of(i / kDigits, i % kDigits);
-    if (!ReadCiphertext(bytes.substr(0, kSeedBytes), SeedUse::kKeys, static_cast<uint32_t>(i), b,
-                        shake, key)) {
-      return nullptr;
-    }
-    kernel_.reduce(key);
-  }
-  return keys;
+  const bool valid = ReadCiphertexts(bytes.substr(0, kSeedBytes), SeedUse::kKeys,
+                                     bytes.data() + kSeedBytes, count, shake, keys->polynomials);
+  return valid ? keys : nullptr;
 }
 
 std::shared_ptr<const Query> Evaluator::ParseQuery(std::string_view seed, std::string_view chunks,
@@ -127,15 +116,9 @@ std::shared_ptr<const Query> Evaluator::ParseQuery(std::string_view seed, std::s
   }
   const int64_t count = CountChunks(dimensions, delta);
   auto query = std::make_shared<Query>(Query{delta, dimensions, Words(2 * count)});
-  const char* b = chunks.data();
-  for (int64_t chunk = 0; chunk < count; ++chunk, b += kPolynomialBytes) {
-    if (!ReadCiphertext(seed, SeedUse::kQuery, static_cast<uint32_t>(chunk), b, shake,
-                        query->Of(chunk))) {
-      return nullptr;
-    }
-    kernel_.reduce(query->Of(chunk));
-  }
-  return query;
+  const bool valid =
+      ReadCiphertexts(seed, SeedUse::kQuery, chunks.data(), count, shake, query->polynomials);
+  return valid ? query : nullptr;
 }
 
 // Scores one block at a time for all targets. Not thread-safe: each task has its own.
@@ -241,8 +224,7 @@ class Evaluator::BlockScorer {
   }
 
   void RoundTo(int bits, Word* transform, int64_t* values) const {
-    kernel_.inverse_transform(transform);
-    kernel_.store(transform, values);
+    kernel_.inverse_transform(transform, values);
     for (int i = 0; i < kDegree; ++i) values[i] = RoundToBits(values[i], bits);
   }
 

@@ -21,15 +21,17 @@ namespace privatemail::lattice {
 // Memory of `arrays` polynomials in a kernel's form.
 class Words {
  public:
-  explicit Words(int64_t arrays);
-  Word* operator[](int64_t array) const { return words_.get() + array * kArrayStride; }
+  explicit Words(int64_t arrays)
+      : arrays_(std::make_unique_for_overwrite<Array[]>(static_cast<size_t>(arrays))) {}
+  Word* operator[](int64_t array) const { return arrays_[static_cast<size_t>(array)].words; }
   static constexpr size_t kArrayBytes = size_t{kArrayStride} * sizeof(Word);
 
  private:
-  struct Free {
-    void operator()(Word* words) const;
+  struct alignas(64) Array {
+    Word words[kArrayStride];
   };
-  std::unique_ptr<Word[], Free> words_;
+  static_assert(sizeof(Array) == kArrayBytes);
+  std::unique_ptr<Array[]> arrays_;
 };
 
 // A session's evaluation keys. Immutable.
@@ -96,8 +98,9 @@ class Evaluator {
   struct Tables;  // of the automorphisms and monomials, by level
 
   explicit Evaluator(const Kernel& kernel);
-  bool ReadCiphertext(std::string_view seed, SeedUse use, uint32_t index, const char* b,
-                      const Shake128& shake, const Ciphertext& ciphertext) const;
+  // Fills `polynomials` with a and b of `count` ciphertexts. False: as in ParseKeys.
+  bool ReadCiphertexts(std::string_view seed, SeedUse use, const char* b, int64_t count,
+                       const Shake128& shake, const Words& polynomials) const;
 
   const Kernel& kernel_;
   const std::shared_ptr<const Tables> tables_;

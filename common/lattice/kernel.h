@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "common/lattice/modular.h"
 #include "common/lattice/scores.h"
 
 namespace privatemail::lattice {
@@ -40,6 +41,27 @@ struct LeafPair {
   int even, odd;
 };
 
+// The leaves' sum and difference; the last chunk may have fewer than delta dimensions. Each kernel
+// instantiates it for its own type of values, so that they share no code.
+template <typename Value>
+void LoadLeaves(const LeafPair& leaves, Value* sum, Value* difference) {
+  for (int i = 0; i < kDegree; ++i) sum[i] = difference[i] = 0;
+  const int64_t first = leaves.chunk * leaves.delta, left = leaves.dimensions - first;
+  const int columns = left < leaves.delta ? static_cast<int>(left) : leaves.delta;
+  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
+    const int16_t* even = leaves.rows + ReverseBits(slot + leaves.even) * leaves.dimensions + first;
+    const int16_t* odd = leaves.rows + ReverseBits(slot + leaves.odd) * leaves.dimensions + first;
+    for (int i = 0; i < columns; ++i) {
+      sum[slot + i] += even[i];
+      difference[slot + i] += even[i];
+      const int place = slot + leaves.delta / 2 + i;
+      const Value value = place < kDegree ? odd[i] : -odd[i];  // X^N = -1
+      sum[place % kDegree] += value;
+      difference[place % kDegree] -= value;
+    }
+  }
+}
+
 struct Kernel {
   // The kernel's order: position p of a transform holds the value that Transform puts at order[p].
   const uint16_t* order;
@@ -48,8 +70,8 @@ struct Kernel {
   void (*load)(const int64_t* values, Word* words);
   // In place, to the kernel's order.
   void (*transform)(Word* values);
-  void (*inverse_transform)(Word* values);  // results are centred
-  void (*store)(const Word* words, int64_t* values);
+  // The inverse, as centred coefficients. Overwrites words.
+  void (*inverse_transform)(Word* words, int64_t* values);
   void (*reduce)(const Ciphertext& values);
 
   // Two arrays: the transforms of the leaves' sum and difference.

@@ -20,35 +20,54 @@ constexpr double kHalf = static_cast<double>((kModulus - 1) / 2);
 double* Values(Word* words) { return reinterpret_cast<double*>(words); }
 const double* Values(const Word* words) { return reinterpret_cast<const double*>(words); }
 
-// Powers of psi as doubles. The last two levels' are in the order of their vectors.
+Vector Load(const double* x) { return _mm256_load_pd(x); }
+void Store(double* x, Vector value) { _mm256_store_pd(x, value); }
+Vector All(double value) { return _mm256_set1_pd(value); }
+Vector Round(Vector x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+
+// A factor of products in each lane, and the factor / q.
+struct Root {
+  Vector value, share;
+};
+
+// Factors as doubles.
+template <int kCount>
+struct RootTable {
+  alignas(32) double value[kCount], share[kCount];
+
+  void Set(int i, double factor) {
+    value[i] = factor;
+    share[i] = factor / static_cast<double>(kModulus);
+  }
+  // Returns one factor in all lanes.
+  Root InAllLanes(int i) const {
+    return {_mm256_broadcast_sd(value + i), _mm256_broadcast_sd(share + i)};
+  }
+  // Returns the factors i to i + 3.
+  Root FourFrom(int i) const { return {Load(value + i), Load(share + i)}; }
+};
+
+// Powers of psi. The last two levels' are in the order of their vectors.
 struct Tables {
-  alignas(32) double forward[kDegree], forward_share[kDegree];
-  alignas(32) double inverse[kDegree], inverse_share[kDegree];
-  alignas(32) double last[kDegree / 2], last_share[kDegree / 2];
-  alignas(32) double first[kDegree / 2], first_share[kDegree / 2];
-  // The inverse transform's last level, times 1 / N: of sums and of differences.
-  double scale, scale_share, scaled_root, scaled_root_share;
+  RootTable<kDegree> forward, inverse;
+  RootTable<kDegree / 2> last, first;
+  RootTable<1> scale, scaled_root;  // of sums and of differences in the inverse's last level
   uint16_t order[kDegree];
 };
 
 void FillTables(Tables* tables) {
-  constexpr double kModulusValue = static_cast<double>(kModulus);
   const Roots& roots = GetRoots();
   for (int i = 0; i < kDegree; ++i) {
-    tables->forward[i] = static_cast<double>(roots.forward[i].value);
-    tables->inverse[i] = static_cast<double>(roots.inverse[i].value);
-    tables->forward_share[i] = tables->forward[i] / kModulusValue;
-    tables->inverse_share[i] = tables->inverse[i] / kModulusValue;
+    tables->forward.Set(i, static_cast<double>(roots.forward[i].value));
+    tables->inverse.Set(i, static_cast<double>(roots.inverse[i].value));
   }
   for (int group = 0; group < kDegree / kGroup; ++group) {
     for (int lane = 0; lane < kLanes; ++lane) {
       for (int pair = 0; pair < 2; ++pair) {
         const int to = 8 * group + kLanes * pair + lane;
         const int from = kDegree / 2 + 8 * group + 2 * lane + pair;
-        tables->last[to] = tables->forward[from];
-        tables->last_share[to] = tables->forward_share[from];
-        tables->first[to] = tables->inverse[from];
-        tables->first_share[to] = tables->inverse_share[from];
+        tables->last.Set(to, tables->forward.value[from]);
+        tables->first.Set(to, tables->inverse.value[from]);
       }
       for (int j = 0; j < kLanes; ++j) {
         tables->order[kGroup * group + kLanes * j + lane] =
@@ -56,10 +75,8 @@ void FillTables(Tables* tables) {
       }
     }
   }
-  tables->scale = static_cast<double>(roots.scale.value);
-  tables->scale_share = tables->scale / kModulusValue;
-  tables->scaled_root = static_cast<double>(roots.scaled_root.value);
-  tables->scaled_root_share = tables->scaled_root / kModulusValue;
+  tables->scale.Set(0, static_cast<double>(roots.scale.value));
+  tables->scaled_root.Set(0, static_cast<double>(roots.scaled_root.value));
 }
 
 const Tables& GetTables() {
@@ -69,21 +86,20 @@ const Tables& GetTables() {
   return tables;
 }
 
-Vector Load(const double* x) { return _mm256_load_pd(x); }
-void Store(double* x, Vector value) { _mm256_store_pd(x, value); }
-Vector All(double value) { return _mm256_set1_pd(value); }
-Vector All(const double* value) { return _mm256_broadcast_sd(value); }
-Vector Round(Vector x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-
-// x y modulo q, for |x| <= 2^52, |y| <= 2^40 and y / q = share: at most 2 q in absolute value, q /
-// 2 and a little if |x| <= 2^49. The product's rounding error is exact, and so is the difference of
-// two near multiples.
-inline Vector MultiplyBy(Vector x, Vector y, Vector share) {
-  const Vector quotient = Round(_mm256_mul_pd(x, share));
-  const Vector product = _mm256_mul_pd(x, y);
-  const Vector error = _mm256_fmsub_pd(x, y, product);
+// x y modulo q, for |x| <= 2^52, |y| <= 2^40: at most 2 q in absolute value, q / 2 and a little if
+// |x| <= 2^49. The product's rounding error is exact, and so is the difference of two near
+// multiples.
+inline Vector MultiplyBy(Vector x, const Root& y) {
+  const Vector quotient = Round(_mm256_mul_pd(x, y.share));
+  const Vector product = _mm256_mul_pd(x, y.value);
+  const Vector error = _mm256_fmsub_pd(x, y.value, product);
   return _mm256_add_pd(_mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), product),
                        error);
+}
+// The same for digits, at most 2^13 in absolute value: their products are exact in one part.
+inline Vector MultiplyDigitBy(Vector x, const Root& y) {
+  const Vector quotient = Round(_mm256_mul_pd(x, y.share));
+  return _mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), _mm256_mul_pd(x, y.value));
 }
 inline Vector Multiply(Vector x, Vector y) {
   const Vector product = _mm256_mul_pd(x, y);
@@ -113,42 +129,51 @@ inline void Transpose(Vector& a, Vector& b, Vector& c, Vector& d) {
   d = _mm256_permute2f128_pd(ab_high, cd_high, 0x31);
 }
 
+using Multiplication = Vector (*)(Vector x, const Root& y);
+
 // low, high = low + high root, low - high root.
-inline void Forward(Vector& low, Vector& high, Vector root, Vector share) {
-  const Vector product = MultiplyBy(high, root, share);
+template <Multiplication kMultiply = MultiplyBy>
+inline void Forward(Vector& low, Vector& high, const Root& root) {
+  const Vector product = kMultiply(high, root);
   high = _mm256_sub_pd(low, product);
   low = _mm256_add_pd(low, product);
 }
 // low, high = low + high, (low - high) root.
-inline void Inverse(Vector& low, Vector& high, Vector root, Vector share) {
+inline void Inverse(Vector& low, Vector& high, const Root& root) {
   const Vector difference = _mm256_sub_pd(low, high);
   low = _mm256_add_pd(low, high);
-  high = MultiplyBy(difference, root, share);
+  high = MultiplyBy(difference, root);
 }
 
-// Two levels of the forward transform, from groups of 4 quarter values.
+// Replaces 4 quarter values; update(x0, x1, x2, x3) gets vectors that are a quarter apart.
+template <typename Update>
+inline void UpdateQuarters(double* x, int quarter, Update update) {
+  for (int i = 0; i < quarter; i += kLanes) {
+    Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
+    Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
+    update(x0, x1, x2, x3);
+    Store(x + i, x0);
+    Store(x + quarter + i, x1);
+    Store(x + 2 * quarter + i, x2);
+    Store(x + 3 * quarter + i, x3);
+  }
+}
+
+// Two levels of the forward transform, from groups of 4 quarter values. kMultiply: in the first.
+template <Multiplication kMultiply = MultiplyBy>
 inline void ForwardPass(double* values, int groups, int quarter) {
-  const Tables& t = GetTables();
+  const RootTable<kDegree>& roots = GetTables().forward;
   for (int group = 0; group < groups; ++group) {
-    double* x = values + 4 * group * quarter;
-    const int of_level = groups + group;  // and the next level's two
-    const Vector root = All(t.forward + of_level), share = All(t.forward_share + of_level);
-    const Vector root0 = All(t.forward + 2 * of_level),
-                 share0 = All(t.forward_share + 2 * of_level);
-    const Vector root1 = All(t.forward + 2 * of_level + 1);
-    const Vector share1 = All(t.forward_share + 2 * of_level + 1);
-    for (int i = 0; i < quarter; i += kLanes) {
-      Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
-      Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
-      Forward(x0, x2, root, share);
-      Forward(x1, x3, root, share);
-      Forward(x0, x1, root0, share0);
-      Forward(x2, x3, root1, share1);
-      Store(x + i, x0);
-      Store(x + quarter + i, x1);
-      Store(x + 2 * quarter + i, x2);
-      Store(x + 3 * quarter + i, x3);
-    }
+    const int at = groups + group;  // of the level, and 2 at and 2 at + 1 of the next one
+    const Root root = roots.InAllLanes(at);
+    const Root root0 = roots.InAllLanes(2 * at), root1 = roots.InAllLanes(2 * at + 1);
+    UpdateQuarters(values + 4 * group * quarter, quarter,
+                   [&](Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
+                     Forward<kMultiply>(x0, x2, root);
+                     Forward<kMultiply>(x1, x3, root);
+                     Forward(x0, x1, root0);
+                     Forward(x2, x3, root1);
+                   });
   }
 }
 
@@ -160,15 +185,14 @@ inline void LastForwardPass(const double* values, Take take) {
     const double* x = values + kGroup * group;
     Vector x0 = Load(x), x1 = Load(x + 4), x2 = Load(x + 8), x3 = Load(x + 12);
     const int third = kDegree / 8 + 2 * group;
-    Forward(x0, x1, All(t.forward + third), All(t.forward_share + third));
-    Forward(x2, x3, All(t.forward + third + 1), All(t.forward_share + third + 1));
+    Forward(x0, x1, t.forward.InAllLanes(third));
+    Forward(x2, x3, t.forward.InAllLanes(third + 1));
     Transpose(x0, x1, x2, x3);
-    const int second = kDegree / 4 + 4 * group;
-    const Vector root = Load(t.forward + second), share = Load(t.forward_share + second);
-    Forward(x0, x2, root, share);
-    Forward(x1, x3, root, share);
-    Forward(x0, x1, Load(t.last + 8 * group), Load(t.last_share + 8 * group));
-    Forward(x2, x3, Load(t.last + 8 * group + 4), Load(t.last_share + 8 * group + 4));
+    const Root root = t.forward.FourFrom(kDegree / 4 + 4 * group);
+    Forward(x0, x2, root);
+    Forward(x1, x3, root);
+    Forward(x0, x1, t.last.FourFrom(8 * group));
+    Forward(x2, x3, t.last.FourFrom(8 * group + 4));
     take(kGroup * group, x0);
     take(kGroup * group + 4, x1);
     take(kGroup * group + 8, x2);
@@ -176,8 +200,9 @@ inline void LastForwardPass(const double* values, Take take) {
   }
 }
 
+template <Multiplication kMultiply = MultiplyBy>
 inline void FirstLevels(double* values) {
-  ForwardPass(values, 1, kDegree / 4);
+  ForwardPass<kMultiply>(values, 1, kDegree / 4);
   ForwardPass(values, 4, kDegree / 16);
   ForwardPass(values, 16, kDegree / 64);
   ForwardPass(values, 64, kDegree / 256);
@@ -190,27 +215,18 @@ void TransformWords(Word* words) {
 }
 
 inline void InversePass(double* values, int groups, int quarter) {
-  const Tables& t = GetTables();
+  const RootTable<kDegree>& roots = GetTables().inverse;
   for (int group = 0; group < groups; ++group) {
-    double* x = values + 4 * group * quarter;
-    const int of_level = groups + group;  // and the next level's two
-    const Vector root = All(t.inverse + of_level), share = All(t.inverse_share + of_level);
-    const Vector root0 = All(t.inverse + 2 * of_level),
-                 share0 = All(t.inverse_share + 2 * of_level);
-    const Vector root1 = All(t.inverse + 2 * of_level + 1);
-    const Vector share1 = All(t.inverse_share + 2 * of_level + 1);
-    for (int i = 0; i < quarter; i += kLanes) {
-      Vector x0 = Load(x + i), x1 = Load(x + quarter + i);
-      Vector x2 = Load(x + 2 * quarter + i), x3 = Load(x + 3 * quarter + i);
-      Inverse(x0, x1, root0, share0);
-      Inverse(x2, x3, root1, share1);
-      Inverse(x0, x2, root, share);
-      Inverse(x1, x3, root, share);
-      Store(x + i, x0);
-      Store(x + quarter + i, x1);
-      Store(x + 2 * quarter + i, x2);
-      Store(x + 3 * quarter + i, x3);
-    }
+    const int at = groups + group;  // of the level, and 2 at and 2 at + 1 of the one before
+    const Root root = roots.InAllLanes(at);
+    const Root root0 = roots.InAllLanes(2 * at), root1 = roots.InAllLanes(2 * at + 1);
+    UpdateQuarters(values + 4 * group * quarter, quarter,
+                   [&](Vector& x0, Vector& x1, Vector& x2, Vector& x3) {
+                     Inverse(x0, x1, root0);
+                     Inverse(x2, x3, root1);
+                     Inverse(x0, x2, root);
+                     Inverse(x1, x3, root);
+                   });
   }
 }
 
@@ -222,16 +238,15 @@ inline void FirstInversePass(double* values, Get get) {
     double* x = values + kGroup * group;
     Vector x0 = get(kGroup * group), x1 = get(kGroup * group + 4);
     Vector x2 = get(kGroup * group + 8), x3 = get(kGroup * group + 12);
-    Inverse(x0, x1, Load(t.first + 8 * group), Load(t.first_share + 8 * group));
-    Inverse(x2, x3, Load(t.first + 8 * group + 4), Load(t.first_share + 8 * group + 4));
-    const int second = kDegree / 4 + 4 * group;
-    const Vector root = Load(t.inverse + second), share = Load(t.inverse_share + second);
-    Inverse(x0, x2, root, share);
-    Inverse(x1, x3, root, share);
+    Inverse(x0, x1, t.first.FourFrom(8 * group));
+    Inverse(x2, x3, t.first.FourFrom(8 * group + 4));
+    const Root root = t.inverse.FourFrom(kDegree / 4 + 4 * group);
+    Inverse(x0, x2, root);
+    Inverse(x1, x3, root);
     Transpose(x0, x1, x2, x3);
     const int third = kDegree / 8 + 2 * group;
-    Inverse(x0, x1, All(t.inverse + third), All(t.inverse_share + third));
-    Inverse(x2, x3, All(t.inverse + third + 1), All(t.inverse_share + third + 1));
+    Inverse(x0, x1, t.inverse.InAllLanes(third));
+    Inverse(x2, x3, t.inverse.InAllLanes(third + 1));
     Store(x, x0);
     Store(x + 4, x1);
     Store(x + 8, x2);
@@ -244,21 +259,17 @@ template <typename Take>
 inline void LastInversePass(const double* x, Take take) {
   const Tables& t = GetTables();
   constexpr int kQuarter = kDegree / 4;
+  const Root root0 = t.inverse.InAllLanes(2), root1 = t.inverse.InAllLanes(3);
+  const Root scale = t.scale.InAllLanes(0), root = t.scaled_root.InAllLanes(0);
   for (int i = 0; i < kQuarter; i += kLanes) {
     Vector x0 = Load(x + i), x1 = Load(x + kQuarter + i);
     Vector x2 = Load(x + 2 * kQuarter + i), x3 = Load(x + 3 * kQuarter + i);
-    Inverse(x0, x1, All(t.inverse + 2), All(t.inverse_share + 2));
-    Inverse(x2, x3, All(t.inverse + 3), All(t.inverse_share + 3));
-    const Vector scale = All(&t.scale), scale_share = All(&t.scale_share);
-    const Vector root = All(&t.scaled_root), root_share = All(&t.scaled_root_share);
-    const Vector y0 = MultiplyBy(_mm256_add_pd(x0, x2), scale, scale_share);
-    const Vector y1 = MultiplyBy(_mm256_add_pd(x1, x3), scale, scale_share);
-    const Vector y2 = MultiplyBy(_mm256_sub_pd(x0, x2), root, root_share);
-    const Vector y3 = MultiplyBy(_mm256_sub_pd(x1, x3), root, root_share);
-    take(i, CentreOnce(y0));
-    take(kQuarter + i, CentreOnce(y1));
-    take(2 * kQuarter + i, CentreOnce(y2));
-    take(3 * kQuarter + i, CentreOnce(y3));
+    Inverse(x0, x1, root0);
+    Inverse(x2, x3, root1);
+    take(i, CentreOnce(MultiplyBy(_mm256_add_pd(x0, x2), scale)));
+    take(kQuarter + i, CentreOnce(MultiplyBy(_mm256_add_pd(x1, x3), scale)));
+    take(2 * kQuarter + i, CentreOnce(MultiplyBy(_mm256_sub_pd(x0, x2), root)));
+    take(3 * kQuarter + i, CentreOnce(MultiplyBy(_mm256_sub_pd(x1, x3), root)));
   }
 }
 
@@ -268,27 +279,25 @@ inline void MiddleInverseLevels(double* values) {
   InversePass(values, 4, kDegree / 16);
 }
 
-void InverseTransformWords(Word* words) {
-  double* values = Values(words);
-  FirstInversePass(values, [&](int at) { return Reduce(Load(values + at)); });
-  MiddleInverseLevels(values);
-  LastInversePass(values, [&](int at, Vector value) { Store(values + at, value); });
+void InverseTransformWords(Word* words, int64_t* values) {
+  double* x = Values(words);
+  FirstInversePass(x, [&](int at) { return Reduce(Load(x + at)); });
+  MiddleInverseLevels(x);
+  LastInversePass(x, [&](int at, Vector value) { Store(x + at, value); });
+  for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(x[i]);
 }
 
 void LoadWords(const int64_t* values, Word* words) {
   for (int i = 0; i < kDegree; ++i) Values(words)[i] = static_cast<double>(values[i]);
 }
-void StoreWords(const Word* words, int64_t* values) {
-  for (int i = 0; i < kDegree; ++i) values[i] = static_cast<int64_t>(Values(words)[i]);
-}
-
-inline const int16_t* RowOf(const LeafPair& leaves, int row) {
-  return leaves.rows + ReverseBits(row) * leaves.dimensions;
-}
 
 inline Vector LoadRow(const int16_t* row) {
   return _mm256_cvtepi32_pd(
       _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row))));
+}
+
+inline const int16_t* RowOf(const LeafPair& leaves, int row) {
+  return leaves.rows + ReverseBits(row) * leaves.dimensions + leaves.chunk * leaves.delta;
 }
 
 // sum, difference = even + odd, even - odd.
@@ -300,13 +309,12 @@ inline void StoreBoth(double* sum, double* difference, Vector even, Vector odd) 
 // The second half of a row of `odd` is in the next row's place; that of the last one returns to the
 // first place with the other sign, since X^N = -1.
 inline void LoadWholeLeaves(const LeafPair& leaves, double* sum, double* difference) {
-  const int64_t first = leaves.chunk * leaves.delta;
   const int half = leaves.delta / 2;
-  const int16_t* before = RowOf(leaves, kDegree - leaves.delta + leaves.odd) + first + half;
+  const int16_t* before = RowOf(leaves, kDegree - leaves.delta + leaves.odd) + half;
   Vector sign = All(-1.0);
   for (int slot = 0; slot < kDegree; slot += leaves.delta) {
-    const int16_t* even = RowOf(leaves, slot + leaves.even) + first;
-    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + first;
+    const int16_t* even = RowOf(leaves, slot + leaves.even);
+    const int16_t* odd = RowOf(leaves, slot + leaves.odd);
     for (int i = 0; i < half; i += kLanes) {
       const int at = slot + i;
       StoreBoth(sum + at, difference + at, LoadRow(even + i),
@@ -319,30 +327,12 @@ inline void LoadWholeLeaves(const LeafPair& leaves, double* sum, double* differe
   }
 }
 
-// The same for a last chunk of fewer than delta dimensions.
-inline void LoadShortLeaves(const LeafPair& leaves, int columns, double* sum, double* difference) {
-  for (int i = 0; i < kDegree; ++i) sum[i] = difference[i] = 0;
-  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
-    const int16_t* even = RowOf(leaves, slot + leaves.even) + leaves.chunk * leaves.delta;
-    const int16_t* odd = RowOf(leaves, slot + leaves.odd) + leaves.chunk * leaves.delta;
-    for (int i = 0; i < columns; ++i) {
-      sum[slot + i] += even[i];
-      difference[slot + i] += even[i];
-      const int place = slot + leaves.delta / 2 + i;
-      const double value = place < kDegree ? odd[i] : -odd[i];
-      sum[place % kDegree] += value;
-      difference[place % kDegree] -= value;
-    }
-  }
-}
-
 void TransformLeaves(const LeafPair& leaves, Word* transforms) {
   double *sum = Values(transforms), *difference = sum + kArrayStride;
-  const int64_t left = leaves.dimensions - leaves.chunk * leaves.delta;
-  if (left >= leaves.delta) {
+  if (leaves.dimensions - leaves.chunk * leaves.delta >= leaves.delta) {
     LoadWholeLeaves(leaves, sum, difference);
   } else {
-    LoadShortLeaves(leaves, static_cast<int>(left), sum, difference);
+    LoadLeaves(leaves, sum, difference);
   }
   for (double* values : {sum, difference}) {
     FirstLevels(values);
@@ -430,38 +420,6 @@ inline Vector Gather(const double* values, const uint16_t* source) {
   return _mm256_set_pd(values[source[3]], values[source[2]], values[source[1]], values[source[0]]);
 }
 
-// Digits are at most 2^13 in absolute value: their products with roots are exact in one part.
-inline Vector MultiplyDigit(Vector x, Vector y, Vector share) {
-  const Vector quotient = Round(_mm256_mul_pd(x, share));
-  return _mm256_fnmadd_pd(quotient, All(static_cast<double>(kModulus)), _mm256_mul_pd(x, y));
-}
-
-// FirstLevels for digits.
-inline void FirstLevelsOfDigits(double* values) {
-  const Tables& t = GetTables();
-  constexpr int kQuarter = kDegree / 4;
-  const Vector root = All(t.forward + 1), share = All(t.forward_share + 1);
-  const Vector root0 = All(t.forward + 2), share0 = All(t.forward_share + 2);
-  const Vector root1 = All(t.forward + 3), share1 = All(t.forward_share + 3);
-  for (int i = 0; i < kQuarter; i += kLanes) {
-    Vector x0 = Load(values + i), x1 = Load(values + kQuarter + i);
-    const Vector y2 = MultiplyDigit(Load(values + 2 * kQuarter + i), root, share);
-    const Vector y3 = MultiplyDigit(Load(values + 3 * kQuarter + i), root, share);
-    Vector x2 = _mm256_sub_pd(x0, y2), x3 = _mm256_sub_pd(x1, y3);
-    x0 = _mm256_add_pd(x0, y2);
-    x1 = _mm256_add_pd(x1, y3);
-    Forward(x0, x1, root0, share0);
-    Forward(x2, x3, root1, share1);
-    Store(values + i, x0);
-    Store(values + kQuarter + i, x1);
-    Store(values + 2 * kQuarter + i, x2);
-    Store(values + 3 * kQuarter + i, x3);
-  }
-  ForwardPass(values, 4, kDegree / 16);
-  ForwardPass(values, 16, kDegree / 64);
-  ForwardPass(values, 64, kDegree / 256);
-}
-
 void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Ciphertext* keys,
                  Word* const* work, const Ciphertext& sum) {
   const double *da = Values(difference.a), *db = Values(difference.b);
@@ -477,8 +435,8 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
     Store(high + at, upper);
     Store(low + at, _mm256_fnmadd_pd(upper, All(static_cast<double>(1 << kDigitBits)), kept));
   });
-  FirstLevelsOfDigits(low);
-  FirstLevelsOfDigits(high);
+  FirstLevels<MultiplyDigitBy>(low);
+  FirstLevels<MultiplyDigitBy>(high);
   LastForwardPass(low, [&](int at, Vector value) { Store(low + at, value); });
   const double *a0 = Values(keys[0].a), *b0 = Values(keys[0].b);
   const double *a1 = Values(keys[1].a), *b1 = Values(keys[1].b);
@@ -500,9 +458,9 @@ void AddSwitched(const uint16_t* source, const Ciphertext& difference, const Cip
 }  // namespace
 
 const Kernel* Avx2Kernel() {
-  static const Kernel kernel = {
-      GetTables().order, LoadWords,       TransformWords, InverseTransformWords, StoreWords,
-      ReduceBoth,        TransformLeaves, AddProducts,    AddAndSubtract,        AddSwitched};
+  static const Kernel kernel = {GetTables().order,     LoadWords,      TransformWords,
+                                InverseTransformWords, ReduceBoth,     TransformLeaves,
+                                AddProducts,           AddAndSubtract, AddSwitched};
   return &kernel;
 }
 

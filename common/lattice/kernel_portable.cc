@@ -12,28 +12,15 @@ int64_t* Values(Word* words) { return reinterpret_cast<int64_t*>(words); }
 const int64_t* Values(const Word* words) { return reinterpret_cast<const int64_t*>(words); }
 
 void Load(const int64_t* values, Word* words) { std::copy_n(values, kDegree, Values(words)); }
-void Store(const Word* words, int64_t* values) { std::copy_n(Values(words), kDegree, values); }
 void TransformWords(Word* words) { Transform(Values(words)); }
-void InverseTransformWords(Word* words) { InverseTransform(Values(words)); }
+void InverseTransformWords(Word* words, int64_t* values) {
+  std::copy_n(Values(words), kDegree, values);
+  InverseTransform(values);
+}
 
 void TransformLeaves(const LeafPair& leaves, Word* transforms) {
   int64_t *sum = Values(transforms), *difference = sum + kArrayStride;
-  std::fill_n(sum, kDegree, 0);
-  std::fill_n(difference, kDegree, 0);
-  const int64_t first = leaves.chunk * leaves.delta;
-  const auto columns = static_cast<int>(std::min<int64_t>(leaves.delta, leaves.dimensions - first));
-  for (int slot = 0; slot < kDegree; slot += leaves.delta) {
-    const int16_t* even = leaves.rows + ReverseBits(slot + leaves.even) * leaves.dimensions + first;
-    const int16_t* odd = leaves.rows + ReverseBits(slot + leaves.odd) * leaves.dimensions + first;
-    for (int i = 0; i < columns; ++i) {
-      sum[slot + i] += even[i];
-      difference[slot + i] += even[i];
-      const int place = slot + leaves.delta / 2 + i;
-      const int64_t value = place < kDegree ? odd[i] : -odd[i];  // X^N = -1
-      sum[place % kDegree] += value;
-      difference[place % kDegree] -= value;
-    }
-  }
+  LoadLeaves(leaves, sum, difference);
   TransformUnreduced(sum);
   TransformUnreduced(difference);
 }
@@ -114,9 +101,9 @@ std::array<uint16_t, kDegree> IdentityOrder() {
 
 const Kernel& PortableKernel() {
   static const std::array<uint16_t, kDegree> order = IdentityOrder();
-  static const Kernel kernel = {order.data(),   Load,       TransformWords,  InverseTransformWords,
-                                Store,          Reduce,     TransformLeaves, AddProducts,
-                                AddAndSubtract, AddSwitched};
+  static const Kernel kernel = {order.data(),          Load,           TransformWords,
+                                InverseTransformWords, Reduce,         TransformLeaves,
+                                AddProducts,           AddAndSubtract, AddSwitched};
   return kernel;
 }
 

@@ -20,13 +20,23 @@
 #include "absl/strings/strip.h"
 
 namespace privatemail {
+namespace {
+
+// Returns the 4 or 16 bytes of an IP address in network byte order, or nothing if it is none.
+std::string ParseIpAddress(const std::string& text) {
+  char bytes[sizeof(in6_addr)];
+  if (inet_pton(AF_INET, text.c_str(), bytes) == 1) return std::string(bytes, sizeof(in_addr));
+  if (inet_pton(AF_INET6, text.c_str(), bytes) == 1) return std::string(bytes, sizeof(bytes));
+  return "";
+}
+
+}  // namespace
 
 bool IsLoopback(const std::string& host) {
   if (host == "localhost") return true;  // reserved for loopback by RFC 6761
-  in_addr v4;                            // 127.0.0.0/8: RFC 1122
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  in6_addr v6;
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+  const std::string ip = ParseIpAddress(host);
+  if (ip.size() == sizeof(in_addr)) return ip[0] == 127;  // 127.0.0.0/8: RFC 1122
+  return ip == std::string(15, '\0') + '\1';              // ::1
 }
 
 std::string HostPort::ToString() const {
@@ -56,17 +66,12 @@ absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
   std::set<std::string> addresses;
   for (const absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
     const std::string address(absl::StripAsciiWhitespace(part));
-    in_addr v4;
-    in6_addr v6;
-    if (inet_pton(AF_INET, address.c_str(), &v4) == 1) {
-      addresses.emplace(reinterpret_cast<const char*>(&v4), sizeof(v4));
-    } else if (inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
-      const size_t skip = IN6_IS_ADDR_V4MAPPED(&v6) ? sizeof(v6) - sizeof(v4) : 0;
-      addresses.emplace(reinterpret_cast<const char*>(&v6) + skip, sizeof(v6) - skip);
-    } else {
+    const std::string ip = ParseIpAddress(address);
+    if (ip.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           flag, " must be IP addresses, separated by commas, but has '", address, "'"));
     }
+    addresses.emplace(absl::StripPrefix(ip, std::string(10, '\0') + "\xff\xff"));  // mapped IPv4
   }
   return addresses;
 }

@@ -8,8 +8,10 @@
 #include <ctime>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -22,17 +24,15 @@ Bio Reader(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-size_t Count(absl::string_view text, absl::string_view part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != absl::string_view::npos; ++count) {
-    at = text.find(part, at + part.size());
+// Returns the text that `write` writes into the memory. `write` returns 1 unless it fails.
+absl::StatusOr<std::string> Written(absl::string_view what, const BIO_METHOD* memory,
+                                    absl::FunctionRef<int(BIO*)> write) {
+  const Bio text(BIO_new(memory));
+  if (text == nullptr || write(text.get()) != 1) {
+    return absl::InternalError(OpenSslReason(absl::StrCat("write a ", what)));
   }
-  return count;
-}
-
-absl::StatusOr<std::string> Contents(BIO* bio) {
   char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
+  const long size = BIO_get_mem_data(text.get(), &data);
   if (size <= 0) return absl::InternalError(OpenSslReason("write PEM"));
   return std::string(data, static_cast<size_t>(size));
 }
@@ -72,7 +72,8 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(absl::string_view wha
   const bool at_end =
       ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   // In the first and last line of each block; OpenSSL skips a damaged line without an error.
-  const size_t marks = Count(pem, "CERTIFICATE-----");
+  const std::vector<absl::string_view> between_marks = absl::StrSplit(pem, "CERTIFICATE-----");
+  const size_t marks = between_marks.size() - 1;
   if (all.empty() && at_end && marks == 0) {
     return absl::FailedPreconditionError(absl::StrCat(what, " holds no certificate in PEM format"));
   }
@@ -102,20 +103,14 @@ absl::StatusOr<PrivateKey> ParsePrivateKey(absl::string_view what, const std::st
 }
 
 absl::StatusOr<std::string> ToPem(X509* certificate) {
-  const Bio text(BIO_new(BIO_s_mem()));
-  if (text == nullptr || PEM_write_bio_X509(text.get(), certificate) != 1) {
-    return absl::InternalError(OpenSslReason("write a certificate"));
-  }
-  return Contents(text.get());
+  return Written("certificate", BIO_s_mem(),
+                 [&](BIO* text) { return PEM_write_bio_X509(text, certificate); });
 }
 
 absl::StatusOr<std::string> ToPem(EVP_PKEY* key) {
-  const Bio text(BIO_new(BIO_s_secmem()));
-  if (text == nullptr ||
-      PEM_write_bio_PrivateKey(text.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) {
-    return absl::InternalError(OpenSslReason("write a private key"));
-  }
-  return Contents(text.get());
+  return Written("private key", BIO_s_secmem(), [&](BIO* text) {
+    return PEM_write_bio_PrivateKey(text, key, nullptr, nullptr, 0, nullptr, nullptr);
+  });
 }
 
 absl::Status Narrow(absl::string_view what, const X509* certificate, Validity* validity) {

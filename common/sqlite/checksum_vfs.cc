@@ -66,8 +66,8 @@ int ReadFirstPage(File* main, std::vector<unsigned char>* page) {
   return methods->xRead(main->below, page->data(), bytes, 0);
 }
 
-// Durable once it returns. No other connection writes the file meanwhile: a writer that has synced
-// the log, or the connection that has moved all of it, calls it.
+// The flag is durable once the function returns. No other connection writes the file while it runs:
+// the caller is a writer that has synced the log, or the connection that has moved all of it.
 int WriteLogFlag(File* main, bool flag) try {
   std::vector<unsigned char> page;
   int code = ReadFirstPage(main, &page);
@@ -172,12 +172,6 @@ auto Forward(sqlite3_file* file, Arguments... arguments) {
   return (Below(file)->pMethods->*kMethod)(Below(file), arguments...);
 }
 
-// Forwards a VFS method to the default VFS.
-template <auto kMethod, typename... Arguments>
-int ForwardVfs(sqlite3_vfs* /*vfs*/, Arguments... arguments) {
-  return (BelowVfs()->*kMethod)(BelowVfs(), arguments...);
-}
-
 // Version 2, without memory maps, which would bypass Read.
 constexpr sqlite3_io_methods kMethods = {
     .iVersion = 2,
@@ -255,20 +249,11 @@ int ClearLogFlag(sqlite3* database) {
 const char* ChecksumVfsName() {
   static sqlite3_vfs* const vfs = [] {
     sqlite3_initialize();
-    static sqlite3_vfs layer = {};
-    layer.iVersion = 2;
+    // The other methods of the default VFS depend on its data alone, which the copy shares.
+    static sqlite3_vfs layer = *BelowVfs();
     layer.szOsFile = sizeof(File);
-    layer.mxPathname = BelowVfs()->mxPathname;
     layer.zName = "checked pages";
     layer.xOpen = Open;
-    layer.xDelete = ForwardVfs<&sqlite3_vfs::xDelete>;
-    layer.xAccess = ForwardVfs<&sqlite3_vfs::xAccess>;
-    layer.xFullPathname = ForwardVfs<&sqlite3_vfs::xFullPathname>;
-    layer.xRandomness = ForwardVfs<&sqlite3_vfs::xRandomness>;
-    layer.xSleep = ForwardVfs<&sqlite3_vfs::xSleep>;
-    layer.xCurrentTime = ForwardVfs<&sqlite3_vfs::xCurrentTime>;
-    layer.xGetLastError = ForwardVfs<&sqlite3_vfs::xGetLastError>;
-    layer.xCurrentTimeInt64 = ForwardVfs<&sqlite3_vfs::xCurrentTimeInt64>;
     sqlite3_vfs_register(&layer, /*makeDflt=*/0);
     return &layer;
   }();

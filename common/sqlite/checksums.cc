@@ -14,7 +14,6 @@ constexpr int kPageBytesOffset = 16;  // in the header
 constexpr int kLargestPage = 65536;   // which the header states as 1
 
 using Sum = std::array<uint32_t, 2>;
-using FrameHeader = std::array<unsigned char, kFrameHeaderBytes>;
 
 constexpr int kSaltsOffset = 8;  // in the header of a frame
 constexpr int kSumOffset = 16;
@@ -38,16 +37,6 @@ Sum Add(const unsigned char* bytes, int size, bool big_endian, Sum sum) {
 }
 
 Sum StoredSum(const unsigned char* at) { return {BigEndian(at), BigEndian(at + 4)}; }
-
-Sum SumOfFrame(const WalHeader& header, const FrameHeader& frame, const unsigned char* page,
-               Sum before) {
-  return Add(page, header.page_bytes, header.big_endian,
-             Add(frame.data(), kSaltsOffset, header.big_endian, before));
-}
-
-bool HasSalts(const FrameHeader& frame, const WalHeader& header) {
-  return std::equal(header.salts.begin(), header.salts.end(), frame.begin() + kSaltsOffset);
-}
 
 }  // namespace
 
@@ -112,29 +101,28 @@ int64_t PageOffset(const WalHeader& header, int64_t frame) {
 }
 
 bool FrameMatches(const WalHeader& header, int64_t frame, const unsigned char* page, ReadWal read) {
-  FrameHeader own;
-  FrameHeader previous;
-  Sum before = header.checksum;
+  std::array<unsigned char, kFrameHeaderBytes> own;
+  std::array<unsigned char, kFrameHeaderBytes> previous;
+  Sum sum = header.checksum;
   if (frame > 0) {
     if (!read(FrameOffset(header, frame - 1), kFrameHeaderBytes, previous.data())) return false;
-    before = StoredSum(previous.data() + kSumOffset);
+    sum = StoredSum(previous.data() + kSumOffset);
   }
-  return read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) && HasSalts(own, header) &&
-         SumOfFrame(header, own, page, before) == StoredSum(own.data() + kSumOffset);
+  if (!read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) ||
+      !std::equal(header.salts.begin(), header.salts.end(), own.begin() + kSaltsOffset)) {
+    return false;
+  }
+  sum = Add(own.data(), kSaltsOffset, header.big_endian, sum);
+  return Add(page, header.page_bytes, header.big_endian, sum) == StoredSum(own.data() + kSumOffset);
 }
 
 bool WalMatches(const WalHeader& header, int64_t frames, ReadWal read) {
   std::vector<unsigned char> page(static_cast<size_t>(header.page_bytes));
-  FrameHeader own;
-  Sum sum = header.checksum;
   for (int64_t frame = 0; frame < frames; ++frame) {
-    if (!read(FrameOffset(header, frame), kFrameHeaderBytes, own.data()) ||
-        !read(PageOffset(header, frame), header.page_bytes, page.data()) ||
-        !HasSalts(own, header)) {
+    if (!read(PageOffset(header, frame), header.page_bytes, page.data()) ||
+        !FrameMatches(header, frame, page.data(), read)) {
       return false;
     }
-    sum = SumOfFrame(header, own, page.data(), sum);
-    if (sum != StoredSum(own.data() + kSumOffset)) return false;
   }
   return true;
 }

@@ -44,41 +44,37 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& 
   return database;
 }
 
-absl::Status Database::DescribeError(int code) const {
+absl::Status Database::ErrorOf(int code) const {
+  using Code = absl::StatusCode;
   const char* reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  const std::string file = absl::StrCat("database file ", path_);
+  const auto error = [](Code kind, const auto&... parts) {
+    return OperatorOnlyError(absl::Status(kind, absl::StrCat(parts...)));
+  };
   if (code == SQLITE_IOERR_DATA) {
-    return absl::DataLossError(
-        absl::StrCat("database file ", path_,
-                     " or its log is damaged (a page does not match its checksum): restore it from "
-                     "a backup"));
+    return error(Code::kDataLoss, file,
+                 " or its log is damaged (a page does not match its checksum): restore it from a "
+                 "backup");
   }
   switch (code & 0xff) {  // the low byte of an extended code is the class
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(absl::StrCat("database file ", path_, " is damaged (", reason,
-                                              "): restore it from a backup"));
+      return error(Code::kDataLoss, file, " is damaged (", reason, "): restore it from a backup");
     case SQLITE_FULL:  // also for quotas and file size limits, see ChecksumVfsName
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no space left for database file ", path_, " (", reason, ")"));
+      return error(Code::kResourceExhausted, "no space left for ", file, " (", reason, ")");
     case SQLITE_TOOBIG:
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a value is too big for database file ", path_, " (", reason, ")"));
+      return error(Code::kResourceExhausted, "a value is too big for ", file, " (", reason, ")");
     case SQLITE_BUSY:
-      return absl::UnavailableError(
-          absl::StrCat("database file ", path_, " is in use by another program (", reason, ")"));
+      return error(Code::kUnavailable, file, " is in use by another program (", reason, ")");
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot open database file ", path_, " for writing (", reason, ")"));
+      return error(Code::kFailedPrecondition, "cannot open ", file, " for writing (", reason, ")");
     default:
-      return absl::InternalError(
-          absl::StrCat("database file ", path_, ": ", reason, " (code ", code, ")"));
+      return error(Code::kInternal, file, ": ", reason, " (code ", code, ")");
   }
 }
-
-absl::Status Database::ErrorOf(int code) const { return OperatorOnlyError(DescribeError(code)); }
 
 void Database::EnableWalMark() {
   sqlite3_wal_hook(handle_.get(), OnCommit, this);
@@ -101,13 +97,12 @@ absl::Status Database::CheckNotMoved() const {
 int Database::OnCommit(void* database, sqlite3* /*handle*/, const char* /*name*/, int frames) {
   constexpr int kMaxWalFrames = 1000;
   auto* self = static_cast<Database*>(database);
-  const WalMark mark(self->path_);
-  mark.Set(frames);
+  SetWalMark(self->path_, frames);
   if (frames < kMaxWalFrames) return SQLITE_OK;
   // Once the whole log is in the file, the next transaction restarts it: clear its mark before
   // that. A failure here is reported when the pages are read.
   const absl::StatusOr<bool> complete = self->Checkpoint(SQLITE_CHECKPOINT_PASSIVE);
-  return !complete.ok() || !*complete || mark.Clear().ok() ? SQLITE_OK : SQLITE_IOERR;
+  return !complete.ok() || !*complete || ClearWalMark(self->path_).ok() ? SQLITE_OK : SQLITE_IOERR;
 }
 
 absl::StatusOr<bool> Database::Checkpoint(int mode) {
@@ -122,7 +117,7 @@ absl::StatusOr<bool> Database::Checkpoint(int mode) {
 absl::Status Database::CheckpointLog() {
   PM_ASSIGN_OR_RETURN(const bool complete, Checkpoint(SQLITE_CHECKPOINT_FULL));
   if (!complete) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(WalMark(path_).Clear());
+  PM_RETURN_IF_ERROR(ClearWalMark(path_));
   if (const int code = ClearLogFlag(handle_.get()); code != SQLITE_OK) return ErrorOf(code);
   return Checkpoint(SQLITE_CHECKPOINT_TRUNCATE).status();
 }

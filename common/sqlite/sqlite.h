@@ -32,7 +32,8 @@ class Database {
   // connections write.
   static absl::StatusOr<std::unique_ptr<Database>> OpenReadOnly(const std::string& path);
   // Opens an existing file for reading on a full disk: the index of its log is in memory instead of
-  // in the file -shm, and nothing is written. No other connection can read or write during that time.
+  // in the file -shm, and nothing is written. No other connection can read or write during that
+  // time.
   static absl::StatusOr<std::unique_ptr<Database>> OpenWithoutSpace(const std::string& path);
 
   // Runs SQL and ignores its rows.
@@ -63,7 +64,6 @@ class Database {
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
   static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
-  absl::Status DescribeError(int code) const;
   // Moves pages of the log into the file; true if all were moved.
   absl::StatusOr<bool> Checkpoint(int mode);
   static int OnCommit(void* database, sqlite3* handle, const char* name, int frames);

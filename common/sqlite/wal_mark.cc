@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/descriptor.h"
 #include "common/base/digests.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
@@ -45,39 +45,38 @@ Bytes Encode(const Claim& claim) {
   return bytes;
 }
 
-Claim Decode(const Bytes& bytes) {
+// A log, mark or database file, open for reading.
+class WalFile {
+ public:
+  explicit WalFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+  bool exists() const { return file_.get() >= 0; }
+  bool operator()(int64_t offset, int bytes, unsigned char* out) const {
+    return ::pread(file_.get(), out, static_cast<size_t>(bytes), offset) == bytes;
+  }
+
+ private:
+  const Descriptor file_;
+};
+
+// A damaged or missing mark claims nothing.
+Claim ReadMark(const std::string& database) {
+  Bytes bytes;
   Claim claim;
-  if (std::memcmp(bytes.data() + kClaimBytes, ChecksumOf(bytes).data(), kSumBytes) != 0)
+  if (!WalFile(database + "-mark")(0, static_cast<int>(bytes.size()), bytes.data()) ||
+      std::memcmp(bytes.data() + kClaimBytes, ChecksumOf(bytes).data(), kSumBytes) != 0) {
     return claim;
+  }
   std::copy_n(bytes.begin(), claim.salts.size(), claim.salts.begin());
   for (size_t i = 8; i < kClaimBytes; ++i) claim.frames = claim.frames << 8 | bytes[i];
   return claim;
 }
 
-// A log, mark or database file, open for reading.
-class WalFile {
- public:
-  explicit WalFile(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~WalFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  WalFile(const WalFile&) = delete;
-  WalFile& operator=(const WalFile&) = delete;
-
-  bool exists() const { return file_ >= 0; }
-  bool operator()(int64_t offset, int bytes, unsigned char* out) const {
-    return ::pread(file_, out, static_cast<size_t>(bytes), offset) == bytes;
-  }
-
- private:
-  const int file_;
-};
-
 // Whether the first page of a database has the log flag.
 bool HasLogFlag(const std::string& path) {
   const WalFile file(path);
   std::vector<unsigned char> page(kDatabaseHeaderBytes);
-  if (!file.exists() || !file(0, kDatabaseHeaderBytes, page.data())) return false;
+  if (!file(0, kDatabaseHeaderBytes, page.data())) return false;
   const int bytes = PageBytesOf(page.data());
   if (bytes == 0) return false;
   page.resize(static_cast<size_t>(bytes));
@@ -88,74 +87,61 @@ std::string WalPath(const std::string& database) { return database + "-wal"; }
 
 // Returns 0 or errno.
 int Write(const std::string& database, const Claim& claim, bool sync) {
-  const int file =
-      ::open((database + "-mark").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (file < 0) return errno;
-  const auto close = absl::MakeCleanup([file] { ::close(file); });
+  const Descriptor file(
+      ::open((database + "-mark").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (file.get() < 0) return errno;
   const Bytes bytes = Encode(claim);
   errno = EIO;
-  if (::pwrite(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+  if (::pwrite(file.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return errno;
   }
-  return sync && ::fsync(file) != 0 ? errno : 0;
+  return sync && ::fsync(file.get()) != 0 ? errno : 0;
+}
+
+absl::Status CheckLogFlag(const std::string& database_path) {
+  const WalFile log(WalPath(database_path));
+  unsigned char first;
+  if (log(0, 1, &first) || !HasLogFlag(database_path)) return absl::OkStatus();
+  return OperatorOnlyError(absl::DataLossError(absl::StrCat(
+      "database file ", WalPath(database_path), log.exists() ? " is empty" : " is not there",
+      ", but ", database_path,
+      " notes that it needs its log: only a part was copied, or another program has opened "
+      "the database for writing; put the log back, or restore from a backup")));
 }
 
 }  // namespace
 
-void WalMark::Set(int64_t frames) const {
-  const WalFile log(WalPath(path_));
-  const auto header = log.exists() ? ReadWalHeader(log) : std::nullopt;
+void SetWalMark(const std::string& database_path, int64_t frames) {
+  const auto header = ReadWalHeader(WalFile(WalPath(database_path)));
   if (!header) return;  // the damage is reported when the log is read
-  Write(path_, {header->salts, static_cast<uint64_t>(frames)}, /*sync=*/false);
+  Write(database_path, {header->salts, static_cast<uint64_t>(frames)}, /*sync=*/false);
 }
 
-absl::Status WalMark::Clear() const {
-  const int error = Write(path_, Claim(), /*sync=*/true);
+absl::Status ClearWalMark(const std::string& database_path) {
+  const int error = Write(database_path, Claim(), /*sync=*/true);
   if (error == 0) return absl::OkStatus();
-  return OperatorOnlyError(absl::ErrnoToStatus(error == EFBIG ? ENOSPC : error,
-                                               absl::StrCat("cannot write ", path_, "-mark")));
+  return OperatorOnlyError(absl::ErrnoToStatus(
+      error == EFBIG ? ENOSPC : error, absl::StrCat("cannot write ", database_path, "-mark")));
 }
 
-absl::Status WalMark::CheckMark() const {
-  const WalFile mark(path_ + "-mark");
-  Bytes bytes;
-  if (!mark.exists() || !mark(0, static_cast<int>(bytes.size()), bytes.data())) {
-    return absl::OkStatus();
-  }
-  const Claim claim = Decode(bytes);
-  const WalFile log(WalPath(path_));
-  if (claim.frames == 0) return absl::OkStatus();
+absl::Status CheckWal(const std::string& database_path) {
+  const Claim claim = ReadMark(database_path);
+  if (claim.frames == 0) return CheckLogFlag(database_path);
+  const WalFile log(WalPath(database_path));
   if (!log.exists()) {
     return OperatorOnlyError(absl::DataLossError(absl::StrCat(
-        "database file ", WalPath(path_), " is not there, but ", claim.frames,
+        "database file ", WalPath(database_path), " is not there, but ", claim.frames,
         " frames of it were synced: only a part was copied, or another program has opened the "
         "database for writing; restore it from a backup")));
   }
   const auto header = ReadWalHeader(log);
   if (header && header->salts == claim.salts &&
       WalMatches(*header, static_cast<int64_t>(claim.frames), log)) {
-    return absl::OkStatus();
+    return absl::OkStatus();  // The log is there, which is all that the flag asks for.
   }
   return OperatorOnlyError(absl::DataLossError(
-      absl::StrCat("database file ", WalPath(path_), " is damaged (it holds less than the ",
+      absl::StrCat("database file ", WalPath(database_path), " is damaged (it holds less than the ",
                    claim.frames, " frames that were synced): restore it from a backup")));
-}
-
-absl::Status WalMark::CheckLogFlag() const {
-  const WalFile log(WalPath(path_));
-  unsigned char first;
-  if (log.exists() && log(0, 1, &first)) return absl::OkStatus();
-  if (!HasLogFlag(path_)) return absl::OkStatus();
-  return OperatorOnlyError(absl::DataLossError(absl::StrCat(
-      "database file ", WalPath(path_), log.exists() ? " is empty" : " is not there", ", but ",
-      path_,
-      " notes that it needs its log: only a part was copied, or another program has opened "
-      "the database for writing; put the log back, or restore from a backup")));
-}
-
-absl::Status WalMark::Check() const {
-  PM_RETURN_IF_ERROR(CheckMark());
-  return CheckLogFlag();
 }
 
 }  // namespace privatemail::sqlite

@@ -16,7 +16,7 @@ namespace privatemail::sqlite {
 // - A killed program leaves the mark of its last transaction.
 // - After a power failure the mark may be an older one of the same log, which claims less. It is
 //   never one of an earlier log: before a log restarts, its pages are in the database and an empty
-//   mark is synced (Clear).
+//   mark is synced (ClearWalMark).
 // A damaged or missing mark claims nothing. So that the log cannot vanish together with its mark,
 // the database file has a log flag (checksums.h): if it is set, a log that is not empty must
 // exist. No power loss or kill between two of these steps breaks that:
@@ -30,27 +30,17 @@ namespace privatemail::sqlite {
 // - A first page that a power loss left in parts matches with the flag neither set nor cleared. Its
 //   whole is in the log; without the log, reading it is DATA_LOSS.
 // A log that restarts in place keeps the flag.
-class WalMark {
- public:
-  explicit WalMark(std::string database_path) : path_(std::move(database_path)) {}
 
-  // Records that the first `frames` frames of the current log are synced. If the disk is full, the
-  // previous mark stays.
-  void Set(int64_t frames) const;
+// Records that the first `frames` frames of the current log are synced. If the disk is full, the
+// previous mark stays.
+void SetWalMark(const std::string& database_path, int64_t frames);
 
-  // Writes and syncs an empty mark. Errors: absl::ErrnoToStatus.
-  absl::Status Clear() const;
+// Writes and syncs an empty mark. Errors: absl::ErrnoToStatus.
+absl::Status ClearWalMark(const std::string& database_path);
 
-  // Call before the database is opened. DATA_LOSS naming the log: it is missing, or less of it is
-  // intact than the mark claims.
-  absl::Status Check() const;
-
- private:
-  absl::Status CheckMark() const;
-  absl::Status CheckLogFlag() const;
-
-  const std::string path_;
-};
+// Call before the database is opened. DATA_LOSS naming the log: it is missing, or less of it is
+// intact than the mark claims.
+absl::Status CheckWal(const std::string& database_path);
 
 }  // namespace privatemail::sqlite
 

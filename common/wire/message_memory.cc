@@ -21,21 +21,13 @@ int64_t EmptyMessage(const Descriptor& type) { return kObject + kField * type.fi
 // Memory of a packed list per wire byte: a varint of one byte takes four or eight bytes, and the
 // list grows by doubling.
 int64_t PerByte(const FieldDescriptor& field) {
-  switch (field.type()) {
-    case FieldDescriptor::TYPE_DOUBLE:
-    case FieldDescriptor::TYPE_FLOAT:
-    case FieldDescriptor::TYPE_FIXED32:
-    case FieldDescriptor::TYPE_FIXED64:
-    case FieldDescriptor::TYPE_SFIXED32:
-    case FieldDescriptor::TYPE_SFIXED64:
-      return 1;
-    case FieldDescriptor::TYPE_INT64:
-    case FieldDescriptor::TYPE_UINT64:
-    case FieldDescriptor::TYPE_SINT64:
-      return 16;
-    default:
-      return field.is_packable() ? 8 : 1;
-  }
+  const auto type = static_cast<WireFormatLite::FieldType>(field.type());
+  const bool has_varints =
+      WireFormatLite::WireTypeForFieldType(type) == WireFormatLite::WIRETYPE_VARINT;
+  if (!has_varints) return 1;
+  const bool is_wide = field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 ||
+                       field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+  return is_wide ? 16 : 8;
 }
 
 bool AddFields(const Descriptor& type, CodedInputStream* in, int64_t* memory);

@@ -1,5 +1,6 @@
 #include "common/wire/proto_conversions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/status/status.h"
@@ -82,25 +83,6 @@ absl::StatusOr<Enum> EnumFromProto(absl::string_view field, ProtoEnum value, Enu
       absl::StrCat(field, " must be ", choices, ", but is ", static_cast<int>(value)));
 }
 
-void EncodePartition(const CellPartition& partition, v1::CellPartition* proto) {
-  proto->set_cells(static_cast<uint32_t>(partition.cells));
-  proto->mutable_cell_of_anchor()->Assign(partition.cell_of_anchor.begin(),
-                                          partition.cell_of_anchor.end());
-}
-
-void EncodeCodebook(const ProductCodebook& codebook, v1::CellCodebook* proto) {
-  ToProto(codebook.centroids, proto->mutable_centroids());
-  proto->set_relative_squared_error(codebook.relative_squared_error);
-}
-
-absl::StatusOr<ProductCodebook> DecodeCodebook(const v1::CellCodebook& proto, CellCode code) {
-  ProductCodebook codebook;
-  PM_ASSIGN_OR_RETURN(codebook.centroids, FromProto("cell_codebook.centroids", proto.centroids()));
-  codebook.parts = PartsOf(code, codebook.centroids_per_part());
-  codebook.relative_squared_error = proto.relative_squared_error();
-  return codebook;
-}
-
 }  // namespace
 
 void ToProto(const FloatMatrix& matrix, v1::Matrix* proto) {
@@ -130,17 +112,14 @@ absl::StatusOr<FloatView> ViewOf(absl::string_view field, const v1::Matrix& prot
         field, " has ", rows, " rows of ", cols, " columns but ", proto.values_size(), " values"));
   }
   const FloatView matrix(proto.values().data(), rows, cols);
-  if (!matrix.allFinite()) {
-    for (int64_t i = 0; i < rows * cols; ++i) {
-      const float value = proto.values(static_cast<int>(i));
-      if (value - value != 0) {
-        return absl::InvalidArgumentError(absl::StrCat(field, " row ", i / cols,
-                                                       ": value in column ", i % cols, " is ",
-                                                       value, ", expected finite values"));
-      }
-    }
-  }
-  return matrix;
+  if (matrix.allFinite()) return matrix;
+  const auto& values = proto.values();
+  const auto wrong = std::find_if_not(values.begin(), values.end(),
+                                      [](float value) { return std::isfinite(value); });
+  const int64_t i = wrong - values.begin();
+  return absl::InvalidArgumentError(absl::StrCat(field, " row ", i / cols, ": value in column ",
+                                                 i % cols, " is ", *wrong,
+                                                 ", expected finite values"));
 }
 
 absl::StatusOr<FloatMatrix> FromProto(absl::string_view field, const v1::Matrix& proto) {
@@ -189,10 +168,6 @@ absl::StatusOr<CellQuality> FromProto(const v1::CellQuality& proto, size_t parti
   return quality;
 }
 
-v1::Kernel ToProto(KernelConvention kernel) { return static_cast<v1::Kernel>(kernel); }
-
-v1::LabelGraph ToProto(LabelGraphKind graph) { return static_cast<v1::LabelGraph>(graph); }
-
 v1::CellCode ToProto(CellCode code) { return static_cast<v1::CellCode>(code); }
 
 absl::StatusOr<CellCode> FromProto(v1::CellCode code) {
@@ -210,8 +185,8 @@ absl::StatusOr<Metric> FromProto(v1::Metric metric) {
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto) {
   proto->set_kernel_bandwidth(settings.kernel_bandwidth);
   proto->set_alpha(settings.alpha);
-  proto->set_kernel(ToProto(settings.kernel));
-  proto->set_label_graph(ToProto(settings.label_graph));
+  proto->set_kernel(static_cast<v1::Kernel>(settings.kernel));
+  proto->set_label_graph(static_cast<v1::LabelGraph>(settings.label_graph));
   proto->set_embedding_dim(static_cast<uint32_t>(settings.embedding_dim));
   proto->set_steps(static_cast<uint32_t>(settings.steps));
   proto->set_normalise(settings.normalise);
@@ -256,11 +231,17 @@ void ToProto(const PublicParameters& parameters, v1::PublicParameters* proto) {
   proto->set_anchor_count(static_cast<uint32_t>(parameters.anchor_count));
   proto->set_anchor_digest(parameters.anchor_digest);
   for (const CellPartition& partition : parameters.cell_partitions) {
-    EncodePartition(partition, proto->add_cell_partitions());
+    v1::CellPartition* one = proto->add_cell_partitions();
+    one->set_cells(static_cast<uint32_t>(partition.cells));
+    one->mutable_cell_of_anchor()->Assign(partition.cell_of_anchor.begin(),
+                                          partition.cell_of_anchor.end());
   }
   if (parameters.cell_code) proto->set_cell_code(ToProto(*parameters.cell_code));
-  if (parameters.cell_codebook)
-    EncodeCodebook(*parameters.cell_codebook, proto->mutable_cell_codebook());
+  if (parameters.cell_codebook) {
+    v1::CellCodebook* codebook = proto->mutable_cell_codebook();
+    ToProto(parameters.cell_codebook->centroids, codebook->mutable_centroids());
+    codebook->set_relative_squared_error(parameters.cell_codebook->relative_squared_error);
+  }
   proto->set_publish_quality(parameters.publish_quality);
   proto->set_metric(ToProto(parameters.metric));
   proto->set_with_encrypted(parameters.with_encrypted);
@@ -297,10 +278,13 @@ absl::StatusOr<PublicParameters> FromProto(const v1::PublicParameters& proto) {
     PM_ASSIGN_OR_RETURN(parameters.cell_code, FromProto(proto.cell_code()));
   }
   if (proto.has_cell_codebook()) {
+    ProductCodebook& codebook = parameters.cell_codebook.emplace();
+    PM_ASSIGN_OR_RETURN(codebook.centroids,
+                        FromProto("cell_codebook.centroids", proto.cell_codebook().centroids()));
     // Without a product code Validate refuses any codebook.
-    PM_ASSIGN_OR_RETURN(
-        parameters.cell_codebook,
-        DecodeCodebook(proto.cell_codebook(), parameters.cell_code.value_or(CellCode::kScalar8)));
+    codebook.parts =
+        PartsOf(parameters.cell_code.value_or(CellCode::kScalar8), codebook.centroids_per_part());
+    codebook.relative_squared_error = proto.cell_codebook().relative_squared_error();
   }
   parameters.publish_quality = proto.publish_quality();
   PM_ASSIGN_OR_RETURN(parameters.metric, FromProto(proto.metric()));

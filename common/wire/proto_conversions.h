@@ -1,5 +1,5 @@
-// Conversion of matrices, items' labels, measured quality and public parameters to and from protobuf
-// messages.
+// Conversion of matrices, items' labels, measured quality and public parameters to and from
+// protobuf messages.
 #ifndef PRIVATEMAIL_COMMON_WIRE_PROTO_CONVERSIONS_H_
 #define PRIVATEMAIL_COMMON_WIRE_PROTO_CONVERSIONS_H_
 
@@ -49,8 +49,6 @@ void ToProto(const CellQuality& quality, v1::CellQuality* proto);
 // INVALID_ARGUMENT naming the field: as Validate for so many partitions; curves of unequal lengths.
 absl::StatusOr<CellQuality> FromProto(const v1::CellQuality& proto, size_t partitions);
 
-v1::Kernel ToProto(KernelConvention kernel);
-v1::LabelGraph ToProto(LabelGraphKind graph);
 v1::CellCode ToProto(CellCode code);
 v1::Metric ToProto(Metric metric);
 void ToProto(const EmbeddingSettings& settings, v1::EmbeddingSettings* proto);

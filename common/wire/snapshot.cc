@@ -129,15 +129,10 @@ absl::Status SnapshotReader::Handled(const absl::Status& status) const {
 }
 
 absl::Status SnapshotReader::Truncated() const {
-  if (part_ == Part::kHead && block_.empty()) {
-    return absl::DataLossError(
-        absl::StrCat("block ", totals_.blocks() + 1, " is missing: the snapshot is truncated"));
-  }
-  if (part_ == Part::kHead) {
-    return absl::DataLossError(
-        absl::StrCat("block ", totals_.blocks() + 1, " is cut off: the snapshot is truncated"));
-  }
-  return Damaged("is cut off: the snapshot is truncated");
+  if (part_ != Part::kHead) return Damaged("is cut off: the snapshot is truncated");
+  return absl::DataLossError(absl::StrCat("block ", totals_.blocks() + 1,
+                                          block_.empty() ? " is missing" : " is cut off",
+                                          ": the snapshot is truncated"));
 }
 
 absl::Status SnapshotReader::Read(absl::string_view piece) {
@@ -236,29 +231,31 @@ absl::Status SnapshotReader::CheckOrder() const {
 
 absl::Status SnapshotReader::TakeCollection(absl::string_view body) {
   if (!Parse(body, &head_)) return Damaged("cannot be parsed");
-  PM_RETURN_IF_ERROR(Decoded(FromProto(head_.parameters()).status()));
-  return handlers_.collection ? Handled(handlers_.collection(head_)) : absl::OkStatus();
+  absl::StatusOr<PublicParameters> parameters = FromProto(head_.parameters());
+  PM_RETURN_IF_ERROR(Decoded(parameters.status()));
+  if (!handlers_.collection) return absl::OkStatus();
+  return Handled(handlers_.collection(head_, *std::move(parameters)));
 }
 
 absl::Status SnapshotReader::TakeAnchors(absl::string_view body) {
-  v1::SnapshotAnchors part;
-  if (!Parse(body, &part)) return Damaged("cannot be parsed");
-  const absl::StatusOr<FloatMatrix> rows = FromProto("anchors", part.features());
+  v1::SnapshotAnchors proto;
+  if (!Parse(body, &proto)) return Damaged("cannot be parsed");
+  absl::StatusOr<FloatMatrix> rows = FromProto("anchors", proto.features());
   PM_RETURN_IF_ERROR(Decoded(rows.status()));
+  const Anchors part{*std::move(rows), {proto.labels().begin(), proto.labels().end()}};
   const v1::PublicParameters& parameters = head_.parameters();
-  const auto count = static_cast<uint64_t>(rows->rows());
-  const bool has_labels = parameters.slot_labels_size() > 0;
-  if (rows->cols() != static_cast<Eigen::Index>(parameters.feature_dim()) ||
-      part.labels_size() != (has_labels ? rows->rows() : 0) ||
+  const auto count = static_cast<uint64_t>(part.features.rows());
+  if (part.features.cols() != static_cast<Eigen::Index>(parameters.feature_dim()) ||
+      part.labels.size() != (parameters.slot_labels_size() > 0 ? count : 0) ||
       count > parameters.anchor_count() - totals_.anchors()) {
     return Damaged("does not have the shape that the first block announced");
   }
-  for (Eigen::Index i = 0; i < rows->rows(); ++i) {
-    anchor_rows_.Add({reinterpret_cast<const char*>(rows->row(i).data()),
-                      static_cast<size_t>(rows->cols()) * sizeof(float)});
-    if (!has_labels) continue;
+  for (Eigen::Index i = 0; i < part.features.rows(); ++i) {
+    anchor_rows_.Add({reinterpret_cast<const char*>(part.features.row(i).data()),
+                      static_cast<size_t>(part.features.cols()) * sizeof(float)});
+    if (part.labels.empty()) continue;
     std::string label;
-    AppendInt(static_cast<uint32_t>(part.labels(static_cast<int>(i))), &label);
+    AppendInt(static_cast<uint32_t>(part.labels[static_cast<size_t>(i)]), &label);
     anchor_rows_.Add(label);
   }
   totals_.set_anchors(totals_.anchors() + count);
@@ -266,7 +263,7 @@ absl::Status SnapshotReader::TakeAnchors(absl::string_view body) {
       anchor_rows_.Digest() != parameters.anchor_digest()) {
     return Damaged("ends anchors that do not match their digest");
   }
-  return handlers_.anchors ? Handled(handlers_.anchors(std::move(part))) : absl::OkStatus();
+  return handlers_.anchors ? Handled(handlers_.anchors(part)) : absl::OkStatus();
 }
 
 absl::Status SnapshotReader::CheckItems(const v1::SnapshotItems& items) const {

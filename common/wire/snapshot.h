@@ -75,9 +75,9 @@ class SnapshotWriter {
 // Callbacks for blocks; empty ones are skipped. INVALID_ARGUMENT from a callback becomes DATA_LOSS
 // naming the block; other errors are returned unchanged.
 struct SnapshotHandlers {
-  std::function<absl::Status(v1::SnapshotCollection)> collection;
-  std::function<absl::Status(v1::SnapshotAnchors)> anchors;  // validated by FromProto
-  std::function<absl::Status(v1::SnapshotItems)> items;      // with feature_dim values each
+  std::function<absl::Status(const v1::SnapshotCollection&, PublicParameters)> collection;
+  std::function<absl::Status(const Anchors&)> anchors;   // some rows
+  std::function<absl::Status(v1::SnapshotItems)> items;  // with feature_dim values each
 };
 
 // Reads a snapshot from untrusted bytes in pieces of any size. Not thread-safe.
@@ -87,14 +87,14 @@ struct SnapshotHandlers {
 //   all later calls. The caller adds the name of the file.
 class SnapshotReader {
  public:
-  explicit SnapshotReader(SnapshotHandlers handlers) : handlers_(std::move(handlers)) {}
+  explicit SnapshotReader(SnapshotHandlers handlers = {}) : handlers_(std::move(handlers)) {}
 
   absl::Status Read(absl::string_view piece);
   // Call at the end of the bytes. The snapshot is valid only if this returns OK.
   absl::Status Finish();
 
-  // From the collection block, 0 before it; for progress.
-  uint64_t announced_items() const { return head_.items(); }
+  // The collection block; empty before it.
+  const v1::SnapshotCollection& head() const { return head_; }
   // Counts so far.
   uint64_t items() const { return totals_.items(); }
   uint64_t anchors() const { return totals_.anchors(); }

@@ -42,8 +42,9 @@ std::string Digest(absl::string_view salt, absl::string_view secret) {
   return Sha256::Of(absl::StrCat(salt, secret));
 }
 
-bool IsPrintable(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isprint(c); });
+bool IsName(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isprint(c); });
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ std::vector<std::string> ScopeNames(Scopes scopes) {
 }
 
 absl::Status Validate(const KeyGrant& grant, int64_t now) {
-  if (grant.name.empty() || grant.name.size() > kMaxNameBytes || !IsPrintable(grant.name)) {
+  if (!IsName(grant.name)) {
     return InvalidField(
         "name",
         absl::StrCat("must be 1 to ", kMaxNameBytes, " printable ASCII characters, but is '",
@@ -85,12 +86,11 @@ absl::Status Validate(const KeyGrant& grant, int64_t now) {
                                                     ", but are ", grant.collections.size()));
   }
   for (const std::string& collection : grant.collections) {
-    if (collection.empty() || collection.size() > kMaxNameBytes || !IsPrintable(collection)) {
-      return InvalidField("collections",
-                          absl::StrCat("must be names of 1 to ", kMaxNameBytes,
-                                       " printable ASCII characters, but one is '",
-                                       absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
-    }
+    if (IsName(collection)) continue;
+    return InvalidField("collections",
+                        absl::StrCat("must be names of 1 to ", kMaxNameBytes,
+                                     " printable ASCII characters, but one is '",
+                                     absl::CHexEscape(collection.substr(0, kMaxNameBytes)), "'"));
   }
   if (grant.expires_at != 0 && grant.expires_at <= now) {
     return InvalidField(

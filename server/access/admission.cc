@@ -14,11 +14,6 @@ constexpr std::chrono::milliseconds kPollInterval(100);
 // Places for operators only.
 int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
 
-// An operator, who may do everything anyway, has no share.
-bool HasShare(const Admission::Caller& caller) {
-  return !caller.key.empty() && !caller.is_operator;
-}
-
 }  // namespace
 
 Admission::Ticket::Ticket(Ticket&& other) noexcept
@@ -36,9 +31,8 @@ bool Admission::Ticket::IsAdmitted() const {
 bool Admission::Ticket::WaitsForOthers() const {
   const std::lock_guard<std::mutex> guard(admission_->mutex_);
   const Limits& limits = admission_->limits_;
-  const Caller& caller = entry_->caller;
   return !entry_->running && admission_->Count(true) >= limits.max_concurrent - Reserved(limits) &&
-         (!HasShare(caller) || admission_->CountOfKey(caller.key, true) < PlacesPerKey(limits));
+         admission_->KeyMayTakeMore(entry_->caller, true);
 }
 
 absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
@@ -73,8 +67,13 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
 
 bool Admission::CanRun(const Caller& caller) const {
   const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
-  if (Count(true) >= limits_.max_concurrent - reserved) return false;
-  return !HasShare(caller) || CountOfKey(caller.key, true) < PlacesPerKey(limits_);
+  return Count(true) < limits_.max_concurrent - reserved && KeyMayTakeMore(caller, true);
+}
+
+// An operator, who may do everything anyway, has no share.
+bool Admission::KeyMayTakeMore(const Caller& caller, bool running) const {
+  return caller.key.empty() || caller.is_operator ||
+         CountOfKey(caller.key, running) < PlacesPerKey(limits_);
 }
 
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
@@ -84,12 +83,11 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
         absl::StrCat("the server is busy: ", Count(true), " calls are running (max_concurrent ",
                      limits_.max_concurrent, ") and ", waiting, " wait"));
   }
-  if (!HasShare(caller)) return absl::OkStatus();
-  const int64_t of_key = CountOfKey(caller.key, false);
-  if (of_key < PlacesPerKey(limits_)) return absl::OkStatus();
+  if (KeyMayTakeMore(caller, false)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ", of_key,
-      " waiting ones, the most of one key (half of max_concurrent ", limits_.max_concurrent, ")"));
+      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ",
+      CountOfKey(caller.key, false), " waiting ones, the most of one key (half of max_concurrent ",
+      limits_.max_concurrent, ")"));
 }
 
 void Admission::AdmitWaiting() {

@@ -77,6 +77,8 @@ class Admission {
   // The following are called with mutex_ held.
   void AdmitWaiting();
   bool CanRun(const Caller& caller) const;
+  // Whether one more call can run, or wait, without exceeding the share of the caller's key.
+  bool KeyMayTakeMore(const Caller& caller, bool running) const;
   absl::Status CheckCanWait(const Caller& caller) const;
   int64_t Count(bool running) const;
   int64_t CountOfKey(const std::string& key, bool running) const;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
@@ -19,15 +20,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-absl::StatusOr<int> OpenForAppending(const std::string& path) {
+absl::StatusOr<Descriptor> OpenForAppending(const std::string& path) {
   // O_NONBLOCK: opening a pipe without a reader would block.
-  const int file =
-      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
-  if (file >= 0 && ::fcntl(file, F_SETFL, O_APPEND) == 0) return file;
-  const absl::Status failed = absl::FailedPreconditionError(
+  Descriptor file(::open(path.c_str(),
+                         O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
+  if (file.get() >= 0 && ::fcntl(file.get(), F_SETFL, O_APPEND) == 0) return file;
+  return absl::FailedPreconditionError(
       absl::StrCat("cannot open audit log ", path, ": ", std::strerror(errno)));
-  if (file >= 0) ::close(file);
-  return failed;
 }
 
 std::string Text(absl::Time time) {
@@ -72,11 +71,9 @@ void RemovePartialLine(int file, ssize_t bytes) {
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
                                                          int64_t max_bytes) {
-  PM_ASSIGN_OR_RETURN(const int file, OpenForAppending(path));
-  return std::unique_ptr<AuditLog>(new AuditLog(path, file, max_bytes));
+  PM_ASSIGN_OR_RETURN(Descriptor file, OpenForAppending(path));
+  return std::unique_ptr<AuditLog>(new AuditLog(path, std::move(file), max_bytes));
 }
-
-AuditLog::~AuditLog() { ::close(file_); }
 
 void AuditLog::SetMaxBytes(int64_t bytes) {
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -95,7 +92,7 @@ absl::Status AuditLog::RecordLeftOut(uint64_t calls) {
 
 absl::Status AuditLog::RotateFor(size_t bytes) {
   struct stat file = {};
-  if (max_bytes_ == 0 || ::fstat(file_, &file) != 0 || !S_ISREG(file.st_mode) ||
+  if (max_bytes_ == 0 || ::fstat(file_.get(), &file) != 0 || !S_ISREG(file.st_mode) ||
       file.st_size == 0 || file.st_size + static_cast<int64_t>(bytes) <= max_bytes_) {
     return absl::OkStatus();
   }
@@ -105,29 +102,27 @@ absl::Status AuditLog::RotateFor(size_t bytes) {
                                                " bytes (audit_max_bytes) and cannot be renamed to ",
                                                former, ": ", std::strerror(errno)));
   }
-  const absl::StatusOr<int> fresh = OpenForAppending(path_);
+  absl::StatusOr<Descriptor> fresh = OpenForAppending(path_);
   if (!fresh.ok()) return absl::UnavailableError(fresh.status().message());
-  ::close(file_);
-  file_ = *fresh;
+  file_ = *std::move(fresh);
   return absl::OkStatus();
 }
 
 absl::Status AuditLog::Append(const std::string& line) {
   const std::lock_guard<std::mutex> guard(mutex_);
   PM_RETURN_IF_ERROR(RotateFor(line.size()));
-  const ssize_t written = ::write(file_, line.data(), line.size());
+  const ssize_t written = ::write(file_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
   const absl::Status status = absl::UnavailableError(absl::StrCat(
       "cannot write audit log ", path_, ": ", written < 0 ? std::strerror(errno) : "disk full"));
-  if (written > 0) RemovePartialLine(file_, written);
+  if (written > 0) RemovePartialLine(file_.get(), written);
   return status;
 }
 
 absl::Status AuditLog::Reopen() {
-  PM_ASSIGN_OR_RETURN(const int file, OpenForAppending(path_));
+  PM_ASSIGN_OR_RETURN(Descriptor file, OpenForAppending(path_));
   const std::lock_guard<std::mutex> guard(mutex_);
-  ::close(file_);
-  file_ = file;
+  file_ = std::move(file);
   return absl::OkStatus();
 }
 

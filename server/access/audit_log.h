@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/base/descriptor.h"
 
 namespace privatemail::server {
 
@@ -47,7 +48,6 @@ class AuditLog {
   // the disk holds at most twice as many bytes; 0: no limit. FAILED_PRECONDITION: the file cannot
   // be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, int64_t max_bytes);
-  ~AuditLog();
 
   void SetMaxBytes(int64_t bytes);
 
@@ -66,8 +66,8 @@ class AuditLog {
   absl::Status Reopen();
 
  private:
-  AuditLog(std::string path, int file, int64_t max_bytes)
-      : path_(std::move(path)), file_(file), max_bytes_(max_bytes) {}
+  AuditLog(std::string path, Descriptor file, int64_t max_bytes)
+      : path_(std::move(path)), file_(std::move(file)), max_bytes_(max_bytes) {}
 
   absl::Status Append(const std::string& line);
   // Rotates if this many bytes would exceed the limit. Requires mutex_.
@@ -75,7 +75,7 @@ class AuditLog {
 
   const std::string path_;
   std::mutex mutex_;  // guards the following
-  int file_;
+  Descriptor file_;
   int64_t max_bytes_;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,96 +51,16 @@ size_t CountPairs(const Demand& demand) {
   return pairs;
 }
 
-class Writer {
- public:
-  Writer(const PublicParameters& parameters, Header header, size_t bytes) : next_(kTableOffset) {
-    const size_t table_end = kTableOffset + header.sections * sizeof(Section);
-    bytes_.reserve(table_end + bytes + (header.sections + 1) * 8 + kDigestBytes);
-    absl::StrAppend(&bytes_, kMagic);
-    bytes_.append(reinterpret_cast<const char*>(&header), sizeof(header));
-    bytes_.append(Fingerprint(parameters));
-    bytes_.resize(table_end);
-  }
-
-  void Add(absl::string_view section) {
-    const Section entry{Aligned(bytes_.size()), section.size()};
-    bytes_.resize(entry.offset);
-    absl::StrAppend(&bytes_, section);
-    std::memcpy(bytes_.data() + next_, &entry, sizeof(entry));
-    next_ += sizeof(entry);
-  }
-  template <typename Value>
-  void Add(const std::vector<Value>& values) {
-    Add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)});
-  }
-
-  std::string Finish() && {
-    bytes_.resize(Aligned(bytes_.size()));
-    bytes_.append(Sha256::Of(bytes_));
-    return std::move(bytes_);
-  }
-
- private:
-  std::string bytes_;
-  size_t next_;  // place of the next section's entry in the table
-};
-
-void AddIds(const std::vector<std::string>& ids, Writer* writer) {
-  std::vector<uint64_t> ends;
-  std::string joined;
-  for (const std::string& id : ids) {
-    joined += id;
-    ends.push_back(joined.size());
-  }
-  writer->Add(ends);
-  writer->Add(joined);
-}
-
-void AddPartition(const PartitionDemand& partition, Writer* writer) {
-  const ItemCells& items = partition.item_cells;
-  writer->Add(std::vector<uint32_t>(items.cells.begin(), items.cells.end()));
-  writer->Add(items.squared_distances);
-  std::vector<uint64_t> ends;
-  std::vector<uint32_t> rows;
-  std::vector<float> weights;
-  for (int64_t cell = 0; cell < partition.demand.cells(); ++cell) {
-    for (const Demand::ItemWeight& one : partition.demand.FromCell(cell)) {
-      rows.push_back(static_cast<uint32_t>(one.item));
-      weights.push_back(one.weight);
-    }
-    ends.push_back(rows.size());
-  }
-  writer->Add(ends);
-  writer->Add(rows);
-  writer->Add(weights);
-}
-
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("the stored cell index is damaged: ", what));
 }
 
-// The values of a section.
-template <typename Value>
-class Column {
- public:
-  explicit Column(absl::string_view bytes) : bytes_(bytes) {}
-  size_t size() const { return bytes_.size() / sizeof(Value); }
-  Value operator[](size_t index) const {
-    Value value;
-    std::memcpy(&value, bytes_.data() + index * sizeof(Value), sizeof(Value));
-    return value;
-  }
-
- private:
-  absl::string_view bytes_;
-};
-
 // Ends of groups that follow each other: ascending, the last one `all`.
-absl::Status CheckEnds(const Column<uint64_t>& ends, size_t all, absl::string_view what) {
+absl::Status CheckEnds(const std::vector<uint64_t>& ends, size_t all, absl::string_view what) {
   uint64_t last = 0;
-  for (size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i] < last || ends[i] > all) return Damaged(absl::StrCat("ends of ", what));
-    last = ends[i];
+  for (const uint64_t end : ends) {
+    if (end < last || end > all) return Damaged(absl::StrCat("ends of ", what));
+    last = end;
   }
   return last == all ? absl::OkStatus() : Damaged(absl::StrCat("number of ", what));
 }
@@ -154,7 +75,9 @@ class Reader {
     contents.embedding_version = header_.embedding_version;
     contents.gallery.version = header_.items_version;
     PM_RETURN_IF_ERROR(ReadGallery(&contents.gallery));
-    PM_ASSIGN_OR_RETURN(const absl::string_view codes, Next(n_, RowBytes(), "codes"));
+    const auto row_bytes = static_cast<size_t>(ItemCodeBytes(parameters_));
+    PM_ASSIGN_OR_RETURN(const absl::string_view codes, Next(row_bytes, "codes"));
+    if (codes.size() / row_bytes != n_) return Damaged("number of codes");
     contents.codes = std::string(codes);
     for (const CellPartition& partition : parameters_.cell_partitions) {
       PM_ASSIGN_OR_RETURN(ItemCells items, ReadItemCells(partition.cells));
@@ -166,8 +89,6 @@ class Reader {
   }
 
  private:
-  size_t RowBytes() const { return static_cast<size_t>(ItemCodeBytes(parameters_)); }
-
   absl::Status ReadHeader(absl::string_view image) {
     end_ = kTableOffset + CountSections(parameters_) * sizeof(Section);
     if (image.size() < end_ + kDigestBytes) return Damaged("it is too short");
@@ -188,7 +109,7 @@ class Reader {
                                                                   : Damaged("sizes");
   }
 
-  // The next section: any whole number of values of this size, or `count` of them.
+  // The next section: a whole number of values of this size.
   absl::StatusOr<absl::string_view> Next(size_t value_bytes, absl::string_view what) {
     Section entry;
     std::memcpy(&entry, content_.data() + kTableOffset + next_++ * sizeof(entry), sizeof(entry));
@@ -201,21 +122,22 @@ class Reader {
     end_ = entry.offset + entry.length;
     return content_.substr(entry.offset, entry.length);
   }
-  absl::StatusOr<absl::string_view> Next(size_t count, size_t value_bytes, absl::string_view what) {
-    PM_ASSIGN_OR_RETURN(const absl::string_view section, Next(value_bytes, what));
-    if (section.size() / value_bytes != count) return Damaged(absl::StrCat("number of ", what));
-    return section;
-  }
+  // The values of the next section, of which there are `count` if it is given.
   template <typename Value>
-  absl::StatusOr<Column<Value>> NextColumn(size_t count, absl::string_view what) {
-    PM_ASSIGN_OR_RETURN(const absl::string_view section, Next(count, sizeof(Value), what));
-    return Column<Value>(section);
+  absl::StatusOr<std::vector<Value>> NextColumn(std::optional<size_t> count,
+                                                absl::string_view what) {
+    PM_ASSIGN_OR_RETURN(const absl::string_view section, Next(sizeof(Value), what));
+    const size_t values = section.size() / sizeof(Value);
+    if (count && values != *count) return Damaged(absl::StrCat("number of ", what));
+    std::vector<Value> column(values);
+    std::copy(section.begin(), section.end(), reinterpret_cast<char*>(column.data()));
+    return column;
   }
 
   absl::Status ReadGallery(Gallery* gallery) {
     PM_ASSIGN_OR_RETURN(const auto ends, NextColumn<uint64_t>(n_, "ends of ids"));
     PM_ASSIGN_OR_RETURN(const absl::string_view ids, Next(1, "ids"));
-    PM_ASSIGN_OR_RETURN(const auto labels, NextColumn<int32_t>(n_, "labels"));
+    PM_ASSIGN_OR_RETURN(gallery->labels, NextColumn<int32_t>(n_, "labels"));
     PM_RETURN_IF_ERROR(CheckEnds(ends, ids.size(), "ids"));
     gallery->ids.reserve(n_);
     uint64_t first = 0;
@@ -225,9 +147,8 @@ class Reader {
       const bool valid = !id.empty() && id.size() <= kMaxItemIdBytes && IsUtf8(id) &&
                          (row == 0 || gallery->ids.back() < id);
       if (!valid) return Damaged("an id");
-      if (!CheckItemLabel(labels[row], parameters_).ok()) return Damaged("a label");
+      if (!CheckItemLabel(gallery->labels[row], parameters_).ok()) return Damaged("a label");
       gallery->ids.push_back(std::move(id));
-      gallery->labels.push_back(labels[row]);
     }
     gallery->payloads.resize(n_);
     return absl::OkStatus();
@@ -235,24 +156,22 @@ class Reader {
 
   absl::StatusOr<ItemCells> ReadItemCells(int64_t cells) {
     PM_ASSIGN_OR_RETURN(const auto of_items, NextColumn<uint32_t>(n_, "cells"));
-    PM_ASSIGN_OR_RETURN(const auto distances, NextColumn<float>(n_, "distances"));
     ItemCells read;
-    read.cells.reserve(n_);
-    read.squared_distances.reserve(n_);
+    PM_ASSIGN_OR_RETURN(read.squared_distances, NextColumn<float>(n_, "distances"));
     for (size_t row = 0; row < n_; ++row) {
       // A NaN would make the order of a list inconsistent.
-      if (of_items[row] >= cells || !(distances[row] >= 0)) return Damaged("an item's cell");
-      read.cells.push_back(of_items[row]);
-      read.squared_distances.push_back(distances[row]);
+      if (of_items[row] >= cells || !(read.squared_distances[row] >= 0)) {
+        return Damaged("an item's cell");
+      }
     }
+    read.cells.assign(of_items.begin(), of_items.end());
     return read;
   }
 
   absl::StatusOr<Demand> ReadDemand(int64_t cells) {
     PM_ASSIGN_OR_RETURN(const auto ends,
                         NextColumn<uint64_t>(static_cast<size_t>(cells), "ends of pairs"));
-    PM_ASSIGN_OR_RETURN(const absl::string_view row_bytes, Next(sizeof(uint32_t), "rows of pairs"));
-    const Column<uint32_t> rows(row_bytes);
+    PM_ASSIGN_OR_RETURN(const auto rows, NextColumn<uint32_t>(std::nullopt, "rows of pairs"));
     PM_ASSIGN_OR_RETURN(const auto weights, NextColumn<float>(rows.size(), "weights of pairs"));
     PM_RETURN_IF_ERROR(CheckEnds(ends, rows.size(), "pairs"));
     std::vector<std::vector<Demand::ItemWeight>> of_cells(ends.size());
@@ -290,17 +209,54 @@ std::string WriteCellImage(const PublicParameters& parameters, const CellContent
   for (const PartitionDemand& partition : contents.partitions) {
     bytes += 8 * (n + static_cast<size_t>(partition.demand.cells()) + CountPairs(partition.demand));
   }
-  Writer writer(parameters,
-                {.sections = static_cast<uint32_t>(CountSections(parameters)),
-                 .items = n,
-                 .items_version = gallery.version,
-                 .embedding_version = contents.embedding_version},
-                bytes);
-  AddIds(gallery.ids, &writer);
-  writer.Add(gallery.labels);
-  writer.Add(contents.codes);
-  for (const PartitionDemand& partition : contents.partitions) AddPartition(partition, &writer);
-  return std::move(writer).Finish();
+  const Header header{.sections = static_cast<uint32_t>(CountSections(parameters)),
+                      .items = n,
+                      .items_version = gallery.version,
+                      .embedding_version = contents.embedding_version};
+  const size_t table_end = kTableOffset + header.sections * sizeof(Section);
+  std::string image(kMagic);
+  image.reserve(table_end + bytes + (header.sections + 1) * 8 + kDigestBytes);
+  image.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  image.append(Fingerprint(parameters));
+  image.resize(table_end);
+  size_t next = kTableOffset;  // place of the next section's entry in the table
+  const auto add = [&](const auto& values) {
+    const Section entry{Aligned(image.size()), values.size() * sizeof(values[0])};
+    image.resize(entry.offset);
+    image.append(reinterpret_cast<const char*>(values.data()), entry.length);
+    std::memcpy(image.data() + next, &entry, sizeof(entry));
+    next += sizeof(entry);
+  };
+  std::vector<uint64_t> ends;
+  std::string ids;
+  for (const std::string& id : gallery.ids) {
+    ids += id;
+    ends.push_back(ids.size());
+  }
+  add(ends);
+  add(ids);
+  add(gallery.labels);
+  add(contents.codes);
+  for (const auto& [item_cells, demand] : contents.partitions) {
+    add(std::vector<uint32_t>(item_cells.cells.begin(), item_cells.cells.end()));
+    add(item_cells.squared_distances);
+    ends.clear();
+    std::vector<uint32_t> rows;
+    std::vector<float> weights;
+    for (int64_t cell = 0; cell < demand.cells(); ++cell) {
+      for (const Demand::ItemWeight& one : demand.FromCell(cell)) {
+        rows.push_back(static_cast<uint32_t>(one.item));
+        weights.push_back(one.weight);
+      }
+      ends.push_back(rows.size());
+    }
+    add(ends);
+    add(rows);
+    add(weights);
+  }
+  image.resize(Aligned(image.size()));
+  image.append(Sha256::Of(image));
+  return image;
 }
 
 absl::StatusOr<CellContents> ReadCellImage(const PublicParameters& parameters,

@@ -19,8 +19,8 @@ namespace {
 // Bounds the comparison of known queries with all items to a few minutes of one core.
 constexpr double kMaxComparedValues = 2e12;
 constexpr int64_t kMinQueries = 1000;
-// Of large galleries at least a query for so many items, to which an approximate comparison is
-// linear. With fewer, most items would be wanted by none, and lists would find less.
+// A large gallery has at least one query for this many items, to which an approximate comparison is
+// linear. With fewer queries most items would be requested by none, and lists would find less.
 constexpr int64_t kMaxItemsOfQuery = 64;
 
 // Capacities of the caches.
@@ -52,10 +52,6 @@ int64_t QueryCount(int64_t items, int64_t dim) {
   return std::min(items, std::max({compared, items / kMaxItemsOfQuery, kMinQueries}));
 }
 
-std::vector<Eigen::Index> ChooseQueries(const RowSource& items) {
-  return StratifiedSample(items.rows(), QueryCount(items.rows(), items.cols()));
-}
-
 void AppendCodes(const PublicParameters& parameters, const FloatMatrix& rows,
                  const std::atomic<bool>& stopped, std::string* codes) {
   for (Eigen::Index row = 0; row < rows.rows() && !stopped; ++row) {
@@ -69,18 +65,14 @@ void Append(const ItemCells& part, ItemCells* all) {
                                 part.squared_distances.end());
 }
 
-// Approximate bytes of an encoded record.
-int64_t RecordBytes(const Gallery& gallery, size_t row, int64_t code_bytes, bool with_payloads) {
-  constexpr size_t kLabelAndLengthBytes = 12;
-  const size_t texts = gallery.ids[row].size() + (with_payloads ? gallery.payloads[row].size() : 0);
-  return code_bytes + static_cast<int64_t>(texts + kLabelAndLengthBytes);
-}
-
 // kBlockBytes of average records and at most kMaxBlockBytes of the largest.
-int64_t CountRowsPerBlock(const Gallery& gallery, int64_t code_bytes, bool with_payloads) {
+int64_t CountRowsPerBlock(const Gallery& gallery, size_t code_bytes, bool with_payloads) {
+  constexpr size_t kLabelAndLengthBytes = 12;
   int64_t sum = 1, largest = 1;
   for (size_t row = 0; row < gallery.ids.size(); ++row) {
-    const int64_t bytes = RecordBytes(gallery, row, code_bytes, with_payloads);
+    const size_t texts =
+        gallery.ids[row].size() + (with_payloads ? gallery.payloads[row].size() : 0);
+    const auto bytes = static_cast<int64_t>(code_bytes + texts + kLabelAndLengthBytes);
     sum += bytes;
     largest = std::max(largest, bytes);
   }
@@ -94,10 +86,8 @@ CellIndex::CellIndex(CellContents contents, int64_t memory_to_keep)
     : contents_(std::move(contents)),
       memory_(memory_to_keep + BytesOf(contents_.gallery)),
       code_bytes_(items() == 0 ? 0 : contents_.codes.size() / contents_.gallery.ids.size()),
-      rows_per_block_(
-          CountRowsPerBlock(contents_.gallery, static_cast<int64_t>(code_bytes_), false)),
-      rows_per_block_with_payloads_(
-          CountRowsPerBlock(contents_.gallery, static_cast<int64_t>(code_bytes_), true)),
+      rows_per_block_{CountRowsPerBlock(contents_.gallery, code_bytes_, false),
+                      CountRowsPerBlock(contents_.gallery, code_bytes_, true)},
       lists_({.bytes = std::max(kMinCacheBytes, kListBytesPerItem * items())},
              [](const std::vector<int32_t>& list) {
                return kEntryOverheadBytes +
@@ -117,17 +107,6 @@ FloatMatrix CellIndex::UnitItems(FloatMatrix features) {
     features.row(row) = features.row(row).cast<double>().normalized().cast<float>();
   }
   return features;
-}
-
-std::shared_ptr<const CellIndex> CellIndex::Create(const PublicParameters& parameters,
-                                                   const Anchors& anchors, Gallery gallery,
-                                                   const std::atomic<bool>& stopped,
-                                                   uint64_t embedding_version,
-                                                   QualitySample* sample) {
-  const MatrixRows items(UnitItems(std::exchange(gallery.features, {})));
-  return Create(parameters, anchors, std::move(gallery), items, stopped, embedding_version,
-                sample)
-      .value_or(nullptr);  // rows in memory can be read
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
@@ -155,7 +134,8 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> CellIndex::Create(
     AppendCodes(parameters, block, stopped, &codes);
     return CheckNotStopped(stopped);
   }));
-  const std::vector<Eigen::Index> queries = ChooseQueries(items);
+  const std::vector<Eigen::Index> queries =
+      StratifiedSample(items.rows(), QueryCount(items.rows(), items.cols()));
   PM_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> nearest,
                       NearestOthers(items, queries, Demand::kRanks, stopped));
   CellContents contents{.gallery = std::move(gallery),
@@ -179,14 +159,6 @@ std::shared_ptr<const CellIndex> CellIndex::Restore(const PublicParameters& para
                                                     CellContents contents) {
   const int64_t memory = MemoryToKeep(parameters, std::ssize(contents.gallery.ids));
   return std::shared_ptr<const CellIndex>(new CellIndex(std::move(contents), memory));
-}
-
-std::optional<CellQuality> CellIndex::Measure(const PublicParameters& parameters,
-                                              const QualitySample& sample,
-                                              absl::FunctionRef<bool()> stopped) const {
-  return MeasureQuality(
-      {parameters, contents_.gallery.labels, contents_.codes, contents_.partitions}, sample,
-      stopped);
 }
 
 int64_t CellIndex::MemoryToKeep(const PublicParameters& parameters, int64_t items) {
@@ -225,7 +197,8 @@ absl::StatusOr<CellIndex::List> CellIndex::ListFor(size_t partition, uint32_t ce
   const auto compute = [&] {
     std::vector<int64_t> rows;
     RunAtLowPriority([&] {
-      rows = CellList(of.demand, of.item_cells, cell, listed, LengthToCompute(length, items()));
+      rows =
+          CellOrder(of.demand, of.item_cells, cell, listed).First(LengthToCompute(length, items()));
     });
     return std::vector<int32_t>(rows.begin(), rows.end());
   };

@@ -2,19 +2,21 @@
 #ifndef PRIVATEMAIL_SERVER_CELLS_CELL_INDEX_H_
 #define PRIVATEMAIL_SERVER_CELLS_CELL_INDEX_H_
 
+#include <array>
 #include <atomic>
 #include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/base/single_flight_lru_cache.h"
+#include "common/base/serial_miss_lru_cache.h"
 #include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
@@ -53,7 +55,7 @@ class CellIndex {
   // Indexes a gallery of n items whose unit rows are `items` (UnitItems), read some MiB at a time.
   // O(sample n d) time. Errors of RowSource; CANCELLED: `stopped` became true.
   //   gallery:            of the embedding `embedding_version`; its features are not used.
-  //   sample:             filled with queries for Measure, unless null.
+  //   sample:             filled with queries for MeasureQuality, unless null.
   //   parameters:         have at least one partition.
   // Memory:
   //   | ids, labels, payloads       | as in the gallery                                         |
@@ -64,14 +66,8 @@ class CellIndex {
   // A sample of the items serves as known queries; all of a small gallery.
   static absl::StatusOr<std::shared_ptr<const CellIndex>> Create(
       const PublicParameters& parameters, const Anchors& anchors, Gallery gallery,
-      const RowSource& items, const std::atomic<bool>& stopped, uint64_t embedding_version = 0,
-      QualitySample* sample = nullptr);
-  // The same from the gallery's own features; null if it was stopped.
-  static std::shared_ptr<const CellIndex> Create(const PublicParameters& parameters,
-                                                 const Anchors& anchors, Gallery gallery,
-                                                 const std::atomic<bool>& stopped,
-                                                 uint64_t embedding_version = 0,
-                                                 QualitySample* sample = nullptr);
+      const RowSource& items, const std::atomic<bool>& stopped, uint64_t embedding_version,
+      QualitySample* sample);
   // Rows of length 1, of features of which none is zero.
   static FloatMatrix UnitItems(FloatMatrix features);
 
@@ -80,13 +76,8 @@ class CellIndex {
                                                   CellContents contents);
   const CellContents& contents() const { return contents_; }
 
-  // The index's retrieval quality, as MeasureQuality. parameters: those of the index.
-  std::optional<CellQuality> Measure(const PublicParameters& parameters,
-                                     const QualitySample& sample,
-                                     absl::FunctionRef<bool()> stopped) const;
-
   // Bytes that Create takes for this many items in addition to the gallery and a source in memory,
-  // or, if that is more and parameters.publish_quality, that Measure takes.
+  // or, if that is more and parameters.publish_quality, that MeasureQuality takes.
   static int64_t MemoryToCreate(const PublicParameters& parameters, int64_t items);
 
   // Approximate bytes of an index in addition to its gallery without features, with full caches.
@@ -99,7 +90,7 @@ class CellIndex {
   uint64_t items_version() const { return contents_.gallery.version; }
   uint64_t embedding_version() const { return contents_.embedding_version; }
 
-  // The union of the first `length` (0 to items()) rows of each cell's list (CellList with
+  // The union of the first `length` (0 to items()) rows of each cell's list (CellOrder with
   // QuantiseEpsilon), in the order of the cells, each row once. Lists are cached; a miss computes
   // at low priority, one at a time, in O(n). CANCELLED: `cancelled` returned true.
   absl::StatusOr<std::vector<int32_t>> RowsFor(size_t partition, absl::Span<const uint32_t> cells,
@@ -111,9 +102,7 @@ class CellIndex {
   int64_t MemoryOfRows(int64_t cells, int64_t length) const;
 
   // Rows per block: about 512 KiB of records, at most 2 MiB unless one record is larger.
-  int64_t RowsPerBlock(bool with_payloads) const {
-    return with_payloads ? rows_per_block_with_payloads_ : rows_per_block_;
-  }
+  int64_t RowsPerBlock(bool with_payloads) const { return rows_per_block_[with_payloads ? 1 : 0]; }
 
   // The cached block of these rows without the hidden ones, or the result of `encode`. `hidden`
   // (null: none) identifies them by its address, which a cached block keeps alive and so unique.
@@ -139,14 +128,7 @@ class CellIndex {
  private:
   using List = std::shared_ptr<const std::vector<int32_t>>;  // rows
 
-  struct ListKey {
-    size_t partition;
-    double epsilon;
-    int64_t cell;
-
-    // NOLINTNEXTLINE(modernize-use-nullptr)
-    auto operator<=>(const ListKey&) const = default;
-  };
+  using ListKey = std::tuple<size_t, double, uint32_t>;  // partition, epsilon and cell
 
   CellIndex(CellContents contents, int64_t memory_to_keep);
 
@@ -157,11 +139,10 @@ class CellIndex {
   const CellContents contents_;
   const int64_t memory_;
   const size_t code_bytes_;
-  const int64_t rows_per_block_;
-  const int64_t rows_per_block_with_payloads_;
+  const std::array<int64_t, 2> rows_per_block_;  // without and with payloads
   // A prefix of a list is the shorter list, so one entry serves all lengths up to its own.
-  mutable SingleFlightLruCache<ListKey, std::vector<int32_t>> lists_;
-  mutable SingleFlightLruCache<BlockKey, EncodedBlock> blocks_;
+  mutable SerialMissLruCache<ListKey, std::vector<int32_t>> lists_;
+  mutable SerialMissLruCache<BlockKey, EncodedBlock> blocks_;
 };
 
 }  // namespace privatemail::server

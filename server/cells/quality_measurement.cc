@@ -30,7 +30,7 @@ std::vector<int64_t> ItemCounts(int64_t gallery) {
   }
 }
 
-// Of values in [0, 1].
+// The mean of values in [0, 1].
 class RunningMean {
  public:
   void Add(double value) {
@@ -49,19 +49,10 @@ class RunningMean {
   double count_ = 0, sum_ = 0, squares_ = 0;
 };
 
-// Of one request.
-struct RetrievalStats {
-  float fidelity = 0;
-  float recall = 0;
-};
-
+// Means over requests.
 struct QualityMean {
   RunningMean fidelity, recall;
 
-  void Add(const RetrievalStats& found) {
-    fidelity.Add(found.fidelity);
-    recall.Add(found.recall);
-  }
   MeasuredQuality Rounded() const {
     return {.fidelity = fidelity.Rounded(), .recall = recall.Rounded()};
   }
@@ -77,13 +68,15 @@ class Matches {
     for (; at > 0 && distance < matches_[at - 1].distance; --at) matches_[at] = matches_[at - 1];
     matches_[at] = {distance, is_nearest, has_class};
   }
-  RetrievalStats Stats() const {
-    RetrievalStats found;
+  void AddTo(QualityMean* mean) const {
+    double nearest = 0;
+    bool has_class = false;
     for (size_t i = 0; i < count_; ++i) {
-      if (matches_[i].is_nearest) found.fidelity += 1.F / kQualityMatches;
-      if (matches_[i].has_class) found.recall = 1;
+      nearest += matches_[i].is_nearest ? 1 : 0;
+      has_class = has_class || matches_[i].has_class;
     }
-    return found;
+    mean->fidelity.Add(nearest / kQualityMatches);
+    mean->recall.Add(has_class ? 1 : 0);
   }
 
  private:
@@ -104,9 +97,12 @@ struct Request {
 
 class PartitionMeasurement {
  public:
-  PartitionMeasurement(const MeasuredGallery& gallery, const PartitionDemand& partition,
-                       const QualitySample& sample, const CellQuality& quality)
-      : gallery_(gallery),
+  PartitionMeasurement(const PublicParameters& parameters, const CellContents& contents,
+                       const PartitionDemand& partition, const QualitySample& sample,
+                       const CellQuality& quality)
+      : parameters_(parameters),
+        codes_(contents.codes),
+        gallery_labels_(contents.gallery.labels),
         partition_(partition),
         sample_(sample),
         counts_(quality.items),
@@ -114,7 +110,7 @@ class PartitionMeasurement {
         means_(counts_.size() * epsilons_.size()),
         own_(means_),
         other_(means_),
-        column_(gallery.labels.size(), -1) {}
+        column_(gallery_labels_.size(), -1) {}
 
   PartitionQuality Measure(absl::FunctionRef<bool()> stopped) {
     const std::vector<std::vector<Request>> requests = ChooseRequests();
@@ -133,7 +129,7 @@ class PartitionMeasurement {
   static constexpr int8_t kFar = -1, kItself = -2;
 
   // Columns number the rows of all lists of a cell. What is looked up for each item of a list is
-  // held by column, so that it fits into a cache whatever the size of the gallery.
+  // held by column, so that it fits into a cache for every size of the gallery.
   struct List {
     CellOrder order;
     std::vector<int32_t> columns;
@@ -166,7 +162,7 @@ class PartitionMeasurement {
     if (requests.empty()) return;
     std::vector<List> lists;
     rows_.clear();
-    const auto items = std::ssize(gallery_.labels);
+    const auto items = std::ssize(gallery_labels_);
     // Beside what is scored, the query itself and the items that its vote may have promoted.
     const int64_t length = std::min(items, counts_.back() + 1 + Demand::kRanks);
     for (const double epsilon : epsilons_) {
@@ -184,7 +180,7 @@ class PartitionMeasurement {
     }
     rank_.assign(rows_.size(), kFar);
     labels_.clear();
-    for (const int64_t row : rows_) labels_.push_back(gallery_.labels[static_cast<size_t>(row)]);
+    for (const int64_t row : rows_) labels_.push_back(gallery_labels_[static_cast<size_t>(row)]);
     const FloatMatrix decoded = Decode(rows_);
     const absl::Span<const Request> all(requests);
     for (size_t begin = 0; begin < all.size() && !stopped(); begin += kQueriesAtOnce) {
@@ -194,12 +190,12 @@ class PartitionMeasurement {
   }
 
   FloatMatrix Decode(const std::vector<int64_t>& rows) const {
-    const auto bytes = static_cast<size_t>(ItemCodeBytes(gallery_.parameters));
+    const auto bytes = static_cast<size_t>(ItemCodeBytes(parameters_));
     std::string codes;
     for (const int64_t row : rows) {
-      absl::StrAppend(&codes, gallery_.codes.substr(static_cast<size_t>(row) * bytes, bytes));
+      absl::StrAppend(&codes, codes_.substr(static_cast<size_t>(row) * bytes, bytes));
     }
-    return DecodeItemCodes(gallery_.parameters, codes).value();  // the server's own codes
+    return DecodeItemCodes(parameters_, codes).value();  // the server's own codes
   }
 
   void MeasureRequests(const std::vector<List>& lists, const FloatMatrix& decoded,
@@ -228,13 +224,13 @@ class PartitionMeasurement {
     Matches matches;
     int64_t visited = 0;
     size_t count = 0;
-    const int32_t label = gallery_.labels[static_cast<size_t>(itself)];
+    const int32_t label = gallery_labels_[static_cast<size_t>(itself)];
     const auto visit = [&](int32_t column) {
       const auto at = static_cast<size_t>(column);
       matches.Add(distances[column], rank_[at] >= 0 && rank_[at] < kQualityMatches,
                   label != kNoLabel && labels_[at] == label);
       if (++visited != counts_[count]) return;
-      Record(request, first_mean + count, matches.Stats());
+      matches.AddTo(&(request.own ? own_ : other_)[first_mean + count]);
       ++count;
     };
     for (const int32_t column : list.columns) {
@@ -271,10 +267,6 @@ class PartitionMeasurement {
     demoted_.insert(at, demoted);
   }
 
-  void Record(const Request& request, size_t mean, const RetrievalStats& found) {
-    (request.own ? own_ : other_)[mean].Add(found);
-  }
-
   void Mark(int64_t itself, const std::vector<int64_t>& nearest) {
     SetRank(itself, kItself);
     for (size_t rank = 0; rank < nearest.size(); ++rank) {
@@ -296,7 +288,9 @@ class PartitionMeasurement {
     return weights_;
   }
 
-  const MeasuredGallery& gallery_;
+  const PublicParameters& parameters_;
+  const absl::string_view codes_;
+  const std::vector<int32_t>& gallery_labels_;
   const PartitionDemand& partition_;
   const QualitySample& sample_;
   const std::vector<int64_t>& counts_;
@@ -343,17 +337,17 @@ absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
   return sample;
 }
 
-std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
-                                          const QualitySample& sample,
+std::optional<CellQuality> MeasureQuality(const PublicParameters& parameters,
+                                          const CellContents& contents, const QualitySample& sample,
                                           absl::FunctionRef<bool()> stopped) {
   if (std::ssize(sample.rows) < kMinQualityQueries) return std::nullopt;
   CellQuality quality{.queries = std::ssize(sample.rows),
-                      .items = ItemCounts(std::ssize(gallery.labels)),
+                      .items = ItemCounts(std::ssize(contents.gallery.labels)),
                       .epsilons = ListEpsilons(),
                       .partitions = {}};
-  for (const PartitionDemand& partition : gallery.partitions) {
+  for (const PartitionDemand& partition : contents.partitions) {
     quality.partitions.push_back(
-        PartitionMeasurement(gallery, partition, sample, quality).Measure(stopped));
+        PartitionMeasurement(parameters, contents, partition, sample, quality).Measure(stopped));
   }
   if (stopped()) return std::nullopt;
   return quality;

@@ -8,13 +8,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "common/base/matrix.h"
-#include "common/cells/cell_lists.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "common/numerics/row_source.h"
+#include "server/cells/cell_image.h"
 
 namespace privatemail::server {
 
@@ -31,15 +29,8 @@ absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
                                             const std::vector<Eigen::Index>& queries,
                                             const std::vector<std::vector<int64_t>>& nearest);
 
-// A gallery of n items with a code of features, as a cell index answers for it.
-struct MeasuredGallery {
-  const PublicParameters& parameters;
-  const std::vector<int32_t>& labels;  // n
-  absl::string_view codes;             // n
-  absl::Span<const PartitionDemand> partitions;
-};
-
-// The sampled queries request their own cell and another one, drawn at random, of each partition.
+// The sampled queries of a cell index with these contents request their own cell and another one,
+// drawn at random, of each partition.
 // - Leave-one-out: no item votes for a list that it is scored on. Its row and its own votes are
 //   taken out of each of its lists; the votes that others cast for it lapse. So a list keeps all
 //   but one of the voters that a list for a searcher has.
@@ -47,8 +38,8 @@ struct MeasuredGallery {
 // - nullopt: fewer than kMinQualityQueries, or stopped.
 // - K cells, P partitions, lists to length m (half the gallery, at most kMaxQualityItems) for each
 //   of 19 epsilons: O(P K 19 n) time for the lists and, for each query, O(2 P 19 m d).
-std::optional<CellQuality> MeasureQuality(const MeasuredGallery& gallery,
-                                          const QualitySample& sample,
+std::optional<CellQuality> MeasureQuality(const PublicParameters& parameters,
+                                          const CellContents& contents, const QualitySample& sample,
                                           absl::FunctionRef<bool()> stopped);
 
 // Approximate bytes that it takes for a gallery of so many items.

@@ -63,9 +63,6 @@ std::string AuditLogPath(const DaemonOptions& options);
 //   - a malformed address
 Problems CheckOptions(const DaemonOptions& options);
 
-// INVALID_ARGUMENT naming every problem of CheckOptions.
-absl::Status Validate(const DaemonOptions& options);
-
 }  // namespace privatemail::server
 
 #endif  // PRIVATEMAIL_SERVER_CONFIG_OPTIONS_H_

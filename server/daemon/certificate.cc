@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -33,6 +34,8 @@ constexpr int kSerialBits = 127;  // positive and at most 20 bytes, RFC 5280
 struct Free {
   void operator()(BIGNUM* number) const { BN_free(number); }
   void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  void operator()(SSL* connection) const { SSL_free(connection); }
 };
 
 absl::Status OpenSslFailed(absl::string_view doing) {
@@ -47,18 +50,6 @@ std::string HostName() {
     if (!absl::ascii_isalnum(*c) && *c != '-' && *c != '.') return "";
   }
   return name;
-}
-
-absl::Status AddExtension(X509* certificate, int kind, const std::string& value) {
-  X509V3_CTX context;
-  X509V3_set_ctx_nodb(&context);
-  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
-  const std::unique_ptr<X509_EXTENSION, Free> extension(
-      X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
-  if (extension == nullptr || X509_add_ext(certificate, extension.get(), -1) != 1) {
-    return OpenSslFailed(absl::StrCat("add the certificate extension ", value));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SetSerialAndTimes(X509* certificate) {
@@ -83,28 +74,32 @@ absl::Status SetNames(X509* certificate) {
   std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1";
   const std::string host = HostName();
   if (!host.empty() && host != "localhost") absl::StrAppend(&names, ",DNS:", host);
-  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_subject_alt_name, names));
-  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_basic_constraints, "critical,CA:FALSE"));
-  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_key_usage, "critical,digitalSignature"));
-  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_ext_key_usage, "serverAuth"));
-  PM_RETURN_IF_ERROR(AddExtension(certificate, NID_subject_key_identifier, "hash"));
-  // Second evidence of the signer besides the name, see ClaimsSelfSigned.
-  return AddExtension(certificate, NID_authority_key_identifier, "keyid:always");
+  const std::pair<int, std::string> extensions[] = {
+      {NID_subject_alt_name, names},
+      {NID_basic_constraints, "critical,CA:FALSE"},
+      {NID_key_usage, "critical,digitalSignature"},
+      {NID_ext_key_usage, "serverAuth"},
+      {NID_subject_key_identifier, "hash"},
+      // Second evidence of the signer besides the name, see ClaimsSelfSigned.
+      {NID_authority_key_identifier, "keyid:always"}};
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
+  for (const auto& [kind, value] : extensions) {
+    const std::unique_ptr<X509_EXTENSION, Free> extension(
+        X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
+    if (extension == nullptr || X509_add_ext(certificate, extension.get(), -1) != 1) {
+      return OpenSslFailed(absl::StrCat("add the certificate extension ", value));
+    }
+  }
+  return absl::OkStatus();
 }
 
 constexpr char kTls12Ciphers[] = "ECDHE+AESGCM";  // what is common to gRPC's on both sides
 constexpr int kMaxRounds = 10;                    // a handshake takes three
 
-struct FreeSsl {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(SSL* connection) const { SSL_free(connection); }
-};
-using Context = std::unique_ptr<SSL_CTX, FreeSsl>;
-using Connection = std::unique_ptr<SSL, FreeSsl>;
-
-absl::Status NotServableError() {
-  return absl::FailedPreconditionError(OpenSslReason("be served over TLS"));
-}
+using Context = std::unique_ptr<SSL_CTX, Free>;
+using Connection = std::unique_ptr<SSL, Free>;
 
 Context MakeContext(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method));
@@ -115,57 +110,49 @@ Context MakeContext(const SSL_METHOD* method) {
   return nullptr;
 }
 
-absl::StatusOr<Context> ServerContext(const std::vector<Certificate>& chain, EVP_PKEY* key) {
-  Context context = MakeContext(TLS_server_method());
-  if (context == nullptr || SSL_CTX_use_certificate(context.get(), chain.front().get()) != 1 ||
-      SSL_CTX_use_PrivateKey(context.get(), key) != 1 ||
-      SSL_CTX_check_private_key(context.get()) != 1) {
-    return NotServableError();
-  }
-  for (size_t i = 1; i < chain.size(); ++i) {
-    if (SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) != 1) return NotServableError();
-  }
-  return context;
-}
-
-// Connects both ends in memory.
-bool Connect(SSL* server, SSL* client) {
-  BIO* server_end = nullptr;
-  BIO* client_end = nullptr;
-  if (BIO_new_bio_pair(&server_end, 0, &client_end, 0) != 1) return false;
-  SSL_set_bio(server, server_end, server_end);
-  SSL_set_bio(client, client_end, client_end);
-  SSL_set_accept_state(server);
-  SSL_set_connect_state(client);
-  return true;
-}
-
-bool HasFailed(SSL* connection, int result) {
-  const int error = SSL_get_error(connection, result);
-  return error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE;
-}
-
 // Performs a TLS handshake in memory between a server configured as gRPC does (TLS 1.2 and 1.3,
 // ECDHE with AES-GCM, this machine's security level) and a client that trusts everyone: if this
-// fails, every client would fail, as with a key whose private part is damaged. FAILED_PRECONDITION
-// with OpenSSL's reason. About 1 ms.
-absl::Status TryHandshake(const std::vector<Certificate>& chain, EVP_PKEY* key) {
+// fails, every client would fail, as with a key whose private part is damaged. OpenSSL's queue of
+// errors then holds the reason. About 1 ms.
+bool CanShakeHands(const std::vector<Certificate>& chain, EVP_PKEY* key) {
   ERR_clear_error();
-  PM_ASSIGN_OR_RETURN(const Context server_context, ServerContext(chain, key));
+  const Context server_context = MakeContext(TLS_server_method());
+  if (server_context == nullptr ||
+      SSL_CTX_use_certificate(server_context.get(), chain.front().get()) != 1 ||
+      SSL_CTX_use_PrivateKey(server_context.get(), key) != 1 ||
+      SSL_CTX_check_private_key(server_context.get()) != 1) {
+    return false;
+  }
+  for (size_t i = 1; i < chain.size(); ++i) {
+    if (SSL_CTX_add1_chain_cert(server_context.get(), chain[i].get()) != 1) return false;
+  }
   const Context client_context = MakeContext(TLS_client_method());
-  if (client_context == nullptr) return NotServableError();
+  if (client_context == nullptr) return false;
   const Connection server(SSL_new(server_context.get()));
   const Connection client(SSL_new(client_context.get()));
-  if (server == nullptr || client == nullptr || !Connect(server.get(), client.get()))
-    return NotServableError();
-  for (int round = 0; round < kMaxRounds; ++round) {
-    const int client_result = SSL_do_handshake(client.get());
-    if (HasFailed(client.get(), client_result)) return NotServableError();
-    const int server_result = SSL_do_handshake(server.get());
-    if (HasFailed(server.get(), server_result)) return NotServableError();
-    if (client_result == 1 && server_result == 1) return absl::OkStatus();
+  BIO* server_end = nullptr;
+  BIO* client_end = nullptr;
+  if (server == nullptr || client == nullptr ||
+      BIO_new_bio_pair(&server_end, 0, &client_end, 0) != 1) {
+    return false;
   }
-  return NotServableError();
+  SSL_set_bio(server.get(), server_end, server_end);
+  SSL_set_bio(client.get(), client_end, client_end);
+  SSL_set_accept_state(server.get());
+  SSL_set_connect_state(client.get());
+  for (int round = 0; round < kMaxRounds; ++round) {
+    int ended = 0;
+    for (SSL* const end : {client.get(), server.get()}) {
+      const int error = SSL_get_error(end, SSL_do_handshake(end));
+      if (error == SSL_ERROR_NONE) {
+        ++ended;
+      } else if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+        return false;
+      }
+    }
+    if (ended == 2) return true;
+  }
+  return false;
 }
 
 enum class Role { kServer, kAuthority };
@@ -183,12 +170,10 @@ bool ClaimsSelfSigned(X509* certificate, Role role) {
 
 // Clients do not verify the self-signature of a certificate that they trust.
 absl::Status CheckSelfSignature(absl::string_view what, X509* certificate, Role role) {
-  if (!ClaimsSelfSigned(certificate, role) ||
-      X509_verify(certificate, X509_get0_pubkey(certificate)) == 1) {
-    ERR_clear_error();
-    return absl::OkStatus();
-  }
+  const bool is_sound = !ClaimsSelfSigned(certificate, role) ||
+                        X509_verify(certificate, X509_get0_pubkey(certificate)) == 1;
   ERR_clear_error();
+  if (is_sound) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(what, " holds a damaged certificate: its signature of itself is not valid"));
 }
@@ -229,10 +214,9 @@ absl::Status CheckPair(absl::string_view certificate, absl::string_view key,
   }
   PM_RETURN_IF_ERROR(CheckSignatures(certificate, chain));
   PM_RETURN_IF_ERROR(CheckPurpose(certificate, chain.front().get()));
-  const absl::Status tried = TryHandshake(chain, private_key);
-  if (tried.ok()) return absl::OkStatus();
+  if (CanShakeHands(chain, private_key)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(certificate, " with ", key, " ", tried.message()));
+      absl::StrCat(certificate, " with ", key, " ", OpenSslReason("be served over TLS")));
 }
 
 // remedy: how to have a certificate with other dates.
@@ -263,13 +247,8 @@ absl::StatusOr<TlsIdentity> Load(const std::string& certificate_path, const std:
   return identity;
 }
 
-struct SelfSignedCertificate {
-  std::string certificate_pem;
-  std::string key_pem;  // private
-};
-
-// INTERNAL: OpenSSL failed.
-absl::StatusOr<SelfSignedCertificate> CreateSelfSigned() {
+// INTERNAL: OpenSSL failed. Errors of writing.
+absl::Status CreateSelfSigned(const std::string& certificate_path, const std::string& key_path) {
   const PrivateKey key(EVP_EC_gen("P-256"));
   if (key == nullptr) return OpenSslFailed("make a P-256 key");
   const Certificate certificate(X509_new());
@@ -283,10 +262,10 @@ absl::StatusOr<SelfSignedCertificate> CreateSelfSigned() {
   if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) {
     return OpenSslFailed("sign the certificate");
   }
-  SelfSignedCertificate created;
-  PM_ASSIGN_OR_RETURN(created.certificate_pem, ToPem(certificate.get()));
-  PM_ASSIGN_OR_RETURN(created.key_pem, ToPem(key.get()));
-  return created;
+  PM_ASSIGN_OR_RETURN(const std::string certificate_pem, ToPem(certificate.get()));
+  PM_ASSIGN_OR_RETURN(const std::string key_pem, ToPem(key.get()));
+  PM_RETURN_IF_ERROR(WriteFileAtomically(key_path, key_pem, 0600));
+  return WriteFileAtomically(certificate_path, certificate_pem, 0644);
 }
 
 }  // namespace
@@ -313,11 +292,7 @@ absl::StatusOr<TlsIdentity> LoadOrCreateIdentity(const std::string& directory) {
         " is there: restore the key, or delete the certificate to have both created again (clients "
         "must then trust the new fingerprint)"));
   }
-  if (!known) {
-    PM_ASSIGN_OR_RETURN(const SelfSignedCertificate created, CreateSelfSigned());
-    PM_RETURN_IF_ERROR(WriteFileAtomically(key_path, created.key_pem, 0600));
-    PM_RETURN_IF_ERROR(WriteFileAtomically(certificate_path, created.certificate_pem, 0644));
-  }
+  if (!known) PM_RETURN_IF_ERROR(CreateSelfSigned(certificate_path, key_path));
   PM_ASSIGN_OR_RETURN(
       TlsIdentity identity,
       Load(certificate_path, key_path,

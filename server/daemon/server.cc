@@ -54,15 +54,6 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxSendMessageSize(static_cast<int>(MaxSentMessageBytes(limits)));
 }
 
-absl::StatusOr<std::optional<TlsIdentity>> PrepareIdentity(const DaemonOptions& options) {
-  if (options.insecure) return std::nullopt;
-  if (options.tls_certificate.empty()) {
-    // Absolute, because it is printed for clients in other directories.
-    return LoadOrCreateIdentity(std::filesystem::absolute(options.data_directory) / "tls");
-  }
-  return LoadIdentity(options.tls_certificate, options.tls_key);
-}
-
 std::string AdminKeyPath(const DaemonOptions& options) {
   // Absolute, because it is printed for clients in other directories.
   return std::filesystem::absolute(options.data_directory) / "admin.key";
@@ -84,9 +75,14 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const DaemonOptions& opti
 
 // Null: TLS is off.
 absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& options) {
-  PM_ASSIGN_OR_RETURN(std::optional<TlsIdentity> identity, PrepareIdentity(options));
-  if (!identity) return nullptr;
-  return ReloadableTls::Start(*std::move(identity), options.client_ca);
+  if (options.insecure) return nullptr;
+  // Absolute, because it is printed for clients in other directories.
+  const auto directory = std::filesystem::absolute(options.data_directory) / "tls";
+  PM_ASSIGN_OR_RETURN(TlsIdentity identity,
+                      options.tls_certificate.empty()
+                          ? LoadOrCreateIdentity(directory)
+                          : LoadIdentity(options.tls_certificate, options.tls_key));
+  return ReloadableTls::Start(std::move(identity), options.client_ca);
 }
 
 // Sets *lock, the lock of the data directory, unless the store holds it.
@@ -227,7 +223,7 @@ Maintenance::Hooks DaemonServer::MaintenanceHooks() {
 }
 
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {
-  PM_RETURN_IF_ERROR(Validate(options));
+  PM_RETURN_IF_ERROR(CheckOptions(options).status());
   Parts parts;
   PM_ASSIGN_OR_RETURN(parts.address, ParseHostPort("--listen", options.listen));
   PM_RETURN_IF_ERROR(CheckBeforeCreating(options, parts.address));
@@ -243,17 +239,15 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
-  PM_RETURN_IF_ERROR(daemon->StartHttp(options));
+  if (!options.http.empty()) {
+    DaemonServer& served = *daemon;
+    PM_ASSIGN_OR_RETURN(
+        served.http_,
+        HttpServer::Start(options.http, {[&served] { return !served.health_.draining(); },
+                                         [&served] { return served.metrics_.Text(); }}));
+  }
   daemon->Audit("start");
   return daemon;
-}
-
-absl::Status DaemonServer::StartHttp(const DaemonOptions& options) {
-  if (options.http.empty()) return absl::OkStatus();
-  PM_ASSIGN_OR_RETURN(http_,
-                      HttpServer::Start(options.http, {[this] { return !health_.draining(); },
-                                                       [this] { return metrics_.Text(); }}));
-  return absl::OkStatus();
 }
 
 absl::Status DaemonServer::Listen(const DaemonOptions& options) {

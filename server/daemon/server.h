@@ -87,7 +87,6 @@ class DaemonServer {
   absl::Status Listen(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
-  absl::Status StartHttp(const DaemonOptions& options);
 
   mutable std::mutex options_mutex_;  // guards options_
   DaemonOptions options_;

@@ -82,8 +82,7 @@ absl::Status Catalog::Load() {
       collection->SetEmbeddingProblem(fits);
       if (!fits.ok()) problems_.emplace_back(fits.message());
       if (!fits.ok()) continue;
-      const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
-      Install(collection.get(), **std::move(embedding), deleted);
+      Install(collection.get(), **std::move(embedding));
       built.push_back(collection);
     }
   }
@@ -102,16 +101,11 @@ void Catalog::SetOptions(const CatalogOptions& options) {
   options_ = options;
 }
 
-absl::StatusOr<Catalog::CollectionPtr> Catalog::FindCollection(absl::string_view name) const {
+absl::StatusOr<CollectionView> Catalog::Find(absl::string_view name) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = collections_.find(name);
   if (found == collections_.end()) return NoSuchCollection(name);
-  return found->second;
-}
-
-absl::StatusOr<CollectionView> Catalog::Find(absl::string_view name) const {
-  PM_ASSIGN_OR_RETURN(const CollectionPtr collection, FindCollection(name));
-  return collection->view();
+  return found->second->view();
 }
 
 std::vector<CollectionView> Catalog::List() const {
@@ -170,17 +164,12 @@ absl::Status Catalog::ReserveForBuild(Collection* collection, int64_t bytes) {
 bool Catalog::CacheEvaluationKeys(const std::string& digest,
                                   EvaluationKeyCache::Handle keys) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  const auto bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys->delta));
-  const int64_t room = options_.resident_memory - CollectionMemoryLocked();
-  if (bytes > room) return false;
-  evaluation_keys_.Add(digest, std::move(keys), room);
-  return true;
+  return evaluation_keys_.Add(digest, std::move(keys),
+                              options_.resident_memory - CollectionMemoryLocked());
 }
 
 absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
                                                const CancelledFunction& cancelled) {
-  PM_RETURN_IF_ERROR(CheckCollectionName(collection.name));
-  PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
   PM_RETURN_IF_ERROR(CheckNewName(collection.name));  // before the training, which takes long
   PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
   PM_RETURN_IF_ERROR(CheckMemory("this one", MemoryOf(stored.parameters)));
@@ -200,7 +189,13 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
                                  collection.parameters.feature_dim);
   }
   PM_RETURN_IF_ERROR(CheckMemory("this one", memory));
-  PM_RETURN_IF_ERROR(ImportCollection(*store_, &collection, items));
+  absl::Status imported = store_->Import(collection, items);
+  if (absl::IsAlreadyExists(imported)) {  // if it is the name that is taken, so it is again
+    PM_ASSIGN_OR_RETURN(collection.parameters.collection_uuid, NewUuid());
+    collection.latest_version = 0;
+    imported = store_->Import(collection, items);
+  }
+  PM_RETURN_IF_ERROR(imported);
   // Without a lock, because it can take minutes. The result is adopted like another daemon's.
   const absl::Status refreshed = Refresh();
   const absl::StatusOr<CollectionView> view = Find(collection.name);
@@ -368,22 +363,15 @@ absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserv
   absl::StatusOr<Embedding> embedding;
   RunAtLowPriority(
       [&] { embedding = EmbedStored(view, watch, memory, check_labels); });  // searches come first
-  if (absl::IsNotFound(embedding.status())) return DeletedDuringBuild(published.name);
   PM_RETURN_IF_ERROR(embedding.status());
   PM_RETURN_IF_ERROR(ReserveForBuild(collection.get(), Retriever::MemoryFor(*embedding)));
-  const absl::StatusOr<uint64_t> version = store_->SaveEmbedding(published.parameters, *embedding);
-  if (absl::IsNotFound(version.status())) return DeletedDuringBuild(published.name);
-  PM_RETURN_IF_ERROR(version.status());
-  embedding->version = *version;
+  PM_ASSIGN_OR_RETURN(embedding->version, store_->SaveEmbedding(published.parameters, *embedding));
   // It is stored. If the rest fails, the Refresh after the build adopts it.
   absl::Cleanup refresh = [&] { collection->MarkOutdated(); };
-  auto deleted = store_->DeletedSince(published.parameters, *version, /*after=*/0);
-  if (absl::IsNotFound(deleted.status())) return DeletedDuringBuild(published.name);
-  PM_RETURN_IF_ERROR(deleted.status());
-  if (!Install(collection.get(), *std::move(embedding),
-               deleted->value_or(std::vector<DeletedItem>()))) {
-    return DeletedDuringBuild(published.name);
-  }
+  PM_ASSIGN_OR_RETURN(auto deleted,
+                      store_->DeletedSince(published.parameters, embedding->version, /*after=*/0));
+  embedding->deleted = std::move(deleted).value_or(std::vector<DeletedItem>());
+  if (!Install(collection.get(), *std::move(embedding))) return DeletedDuringBuild(published.name);
   QueueCells(collection);
   std::move(refresh).Cancel();
   return absl::OkStatus();
@@ -392,7 +380,9 @@ absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserv
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
                                               int64_t memory, LabelCheck label_check) {
   if (store_->read_only()) PM_RETURN_IF_ERROR(store_->TryWritable());  // before the long work
-  PM_ASSIGN_OR_RETURN(const CollectionPtr collection, FindCollection(name));
+  absl::StatusOr<CollectionView> found = Find(name);
+  PM_RETURN_IF_ERROR(found.status());
+  const CollectionPtr collection = CollectionView(*std::move(found)).collection;
   PM_RETURN_IF_ERROR(collection->BeginBuild());
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
@@ -405,12 +395,13 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
   std::move(end).Invoke();
   // If the store is unavailable now, its watch refreshes later.
   if (outdated) Refresh().IgnoreError();
+  if (absl::IsNotFound(outcome)) return DeletedDuringBuild(name);
   PM_RETURN_IF_ERROR(outcome);
   return collection->view();
 }
 
-bool Catalog::Install(Collection* collection, Embedding embedding,
-                      absl::Span<const DeletedItem> deleted) {
+bool Catalog::Install(Collection* collection, Embedding embedding) {
+  const std::vector<DeletedItem> deleted = std::move(embedding.deleted);
   const auto published = collection->view().published;
   return collection->InstallRetriever(
       std::make_shared<const Retriever>(published->parameters, published->anchors.labels,
@@ -461,29 +452,29 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
 }
 
 absl::Status Catalog::AdoptState(const CollectionState& state) {
-  const absl::StatusOr<CollectionPtr> collection = FindCollection(state.name);
-  if (!collection.ok() || !(*collection)->IsStoredAs(state)) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(AdoptDimension(state, collection->get()));
-  absl::Status outcome = AdoptChange(state, *collection);
-  outcome.Update(AdoptRows(state, (*collection)->view()));
+  const absl::StatusOr<CollectionView> view = Find(state.name);
+  if (!view.ok() || !view->collection->IsStoredAs(state)) return absl::OkStatus();
+  PM_RETURN_IF_ERROR(AdoptDimension(state, *view));
+  absl::Status outcome = AdoptChange(state, view->collection);
+  outcome.Update(AdoptRows(state, view->collection->view()));
   return outcome;
 }
 
 // Another daemon has fixed a dimension that this one does not know if it has written items.
-absl::Status Catalog::AdoptDimension(const CollectionState& state, Collection* collection) {
-  const bool has_dimension = collection->view().published->parameters.feature_dim > 0;
+absl::Status Catalog::AdoptDimension(const CollectionState& state, const CollectionView& view) {
+  const bool has_dimension = view.published->parameters.feature_dim > 0;
   if (has_dimension || state.latest_version == 0) return absl::OkStatus();
   const absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
   if (absl::IsNotFound(stored.status())) return absl::OkStatus();  // the next Refresh sees it
   PM_RETURN_IF_ERROR(stored.status());
-  collection->SetDimension(stored->parameters.feature_dim).IgnoreError();  // removed since
+  view.collection->SetDimension(stored->parameters.feature_dim).IgnoreError();  // removed since
   return absl::OkStatus();
 }
 
 absl::Status Catalog::AdoptChange(const CollectionState& state, const CollectionPtr& collection) {
   const std::optional<Collection::PendingChange> change = collection->Compare(state);
   if (!change.has_value()) return absl::OkStatus();
-  if (change->new_embedding) {
+  if (change->retriever == nullptr) {
     const absl::Cleanup end = [&] { collection->EndLoad(); };
     return AdoptEmbedding(collection);
   }
@@ -505,8 +496,7 @@ absl::Status Catalog::AdoptEmbedding(const CollectionPtr& collection) {
   if (!embedding->has_value()) return absl::OkStatus();
   PM_RETURN_IF_ERROR(CheckMemory(EmbeddingOf(*view.published), Retriever::MemoryFor(**embedding),
                                  view.retriever == nullptr ? 0 : view.retriever->memory()));
-  const std::vector<DeletedItem> deleted = std::move((*embedding)->deleted);
-  if (Install(collection.get(), **std::move(embedding), deleted)) QueueCells(collection);
+  if (Install(collection.get(), **std::move(embedding))) QueueCells(collection);
   return absl::OkStatus();
 }
 

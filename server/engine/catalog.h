@@ -140,7 +140,6 @@ class Catalog {
   Catalog(std::unique_ptr<Store> store, std::string directory, Warn warn);
 
   CatalogOptions options() const;
-  absl::StatusOr<CollectionPtr> FindCollection(absl::string_view name) const;  // NOT_FOUND
   CollectionPtr Add(StoredCollection collection);
   // Loads all collections with their embeddings and schedules background jobs.
   absl::Status Load();
@@ -161,7 +160,7 @@ class Catalog {
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   // Takes over what the state says; an error with one part of it does not prevent the others.
   absl::Status AdoptState(const CollectionState& state);
-  absl::Status AdoptDimension(const CollectionState& state, Collection* collection);
+  absl::Status AdoptDimension(const CollectionState& state, const CollectionView& view);
   absl::Status AdoptChange(const CollectionState& state, const CollectionPtr& collection);
   absl::Status AdoptEmbedding(const CollectionPtr& collection);
   // Brings encrypted rows up to the state's version.
@@ -182,10 +181,9 @@ class Catalog {
                         int64_t memory, bool check_labels);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
                                         int64_t memory, bool check_labels);
-  // Publishes an embedding that the store has. deleted: items that the store has deleted since.
-  // False: the collection was removed.
-  static bool Install(Collection* collection, Embedding embedding,
-                      absl::Span<const DeletedItem> deleted);
+  // Publishes an embedding that the store has, without the items that were deleted since. False:
+  // the collection was removed.
+  static bool Install(Collection* collection, Embedding embedding);
 
   // In catalog_cells.cc: completes an installed embedding in the background by a cell index of its
   // items, whose quality is measured afterwards if the collection publishes it. Both are read from
@@ -211,9 +209,10 @@ class Catalog {
                                             const std::atomic<bool>& stopped) const;
   absl::Status CheckCellMemory(const Collection& collection, const PublicParameters& parameters,
                                const Gallery& gallery) const;
-  // Queues it, and stores it. Ends early if other cells are installed or the collection is removed.
-  void MeasureQuality(Collection* collection, const std::shared_ptr<const CellIndex>& cells,
-                      QualitySample sample);
+  // Queues MeasureQuality, and stores the result. Ends early if other cells are installed or the
+  // collection is removed.
+  void QueueMeasurement(Collection* collection, const std::shared_ptr<const CellIndex>& cells,
+                        QualitySample sample);
   // Warns unless it is OK or another embedding has replaced theirs.
   void WarnUnlessStored(const PublishedCollection& published, const absl::Status& stored) const;
 

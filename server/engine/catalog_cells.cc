@@ -15,18 +15,6 @@
 namespace privatemail::server {
 namespace {
 
-// Moves row `from` of the gallery to row `to`, with the label and payload of the embedding.
-void MoveRow(const Retriever& retriever, int64_t embedded, size_t from, size_t to,
-             Gallery* gallery) {
-  if (from != to) {
-    gallery->ids[to] = std::move(gallery->ids[from]);
-    gallery->features.row(static_cast<Eigen::Index>(to)) =
-        gallery->features.row(static_cast<Eigen::Index>(from));
-  }
-  gallery->labels[to] = retriever.LabelOf(embedded);
-  gallery->payloads[to] = retriever.PayloadOf(embedded);
-}
-
 EmbeddingVersion VersionOf(uint64_t version, uint64_t items_version) {
   return {static_cast<int64_t>(version), static_cast<int64_t>(items_version)};
 }
@@ -164,7 +152,7 @@ absl::Status Catalog::BuildCells(Collection* collection, CollectionView view, bo
     WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
                                                    WriteCellImage(parameters, cells->contents())));
   }
-  if (parameters.publish_quality) MeasureQuality(collection, cells, std::move(sample));
+  if (parameters.publish_quality) QueueMeasurement(collection, cells, std::move(sample));
   return absl::OkStatus();
 }
 
@@ -223,14 +211,14 @@ absl::Status Catalog::CheckCellMemory(const Collection& collection,
                                       const PublicParameters& parameters,
                                       const Gallery& gallery) const {
   const std::shared_ptr<const CellIndex> former = collection.view().cells;
-  const int64_t kept = CellIndex::MemoryToKeep(parameters, std::ssize(gallery.ids)) +
-                       BytesOf(gallery) -
-                       gallery.features.size() * static_cast<int64_t>(sizeof(float));
+  const int64_t kept =
+      CellIndex::MemoryToKeep(parameters, std::ssize(gallery.ids)) + BytesOf(gallery);
   return CheckMemory("the cell index of this one", kept, former == nullptr ? 0 : former->memory());
 }
 
-void Catalog::MeasureQuality(Collection* collection, const std::shared_ptr<const CellIndex>& cells,
-                             QualitySample sample) {
+void Catalog::QueueMeasurement(Collection* collection,
+                               const std::shared_ptr<const CellIndex>& cells,
+                               QualitySample sample) {
   const auto shared = std::make_shared<const QualitySample>(std::move(sample));
   measurements_.Add([this, weak = collection->weak_from_this(), weak_cells = std::weak_ptr(cells),
                      shared](const std::atomic<bool>& stopped) {
@@ -241,7 +229,8 @@ void Catalog::MeasureQuality(Collection* collection, const std::shared_ptr<const
       return stopped || locked->removed() || locked->view().cells != measured;
     };
     const auto published = locked->view().published;
-    std::optional<CellQuality> found = measured->Measure(published->parameters, *shared, obsolete);
+    std::optional<CellQuality> found =
+        MeasureQuality(published->parameters, measured->contents(), *shared, obsolete);
     if (!found.has_value()) return;
     const auto quality = std::make_shared<const CellQuality>(*std::move(found));
     locked->InstallQuality(measured.get(), quality);
@@ -258,7 +247,13 @@ void EmbeddingFilter::Keep(Gallery* part) {
     if (next_ == retriever_.items()) break;
     const bool is_hidden = hidden_ != nullptr && hidden_->hidden[static_cast<size_t>(next_)];
     if (retriever_.IdOf(next_) != id || is_hidden) continue;
-    MoveRow(retriever_, next_, row, kept++, part);
+    if (kept != row) {
+      part->ids[kept] = std::move(part->ids[row]);
+      part->features.row(static_cast<Eigen::Index>(kept)) =
+          part->features.row(static_cast<Eigen::Index>(row));
+    }
+    part->labels[kept] = retriever_.LabelOf(next_);
+    part->payloads[kept++] = retriever_.PayloadOf(next_);
   }
   part->ids.resize(kept);
   part->labels.resize(kept);

@@ -308,8 +308,7 @@ std::optional<Collection::PendingChange> Collection::Compare(const CollectionSta
   if (building_ && (new_embedding || new_items)) outdated_ = true;
   if (new_embedding ? building_ : view_.retriever == nullptr || !new_items) return std::nullopt;
   if (new_embedding) ++loads_;
-  return PendingChange{.new_embedding = new_embedding,
-                       .retriever = new_embedding ? nullptr : view_.retriever,
+  return PendingChange{.retriever = new_embedding ? nullptr : view_.retriever,
                        .after = adopted_version_};
 }
 

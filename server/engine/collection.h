@@ -129,8 +129,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
 
   // A change of another daemon that is to be read from the store.
   struct PendingChange {
-    bool new_embedding = false;                  // true: a load, to be ended by EndLoad
-    std::shared_ptr<const Retriever> retriever;  // whose deletions `after` this version are pending
+    // Its deletions `after` this version are pending. Null: a new embedding, whose load is to be
+    // ended by EndLoad.
+    std::shared_ptr<const Retriever> retriever;
     uint64_t after = 0;
   };
   // Takes over the counts of a state. Empty if nothing else is to be read now.

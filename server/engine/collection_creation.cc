@@ -17,26 +17,6 @@
 namespace privatemail::server {
 namespace {
 
-absl::StatusOr<std::vector<CellPartition>> TrainPartitions(const std::vector<int64_t>& cells,
-                                                           const Anchors& anchors,
-                                                           const CancelledFunction& cancelled) {
-  if (cells.empty()) return std::vector<CellPartition>();
-  PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
-  absl::StatusOr<std::vector<CellPartition>> partitions;
-  RunAtLowPriority([&] { partitions = PartitionAnchors(units.cast<float>(), cells, cancelled); });
-  return partitions;
-}
-
-absl::StatusOr<std::optional<ProductCodebook>> TrainCodebookIfNeeded(
-    const std::optional<CellCode>& code, const Anchors& anchors,
-    const CancelledFunction& cancelled) {
-  if (!code.has_value() || !IsProductCode(*code)) return std::nullopt;
-  PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", anchors.features));
-  absl::StatusOr<ProductCodebook> codebook;
-  RunAtLowPriority([&] { codebook = TrainCodebook(units.cast<float>(), *code, cancelled); });
-  return codebook;
-}
-
 // Settings under which even the anchors alone cannot be aligned would be refused by every build.
 absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors& anchors,
                                const CancelledFunction& cancelled) {
@@ -61,24 +41,6 @@ absl::Status CheckAnchorsAlign(const PublicParameters& parameters, const Anchors
       "; use fewer steps or a larger alpha, or the label graph balanced with the start classes"));
 }
 
-}  // namespace
-
-absl::Status CheckCollectionName(absl::string_view name) {
-  bool valid =
-      !name.empty() && name.size() <= kMaxCollectionNameBytes && absl::ascii_isalnum(name[0]);
-  for (const char c : name) {
-    valid = valid && (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-');
-  }
-  if (valid) return absl::OkStatus();
-  return InvalidField(
-      "name",
-      absl::StrCat("must be 1 to ", kMaxCollectionNameBytes,
-                   " letters, digits, '.', '_' and '-', the first a letter or a digit, but is '",
-                   absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
-}
-
-namespace {
-
 absl::StatusOr<StoredCollection> PrepareWithoutAnchors(NewCollection collection, std::string uuid) {
   const auto unexpected = [](absl::string_view field) {
     return absl::InvalidArgumentError(
@@ -98,16 +60,42 @@ absl::StatusOr<StoredCollection> PrepareWithoutAnchors(NewCollection collection,
 
 }  // namespace
 
+absl::Status CheckCollectionName(absl::string_view name) {
+  bool valid =
+      !name.empty() && name.size() <= kMaxCollectionNameBytes && absl::ascii_isalnum(name[0]);
+  for (const char c : name) {
+    valid = valid && (absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-');
+  }
+  if (valid) return absl::OkStatus();
+  return InvalidField(
+      "name",
+      absl::StrCat("must be 1 to ", kMaxCollectionNameBytes,
+                   " letters, digits, '.', '_' and '-', the first a letter or a digit, but is '",
+                   absl::CHexEscape(name.substr(0, 2 * kMaxCollectionNameBytes)), "'"));
+}
+
 absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
                                                    const CancelledFunction& cancelled) {
+  PM_RETURN_IF_ERROR(CheckCellCode(!collection.cells.empty(), collection.cell_code.has_value()));
   PM_ASSIGN_OR_RETURN(std::string uuid, NewUuid());
   if (collection.anchors.features.rows() == 0) {
     return PrepareWithoutAnchors(std::move(collection), std::move(uuid));
   }
-  PM_ASSIGN_OR_RETURN(std::vector<CellPartition> partitions,
-                      TrainPartitions(collection.cells, collection.anchors, cancelled));
-  PM_ASSIGN_OR_RETURN(std::optional<ProductCodebook> codebook,
-                      TrainCodebookIfNeeded(collection.cell_code, collection.anchors, cancelled));
+  std::vector<CellPartition> partitions;
+  std::optional<ProductCodebook> codebook;
+  if (!collection.cells.empty()) {
+    PM_ASSIGN_OR_RETURN(const Matrix units, UnitRows("anchors", collection.anchors.features));
+    const auto train = [&]() -> absl::Status {
+      const FloatMatrix rows = units.cast<float>();
+      PM_ASSIGN_OR_RETURN(partitions, PartitionAnchors(rows, collection.cells, cancelled));
+      if (!IsProductCode(*collection.cell_code)) return absl::OkStatus();
+      PM_ASSIGN_OR_RETURN(codebook, TrainCodebook(rows, *collection.cell_code, cancelled));
+      return absl::OkStatus();
+    };
+    absl::Status trained;
+    RunAtLowPriority([&] { trained = train(); });
+    PM_RETURN_IF_ERROR(trained);
+  }
   PM_ASSIGN_OR_RETURN(
       PublicParameters parameters,
       MakePublicParameters(std::move(uuid), collection.settings, collection.anchors,
@@ -141,17 +129,6 @@ absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
   made->with_encrypted = given.with_encrypted;
   if (Fingerprint(*made) == Fingerprint(given)) return absl::OkStatus();
   return absl::DataLossError("snapshot: its parameters are not those of its anchors");
-}
-
-absl::Status ImportCollection(Store& store, StoredCollection* collection,
-                              Store::GallerySource items) {
-  std::string& uuid = collection->parameters.collection_uuid;
-  const absl::Status imported = store.Import(*collection, items);
-  // If it is the name that is taken, the second Import says so.
-  if (!absl::IsAlreadyExists(imported)) return imported;
-  PM_ASSIGN_OR_RETURN(uuid, NewUuid());
-  collection->latest_version = 0;
-  return store.Import(*collection, items);
 }
 
 }  // namespace privatemail::server

@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "common/base/cancellation.h"
 #include "common/embedding/public_parameters.h"
-#include "server/store/store.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
@@ -42,11 +41,6 @@ absl::StatusOr<StoredCollection> PrepareCollection(NewCollection collection,
 
 // DATA_LOSS: the parameters of a snapshot do not belong to its anchors.
 absl::Status CheckSnapshotParameters(const StoredCollection& collection);
-
-// Store::Import under the snapshot's UUID or, if the store has a collection with it, under a new
-// one, which `collection` gets. Reads `items` at most twice. ALREADY_EXISTS: the name.
-absl::Status ImportCollection(Store& store, StoredCollection* collection,
-                              Store::GallerySource items);
 
 }  // namespace privatemail::server
 

@@ -7,16 +7,6 @@
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {
-namespace {
-
-std::vector<int32_t> Concatenate(const std::vector<int32_t>& first,
-                                 const std::vector<int32_t>& second) {
-  std::vector<int32_t> all = first;
-  all.insert(all.end(), second.begin(), second.end());
-  return all;
-}
-
-}  // namespace
 
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, const StepObserver& observer,
@@ -30,10 +20,11 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
                         UnitPoints::Create(std::move(gallery.features), anchors.features));
     points = std::make_shared<UnitPoints>(std::move(rows));
   }
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
   // The features, which are the largest of all, are gone before the results are copied.
   PM_ASSIGN_OR_RETURN(EmbeddedRows rows,
-                      EmbedRows(parameters, std::move(points),
-                                Concatenate(gallery.labels, anchors.labels), observer));
+                      EmbedRows(parameters, std::move(points), labels, observer));
 
   Embedding embedding;
   embedding.plan = std::move(rows.plan.why);

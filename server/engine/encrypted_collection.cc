@@ -18,16 +18,93 @@ absl::Status NoMemory(const std::exception& error) {
 
 }  // namespace
 
+struct EncryptedCollection::Reading {
+  EncryptedRowsWriter writer;
+  int64_t collection = 0;  // its key; 0: nothing has been read
+  int64_t dimensions = 0;
+  uint64_t version = 0;  // of the collection
+
+  static absl::StatusOr<std::unique_ptr<Reading>> OfAll(Store& store,
+                                                        const PublicParameters& parameters,
+                                                        Admit admit);
+  // Reads on. `admit` precedes each part. False: a new reading must replace this one, because the
+  // collection was replaced.
+  absl::StatusOr<bool> ReadMore(Store& store, const PublicParameters& parameters, Admit admit);
+
+ private:
+  // Applies the changes after `after`; empty if this reads another collection.
+  absl::StatusOr<std::optional<ItemChanges>> Apply(Store& store, const PublicParameters& parameters,
+                                                   uint64_t after, Admit admit);
+};
+
+absl::StatusOr<std::unique_ptr<EncryptedCollection::Reading>> EncryptedCollection::Reading::OfAll(
+    Store& store, const PublicParameters& parameters, Admit admit) {
+  auto reading = std::make_unique<Reading>();
+  PM_ASSIGN_OR_RETURN(const bool same, reading->ReadMore(store, parameters, admit));
+  if (!same) return absl::InternalError("a new reading is of no other collection");
+  return reading;
+}
+
+absl::StatusOr<bool> EncryptedCollection::Reading::ReadMore(Store& store,
+                                                            const PublicParameters& parameters,
+                                                            Admit admit) {
+  PM_ASSIGN_OR_RETURN(std::optional<ItemChanges> changes, Apply(store, parameters, version, admit));
+  if (changes.has_value() && static_cast<int64_t>(changes->items) != writer.items()) {
+    // Tombstones had been pruned, so that deleted items are still here.
+    writer.BeginReload();
+    PM_ASSIGN_OR_RETURN(changes, Apply(store, parameters, 0, admit));
+    writer.EndReload();
+  }
+  if (!changes.has_value()) return false;
+  if (static_cast<int64_t>(changes->items) != writer.items()) {
+    return absl::DataLossError(absl::StrCat("the store must have the ", changes->items,
+                                            " items of its count, but has ", writer.items()));
+  }
+  version = changes->latest_version;
+  return true;
+}
+
+absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Reading::Apply(
+    Store& store, const PublicParameters& parameters, uint64_t after, Admit admit) {
+  std::optional<ItemChanges> all;
+  bool is_first = true, is_other = collection != 0 && dimensions != parameters.feature_dim;
+  if (is_other) return all;
+  const absl::Status read = store.ReadChanges(
+      parameters, after, [&](const ItemChanges& changes, std::vector<Item> part) -> absl::Status {
+        if (std::exchange(is_first, false)) {
+          is_other = collection != 0 && collection != changes.collection;
+          if (is_other) return absl::CancelledError("another collection");
+          collection = changes.collection;
+          dimensions = parameters.feature_dim;
+          // So that what cannot fit is refused before it is read.
+          const int64_t added = static_cast<int64_t>(changes.items) - writer.items();
+          if (after == 0 && added > 0) {
+            PM_RETURN_IF_ERROR(
+                admit(writer.memory(), MinEncryptedMemory(added, parameters.feature_dim)));
+          }
+          for (const std::string& id : changes.deleted) writer.Erase(id);
+          all = changes;
+        }
+        PM_RETURN_IF_ERROR(admit(writer.memory(), writer.MemoryToPut(part)));
+        for (const Item& item : part) {
+          if (std::ssize(item.features) != parameters.feature_dim) {
+            return absl::DataLossError(absl::StrCat("item ", item.id, " has ", item.features.size(),
+                                                    " features, but the collection has ",
+                                                    parameters.feature_dim));
+          }
+          writer.Put(item);
+        }
+        return absl::OkStatus();
+      });
+  if (is_other) return std::optional<ItemChanges>();
+  PM_RETURN_IF_ERROR(read);
+  return all;
+}
+
 EncryptedCollection::EncryptedCollection(MemoryCheck check)
-    : check_(std::move(check)), pass_([this] {
-        ScoredRows scored;
-        const std::shared_ptr<const EncryptedRows> rows = this->rows();
-        if (rows == nullptr) return scored;
-        for (const auto& block : rows->blocks) scored.blocks.push_back(block->values());
-        scored.dimensions = rows->dimensions;
-        scored.owner = rows;
-        return scored;
-      }) {}
+    : check_(std::move(check)), pass_([this] { return rows(); }) {}
+
+EncryptedCollection::~EncryptedCollection() = default;
 
 bool EncryptedCollection::AwaitLoad() {
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
@@ -61,12 +138,12 @@ absl::Status EncryptedCollection::Load(Store& store, const PublicParameters& par
 
 absl::Status EncryptedCollection::LoadFirst(Store& store, const PublicParameters& parameters,
                                             Admit admit) {
-  PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, ReadAll(store, parameters, admit));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, Reading::OfAll(store, parameters, admit));
   // Much may have been written during the first reading. Writers wait only for the last, short one.
-  PM_ASSIGN_OR_RETURN(bool same, ReadMore(store, parameters, admit, reading.get()));
+  PM_ASSIGN_OR_RETURN(bool same, reading->ReadMore(store, parameters, admit));
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
   if (same) {
-    PM_ASSIGN_OR_RETURN(same, ReadMore(store, parameters, admit, reading.get()));
+    PM_ASSIGN_OR_RETURN(same, reading->ReadMore(store, parameters, admit));
   }
   if (!same) return absl::AbortedError("the collection was replaced while its rows were loaded");
   Publish(std::move(reading));
@@ -102,87 +179,19 @@ absl::Status EncryptedCollection::CatchUpLocked(Store& store, const PublicParame
     return more > 0 ? check_(bytes + more - memory()) : absl::OkStatus();
   };
   const uint64_t former = reading_->version;
-  const absl::StatusOr<bool> same = ReadMore(store, parameters, admit, reading_.get());
+  const absl::StatusOr<bool> same = reading_->ReadMore(store, parameters, admit);
   if (absl::IsResourceExhausted(same.status())) Release();
   PM_RETURN_IF_ERROR(same.status());
   if (!*same) {
     // The rows of the collection that was replaced must not be found any more.
     Release();
-    PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, ReadAll(store, parameters, admit));
+    PM_ASSIGN_OR_RETURN(std::unique_ptr<Reading> reading, Reading::OfAll(store, parameters, admit));
     Publish(std::move(reading));
   } else if (reading_->version != former) {
     Publish(std::move(reading_));
   }
   succeeded_ = number;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<EncryptedCollection::Reading>> EncryptedCollection::ReadAll(
-    Store& store, const PublicParameters& parameters, Admit admit) const {
-  auto reading = std::make_unique<Reading>();
-  PM_ASSIGN_OR_RETURN(const bool same, ReadMore(store, parameters, admit, reading.get()));
-  return same ? absl::StatusOr<std::unique_ptr<Reading>>(std::move(reading))
-              : absl::InternalError("a new reading is of no other collection");
-}
-
-absl::StatusOr<bool> EncryptedCollection::ReadMore(Store& store, const PublicParameters& parameters,
-                                                   Admit admit, Reading* reading) const {
-  PM_ASSIGN_OR_RETURN(std::optional<ItemChanges> changes,
-                      Apply(store, parameters, reading->version, admit, reading));
-  if (changes.has_value() && static_cast<int64_t>(changes->items) != reading->writer.items()) {
-    // Tombstones had been pruned, so that deleted items are still here.
-    reading->writer.BeginReload();
-    PM_ASSIGN_OR_RETURN(changes, Apply(store, parameters, 0, admit, reading));
-    reading->writer.EndReload();
-  }
-  if (!changes.has_value()) return false;
-  if (static_cast<int64_t>(changes->items) != reading->writer.items()) {
-    return absl::DataLossError(absl::StrCat("the store must have the ", changes->items,
-                                            " items of its count, but has ",
-                                            reading->writer.items()));
-  }
-  reading->version = changes->latest_version;
-  return true;
-}
-
-absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Apply(
-    Store& store, const PublicParameters& parameters, uint64_t after, Admit admit,
-    Reading* reading) const {
-  std::optional<ItemChanges> all;
-  bool is_first = true,
-       is_other = reading->collection != 0 && reading->dimensions != parameters.feature_dim;
-  if (is_other) return all;
-  EncryptedRowsWriter& writer = reading->writer;
-  const absl::Status read = store.ReadChanges(
-      parameters, after, [&](const ItemChanges& changes, std::vector<Item> part) -> absl::Status {
-        if (std::exchange(is_first, false)) {
-          is_other = reading->collection != 0 && reading->collection != changes.collection;
-          if (is_other) return absl::CancelledError("another collection");
-          reading->collection = changes.collection;
-          reading->dimensions = parameters.feature_dim;
-          // So that what cannot fit is refused before it is read.
-          const int64_t added = static_cast<int64_t>(changes.items) - writer.items();
-          if (after == 0 && added > 0) {
-            PM_RETURN_IF_ERROR(
-                admit(writer.memory(), MinEncryptedMemory(added, parameters.feature_dim)));
-          }
-          for (const std::string& id : changes.deleted) writer.Erase(id);
-          all = changes;
-        }
-        PM_RETURN_IF_ERROR(admit(writer.memory(), writer.MemoryToPut(part)));
-        for (const Item& item : part) {
-          if (std::ssize(item.features) != parameters.feature_dim) {
-            return absl::DataLossError(absl::StrCat("item ", item.id, " has ", item.features.size(),
-                                                    " features, but the collection has ",
-                                                    parameters.feature_dim));
-          }
-          writer.Put(item);
-        }
-        return absl::OkStatus();
-      });
-  if (is_other) return std::optional<ItemChanges>();
-  PM_RETURN_IF_ERROR(read);
-  return all;
 }
 
 void EncryptedCollection::Publish(std::unique_ptr<Reading> reading) {

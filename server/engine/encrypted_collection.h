@@ -32,6 +32,7 @@ class EncryptedCollection {
   using MemoryCheck = std::function<absl::Status(int64_t bytes)>;
 
   explicit EncryptedCollection(MemoryCheck check);
+  ~EncryptedCollection();
 
   // Announces a Load, so that CatchUp leaves the first version to it. False: there is a version, or
   // one is announced already that EndAwaitedLoad has not ended.
@@ -60,30 +61,14 @@ class EncryptedCollection {
   absl::Status problem() const;
   int64_t memory() const;  // bytes, of rows that are being loaded, too
 
-  // Scores of concurrent queries. The owner of an answer's rows is its EncryptedRows.
+  // Scores of concurrent queries.
   ScorePass& pass() { return pass_; }
 
  private:
-  // Rows as far as they have been read.
-  struct Reading {
-    EncryptedRowsWriter writer;
-    int64_t collection = 0;  // its key; 0: nothing has been read
-    int64_t dimensions = 0;
-    uint64_t version = 0;  // of the collection
-  };
+  struct Reading;  // rows as far as they have been read
   // Called with the bytes of a reading before they grow by `more`.
   using Admit = absl::FunctionRef<absl::Status(int64_t bytes, int64_t more)>;
 
-  // Reads all rows into a new reading. `admit` precedes each part.
-  absl::StatusOr<std::unique_ptr<Reading>> ReadAll(Store& store, const PublicParameters& parameters,
-                                                   Admit admit) const;
-  // Continues a reading. False: it must be replaced by a new one, because the collection was.
-  absl::StatusOr<bool> ReadMore(Store& store, const PublicParameters& parameters, Admit admit,
-                                Reading* reading) const;
-  // Applies the changes after `after`; empty if the reading is of another collection.
-  absl::StatusOr<std::optional<ItemChanges>> Apply(Store& store, const PublicParameters& parameters,
-                                                   uint64_t after, Admit admit,
-                                                   Reading* reading) const;
   absl::Status LoadFirst(Store& store, const PublicParameters& parameters, Admit admit);
   // The following require writer_mutex_.
   absl::Status CatchUpLocked(Store& store, const PublicParameters& parameters);

@@ -39,12 +39,12 @@ std::vector<int16_t> Quantise(const Item& item, float* norm) {
   return QuantiseUnitRow(length > 0 ? RowVector(features / length) : features);
 }
 
-PackedTexts Pack(const std::vector<std::string>& texts, size_t count) {
+PackedTexts Pack(absl::Span<const EncryptedRow> rows, std::string EncryptedRow::*text) {
   size_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) bytes += texts[i].size();
+  for (const EncryptedRow& row : rows) bytes += (row.*text).size();
   PackedTexts packed;
-  packed.Reserve(count, bytes);
-  for (size_t i = 0; i < count; ++i) packed.Add(texts[i]);
+  packed.Reserve(rows.size(), bytes);
+  for (const EncryptedRow& row : rows) packed.Add(row.*text);
   return packed;
 }
 
@@ -57,8 +57,21 @@ int64_t SentLabel(int32_t label) {
 }  // namespace
 
 EncryptedBlock::EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t dimensions,
-                               Columns columns)
-    : values_(std::move(values)), dimensions_(dimensions), columns_(std::move(columns)) {
+                               absl::Span<const EncryptedRow> rows)
+    : values_(std::move(values)),
+      dimensions_(dimensions),
+      ids_(Pack(rows, &EncryptedRow::id)),
+      norms_(rows.size()) {
+  for (size_t row = 0; row < rows.size(); ++row) norms_[row] = rows[row].norm;
+  const auto has_label = [](const EncryptedRow& row) { return row.label != kNoLabel; };
+  if (std::any_of(rows.begin(), rows.end(), has_label)) {
+    labels_.resize(rows.size());
+    for (size_t row = 0; row < rows.size(); ++row) labels_[row] = rows[row].label;
+  }
+  const auto has_payload = [](const EncryptedRow& row) { return !row.payload.empty(); };
+  if (std::any_of(rows.begin(), rows.end(), has_payload)) {
+    payloads_ = Pack(rows, &EncryptedRow::payload);
+  }
   const std::string table = Table(), payloads = Payloads();
   table_digest_ = Sha256::Of(table);
   payload_digest_ = Sha256::Of(payloads);
@@ -70,12 +83,9 @@ const int16_t* EncryptedBlock::RowValues(size_t row) const {
   return values_.get() + lattice::ReverseBits(static_cast<int>(row)) * dimensions_;
 }
 
-int32_t EncryptedBlock::LabelOf(size_t row) const {
-  return columns_.labels.empty() ? kNoLabel : columns_.labels[row];
-}
-
-absl::string_view EncryptedBlock::PayloadOf(size_t row) const {
-  return columns_.payloads.size() == 0 ? absl::string_view() : columns_.payloads[row];
+EncryptedRow EncryptedBlock::RowAt(size_t row) const {
+  return {std::string(ids_[row]), norms_[row], labels_.empty() ? kNoLabel : labels_[row],
+          payloads_.size() == 0 ? "" : std::string(payloads_[row])};
 }
 
 std::string EncryptedBlock::Table() const {
@@ -84,24 +94,24 @@ std::string EncryptedBlock::Table() const {
     const absl::string_view id = IdOf(row);
     proto.add_ids(id.data(), id.size());
   }
-  proto.mutable_norms()->Assign(columns_.norms.begin(), columns_.norms.end());
-  for (const int32_t label : columns_.labels) proto.add_labels(SentLabel(label));
+  proto.mutable_norms()->Assign(norms_.begin(), norms_.end());
+  for (const int32_t label : labels_) proto.add_labels(SentLabel(label));
   return proto.SerializeAsString();
 }
 
 std::string EncryptedBlock::Payloads() const {
   v1::RowPayloadBlock proto;
-  for (size_t row = 0; row < columns_.payloads.size(); ++row) {
-    const absl::string_view payload = columns_.payloads[row];
+  for (size_t row = 0; row < payloads_.size(); ++row) {
+    const absl::string_view payload = payloads_[row];
     proto.add_payloads(payload.data(), payload.size());
   }
   return proto.SerializeAsString();
 }
 
 int64_t EncryptedBlock::memory() const {
-  return MinEncryptedMemory(1, dimensions_) + columns_.ids.memory() + columns_.payloads.memory() +
-         static_cast<int64_t>(columns_.norms.capacity() * sizeof(float) +
-                              columns_.labels.capacity() * sizeof(int32_t));
+  return MinEncryptedMemory(1, dimensions_) + ids_.memory() + payloads_.memory() +
+         static_cast<int64_t>(norms_.capacity() * sizeof(float) +
+                              labels_.capacity() * sizeof(int32_t));
 }
 
 size_t EncryptedRows::table_bytes() const {
@@ -132,19 +142,8 @@ size_t EncryptedRowsWriter::HashId::operator()(absl::string_view id) const {
 
 absl::string_view EncryptedRowsWriter::IdOf(uint32_t row) const {
   const Slot& slot = slots_[BlockOf(row)];
-  if (slot.draft != nullptr) return slot.draft->ids[PlaceOf(row)];
+  if (slot.draft != nullptr) return slot.draft->rows[PlaceOf(row)].id;
   return slot.block->IdOf(PlaceOf(row));
-}
-
-bool EncryptedRowsWriter::IsEqual(uint32_t row, const Item& item,
-                                  const std::vector<int16_t>& values, float norm) const {
-  const Slot& slot = slots_[BlockOf(row)];
-  if (slot.draft != nullptr) return false;  // it is copied already
-  const EncryptedBlock& block = *slot.block;
-  const size_t place = PlaceOf(row);
-  return block.NormOf(place) == norm && block.LabelOf(place) == item.label &&
-         block.PayloadOf(place) == item.payload &&
-         std::equal(values.begin(), values.end(), block.RowValues(place));
 }
 
 void EncryptedRowsWriter::Put(const Item& item) {
@@ -158,16 +157,16 @@ void EncryptedRowsWriter::Put(const Item& item) {
     if (row >= seen_.size()) seen_.resize(row + 1);
     seen_[row] = true;
   }
-  if (!is_new && IsEqual(row, item, values, norm)) return;
-  Draft& draft = DraftOf(BlockOf(row));
-  const size_t place = PlaceOf(row);
-  SetValues(row, values.data());
-  draft.norms[place] = norm;
-  draft.labels[place] = item.label;
-  draft.payloads[place] = item.payload;
-  if (!is_new) return;
-  draft.ids[place] = item.id;
-  index_.insert(row);
+  EncryptedRow put{item.id, norm, item.label, item.payload};
+  const size_t block = BlockOf(row), place = PlaceOf(row);
+  const EncryptedBlock* const former = slots_[block].block.get();  // null: it is copied already
+  if (!is_new && former != nullptr && former->RowAt(place) == put &&
+      std::equal(values.begin(), values.end(), former->RowValues(place))) {
+    return;
+  }
+  std::copy(values.begin(), values.end(), DraftValues(row));
+  DraftOf(block).rows[place] = std::move(put);
+  if (is_new) index_.insert(row);
 }
 
 bool EncryptedRowsWriter::Erase(absl::string_view id) {
@@ -219,12 +218,7 @@ EncryptedRowsWriter::Draft& EncryptedRowsWriter::DraftOf(size_t block) {
   const auto values = static_cast<size_t>(kDegree * dimensions_);
   draft->values = std::make_unique_for_overwrite<int16_t[]>(values);
   std::copy_n(former.values(), values, draft->values.get());
-  for (size_t place = 0; place < former.size(); ++place) {
-    draft->ids[place] = std::string(former.IdOf(place));
-    draft->norms[place] = former.NormOf(place);
-    draft->labels[place] = former.LabelOf(place);
-    draft->payloads[place] = std::string(former.PayloadOf(place));
-  }
+  for (size_t place = 0; place < former.size(); ++place) draft->rows[place] = former.RowAt(place);
   draft->memory = former.memory();
   slot.draft = std::move(draft);
   slot.block = nullptr;
@@ -236,42 +230,19 @@ void EncryptedRowsWriter::Freeze(size_t block) {
   if (slot.draft == nullptr) return;
   Draft& draft = *slot.draft;
   const size_t count = std::min<size_t>(kRowsOfBlock, rows_ - block * kRowsOfBlock);
-  EncryptedBlock::Columns columns;
-  columns.ids = Pack(draft.ids, count);
-  const auto end = static_cast<std::ptrdiff_t>(count);
-  columns.norms.assign(draft.norms.begin(), draft.norms.begin() + end);
-  const auto has_label = [](int32_t label) { return label != kNoLabel; };
-  if (std::any_of(draft.labels.begin(), draft.labels.begin() + end, has_label)) {
-    columns.labels.assign(draft.labels.begin(), draft.labels.begin() + end);
-  }
-  const auto has_text = [](const std::string& text) { return !text.empty(); };
-  if (std::any_of(draft.payloads.begin(), draft.payloads.begin() + end, has_text)) {
-    columns.payloads = Pack(draft.payloads, count);
-  }
   slot.block = std::make_shared<const EncryptedBlock>(std::move(draft.values), dimensions_,
-                                                      std::move(columns));
+                                                      absl::MakeConstSpan(draft.rows).first(count));
   slot.draft = nullptr;
 }
 
-void EncryptedRowsWriter::SetValues(uint32_t row, const int16_t* values) {
-  Draft& draft = DraftOf(BlockOf(row));
-  int16_t* const to =
-      draft.values.get() + lattice::ReverseBits(static_cast<int>(PlaceOf(row))) * dimensions_;
-  if (values == nullptr) {
-    std::fill_n(to, dimensions_, int16_t{0});
-  } else {
-    std::copy_n(values, dimensions_, to);
-  }
+int16_t* EncryptedRowsWriter::DraftValues(uint32_t row) {
+  return DraftOf(BlockOf(row)).values.get() +
+         lattice::ReverseBits(static_cast<int>(PlaceOf(row))) * dimensions_;
 }
 
 void EncryptedRowsWriter::Clear(uint32_t row) {
-  SetValues(row, nullptr);
-  Draft& draft = DraftOf(BlockOf(row));
-  const size_t place = PlaceOf(row);
-  draft.ids[place].clear();
-  draft.norms[place] = 0;
-  draft.labels[place] = kNoLabel;
-  draft.payloads[place] = {};
+  std::fill_n(DraftValues(row), dimensions_, int16_t{0});
+  DraftOf(BlockOf(row)).rows[PlaceOf(row)] = {};
 }
 
 void EncryptedRowsWriter::DropEmptyEnd() {
@@ -289,15 +260,10 @@ void EncryptedRowsWriter::Compact() {
     if (!IdOf(row).empty()) continue;
     do --last;
     while (IdOf(last).empty());
-    Draft& from = DraftOf(BlockOf(last));
-    const size_t place = PlaceOf(last);
     index_.erase(index_.find(last));
-    SetValues(row, from.values.get() + lattice::ReverseBits(static_cast<int>(place)) * dimensions_);
-    Draft& to = DraftOf(BlockOf(row));
-    to.ids[PlaceOf(row)] = from.ids[place];
-    to.norms[PlaceOf(row)] = from.norms[place];
-    to.labels[PlaceOf(row)] = from.labels[place];
-    to.payloads[PlaceOf(row)] = std::move(from.payloads[place]);
+    std::copy_n(DraftValues(last), dimensions_, DraftValues(row));
+    DraftOf(BlockOf(row)).rows[PlaceOf(row)] =
+        std::move(DraftOf(BlockOf(last)).rows[PlaceOf(last)]);
     Clear(last);
     index_.insert(row);
   }

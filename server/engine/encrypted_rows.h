@@ -21,6 +21,16 @@
 
 namespace privatemail::server {
 
+// A row without its values. An empty row is EncryptedRow().
+struct EncryptedRow {
+  std::string id;
+  float norm = 0;
+  int32_t label = kNoLabel;  // kNoLabel: the item has none
+  std::string payload;
+
+  bool operator==(const EncryptedRow&) const = default;
+};
+
 // Up to lattice::kDegree rows, of which some may be empty. Server side. Immutable.
 //
 //   per row                                        bytes
@@ -30,23 +40,16 @@ namespace privatemail::server {
 //   payload, unless no row of the block has one    8 and its length
 class EncryptedBlock {
  public:
-  struct Columns {
-    PackedTexts ids;              // empty: the row holds no item
-    std::vector<float> norms;     // 0 for an empty row
-    std::vector<int32_t> labels;  // kNoLabel for a row without one; none if no row has one
-    PackedTexts payloads;         // none if no row has one
-  };
-  // values: kDegree x dimensions, as lattice::Evaluator::Score takes them; row r of the columns is
-  // at place ReverseBits(r). An empty row has zeros.
-  EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t dimensions, Columns columns);
+  // values: kDegree x dimensions, as lattice::Evaluator::Score takes them; row r is at place
+  // ReverseBits(r). An empty row has zeros.
+  EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t dimensions,
+                 absl::Span<const EncryptedRow> rows);
 
   const int16_t* values() const { return values_.get(); }
   const int16_t* RowValues(size_t row) const;
-  size_t size() const { return columns_.norms.size(); }  // rows, empty ones included
-  absl::string_view IdOf(size_t row) const { return columns_.ids[row]; }
-  float NormOf(size_t row) const { return columns_.norms[row]; }
-  int32_t LabelOf(size_t row) const;
-  absl::string_view PayloadOf(size_t row) const;
+  size_t size() const { return norms_.size(); }  // rows, empty ones included
+  absl::string_view IdOf(size_t row) const { return ids_[row]; }
+  EncryptedRow RowAt(size_t row) const;
 
   // A serialised v1.RowTableBlock and v1.RowPayloadBlock, made by each call, and their SHA-256.
   std::string Table() const;
@@ -61,7 +64,10 @@ class EncryptedBlock {
  private:
   const std::unique_ptr<const int16_t[]> values_;
   const int64_t dimensions_;
-  const Columns columns_;
+  PackedTexts ids_;
+  std::vector<float> norms_;
+  std::vector<int32_t> labels_;  // none if no row has one
+  PackedTexts payloads_;         // none if no row has one
   std::string table_digest_, payload_digest_;
   size_t table_bytes_ = 0, payload_bytes_ = 0;
 };
@@ -121,10 +127,7 @@ class EncryptedRowsWriter {
   // A block that can be changed.
   struct Draft {
     std::unique_ptr<int16_t[]> values;
-    std::vector<std::string> ids = std::vector<std::string>(lattice::kDegree);
-    std::vector<float> norms = std::vector<float>(lattice::kDegree);
-    std::vector<int32_t> labels = std::vector<int32_t>(lattice::kDegree, kNoLabel);
-    std::vector<std::string> payloads = std::vector<std::string>(lattice::kDegree);
+    std::vector<EncryptedRow> rows = std::vector<EncryptedRow>(lattice::kDegree);
     int64_t memory = 0;  // of the columns, when the draft was made
   };
   struct Slot {  // exactly one is set
@@ -147,14 +150,12 @@ class EncryptedRowsWriter {
   };
 
   absl::string_view IdOf(uint32_t row) const;
-  bool IsEqual(uint32_t row, const Item& item, const std::vector<int16_t>& values,
-               float norm) const;
   // The first empty row.
   uint32_t TakeRow();
   Draft& DraftOf(size_t block);
   void Freeze(size_t block);
-  // Writes the values of a row, or zeros if `values` is null.
-  void SetValues(uint32_t row, const int16_t* values);
+  // The row's values in the draft of its block.
+  int16_t* DraftValues(uint32_t row);
   void Clear(uint32_t row);
   void Compact();
   void DropEmptyEnd();

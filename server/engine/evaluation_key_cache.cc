@@ -20,10 +20,11 @@ EvaluationKeyCache::Handle EvaluationKeyCache::Find(absl::string_view digest) {
   return found->second->keys;
 }
 
-void EvaluationKeyCache::Add(const std::string& digest, Handle keys, int64_t max_bytes) {
+bool EvaluationKeyCache::Add(const std::string& digest, Handle keys, int64_t max_bytes) {
+  if (BytesOf(*keys) > max_bytes) return false;
   std::list<Entry> evicted;  // destroyed after the lock is released: they are large
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (by_digest_.count(digest) > 0) return;
+  if (by_digest_.count(digest) > 0) return true;
   entries_.push_front({digest, std::move(keys)});
   by_digest_[entries_.front().digest] = entries_.begin();
   bytes_ += BytesOf(*entries_.front().keys);
@@ -32,6 +33,7 @@ void EvaluationKeyCache::Add(const std::string& digest, Handle keys, int64_t max
     by_digest_.erase(entries_.back().digest);
     evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));
   }
+  return true;
 }
 
 void EvaluationKeyCache::Clear() {

@@ -33,8 +33,8 @@ class EvaluationKeyCache {
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
   // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used ones
-  // until all keys fit the capacity and max_bytes.
-  void Add(const std::string& digest, Handle keys,
+  // until all keys fit the capacity and max_bytes. False: these alone take more than max_bytes.
+  bool Add(const std::string& digest, Handle keys,
            int64_t max_bytes = std::numeric_limits<int64_t>::max());
   void Clear();
 

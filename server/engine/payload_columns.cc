@@ -76,24 +76,23 @@ absl::Status PayloadPaths::Read(absl::Span<const std::string> payloads,
 
 void PayloadPaths::Add(const std::string& path, int64_t row) {
   if (given_up_) return;
-  Rows& found = rows_[path];
+  auto& rows = rows_.try_emplace(path, std::in_place).first->second;
   if (rows_.size() > kMaxPaths) {
     rows_.clear();
     given_up_ = true;
     return;
   }
-  if (found.common || (!found.rows.empty() && found.rows.back() == row)) return;
-  found.rows.push_back(row);
-  if (found.rows.size() <= kMaxRareRows) return;
-  found = {.rows = {}, .common = true};
+  if (!rows || (!rows->empty() && rows->back() == row)) return;
+  rows->push_back(row);
+  if (rows->size() > kMaxRareRows) rows.reset();
 }
 
 std::optional<absl::Span<const int64_t>> PayloadPaths::RowsWith(const std::string& path) const {
   if (given_up_) return std::nullopt;
   const auto found = rows_.find(path);
   if (found == rows_.end()) return absl::Span<const int64_t>();
-  if (found->second.common) return std::nullopt;
-  return found->second.rows;
+  if (!found->second) return std::nullopt;
+  return *found->second;
 }
 
 int64_t PayloadColumns::Column::Add(nlohmann::json value) {

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/cancellation.h"
-#include "common/base/single_flight_lru_cache.h"
+#include "common/base/serial_miss_lru_cache.h"
 #include "common/items/payload_filter.h"
 #include "server/engine/hidden_rows.h"
 
@@ -44,14 +44,10 @@ class PayloadPaths {
   std::optional<absl::Span<const int64_t>> RowsWith(const std::string& path) const;
 
  private:
-  struct Rows {
-    std::vector<int64_t> rows;  // empty once the path is common
-    bool common = false;
-  };
   void Add(const std::string& path, int64_t row);
 
-  std::map<std::string, Rows> rows_;
-  size_t next_ = 0;  // payload
+  std::map<std::string, std::optional<std::vector<int64_t>>> rows_;  // nullopt: common
+  size_t next_ = 0;                                                  // payload
   bool given_up_ = false;
 };
 
@@ -102,7 +98,7 @@ class PayloadColumns {
 
   const std::vector<std::string> payloads_;
   const int64_t capacity_;
-  mutable SingleFlightLruCache<std::string, Column> columns_;  // by path
+  mutable SerialMissLruCache<std::string, Column> columns_;  // by path
   mutable PayloadPaths paths_;  // read and used by one computation of columns_ at a time
 };
 

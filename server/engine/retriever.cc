@@ -103,7 +103,7 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
   const Matrix& release = query.post_processing_steps == 0 ? query.release : finished;
   const MatrixView anchors = release.bottomRows(anchor_coordinates().rows());
   RetrievalAnswer answer;
-  PM_ASSIGN_OR_RETURN(answer.alignment, anchors_.KabschUmeyama(anchors, /*with_scale=*/true));
+  PM_ASSIGN_OR_RETURN(answer.alignment, anchors_.KabschUmeyama(anchors));
   answer.relative_residual = anchors_.RelativeResidual(answer.alignment, anchors);
   const Matrix targets = answer.alignment.Apply(release.topRows(slots_));
   if (!targets.allFinite()) {
@@ -127,7 +127,11 @@ absl::StatusOr<RetrievalAnswer> Retriever::Retrieve(const RetrievalQuery& query)
     const Matrix batch = targets.middleRows(slot, std::min(kSlotsPerPass, slots_ - slot));
     for (std::vector<Neighbor>& nearest :
          part ? part->Search(batch, query.k) : index_.Search(batch, query.k, hidden)) {
-      for (const Neighbor& match : nearest) Prefetch(match.row);
+      // Loads ids and labels into the cache, for their encoding, while the search goes on.
+      for (const Neighbor& match : nearest) {
+        __builtin_prefetch(&IdOf(match.row));
+        __builtin_prefetch(&labels_[static_cast<size_t>(match.row)]);
+      }
       answer.slots.push_back(std::move(nearest));
     }
   }

@@ -94,12 +94,6 @@ class Retriever {
 
  private:
   absl::Status Check(const RetrievalQuery& query) const;
-  // Loads id and label of a match into the cache, for its encoding, while the search goes on.
-  void Prefetch(int64_t row) const {
-    __builtin_prefetch(&IdOf(row));
-    __builtin_prefetch(&labels_[static_cast<size_t>(row)]);
-  }
-
   EmbeddingSettings settings_;
   Eigen::Index slots_;
   LabelGraph release_label_graph_;  // over slot labels, then anchor labels

@@ -59,7 +59,7 @@ absl::StatusOr<SpooledGallery> SpoolGallery(Store& store, const PublicParameters
   PM_RETURN_IF_ERROR(store.ReadGallery(parameters, [&](int64_t, Gallery part) -> absl::Status {
     const FloatMatrix features = std::exchange(part.features, FloatMatrix());
     bytes += BytesOf(part);
-    if (watch) PM_RETURN_IF_ERROR(watch(bytes));
+    PM_RETURN_IF_ERROR(watch(bytes));
     AppendRows(std::move(part), &gallery.columns);
     return gallery.points->Append("items", features);
   }));

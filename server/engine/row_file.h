@@ -78,7 +78,7 @@ struct SpooledGallery {
 // with the bytes in memory. Errors of Store::ReadGallery and PointFile.
 absl::StatusOr<SpooledGallery> SpoolGallery(Store& store, const PublicParameters& parameters,
                                             const Anchors& anchors, const std::string& directory,
-                                            const Store::LoadWatch& watch = nullptr);
+                                            const Store::LoadWatch& watch);
 
 }  // namespace privatemail::server
 

@@ -106,15 +106,15 @@ void ScorePass::RunPasses() {
 }
 
 std::vector<ScorePass::Part> ScorePass::Choose(Calls* calls) const {
-  const ScoredRows now = current_();
+  const Rows now = current_();
   for (const auto& call : *calls) {
     if (call->taken > 0) continue;
     const int64_t dimensions = call->request.queries.front()->dimensions;
-    if (dimensions == now.dimensions) {
+    if (now != nullptr && dimensions == now->dimensions) {
       call->answer.rows = now;
     } else {
       call->status = absl::FailedPreconditionError(
-          absl::StrCat("queries must have the ", now.dimensions,
+          absl::StrCat("queries must have the ", now == nullptr ? 0 : now->dimensions,
                        " dimensions of the collection, but have ", dimensions));
     }
   }
@@ -123,7 +123,7 @@ std::vector<ScorePass::Part> ScorePass::Choose(Calls* calls) const {
   const auto can_join = [&](const Call& call) {
     if (call.ended() || parts.empty()) return !call.ended();
     const Call& first = *parts.front().call;
-    return call.delta() == first.delta() && call.answer.rows.owner == first.answer.rows.owner;
+    return call.delta() == first.delta() && call.answer.rows == first.answer.rows;
   };
   while (std::ssize(parts) < kQueriesPerPass) {
     auto next = calls->end();
@@ -142,7 +142,9 @@ std::vector<ScorePass::Part> ScorePass::Choose(Calls* calls) const {
 }
 
 void ScorePass::Run(const std::vector<Part>& parts) {
-  const ScoredRows& rows = parts.front().call->answer.rows;
+  const EncryptedRows& rows = *parts.front().call->answer.rows;
+  std::vector<const int16_t*> blocks;
+  for (const auto& block : rows.blocks) blocks.push_back(block->values());
   std::vector<lattice::Target> targets;
   for (const auto& [call, query] : parts) {
     call->answer.scores.resize(call->request.queries.size());
@@ -155,7 +157,7 @@ void ScorePass::Run(const std::vector<Part>& parts) {
     return std::all_of(parts.begin(), parts.end(),
                        [](const Part& part) { return part.call->cancelled.load(); });
   };
-  lattice::Evaluator::Best().Score(rows.blocks, rows.dimensions, targets,
+  lattice::Evaluator::Best().Score(blocks, rows.dimensions, targets,
                                    [&](int count, const std::function<void(int)>& task) {
                                      ParallelFor(count, [&](int i) {
                                        if (!everyone_has_left()) task(i);

@@ -17,15 +17,9 @@
 #include "common/base/cancellation.h"
 #include "common/base/thread_pool.h"
 #include "common/lattice/evaluator.h"
+#include "server/engine/encrypted_rows.h"
 
 namespace privatemail::server {
-
-// The rows of one moment, which a pass reads. Immutable.
-struct ScoredRows {
-  std::vector<const int16_t*> blocks;  // as lattice::Evaluator::Score
-  int64_t dimensions = 0;
-  std::shared_ptr<const void> owner;  // of the blocks, and of what answers name beside them
-};
 
 // Answers encrypted queries to one collection. While a pass over its rows runs on all cores, calls
 // gather; the next pass takes at most kQueriesPerPass queries of one delta, of callers and of
@@ -35,8 +29,9 @@ struct ScoredRows {
 // Thread-safe.
 class ScorePass {
  public:
-  // current: the rows of this moment. Called from any thread.
-  explicit ScorePass(std::function<ScoredRows()> current) : current_(std::move(current)) {}
+  // current: the rows of this moment; null: none. Called from any thread.
+  using Rows = std::shared_ptr<const EncryptedRows>;
+  explicit ScorePass(std::function<Rows()> current) : current_(std::move(current)) {}
   // No call may be running. Waits for the pass of a cancelled one.
   ~ScorePass() = default;
 
@@ -46,7 +41,7 @@ class ScorePass {
     std::vector<std::shared_ptr<const lattice::Query>> queries;  // at least one, all of keys' delta
   };
   struct Answer {
-    ScoredRows rows;
+    Rows rows;
     std::vector<std::string> scores;  // of each query: kAnswerBytes for each block
   };
 
@@ -84,7 +79,7 @@ class ScorePass {
   std::vector<Part> Choose(Calls* calls) const;
   static void Run(const std::vector<Part>& parts);
 
-  const std::function<ScoredRows()> current_;
+  const std::function<Rows()> current_;
   std::mutex mutex_;  // guards the following
   Calls waiting_;     // the longest unserved first
   bool running_ = false;

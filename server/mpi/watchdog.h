@@ -33,8 +33,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Starts an operation of MPI that does not block, and waits for its end. Leaves the core to
-  // others meanwhile.
+  // Starts an operation of MPI that does not block, and waits for its end without occupying the
+  // core.
   void Complete(absl::FunctionRef<void(MPI_Request*)> start);
 
   // Between BeginWork and EndWork CountWork is called, by any thread, for each part of the work.

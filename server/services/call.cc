@@ -181,7 +181,7 @@ absl::Status Call::ParseRequest() {
   PM_RETURN_IF_ERROR(Parse(message.get()));
   request_ = std::move(message);
   // Refused calls are logged with their collection.
-  collection_ = GetCollectionName(*request_, method_.rpc);
+  entry_.collection = GetCollectionName(*request_, method_.rpc);
   return absl::OkStatus();
 }
 
@@ -230,7 +230,7 @@ absl::Status Call::CheckScopes() const {
 }
 
 absl::Status Call::CheckAccess(const google::protobuf::Message& message) {
-  request_bytes_ += message.ByteSizeLong();
+  entry_.request_bytes += message.ByteSizeLong();
   if (method_.rpc.collection[0] == '\0') return absl::OkStatus();
   const std::string name = GetCollectionName(message, method_.rpc);
   PM_RETURN_IF_ERROR(CheckNotEmpty(method_.rpc.collection, name));
@@ -238,7 +238,7 @@ absl::Status Call::CheckAccess(const google::protobuf::Message& message) {
 }
 
 absl::Status Call::CheckCollectionAccess(absl::string_view name) {
-  collection_ = std::string(name);
+  entry_.collection = std::string(name);
   if (key_ == nullptr) return key_error_;
   if (key_->Covers(name)) return absl::OkStatus();
   return absl::PermissionDeniedError(
@@ -343,7 +343,7 @@ absl::Status Call::StreamStatus() const {
 }
 
 void Call::SendOutcome(const absl::Status& status) {
-  if (is_build_) shared_->metrics->EndBuild(collection_);
+  if (is_build_) shared_->metrics->EndBuild(entry_.collection);
   Record(status);
   // The caller may take the outcome late.
   bytes_.Clear();
@@ -373,23 +373,20 @@ std::string Call::Caller() const {
 
 void Call::Record(const absl::Status& status) {
   const auto names = context_->auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME);
-  AuditEntry entry;
+  AuditEntry& entry = entry_;  // filled in part while the call ran
   entry.time = absl::Now();
   entry.rpc = method_.rpc.name;
-  entry.collection = collection_.substr(0, kMaxLoggedNameBytes);
-  entry.subject = audit_subject_;
+  entry.collection.resize(std::min(entry.collection.size(), kMaxLoggedNameBytes));
   if (key_ != nullptr) entry.key_id = key_->id;
   if (key_ != nullptr) entry.key_name = key_->grant.name;
   if (!names.empty()) entry.certificate = std::string(names[0].data(), names[0].size());
   entry.peer = Caller();
-  entry.rows = rows_;
-  entry.request_bytes = request_bytes_;
   entry.code = absl::StatusCodeToString(status.code());
   entry.milliseconds = absl::ToDoubleMilliseconds(entry.time - start_);
   shared_->metrics->CountCall(entry.rpc, status, entry.milliseconds / 1000);
   // A probe of the server's health names no collection, changes nothing and comes every few
   // seconds: it is not audited, and logged at debug level.
-  const bool probe = IsOpen() && collection_.empty();
+  const bool probe = IsOpen() && entry.collection.empty();
   const LogLineQuota::Verdict verdict =
       shared_->lines.Take(/*has_key=*/key_ != nullptr || probe, LogLineQuota::Clock::now());
   if (verdict.left_out > 0) {

@@ -105,20 +105,14 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // no key and none that is valid came.
   absl::Status CheckCollectionAccess(absl::string_view name);
 
-  // Whether the key covers the collection; logs nothing.
-  bool Covers(absl::string_view collection) const { return key_->Covers(collection); }
-
-  // Whether the key has at least one of these scopes.
-  bool HasScope(Scopes any_of) const { return key_->Has(any_of); }
-
-  // Id of the key; empty: keys are off.
-  const std::string& key_id() const { return key_->id; }
+  // The caller's key. Without an id: keys are off.
+  const AccessKey& key() const { return *key_; }
 
   // Adds to the estimated memory of this search, which counts until the answer is delivered.
   // RESOURCE_EXHAUSTED: all searches together would exceed max_search_memory, or those of
   // the key half of it.
   absl::Status ReserveSearchMemory(int64_t bytes) {
-    return search_.Take(bytes, limits_.max_search_memory, key_id());
+    return search_.Take(bytes, limits_.max_search_memory, key_->id);
   }
   // The answer is made: only its bytes still count.
   void ReduceSearchMemoryTo(int64_t bytes) { search_.ReduceTo(bytes); }
@@ -137,17 +131,17 @@ class Call final : public grpc::ServerGenericBidiReactor {
   absl::Status StreamStatus() const;
 
   // For the logs: number of items, anchors or matches received, sent or counted.
-  void AddRows(uint64_t count) { rows_ += count; }
+  void AddRows(uint64_t count) { entry_.rows += count; }
 
   // For the audit log: id of the key that was created or revoked.
-  void SetAuditSubject(std::string id) { audit_subject_ = std::move(id); }
+  void SetAuditSubject(std::string id) { entry_.subject = std::move(id); }
 
   Metrics* metrics() const { return shared_->metrics; }
 
   // For the metrics: fraction of a build that is done, 0 to 1.
   void ReportBuildProgress(double fraction) {
     is_build_ = true;
-    shared_->metrics->SetBuildProgress(collection_, fraction);
+    shared_->metrics->SetBuildProgress(entry_.collection, fraction);
   }
 
  private:
@@ -195,10 +189,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   ByteQuota::Reservation search_;
   std::shared_ptr<const AccessKey> key_;  // null: no valid key
   absl::Status key_error_;                // why key_ is null
-  std::string collection_;
-  std::string audit_subject_;
-  uint64_t rows_ = 0;
-  uint64_t request_bytes_ = 0;
+  AuditEntry entry_;                      // Record completes it
   bool is_build_ = false;
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;

@@ -156,7 +156,7 @@ absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsRespons
   constexpr size_t kCollectionOverhead = 16;  // tag and length, at most
   size_t bytes = 0;
   for (const CollectionView& view : catalog.List()) {
-    if (!call.Covers(view.published->name)) continue;
+    if (!call.key().Covers(view.published->name)) continue;
     v1::GetCollectionResponse& listed = *response->add_collections();
     DescribeCollection(view, *call.metrics(), &listed);
     bytes += listed.ByteSizeLong() + kCollectionOverhead;
@@ -242,17 +242,22 @@ absl::Status CheckAnchorLimits(absl::string_view whose, int64_t anchors, int64_t
                     anchors * dims * kValueBytes, limits.max_request_memory, "max_request_memory");
 }
 
+std::shared_ptr<CancellableMutex> CollectionsService::CreationsOf(const std::string& key) {
+  const std::lock_guard<std::mutex> guard(create_mutex_);
+  std::erase_if(creations_, [](const auto& of_key) { return of_key.second.expired(); });
+  std::shared_ptr<CancellableMutex> running = creations_[key].lock();
+  if (running == nullptr) creations_[key] = running = std::make_shared<CancellableMutex>();
+  return running;
+}
+
 absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
                                                           NewCollection collection) {
   const auto gone = [&call] { return call.Cancelled(); };
   const absl::Time latest = absl::Now() + absl::Seconds(call.limits().max_create_seconds);
   const auto cancelled = [&] { return gone() || absl::Now() > latest; };
   const auto create = [&]() -> absl::StatusOr<CollectionView> {
-    CancellableMutex& creations = [&]() -> CancellableMutex& {
-      const std::lock_guard<std::mutex> guard(create_mutex_);
-      return creations_[call.key_id()];
-    }();
-    const auto turn = creations.Acquire(cancelled);
+    const std::shared_ptr<CancellableMutex> creations = CreationsOf(call.key().id);
+    const auto turn = creations->Acquire(cancelled);
     PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
     PM_RETURN_IF_ERROR(ReserveCollection(call.limits()));
     const auto end = absl::MakeCleanup([this] { ReleaseCollection(); });

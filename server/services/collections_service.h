@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -33,14 +34,16 @@ class CollectionsService {
   // ReleaseCollection.
   absl::Status ReserveCollection(const Limits& limits);
   void ReleaseCollection() { --reserved_; }
+  std::shared_ptr<CancellableMutex> CreationsOf(const std::string& key);
   // Cancelled with the call. RESOURCE_EXHAUSTED: max_create_seconds.
   absl::StatusOr<CollectionView> Create(const Call& call, NewCollection collection);
   absl::Status Restore(Call& call, v1::RestoreCollectionResponse* response);
 
   Catalog* const catalog_;
   std::mutex create_mutex_;  // guards creations_; makes quota check and reservation atomic
-  // By key: preparing a collection takes a core for long, so a key prepares one at a time.
-  std::map<std::string, CancellableMutex> creations_;
+  // By key, while it creates: preparing a collection takes a core for long, so a key prepares one
+  // at a time.
+  std::map<std::string, std::weak_ptr<CancellableMutex>> creations_;
   std::atomic<int64_t> reserved_ = 0;
   // Scratch files of running snapshots and restores, in the data directory.
   ByteQuota snapshot_bytes_{"number of bytes of all snapshots under way", "max_snapshot_bytes"};

@@ -112,21 +112,6 @@ absl::Status ReserveMemory(const v1::SearchEncryptedRequest& request, const Encr
   return call.ReserveSearchMemory(bytes);
 }
 
-// The digests of blocks that a searcher holds.
-class KnownBlocks {
- public:
-  explicit KnownBlocks(const google::protobuf::RepeatedField<uint64_t>& prefixes)
-      : prefixes_(prefixes.begin(), prefixes.end()) {
-    std::sort(prefixes_.begin(), prefixes_.end());
-  }
-  bool Has(absl::string_view digest) const {
-    return std::binary_search(prefixes_.begin(), prefixes_.end(), Sha256::Prefix(digest));
-  }
-
- private:
-  std::vector<uint64_t> prefixes_;
-};
-
 absl::StatusOr<std::vector<std::shared_ptr<const lattice::Query>>> ParseQueries(
     const v1::SearchEncryptedRequest& request, int64_t dimensions) {
   std::vector<std::shared_ptr<const lattice::Query>> queries;
@@ -172,21 +157,23 @@ v1::SearchEncryptedResponse MakeHeader(const EncryptedRows& rows, bool with_payl
 // The blocks whose digests are not among the known ones.
 absl::Status SendBlocks(const EncryptedRows& rows, const v1::SearchEncryptedRequest& request,
                         Call& call) {
-  const KnownBlocks tables(request.known_blocks());
-  for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    if (tables.Has(rows.blocks[i]->table_digest())) continue;
-    v1::SearchEncryptedResponse response;
-    response.mutable_table_block()->set_block(static_cast<uint32_t>(i));
-    response.mutable_table_block()->set_content(rows.blocks[i]->Table());
-    PM_RETURN_IF_ERROR(call.Write(response));
-  }
-  const KnownBlocks payloads(request.known_payload_blocks());
-  for (size_t i = 0; request.with_payloads() && i < rows.blocks.size(); ++i) {
-    if (payloads.Has(rows.blocks[i]->payload_digest())) continue;
-    v1::SearchEncryptedResponse response;
-    response.mutable_payload_block()->set_block(static_cast<uint32_t>(i));
-    response.mutable_payload_block()->set_content(rows.blocks[i]->Payloads());
-    PM_RETURN_IF_ERROR(call.Write(response));
+  for (const bool payloads : {false, true}) {
+    if (payloads && !request.with_payloads()) break;
+    const auto& prefixes = payloads ? request.known_payload_blocks() : request.known_blocks();
+    std::vector<uint64_t> known(prefixes.begin(), prefixes.end());
+    std::sort(known.begin(), known.end());
+    for (size_t i = 0; i < rows.blocks.size(); ++i) {
+      const EncryptedBlock& block = *rows.blocks[i];
+      const uint64_t prefix =
+          Sha256::Prefix(payloads ? block.payload_digest() : block.table_digest());
+      if (std::binary_search(known.begin(), known.end(), prefix)) continue;
+      v1::SearchEncryptedResponse response;
+      v1::RowBlock& sent =
+          payloads ? *response.mutable_payload_block() : *response.mutable_table_block();
+      sent.set_block(static_cast<uint32_t>(i));
+      sent.set_content(payloads ? block.Payloads() : block.Table());
+      PM_RETURN_IF_ERROR(call.Write(response));
+    }
   }
   return absl::OkStatus();
 }
@@ -236,9 +223,9 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
       ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
-                      view.encrypted->pass().Score({call.key_id(), keys.keys, std::move(queries)},
+                      view.encrypted->pass().Score({call.key().id, keys.keys, std::move(queries)},
                                                    [&call] { return call.Cancelled(); }));
-  const auto& scored = *static_cast<const EncryptedRows*>(answer.rows.owner.get());
+  const EncryptedRows& scored = *answer.rows;
   // The pass takes the rows of its start, which may be other ones.
   PM_RETURN_IF_ERROR(CheckHasItems(view.published->name, scored.items));
   PM_RETURN_IF_ERROR(CheckBlockSizes(scored, request.with_payloads(), call.limits()));

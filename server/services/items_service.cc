@@ -9,7 +9,6 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/payload_filter_proto.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/collections_service.h"
 
@@ -26,8 +25,8 @@ absl::Status CheckCount(int64_t ids, int64_t max) {
 
 template <typename Request>
 absl::StatusOr<std::optional<PayloadFilter>> ParseFilter(const Request& request) {
-  if (!request.has_filter()) return std::nullopt;
-  return FromProto("filter", request.filter());
+  if (request.filter().empty()) return std::nullopt;
+  return PayloadFilter::Parse(request.filter());
 }
 
 void ItemToProto(Item item, v1::Item* proto) {

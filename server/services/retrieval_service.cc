@@ -13,7 +13,6 @@
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
 #include "common/rpc/status.h"
-#include "common/wire/payload_filter_proto.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/collection_state.h"
 #include "server/services/response_encoders.h"
@@ -28,23 +27,14 @@ constexpr int64_t kAnchorChunkBytes = 1 << 20;
 constexpr int64_t kEncodedMatchBytes = 64;  // estimate, without payload
 constexpr int64_t kMinMatchBytes = 14;      // an id of one byte and the distance
 
-// The anchors in the embedding that answers.
-struct ServedCoordinates {
-  FloatMatrix rows = {};           // anchors x embedding_dim
-  uint64_t embedding_version = 0;  // 0: not built
-};
-ServedCoordinates CoordinatesOf(const CollectionView& view) {
-  if (view.retriever == nullptr) return {};
-  FloatMatrix rows = view.retriever->anchor_coordinates().cast<float>();
-  if (!rows.allFinite()) return {};  // not normalised: answers align in double
-  return {std::move(rows), view.retriever->version()};
-}
-
 absl::Status SendAnchors(const CollectionView& view, Call& call) {
   const Anchors& anchors = view.published->anchors;
-  const ServedCoordinates coordinates = CoordinatesOf(view);
+  // In the embedding that answers, anchors x embedding_dim.
+  FloatMatrix coordinates;
+  if (view.retriever != nullptr) coordinates = view.retriever->anchor_coordinates().cast<float>();
+  if (!coordinates.allFinite()) coordinates.resize(0, 0);  // answers align in double
   const Eigen::Index rows = anchors.features.rows();
-  const Eigen::Index columns = anchors.features.cols() + coordinates.rows.cols();
+  const Eigen::Index columns = anchors.features.cols() + coordinates.cols();
   const int64_t row_bytes = columns * static_cast<int64_t>(sizeof(float));
   const int64_t chunk = std::max<int64_t>(1, kAnchorChunkBytes / row_bytes);
   for (Eigen::Index first = 0; first < rows; first += chunk) {
@@ -55,10 +45,9 @@ absl::Status SendAnchors(const CollectionView& view, Call& call) {
       response.mutable_labels()->Assign(anchors.labels.begin() + first,
                                         anchors.labels.begin() + first + count);
     }
-    if (coordinates.embedding_version != 0) {
-      ToProto(FloatMatrix(coordinates.rows.middleRows(first, count)),
-              response.mutable_coordinates());
-      response.set_embedding_version(coordinates.embedding_version);
+    if (coordinates.size() > 0) {
+      ToProto(FloatMatrix(coordinates.middleRows(first, count)), response.mutable_coordinates());
+      response.set_embedding_version(view.retriever->version());
     }
     PM_RETURN_IF_ERROR(call.Write(response));
   }
@@ -149,7 +138,7 @@ absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionReques
   answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
   // Counting by kind reads every item, so it needs a writing key.
   if (!request.with_changes() || !view.published->parameters.HasAnchors() ||
-      !call.HasScope(kWriteScope | kAdminScope)) {
+      !call.key().Has(kWriteScope | kAdminScope)) {
     return absl::OkStatus();
   }
   PM_ASSIGN_OR_RETURN(const ChangesSinceEmbedding changes, catalog.CountChanges(view));
@@ -173,7 +162,7 @@ bool IsCheap(const Catalog& catalog, const v1::RetrieveRequest& request) {
   constexpr int64_t kMaxCheapMatches = 1000;
   constexpr int64_t kMaxCheapValues = 10'000;
   constexpr int64_t kMaxCheapHidden = 10'000;  // a slot whose class was deleted passes them all
-  if (request.has_filter() || request.post_processing_steps() != 0) return false;
+  if (!request.filter().empty() || request.post_processing_steps() != 0) return false;
   const absl::StatusOr<CollectionView> view = catalog.Find(request.collection());
   if (!view.ok() || view->retriever == nullptr) return true;  // fails at once
   const auto slots = static_cast<int64_t>(view->published->parameters.slot_labels.size());
@@ -198,10 +187,10 @@ absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request
   query.k = request.k();
   query.cancelled = [&call] { return call.Cancelled(); };
   query.hidden = view.hidden;
-  if (request.has_filter()) {
-    PM_ASSIGN_OR_RETURN(query.filter, FromProto("filter", request.filter()));
+  if (!request.filter().empty()) {
+    PM_ASSIGN_OR_RETURN(query.filter, PayloadFilter::Parse(request.filter()));
     query.filter_memory = call.limits().max_request_memory;
-    query.searcher = call.key_id();
+    query.searcher = call.key().id;
     query.reserve = [&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); };
   }
   PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever->Retrieve(query));

@@ -33,16 +33,6 @@ void Grow(Eigen::Index rows, Eigen::Index cols, Eigen::Index max_rows, FloatMatr
   matrix->conservativeResize(std::min(max_rows, std::max(rows, 2 * matrix->rows())), cols);
 }
 
-absl::Status Begin(const PublishedCollection& published, int64_t items, uint64_t version,
-                   SnapshotWriter* writer) {
-  v1::SnapshotCollection head;
-  head.set_name(published.name);
-  ToProto(published.parameters, head.mutable_parameters());
-  head.set_items(static_cast<uint64_t>(items));
-  head.set_latest_version(version);
-  return writer->Begin(head, published.anchors);
-}
-
 absl::Status Add(Gallery part, SnapshotWriter* writer) {
   for (size_t row = 0; row < part.ids.size(); ++row) {
     v1::Item item;
@@ -66,7 +56,12 @@ absl::StatusOr<uint64_t> WriteSnapshot(const Catalog& catalog, const CollectionV
       catalog.ReadGallery(collection, [&](int64_t items, Gallery part) -> absl::Status {
         if (!announced) {
           announced = static_cast<uint64_t>(items);
-          PM_RETURN_IF_ERROR(Begin(*collection.published, items, part.version, &writer));
+          v1::SnapshotCollection head;
+          head.set_name(collection.published->name);
+          ToProto(collection.published->parameters, head.mutable_parameters());
+          head.set_items(*announced);
+          head.set_latest_version(part.version);
+          PM_RETURN_IF_ERROR(writer.Begin(head, collection.published->anchors));
         }
         return Add(std::move(part), &writer);
       }));
@@ -76,15 +71,18 @@ absl::StatusOr<uint64_t> WriteSnapshot(const Catalog& catalog, const CollectionV
 
 SnapshotParser::SnapshotParser(Visitor visitor)
     : visitor_(std::move(visitor)),
-      reader_({[this](const v1::SnapshotCollection& head) { return TakeCollection(head); },
-               [this](const v1::SnapshotAnchors& part) { return TakeAnchors(part); },
+      reader_({[this](const v1::SnapshotCollection& head, PublicParameters parameters) {
+                 return TakeCollection(head, std::move(parameters));
+               },
+               [this](const Anchors& part) { return TakeAnchors(part); },
                [this](v1::SnapshotItems items) { return TakeItems(std::move(items)); }}) {}
 
-absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head) {
+absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head,
+                                            PublicParameters parameters) {
   PM_RETURN_IF_ERROR(CheckUuid(head.parameters().collection_uuid()));
   PM_RETURN_IF_ERROR(visitor_.announcement(head));
   collection_.name = head.name();
-  PM_ASSIGN_OR_RETURN(collection_.parameters, FromProto(head.parameters()));
+  collection_.parameters = std::move(parameters);
   // Versions of the restored collection continue from here in 63 bits.
   constexpr uint64_t kMaxCount = uint64_t{1} << 62;
   // Their sum is bounded, so that a snapshot of the restored collection can be restored again.
@@ -96,15 +94,14 @@ absl::Status SnapshotParser::TakeCollection(const v1::SnapshotCollection& head) 
   return absl::OkStatus();
 }
 
-absl::Status SnapshotParser::TakeAnchors(const v1::SnapshotAnchors& part) {
+absl::Status SnapshotParser::TakeAnchors(const Anchors& part) {
   Anchors& anchors = collection_.anchors;
-  const PublicParameters& parameters = collection_.parameters;
-  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, FromProto("anchors", part.features()));
+  const Eigen::Index rows = part.features.rows();
   // The reader has counted this part already.
-  const Eigen::Index before = static_cast<Eigen::Index>(reader_.anchors()) - rows.rows();
-  Grow(before + rows.rows(), rows.cols(), parameters.anchor_count, &anchors.features);
-  anchors.features.middleRows(before, rows.rows()) = rows;
-  anchors.labels.insert(anchors.labels.end(), part.labels().begin(), part.labels().end());
+  const Eigen::Index before = static_cast<Eigen::Index>(reader_.anchors()) - rows;
+  Grow(before + rows, part.features.cols(), collection_.parameters.anchor_count, &anchors.features);
+  anchors.features.middleRows(before, rows) = part.features;
+  anchors.labels.insert(anchors.labels.end(), part.labels.begin(), part.labels.end());
   return absl::OkStatus();
 }
 

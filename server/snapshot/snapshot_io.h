@@ -42,8 +42,8 @@ class SnapshotParser {
   absl::StatusOr<StoredCollection> Finish();
 
  private:
-  absl::Status TakeCollection(const v1::SnapshotCollection& head);
-  absl::Status TakeAnchors(const v1::SnapshotAnchors& part);
+  absl::Status TakeCollection(const v1::SnapshotCollection& head, PublicParameters parameters);
+  absl::Status TakeAnchors(const Anchors& part);
   absl::Status TakeItems(v1::SnapshotItems items);
 
   const Visitor visitor_;

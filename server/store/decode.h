@@ -10,14 +10,16 @@
 #ifndef PRIVATEMAIL_SERVER_STORE_DECODE_H_
 #define PRIVATEMAIL_SERVER_STORE_DECODE_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
 #include "server/store/types.h"
 
 namespace privatemail::server {
@@ -25,11 +27,6 @@ namespace privatemail::server {
 std::string EncodeParameters(const PublicParameters& parameters);
 // name: of the collection, for errors.
 absl::StatusOr<PublicParameters> DecodeParameters(absl::string_view name, absl::string_view bytes);
-
-// Fixes the dimension of stored parameters unless they have one. Returns the dimension that they
-// have then. INVALID_ARGUMENT: they cannot have this one.
-absl::StatusOr<int64_t> FixDimension(absl::string_view name, int64_t dimension,
-                                     std::string* parameters);
 
 // Checks the anchors against their digest.
 absl::StatusOr<StoredCollection> DecodeCollection(absl::string_view name,
@@ -42,12 +39,19 @@ std::string EncodeQuality(const CellQuality& quality);
 absl::StatusOr<std::optional<CellQuality>> DecodeQuality(absl::string_view bytes,
                                                          size_t partitions);
 
-// blob: `count` values, copied to `values`. id: of the item.
-absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t count,
-                            float* values);
-// blob: rows x cols values, copied to `values`. of: "item x", for errors.
-absl::Status DecodeCoordinates(absl::string_view of, absl::string_view blob, int64_t rows,
-                               int64_t cols, double* values);
+// Checks that a blob holds exactly rows x cols values, before the caller allocates for them. what:
+// for errors.
+absl::Status CheckBlobSize(absl::string_view what, absl::string_view blob, int64_t rows,
+                           int64_t cols, size_t value_bytes);
+
+// blob: rows x cols values, copied to `values`.
+template <typename Value>
+absl::Status DecodeValues(absl::string_view what, absl::string_view blob, int64_t rows,
+                          int64_t cols, Value* values) {
+  PM_RETURN_IF_ERROR(CheckBlobSize(what, blob, rows, cols, sizeof(Value)));
+  std::copy_n(blob.data(), blob.size(), reinterpret_cast<char*>(values));
+  return absl::OkStatus();
+}
 
 template <typename Value>
 absl::string_view BytesOf(const Value* values, int64_t count) {

@@ -59,24 +59,20 @@ void NameHolder(int file) {
 absl::StatusOr<DirectoryLock> DirectoryLock::Acquire(const std::string& directory) {
   PM_RETURN_IF_ERROR(MakeDirectory(directory));
   const std::string path = absl::StrCat(directory, "/privatemail.lock");
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return Failed("open lock file", path, errno);
-  DirectoryLock lock(file);
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (file.get() < 0) return Failed("open lock file", path, errno);
   // The directory as well, because the lock file could be deleted and created again.
-  lock.directory_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock.directory_ < 0) return Failed("open data directory", directory, errno);
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0 || ::flock(lock.directory_, LOCK_EX | LOCK_NB) != 0) {
+  Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) return Failed("open data directory", directory, errno);
+  for (const int locked : {file.get(), folder.get()}) {
+    if (::flock(locked, LOCK_EX | LOCK_NB) == 0) continue;
     if (errno != EWOULDBLOCK) return Failed("lock", path, errno);
-    return absl::FailedPreconditionError(absl::StrCat(
-        "data directory ", directory, " is locked by another daemon (pid ", HolderOf(file), ")"));
+    return absl::FailedPreconditionError(absl::StrCat("data directory ", directory,
+                                                      " is locked by another daemon (pid ",
+                                                      HolderOf(file.get()), ")"));
   }
-  NameHolder(file);
-  return lock;
-}
-
-DirectoryLock::~DirectoryLock() {
-  if (file_ >= 0) ::close(file_);
-  if (directory_ >= 0) ::close(directory_);
+  NameHolder(file.get());
+  return DirectoryLock(std::move(file), std::move(folder));
 }
 
 }  // namespace privatemail::server

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "common/base/descriptor.h"
 
 namespace privatemail::server {
 
@@ -18,15 +19,11 @@ class DirectoryLock {
   // locked by another daemon (pid N)", or directory or lock file cannot be created.
   static absl::StatusOr<DirectoryLock> Acquire(const std::string& directory);
 
-  DirectoryLock(DirectoryLock&& other) noexcept
-      : file_(std::exchange(other.file_, -1)), directory_(std::exchange(other.directory_, -1)) {}
-  DirectoryLock& operator=(DirectoryLock&&) = delete;
-  ~DirectoryLock();
-
  private:
-  explicit DirectoryLock(int file) : file_(file) {}
-  int file_;  // descriptors, -1 after a move
-  int directory_ = -1;
+  DirectoryLock(Descriptor file, Descriptor directory)
+      : file_(std::move(file)), directory_(std::move(directory)) {}
+  Descriptor file_;
+  Descriptor directory_;
 };
 
 }  // namespace privatemail::server

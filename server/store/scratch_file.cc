@@ -42,8 +42,6 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
                                 : absl::FailedPreconditionError(message));
 }
 
-ScratchFile::~ScratchFile() { ::close(file_); }
-
 absl::Status ScratchFile::Unusable(absl::string_view doing) const {
   const std::string message = absl::StrCat("cannot ", doing, " the file in data_dir for ", holds_,
                                            ": ", std::strerror(errno));
@@ -54,7 +52,7 @@ absl::Status ScratchFile::Unusable(absl::string_view doing) const {
 absl::Status ScratchFile::Append(absl::string_view bytes) {
   int64_t at = size_;
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), at);
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return Unusable("write");
     bytes.remove_prefix(static_cast<size_t>(written));
@@ -66,7 +64,7 @@ absl::Status ScratchFile::Append(absl::string_view bytes) {
 
 absl::Status ScratchFile::Read(int64_t at, size_t size, char* bytes) const {
   while (size > 0) {
-    const ssize_t read = ::pread(file_, bytes, size, at);
+    const ssize_t read = ::pread(file_.get(), bytes, size, at);
     if (read < 0 && errno == EINTR) continue;
     if (read < 0) return Unusable("read");
     if (read == 0) {

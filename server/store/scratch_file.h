@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/base/descriptor.h"
 
 namespace privatemail::server {
 
@@ -22,9 +23,6 @@ class ScratchFile {
   // too many open files. FAILED_PRECONDITION: no file can be created in `directory`.
   static absl::StatusOr<std::unique_ptr<ScratchFile>> Create(const std::string& directory,
                                                              absl::string_view holds);
-  ~ScratchFile();
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
 
   // RESOURCE_EXHAUSTED: no space. UNAVAILABLE: it cannot be written.
   absl::Status Append(absl::string_view bytes);
@@ -37,7 +35,7 @@ class ScratchFile {
   ScratchFile(int file, absl::string_view holds) : file_(file), holds_(holds) {}
   absl::Status Unusable(absl::string_view doing) const;
 
-  const int file_;
+  const Descriptor file_;
   const std::string holds_;
   int64_t size_ = 0;
 };

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/validate.h"
+#include "common/lattice/scores.h"
 #include "server/store/decode.h"
 
 namespace privatemail::server {
@@ -62,12 +64,6 @@ constexpr char kReplaceItem[] =
 absl::Status LaterEmbeddingError(int64_t items_version) {
   return absl::AbortedError(absl::StrCat("an embedding of later items (version ", items_version,
                                          ") was saved during this build and stays"));
-}
-
-// Cells of another embedding than the stored one.
-absl::Status OtherEmbeddingError(const EmbeddingVersion& stored) {
-  return absl::AbortedError(
-      absl::StrCat("the collection has another embedding, of version ", stored.version));
 }
 
 absl::string_view FeatureBytes(const Item& item) {
@@ -131,6 +127,14 @@ absl::StatusOr<SqlStore::EmbeddingRow> SqlStore::FindEmbedding(SqlSession* sessi
                        found = {{row.Int(0), row.Int(1)}, row.Int(2)};
                      }));
   return found;
+}
+
+absl::StatusOr<int64_t> SqlStore::FindEmbeddingKey(SqlSession* session, int64_t collection,
+                                                   const EmbeddingVersion& of) {
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow stored, FindEmbedding(session, collection));
+  if (stored == of) return stored.key;
+  return absl::AbortedError(
+      absl::StrCat("the collection has another embedding, of version ", stored.version));
 }
 
 absl::StatusOr<StoredCollection> SqlStore::ReadCollection(const SqlRow& row) const {
@@ -212,18 +216,23 @@ absl::Status SqlStore::Create(const StoredCollection& collection) {
 absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t dimension) {
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kChange));
   const auto& [session, collection] = begun;
-  std::string parameters;
+  PublicParameters parameters;
   PM_RETURN_IF_ERROR(session->Query("SELECT parameters FROM collections WHERE key = $1",
-                                    {collection.key},
-                                    [&](const SqlRow& row) { parameters = row.Text(0); }));
-  const absl::StatusOr<int64_t> fixed = server::FixDimension(uuid, dimension, &parameters);
-  if (absl::IsDataLoss(fixed.status())) return Place(fixed.status());
-  PM_RETURN_IF_ERROR(fixed.status());
+                                    {collection.key}, [&](const SqlRow& row) -> absl::Status {
+                                      auto decoded = DecodeParameters(uuid, row.Bytes(0));
+                                      PM_RETURN_IF_ERROR(Place(decoded.status()));
+                                      parameters = *std::move(decoded);
+                                      return absl::OkStatus();
+                                    }));
+  if (parameters.feature_dim > 0) return parameters.feature_dim;
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", dimension, 1, lattice::kMaxDimensions));
+  parameters.feature_dim = dimension;
+  const std::string bytes = EncodeParameters(parameters);
   PM_RETURN_IF_ERROR(session->Run("UPDATE collections SET parameters = $2 WHERE key = $1",
-                                  {collection.key, SqlBytes{parameters}}));
+                                  {collection.key, SqlBytes{bytes}}));
   PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
   PM_RETURN_IF_ERROR(session->Commit());
-  return fixed;
+  return dimension;
 }
 
 absl::Status SqlStore::Finish(SqlSession* session, absl::string_view uuid, int64_t key,
@@ -332,6 +341,11 @@ absl::StatusOr<DeleteResult> SqlStore::DeleteItems(const PublicParameters& param
   return result;
 }
 
+absl::Status SqlStore::DecodeFeatures(absl::string_view id, absl::string_view blob,
+                                      int64_t feature_dim, float* values) const {
+  return Place(DecodeValues(absl::StrCat("features of item ", id), blob, 1, feature_dim, values));
+}
+
 absl::StatusOr<Item> SqlStore::ReadItem(const SqlRow& row, int64_t feature_dim,
                                         bool with_features) const {
   Item item;
@@ -341,8 +355,7 @@ absl::StatusOr<Item> SqlStore::ReadItem(const SqlRow& row, int64_t feature_dim,
   item.version = row.Count(3);
   if (!with_features) return item;
   item.features.resize(static_cast<size_t>(feature_dim));
-  PM_RETURN_IF_ERROR(
-      Place(DecodeFeatures(item.id, row.Bytes(4), feature_dim, item.features.data())));
+  PM_RETURN_IF_ERROR(DecodeFeatures(item.id, row.Bytes(4), feature_dim, item.features.data()));
   return item;
 }
 
@@ -436,8 +449,8 @@ absl::Status SqlStore::ReadItems(SqlSession* session, const CollectionRow& colle
                          part.ids.push_back(row.Text(0));
                          part.labels.push_back(static_cast<int32_t>(row.Int(1)));
                          part.payloads.push_back(row.Text(3));
-                         return Place(DecodeFeatures(part.ids.back(), row.Bytes(2), feature_dim,
-                                                     part.features.row(rows - 1).data()));
+                         return DecodeFeatures(part.ids.back(), row.Bytes(2), feature_dim,
+                                               part.features.row(rows - 1).data());
                        }));
     if (rows != wanted) return Damaged("a collection counts other items than it has");
     left -= rows;
@@ -569,8 +582,9 @@ absl::StatusOr<std::optional<Embedding>> SqlStore::LoadEmbedding(
         embedding->items_version = row.Count(2);
         embedding->objective = row.Double(3);
         embedding->anchor_coordinates.resize(parameters.anchor_count, dim);
-        return Place(DecodeCoordinates("the anchors", row.Bytes(4), parameters.anchor_count, dim,
-                                       embedding->anchor_coordinates.data()));
+        return Place(DecodeValues("coordinates of the anchors", row.Bytes(4),
+                                  parameters.anchor_count, dim,
+                                  embedding->anchor_coordinates.data()));
       }));
   if (!embedding.has_value()) return embedding;
   PM_RETURN_IF_ERROR(ReadEmbeddedItems(session.get(), key, dim, &*embedding));
@@ -596,8 +610,9 @@ absl::Status SqlStore::ReadEmbeddedItems(SqlSession* session, int64_t key, int64
           embedding->ids.push_back(row.Text(0));
           embedding->labels.push_back(static_cast<int32_t>(row.Int(1)));
           embedding->payloads.push_back(row.Text(3));
-          return Place(DecodeCoordinates(absl::StrCat("item ", embedding->ids.back()), row.Bytes(2),
-                                         1, embedding_dim, embedding->coordinates.row(at).data()));
+          return Place(DecodeValues(absl::StrCat("coordinates of item ", embedding->ids.back()),
+                                    row.Bytes(2), 1, embedding_dim,
+                                    embedding->coordinates.row(at).data()));
         }));
     if (std::ssize(embedding->ids) != end) return Damaged("an embedding lacks items");
   }
@@ -642,8 +657,7 @@ absl::Status SqlStore::SaveCells(const PublicParameters& parameters, const Embed
   const std::string& uuid = parameters.collection_uuid;
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kKeepAlive));
   const auto& [session, collection] = begun;
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow seen, FindEmbedding(session.get(), collection.key));
-  if (seen != of) return OtherEmbeddingError(seen);
+  PM_RETURN_IF_ERROR(FindEmbeddingKey(session.get(), collection.key, of).status());
   PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
   for (int64_t part = 0; !image.empty(); ++part) {
     const absl::string_view bytes = image.substr(0, kImagePartBytes);
@@ -653,12 +667,11 @@ absl::Status SqlStore::SaveCells(const PublicParameters& parameters, const Embed
                      {key, part, SqlBytes{bytes}}));
   }
   PM_RETURN_IF_ERROR(FindCollection(session.get(), uuid, Lock::kChange).status());
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow now, FindEmbedding(session.get(), collection.key));
-  if (now != of) return OtherEmbeddingError(now);
+  PM_ASSIGN_OR_RETURN(const int64_t embedding, FindEmbeddingKey(session.get(), collection.key, of));
   PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
   PM_RETURN_IF_ERROR(session->Run(
       "INSERT INTO cells (collection, key, embedding, quality) VALUES ($1, $2, $3, $4)",
-      {collection.key, key, now.key, SqlBytes{""}}));
+      {collection.key, key, embedding, SqlBytes{""}}));
   return session->Commit();
 }
 
@@ -667,10 +680,9 @@ absl::Status SqlStore::SaveQuality(const PublicParameters& parameters, const Emb
   const std::string bytes = EncodeQuality(quality);
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, Lock::kChange));
   const auto& [session, collection] = begun;
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow stored, FindEmbedding(session.get(), collection.key));
-  if (stored != of) return OtherEmbeddingError(stored);
+  PM_ASSIGN_OR_RETURN(const int64_t embedding, FindEmbeddingKey(session.get(), collection.key, of));
   PM_RETURN_IF_ERROR(session->Run("UPDATE cells SET quality = $2 WHERE embedding = $1",
-                                  {stored.key, SqlBytes{bytes}}));
+                                  {embedding, SqlBytes{bytes}}));
   return session->Commit();
 }
 

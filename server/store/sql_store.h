@@ -194,6 +194,9 @@ class SqlStore : public Store {
                                                Lock lock) const;
   absl::StatusOr<CollectionSession> BeginWith(absl::string_view uuid, Lock lock);
   static absl::StatusOr<EmbeddingRow> FindEmbedding(SqlSession* session, int64_t collection);
+  // The key of the embedding of this version. ABORTED: the collection has another one.
+  static absl::StatusOr<int64_t> FindEmbeddingKey(SqlSession* session, int64_t collection,
+                                                  const EmbeddingVersion& of);
   // Returns the key. The counts are those at the commit. ALREADY_EXISTS.
   static absl::StatusOr<int64_t> InsertCollection(SqlSession* session,
                                                   const StoredCollection& collection,
@@ -218,6 +221,8 @@ class SqlStore : public Store {
 
  private:
   absl::StatusOr<StoredCollection> ReadCollection(const SqlRow& row) const;
+  absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t feature_dim,
+                              float* values) const;
   absl::StatusOr<Item> ReadItem(const SqlRow& row, int64_t feature_dim, bool with_features) const;
   absl::StatusOr<std::string> IdBefore(SqlSession* session, const CollectionRow& collection,
                                        int64_t first) const;

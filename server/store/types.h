@@ -23,7 +23,7 @@ struct Item {
   std::string id;               // 1 to kMaxItemIdBytes bytes of UTF-8
   int32_t label = 0;            // or kNoLabel (item_checks.h)
   std::vector<float> features;  // feature_dim values; all zero only where CheckItem allows it
-  std::string payload;          // a JSON text of limited depth (item_text.h), or empty
+  std::string payload;          // a JSON text of limited depth (item_checks.h), or empty
   uint64_t version = 0;         // of its last change; set by the store, ignored in writes
 };
 

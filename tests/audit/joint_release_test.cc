@@ -129,14 +129,5 @@ TEST(AttackJointRelease, DescriptionStatesMoveAndLimit) {
               ContainsRegex("0.1 apart, labels outweigh the rest; moves by 0.[45][0-9]? of the"));
 }
 
-TEST(AttackJointRelease, InvalidCostReturnsInvalidArgument) {
-  EXPECT_THAT(AttackJointRelease({}), FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(AttackJointRelease({.epsilon = 1}), FailsWith(kInvalid, "delta"));
-  EXPECT_THAT(AttackJointRelease({.epsilon = 1, .delta = .1, .private_iterations = 0}),
-              FailsWith(kInvalid, "private_iterations"));
-  EXPECT_THAT(AttackJointRelease({.epsilon = 1, .mechanism = MechanismKind::kLapOutput}),
-              FailsWith(kInvalid, "radius"));
-}
-
 }  // namespace
 }  // namespace privatemail::client::audit

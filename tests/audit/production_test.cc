@@ -30,14 +30,5 @@ TEST(MechanismAudit, NoMechanismExceedsItsClaim) {
   }
 }
 
-TEST(MechanismAudit, InvalidParametersReturnInvalidArgument) {
-  EXPECT_THAT(AttackProductionMechanism(MechanismKind::kLaplace, -1, .1),
-              FailsWith(kInvalid, "epsilon"));
-  ASSERT_OK_AND_ASSIGN(const Subject subject,
-                       AttackProductionMechanism(MechanismKind::kLaplace, 1, .1));
-  EXPECT_THAT(RunAudit(subject, {.releases = 0}), FailsWith(kInvalid, "releases"));
-  EXPECT_THAT(RunAudit(subject, {.confidence = 1}), FailsWith(kInvalid, "confidence"));
-}
-
 }  // namespace
 }  // namespace privatemail::client::audit

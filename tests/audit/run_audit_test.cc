@@ -1,6 +1,5 @@
 // RunAudit on attacks with given counts. Expected values: Clopper-Pearson bounds by exact
 // fractions.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -25,12 +24,10 @@ Attack AttackWithHits(std::string description, int64_t one, int64_t other) {
   const auto left = std::make_shared<Left>();
   left->hits = {one, other};
   return {.description = std::move(description),
-          .count_hits = [left](Neighbour neighbour, int64_t releases) -> absl::StatusOr<int64_t> {
+          .event = [left](Neighbour neighbour, BitSource&) -> absl::StatusOr<bool> {
             const std::lock_guard lock(left->mutex);
             int64_t& of_this = left->hits[neighbour == Neighbour::kOne ? 0 : 1];
-            const int64_t hits = std::min(of_this, releases);
-            of_this -= hits;
-            return hits;
+            return of_this > 0 && of_this-- > 0;
           }};
 }
 
@@ -83,11 +80,20 @@ TEST(RunAudit, SplitsRiskAmongAttacks) {
 TEST(RunAudit, ReportsBestAttack) {
   for (const bool first : {true, false}) {
     std::vector<Attack> attacks = {AttackWithHits("weak", 40, 20), AttackWithHits("strong", 90, 5)};
-    if (first) std::reverse(attacks.begin(), attacks.end());
+    if (first) std::swap(attacks[0], attacks[1]);
     const Result result = ResultOf(attacks);
     EXPECT_EQ(result.best_attack, "strong");
-    EXPECT_TRUE(result.Exceeded());
+    EXPECT_GT(result.epsilon_lower, 1);
   }
+}
+
+TEST(ExitCode, IsOneIfAnyBoundExceedsItsClaim) {
+  const auto result = [](double epsilon_lower) {
+    return Result{.mechanism = "test", .claim = kClaim, .epsilon_lower = epsilon_lower};
+  };
+  EXPECT_EQ(ExitCode({result(0), result(1)}), 0);
+  EXPECT_EQ(ExitCode({result(0), result(1.001)}), 1);
+  EXPECT_EQ(ExitCode({result(std::nan(""))}), 1);
 }
 
 TEST(RunAudit, RespectsMaxReleases) {
@@ -100,11 +106,18 @@ TEST(RunAudit, RespectsMaxReleases) {
 
 TEST(RunAudit, FailedReleaseReturnsItsError) {
   const Attack failing{.description = "fails",
-                       .count_hits = [](Neighbour, int64_t) -> absl::StatusOr<int64_t> {
+                       .event = [](Neighbour, BitSource&) -> absl::StatusOr<bool> {
                          return absl::UnavailableError("no bits");
                        }};
   EXPECT_THAT(RunAudit({.mechanism = "test", .claim = kClaim, .attacks = {failing}}, {}),
               FailsWith(kUnavailable, "no bits"));
+}
+
+TEST(RunAudit, InvalidOptionsReturnInvalidArgument) {
+  const Subject subject{
+      .mechanism = "test", .claim = kClaim, .attacks = {AttackWithHits("any", 1, 1)}};
+  EXPECT_THAT(RunAudit(subject, {.releases = 0}), FailsWith(kInvalid, "releases"));
+  EXPECT_THAT(RunAudit(subject, {.confidence = 1}), FailsWith(kInvalid, "confidence"));
 }
 
 // scipy: beta.ppf(.025, 60, 41) and beta.ppf(.975, 11, 90).

@@ -4,8 +4,6 @@
 //
 // Prints a line of JSON: time, memory, and the largest relative error on SAMPLED rows compared with
 // the definition. Baseline: numpy, see compare_affinity.py.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,32 +13,12 @@
 #include <vector>
 
 #include "common/embedding/plan_affinity.h"
+#include "tests/benchmarks/measure.h"
 
 namespace privatemail {
 namespace {
 
 constexpr double kDenominator = 72;  // s = 6
-
-FloatMatrix Rows(Eigen::Index n, Eigen::Index d) {
-  std::mt19937 bits(1);
-  std::normal_distribution<float> normal;
-  return FloatMatrix::NullaryExpr(n, d, [&] { return normal(bits); });
-}
-
-double ResidentMegabytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-double ProcessorSeconds() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // max over sampled rows i and columns of |W~ v - W v|_i / (W |v|)_i, from differences of rows.
 double LargestError(const PointSource& points, const Matrix& v, const Matrix& product,
@@ -72,11 +50,10 @@ int Run(const AffinityOperator& affinity, const PointSource& points, int runs,
     auto result = affinity.MultiplyWithDegrees(v);
     if (!result.ok()) return 1;
     processor_seconds.push_back(ProcessorSeconds() - processor_start);
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    seconds.push_back(SecondsSince(start));
     product = std::move(result->product);
   }
-  const double megabytes = ResidentMegabytes();
+  const double megabytes = PeakMemory() / (1 << 20);
   std::sort(seconds.begin(), seconds.end());
   std::sort(processor_seconds.begin(), processor_seconds.end());
   std::printf(
@@ -88,7 +65,7 @@ int Run(const AffinityOperator& affinity, const PointSource& points, int runs,
 
 int Main(int argc, char** argv) {
   if (argc != 6) return 2;
-  FloatMatrix rows = Rows(std::atoi(argv[2]), std::atoi(argv[3]));
+  FloatMatrix rows = NormalRows(std::atoi(argv[2]), std::atoi(argv[3]));
   const FloatMatrix none(0, rows.cols());
   const auto points = std::make_shared<UnitPoints>(*UnitPoints::Create(std::move(rows), none));
   AffinityPlan plan;

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "tests/benchmarks/measure.h"
 #include "tests/benchmarks/serving_load.h"
-#include "tests/benchmarks/verdict.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -58,8 +58,8 @@ Job BuildWith(const TemporaryFolder& folder, const std::string& settings) {
   const double before = MemoryOf(process, "VmRSS:");
   const auto start = std::chrono::steady_clock::now();
   Build(admin, "things");
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return {took.count(), MemoryOf(process, "VmHWM:") - before};
+  const double seconds = SecondsSince(start);
+  return {seconds, MemoryOf(process, "VmHWM:") - before};
 }
 
 int Measure(int items, int dim) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "privatemail/v1/retrieval.grpc.pb.h"
+#include "tests/benchmarks/measure.h"
 #include "tests/benchmarks/serving_load.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/wait_until.h"
@@ -87,7 +88,7 @@ double WaitForCells(const AdminClient& admin) {
           std::chrono::hours(1))) {
     std::abort();
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return SecondsSince(start);
 }
 
 int Measure(const char* self, int items) {

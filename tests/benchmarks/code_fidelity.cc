@@ -7,7 +7,6 @@
 // CELLS cells for ITEMS items and ranks them by their decoded features. Fidelity is the mean share
 // of the kMatches nearest returned items among the kMatches ranked first.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <numeric>
 #include <optional>
@@ -17,15 +16,11 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "common/base/validate.h"
 #include "common/embedding/default_settings.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "server/cells/anchor_training.h"
-#include "server/cells/cell_index.h"
-#include "tests/benchmarks/feature_codes.h"
+#include "tests/benchmarks/coded_items.h"
+#include "tests/testing/build_cells.h"
 
 namespace privatemail {
 namespace {
@@ -45,7 +40,6 @@ struct Scene {
 };
 
 Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64_t anchors) {
-  constexpr int64_t kFirstId = 1'000'000'000;  // of as many digits as all others: they ascend
   std::vector<int64_t> rows(labels.size());
   std::iota(rows.begin(), rows.end(), 0);
   std::shuffle(rows.begin(), rows.end(), std::mt19937_64(1));
@@ -59,12 +53,11 @@ Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64
   for (auto row = rows.begin(); row != targets_begin; ++row) {
     scene.anchors.labels.push_back(labels[static_cast<size_t>(*row)]);
   }
-  scene.gallery.features = take(gallery_begin, rows.end());
+  std::vector<int32_t> gallery_labels;
   for (auto row = gallery_begin; row != rows.end(); ++row) {
-    scene.gallery.ids.push_back(absl::StrCat(kFirstId + std::ssize(scene.gallery.ids)));
-    scene.gallery.labels.push_back(labels[static_cast<size_t>(*row)]);
+    gallery_labels.push_back(labels[static_cast<size_t>(*row)]);
   }
-  scene.gallery.payloads.resize(scene.gallery.ids.size());
+  scene.gallery = GalleryOf(take(gallery_begin, rows.end()), std::move(gallery_labels));
   scene.unit_anchors = UnitRows("anchors", scene.anchors.features).value().cast<float>();
   scene.unit_items = UnitRows("gallery", scene.gallery.features).value();
   scene.unit_targets = UnitRows("targets", take(targets_begin, gallery_begin)).value();
@@ -99,29 +92,13 @@ double FidelityOf(const Scene& scene, const CellIndex& index, const Matrix& deco
   return sum / kTargets;
 }
 
-PublicParameters ParametersFor(const Scene& scene, CellCode code, int64_t cells) {
-  std::optional<ProductCodebook> codebook;
-  if (IsProductCode(code)) codebook = TrainCodebook(scene.unit_anchors, code).value();
+void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells, int64_t items) {
   EmbeddingSettings settings;
   settings.alpha = DefaultAlpha(settings.label_graph, scene.anchors.labels);
-  return MakePublicParameters("uuid", settings, scene.anchors, {}, "vectors",
-                              PartitionAnchors(scene.unit_anchors, {cells}).value(), code,
-                              std::move(codebook))
-      .value();
-}
-
-Matrix Decoded(const PublicParameters& parameters, const CellIndex& index) {
-  std::string codes;
-  for (int64_t row = 0; row < index.items(); ++row) absl::StrAppend(&codes, index.CodeOf(row));
-  return DecodeItemCodes(parameters, codes).value().cast<double>();
-}
-
-void Measure(const Scene& scene, const char* name, CellCode code, int64_t cells, int64_t items) {
-  const PublicParameters parameters = ParametersFor(scene, code, cells);
+  const PublicParameters parameters = ParametersOf(scene.anchors, settings, code, {cells}).value();
   const std::optional<ProductCodebook>& codebook = parameters.cell_codebook;
-  const std::atomic<bool> stopped{false};
-  const auto index = CellIndex::Create(parameters, scene.anchors, scene.gallery, stopped);
-  const Matrix decoded = Decoded(parameters, *index);
+  const auto index = testing::BuildCells(parameters, scene.anchors, scene.gallery);
+  const Matrix decoded = DecodedItems(parameters, *index);
   const double error = (decoded - scene.unit_items).rowwise().squaredNorm().mean();
   std::printf("%-8s %4ld bytes an item, relative squared error of items %.2g", name,
               static_cast<long>(ItemCodeBytes(parameters)), error);

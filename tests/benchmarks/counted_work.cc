@@ -60,7 +60,7 @@ void Bordered() {
   Border slots{{}, UnitNormal(1, 64)};
   for (Eigen::Index row = 0; row < 49; ++row) slots.copy_of.push_back(row);
   slots.copy_of.push_back(Border::kOwn);
-  const auto anchors = std::make_shared<FixedRows>(UnitNormal(500, 64), kDenominator);
+  const auto anchors = *FixedRows::Create(UnitNormal(500, 64), kDenominator);
   const Matrix v = Normal(550, 2);
   Measured([&] { BorderedAffinity(slots, anchors).MultiplyWithDegrees(v).value(); });
 }

@@ -2,8 +2,6 @@
 // path, one core, and queries that share no pass.
 //
 // usage: encrypted_benchmark [ITEMS DIMENSIONS DELTA]    default: three collections
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +13,7 @@
 
 #include "common/base/thread_pool.h"
 #include "common/lattice/evaluator.h"
+#include "tests/benchmarks/measure.h"
 
 namespace privatemail::lattice {
 namespace {
@@ -32,19 +31,12 @@ struct Seconds {
   double wall = 0, processor = 0;
 };
 
-double ProcessorSeconds() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 template <typename Work>
 Seconds Time(const Work& work) {
   const double processor = ProcessorSeconds();
   const auto start = std::chrono::steady_clock::now();
   work();
-  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-          ProcessorSeconds() - processor};
+  return {SecondsSince(start), ProcessorSeconds() - processor};
 }
 
 void RunOnOneCore(int count, const std::function<void(int)>& task) {

@@ -8,7 +8,6 @@
 // thread, in turn with the baseline; set OPENBLAS_NUM_THREADS=1.
 #include <faiss/IndexFlat.h>
 #include <omp.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +22,7 @@
 #include "common/embedding/default_settings.h"
 #include "common/embedding/embed_rows.h"
 #include "common/index/exact_index.h"
+#include "tests/benchmarks/measure.h"
 
 namespace privatemail {
 namespace {
@@ -56,16 +56,6 @@ class Cloud {
   Matrix centres_;
 };
 
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double ProcessorSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
   return values[values.size() / 2];
@@ -76,12 +66,12 @@ template <typename One, typename Other>
 std::pair<double, double> SecondsOf(One one, Other other) {
   std::vector<double> of_one, of_other;
   for (int run = 0; run < kRuns; ++run) {
-    const double start = ProcessorSeconds();
+    const double start = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID);
     one();
-    const double between = ProcessorSeconds();
+    const double between = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID);
     other();
     of_one.push_back(between - start);
-    of_other.push_back(ProcessorSeconds() - between);
+    of_other.push_back(ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID) - between);
   }
   return {Median(of_one), Median(of_other)};
 }

@@ -2,32 +2,26 @@
 //
 // VECTORS and LABELS have the formats of common/features/vector_file.h. Each split deals the rows
 // of every class at random and in like proportions into about ANCHORS anchors, a gallery, and
-// TARGETS targets; --gallery and --targets are files
-// of their own instead (`VECTORS` are then the anchors). What plans find is exact: a mean over the
-// targets and over the mechanism's law. Product codes are skipped if there are too few anchors for
-// their codebook.
+// TARGETS targets. What plans find is exact: a mean over the targets and over the mechanism's law.
+// Product codes are skipped if there are too few anchors for their codebook.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/planning/query_plan.h"
+#include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
-#include "common/base/validate.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
-#include "server/cells/anchor_training.h"
-#include "server/cells/cell_index.h"
-#include "tests/benchmarks/feature_codes.h"
+#include "tests/benchmarks/coded_items.h"
+#include "tests/testing/build_cells.h"
 
 namespace privatemail {
 namespace {
@@ -44,7 +38,6 @@ struct Options {
   int64_t anchors = 0;
   int64_t targets = 2000;
   uint64_t splits = 1;
-  std::vector<std::string> gallery_files, target_files;  // vectors and labels
   std::vector<std::string> codes = {"scalar8", "pq32", "pq16"};
 };
 
@@ -58,10 +51,6 @@ struct MeanRetrieval {
   double fidelity = 0;  // share of the k nearest items of the gallery
   double recall = 0;    // share of targets with a match of their class
 };
-
-LabelledFeatures Read(const std::string& vectors, const std::string& labels) {
-  return {ReadVectors(vectors).value(), ReadLabels(labels).value()};
-}
 
 LabelledFeatures Take(const LabelledFeatures& all, std::vector<int64_t>::iterator begin,
                       std::vector<int64_t>::iterator end) {
@@ -78,11 +67,8 @@ struct Scene {
 };
 
 Scene Deal(const Options& options, uint64_t seed) {
-  const LabelledFeatures all = Read(options.vectors, options.labels);
-  if (!options.gallery_files.empty()) {
-    return {all, Read(options.gallery_files[0], options.gallery_files[1]),
-            Read(options.target_files[0], options.target_files[1])};
-  }
+  const LabelledFeatures all = {ReadVectors(options.vectors).value(),
+                                ReadLabels(options.labels).value()};
   std::mt19937_64 random(seed);
   std::map<int32_t, std::vector<int64_t>> rows_of;
   for (size_t row = 0; row < all.labels.size(); ++row) {
@@ -107,45 +93,18 @@ Scene Deal(const Options& options, uint64_t seed) {
           .targets = Take(all, targets, rows.end())};
 }
 
-// nullopt: too few anchors for the codebook.
-std::optional<PublicParameters> Published(const Anchors& anchors, CellCode code) {
-  const FloatMatrix unit = UnitRows("anchors", anchors.features).value().cast<float>();
-  std::optional<ProductCodebook> codebook;
-  if (IsProductCode(code)) {
-    auto trained = TrainCodebook(unit, code);
-    if (!trained.ok()) return std::nullopt;
-    codebook = *std::move(trained);
-  }
+// Fails if there are too few anchors for the codebook.
+absl::StatusOr<PublicParameters> Published(const Anchors& anchors, CellCode code) {
   std::vector<int64_t> counts;
   for (const double each : kAnchorsPerCell) {
-    counts.push_back(std::max<int64_t>(2, std::llround(static_cast<double>(unit.rows()) / each)));
+    const auto rows = static_cast<double>(anchors.features.rows());
+    counts.push_back(std::max<int64_t>(2, std::llround(rows / each)));
   }
   EmbeddingSettings settings;
   settings.embedding_dim = 1;  // cells do not need it
-  PublicParameters parameters =
-      MakePublicParameters("uuid", settings, anchors, {}, "vectors",
-                           PartitionAnchors(unit, counts).value(), code, std::move(codebook))
-          .value();
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ParametersOf(anchors, settings, code, counts));
   parameters.publish_quality = true;
   return parameters;
-}
-
-Gallery Stored(const LabelledFeatures& gallery) {
-  constexpr int64_t kFirstId = 1'000'000'000;  // equal length, so that ids ascend
-  Gallery stored;
-  stored.features = gallery.features;
-  stored.labels = gallery.labels;
-  stored.payloads.resize(gallery.labels.size());
-  for (int64_t i = 0; i < std::ssize(gallery.labels); ++i) {
-    stored.ids.push_back(absl::StrCat(kFirstId + i));
-  }
-  return stored;
-}
-
-Matrix Decoded(const PublicParameters& parameters, const CellIndex& index) {
-  std::string codes;
-  for (int64_t row = 0; row < index.items(); ++row) absl::StrAppend(&codes, index.CodeOf(row));
-  return DecodeItemCodes(parameters, codes).value().cast<double>();
 }
 
 // All rows of `items`, nearest to the query first.
@@ -162,108 +121,98 @@ std::vector<int32_t> OrderAround(const Matrix& query, const Matrix& items) {
 // from the server's CellIndex and ranks decoded items as a client does.
 class RetrievalOracle {
  public:
-  // Requires nonzero rows and a code of features. Keeps references to all but the
-  // anchors.
+  // Requires nonzero rows and a code of features. Keeps references to all but the anchors.
   RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
-                  const LabelledFeatures& gallery, const LabelledFeatures& targets);
+                  const LabelledFeatures& gallery, const LabelledFeatures& targets)
+      : parameters_(parameters),
+        gallery_(gallery),
+        targets_(targets),
+        index_(testing::BuildCells(parameters, anchors, GalleryOf(gallery.features, gallery.labels),
+                                   0, &sample_)),
+        ranks_(targets.labels.size()),
+        by_codes_(targets.labels.size()) {
+    const Matrix items = UnitRows("gallery", gallery.features).value();
+    const Matrix queries = UnitRows("targets", targets.features).value();
+    const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
+    for (const CellPartition& partition : parameters.cell_partitions) {
+      std::vector<int64_t>& cells = cells_.emplace_back();
+      const Matrix centroids = CellCentroids(partition, unit_anchors);
+      for (const std::vector<Neighbor>& nearest : NearestRows(queries, centroids, 1)) {
+        cells.push_back(nearest.front().row);
+      }
+    }
+    const Matrix decoded = DecodedItems(parameters, *index_);
+    ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
+      const auto target = static_cast<size_t>(i);
+      const Matrix query = queries.row(i);
+      const std::vector<int32_t> order = OrderAround(query, items);
+      ranks_[target].resize(order.size());
+      for (size_t rank = 0; rank < order.size(); ++rank) {
+        ranks_[target][static_cast<size_t>(order[rank])] = static_cast<int32_t>(rank);
+      }
+      by_codes_[target] = OrderAround(query, decoded);
+    });
+  }
 
   // As the server measures it; needs kMinQualityQueries items.
   CellQuality MeasureQuality() const {
-    return index_->Measure(parameters_, sample_, [] { return false; }).value();
+    return server::MeasureQuality(parameters_, index_->contents(), sample_, [] { return false; })
+        .value();
   }
 
   // For queries of one cell of the partition that return `answered` items.
-  MeanRetrieval Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const;
+  MeanRetrieval Mean(size_t partition, double epsilon, int64_t answered, int64_t k) const {
+    const int64_t cells = parameters_.cell_partitions[partition].cells;
+    std::vector<std::vector<bool>> has(static_cast<size_t>(cells),
+                                       std::vector<bool>(gallery_.labels.size()));
+    for (size_t cell = 0; cell < has.size(); ++cell) {
+      const auto rows = index_->RowsFor(partition, {static_cast<uint32_t>(cell)}, epsilon, answered,
+                                        [] { return false; });
+      for (const int32_t row : rows.value()) has[cell][static_cast<size_t>(row)] = true;
+    }
+    const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
+    std::vector<MeanRetrieval> found(targets_.labels.size());
+    ParallelFor(static_cast<int>(found.size()), [&](int i) {
+      const auto target = static_cast<size_t>(i);
+      for (size_t cell = 0; cell < has.size(); ++cell) {
+        const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
+        const MeanRetrieval one = Found(target, has[cell], k);
+        found[target].fidelity += (own ? std::exp(epsilon) * other : other) * one.fidelity;
+        found[target].recall += (own ? std::exp(epsilon) * other : other) * one.recall;
+      }
+    });
+    MeanRetrieval mean;
+    for (const MeanRetrieval& one : found) {
+      mean.fidelity += one.fidelity / static_cast<double>(found.size());
+      mean.recall += one.recall / static_cast<double>(found.size());
+    }
+    return mean;
+  }
 
  private:
   // For one target, if the items with has[i] are returned.
-  MeanRetrieval Found(size_t target, const std::vector<bool>& has, int64_t k) const;
+  MeanRetrieval Found(size_t target, const std::vector<bool>& has, int64_t k) const {
+    MeanRetrieval found;
+    int64_t kept = 0;
+    for (const int32_t row : by_codes_[target]) {
+      const auto item = static_cast<size_t>(row);
+      if (!has[item]) continue;
+      if (ranks_[target][item] < k) found.fidelity += 1 / static_cast<double>(k);
+      if (gallery_.labels[item] == targets_.labels[target]) found.recall = 1;
+      if (++kept == k) break;
+    }
+    return found;
+  }
 
   const PublicParameters& parameters_;
   const LabelledFeatures& gallery_;
   const LabelledFeatures& targets_;
   QualitySample sample_;
   std::shared_ptr<const CellIndex> index_;
-  std::vector<int64_t> partitions_;             // number of cells
   std::vector<std::vector<int64_t>> cells_;     // nearest cell by partition and target
   std::vector<std::vector<int32_t>> ranks_;     // by target and item: number of nearer items
   std::vector<std::vector<int32_t>> by_codes_;  // by target: items in the order of their codes
 };
-
-RetrievalOracle::RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
-                                 const LabelledFeatures& gallery, const LabelledFeatures& targets)
-    : parameters_(parameters),
-      gallery_(gallery),
-      targets_(targets),
-      index_(CellIndex::Create(parameters, anchors, Stored(gallery), /*stopped=*/{false}, {},
-                               &sample_)) {
-  const Matrix items = UnitRows("gallery", gallery.features).value();
-  const Matrix queries = UnitRows("targets", targets.features).value();
-  const Matrix unit_anchors = UnitRows("anchors", anchors.features).value();
-  for (const CellPartition& partition : parameters.cell_partitions) {
-    partitions_.push_back(partition.cells);
-    std::vector<int64_t>& cells = cells_.emplace_back();
-    const Matrix centroids = CellCentroids(partition, unit_anchors);
-    for (const std::vector<Neighbor>& nearest : NearestRows(queries, centroids, 1)) {
-      cells.push_back(nearest.front().row);
-    }
-  }
-  const Matrix decoded = Decoded(parameters, *index_);
-  ranks_.resize(targets.labels.size());
-  by_codes_.resize(targets.labels.size());
-  ParallelFor(static_cast<int>(queries.rows()), [&](int i) {
-    const Matrix query = queries.row(i);
-    const std::vector<int32_t> order = OrderAround(query, items);
-    std::vector<int32_t>& ranks = ranks_[static_cast<size_t>(i)];
-    ranks.resize(order.size());
-    for (size_t rank = 0; rank < order.size(); ++rank) {
-      ranks[static_cast<size_t>(order[rank])] = static_cast<int32_t>(rank);
-    }
-    by_codes_[static_cast<size_t>(i)] = OrderAround(query, decoded);
-  });
-}
-
-MeanRetrieval RetrievalOracle::Mean(size_t partition, double epsilon, int64_t answered,
-                                    int64_t k) const {
-  const int64_t cells = partitions_[partition];
-  std::vector<std::vector<bool>> has(static_cast<size_t>(cells),
-                                     std::vector<bool>(gallery_.labels.size()));
-  for (size_t cell = 0; cell < has.size(); ++cell) {
-    const auto rows = index_->RowsFor(partition, {static_cast<uint32_t>(cell)}, epsilon, answered,
-                                      [] { return false; });
-    for (const int32_t row : rows.value()) has[cell][static_cast<size_t>(row)] = true;
-  }
-  const double other = 1 / (std::exp(epsilon) + static_cast<double>(cells - 1));
-  std::vector<MeanRetrieval> found(targets_.labels.size());
-  ParallelFor(static_cast<int>(found.size()), [&](int i) {
-    const auto target = static_cast<size_t>(i);
-    for (size_t cell = 0; cell < has.size(); ++cell) {
-      const bool own = static_cast<int64_t>(cell) == cells_[partition][target];
-      const MeanRetrieval one = Found(target, has[cell], k);
-      found[target].fidelity += (own ? std::exp(epsilon) * other : other) * one.fidelity;
-      found[target].recall += (own ? std::exp(epsilon) * other : other) * one.recall;
-    }
-  });
-  MeanRetrieval mean;
-  for (const MeanRetrieval& one : found) {
-    mean.fidelity += one.fidelity / static_cast<double>(found.size());
-    mean.recall += one.recall / static_cast<double>(found.size());
-  }
-  return mean;
-}
-
-MeanRetrieval RetrievalOracle::Found(size_t target, const std::vector<bool>& has, int64_t k) const {
-  MeanRetrieval found;
-  int64_t kept = 0;
-  for (const int32_t row : by_codes_[target]) {
-    const auto item = static_cast<size_t>(row);
-    if (!has[item]) continue;
-    if (ranks_[target][item] < k) found.fidelity += 1 / static_cast<double>(k);
-    if (gallery_.labels[item] == targets_.labels[target]) found.recall = 1;
-    if (++kept == k) break;
-  }
-  return found;
-}
 
 class Tally {
  public:
@@ -294,12 +243,11 @@ class Tally {
 struct Tallies {
   Tally fidelity{"fidelity"};
   Tally recall{"recall"};
-  Tally both{"both"};
   double slowest_ms = 0;
 
   void Add(const Prediction& prediction, const MeanRetrieval& means) {
-    for (Tally* tally : {&fidelity, &both}) tally->Add(prediction.fidelity, means.fidelity);
-    for (Tally* tally : {&recall, &both}) tally->Add(prediction.recall, means.recall);
+    fidelity.Add(prediction.fidelity, means.fidelity);
+    recall.Add(prediction.recall, means.recall);
   }
 };
 
@@ -346,7 +294,7 @@ void Measure(const std::string& name, CellCode code, const Options& options) {
   for (uint64_t split = 1; split <= options.splits; ++split) {
     const Scene scene = Deal(options, split);
     const auto parameters = Published({scene.anchors.features, scene.anchors.labels}, code);
-    if (!parameters) {
+    if (!parameters.ok()) {
       std::printf("%s: too few anchors or dimensions for it\n", name.c_str());
       return;
     }
@@ -360,7 +308,6 @@ void Measure(const std::string& name, CellCode code, const Options& options) {
   std::printf("%s, plans; the slowest took %.2f ms\n", name.c_str(), tallies.slowest_ms);
   tallies.fidelity.Print();
   tallies.recall.Print();
-  tallies.both.Print();
   std::fflush(stdout);
 }
 
@@ -369,14 +316,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Coverage of the intervals of plans");
   app.add_option("VECTORS", options.vectors)->required();
   app.add_option("LABELS", options.labels)->required();
-  app.add_option("ANCHORS", options.anchors, "Of each split");
+  app.add_option("ANCHORS", options.anchors, "Of each split")->required();
   app.add_option("TARGETS", options.targets, "Of each split")->capture_default_str();
   app.add_option("--splits", options.splits)->capture_default_str();
-  auto* gallery =
-      app.add_option("--gallery", options.gallery_files, "Vectors and labels")->expected(2);
-  app.add_option("--targets", options.target_files, "Vectors and labels")
-      ->expected(2)
-      ->needs(gallery);
   std::vector<std::string> names;
   for (const auto& [name, code] : kFeatureCodes) names.emplace_back(name);
   app.add_option("--code", options.codes, "One or more")

@@ -4,7 +4,6 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
-#include <random>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -12,6 +11,7 @@
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
 #include "common/embedding/smlq.h"
+#include "tests/benchmarks/measure.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
@@ -29,9 +29,7 @@ const PrivacyCost& Cost() {
 }
 
 Anchors MakeAnchors() {
-  std::mt19937 bits(1);
-  std::normal_distribution<float> normal;
-  Anchors anchors{FloatMatrix::NullaryExpr(kAnchors, kDim, [&] { return normal(bits); }), {}};
+  Anchors anchors{NormalRows(kAnchors, kDim), {}};
   for (int i = 0; i < kAnchors; ++i) anchors.labels.push_back(i % kClasses);
   return anchors;
 }

@@ -8,7 +8,6 @@
 // answers. Afterwards the searches are repeated during builds, and those of the index alone in one
 // thread.
 #include <grpcpp/grpcpp.h>
-#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -24,8 +23,8 @@
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/engine/retriever.h"
 #include "server/store/sqlite/sqlite_store.h"
+#include "tests/benchmarks/measure.h"
 #include "tests/benchmarks/serving_load.h"
-#include "tests/benchmarks/verdict.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -70,7 +69,7 @@ void Fill(const AdminClient& admin, int items) {
 std::vector<v1::RetrieveRequest> Searches(const AdminClient& admin, const TemporaryFolder& folder) {
   const auto collection = *admin.GetCollection("things");
   const auto joint = *JointCollection::Create(
-      collection, *admin.GetAnchors("things", collection.fingerprint()), {}, {});
+      collection, [&] { return admin.GetAnchors("things", collection.fingerprint()); }, {}, {});
   const std::string& uuid = joint->scheme.parameters().collection_uuid;
   const auto ledger = *Ledger::Open(folder / "ledger");
   if (!ledger->Grant(uuid, {.epsilon = 1000, .delta = .1}).ok()) std::abort();
@@ -104,12 +103,6 @@ void PrintSearches(const SideBySide& figures, int items) {
               empty.rate, search.rate / empty.rate, Verdict(search.rate >= .35 * empty.rate));
 }
 
-double ProcessorSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // Processor seconds of the index for one request, over the coordinates that the daemon saved.
 double IndexSeconds(const std::string& data, const std::vector<v1::RetrieveRequest>& requests) {
   constexpr int kRuns = 5;
@@ -127,11 +120,12 @@ double IndexSeconds(const std::string& data, const std::vector<v1::RetrieveReque
     const auto answer = retriever.Retrieve(query);
     targets.push_back(answer->alignment.Apply(release.topRows(kSlots)));
   }
-  const double start = ProcessorSeconds();
+  const double start = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID);
   for (int run = 0; run < kRuns; ++run) {
     for (const Matrix& of_request : targets) index.Search(of_request, kNeighbours);
   }
-  return (ProcessorSeconds() - start) / (kRuns * static_cast<double>(targets.size()));
+  return (ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID) - start) /
+         (kRuns * static_cast<double>(targets.size()));
 }
 
 void PrintProcessorTime(const SideBySide& figures, double index) {
@@ -170,7 +164,7 @@ int Measure(const char* self, int items) {
   // A second daemon, to measure the start with a built collection.
   const Clock::time_point before = Clock::now();
   daemon = StartDaemon(folder);
-  const double ready = std::chrono::duration<double>(Clock::now() - before).count();
+  const double ready = SecondsSince(before);
   const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
   const std::vector<v1::RetrieveRequest> requests = Searches(admin, folder);
   const v1::RetrieveRequest& request = requests.front();

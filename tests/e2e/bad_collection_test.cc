@@ -25,32 +25,21 @@ class BadCollection : public Service {
                  Labels("anchors")},
                 settings);
   }
-  Labelled Anchors() const { return SeparatedClasses(kClasses * kAnchorsPerClass, 1); }
 };
 
-TEST_F(BadCollection, InvalidAnchorsAreRefused) {
-  const auto refused = [&](const Labelled& anchors, const std::string& message) {
-    Write("anchors", anchors);
-    ExpectRefused(Create(), "INVALID_ARGUMENT", {message});
-  };
-  Labelled anchors = Anchors();
-  anchors.labels.pop_back();
-  refused(anchors,
-          "--anchor-labels must hold no label or one for each of the 40 anchors, but holds 39");
-  anchors = Anchors();
-  anchors.labels[7] = -2;
-  refused(anchors, "labels must be 0 or more, but --anchor-labels has -2 in row 7");
-}
-
-TEST_F(BadCollection, InvalidSettingIsRefusedByItsFlag) {
-  Write("anchors", Anchors());
+// The parameters' own tests have the other rules; the command names the flag.
+TEST_F(BadCollection, InvalidAnchorOrSettingIsRefusedByItsFlag) {
+  Labelled anchors = SeparatedClasses(kClasses * kAnchorsPerClass, 1);
+  Write("anchors", anchors);
   ExpectRefused(Create({"--bandwidth", "0"}), "INVALID_ARGUMENT",
                 {"--bandwidth must be between 0.001 and 100000, but is 0"});
-  ExpectRefused(Create({"--steps", "0"}), "INVALID_ARGUMENT",
-                {"steps must be between 1 and 10000, but is 0"});
   ExpectRefused({"collection", "create", kName, "--anchors", Vectors("anchors")},
                 "INVALID_ARGUMENT",
                 {"--anchor-labels must be given unless the collection has cells"});
+  anchors.labels[7] = -2;
+  Write("anchors", anchors);
+  ExpectRefused(Create(), "INVALID_ARGUMENT",
+                {"labels must be 0 or more, but --anchor-labels has -2 in row 7"});
 }
 
 TEST_F(BadCollection, OversizedMessageIsNotSent) {

@@ -69,6 +69,11 @@ class EvilServer : public ::testing::Test {
   User user_{{"--server", server_.address(), "--insecure"}, folder_ / "state"};
   Anchors published_;
   v1::GetCollectionResponse collection_;
+  // Six items of four columns.
+  const std::string rows_ = folder_.Write("rows.csv", Repeated("1,0,0,2\n0,1,3,0\n0,4,1,1\n", 2));
+  const std::string labels_ = folder_.Write("labels.txt", "0\n1\n2\n0\n1\n2\n");
+  const Command upload_ = {"ingest",   "things", "--vectors", rows_,
+                           "--labels", labels_,  "--replace"};
 };
 
 // 60 MB of empty descriptions take 15 GB when parsed.
@@ -126,18 +131,6 @@ TEST_F(EvilServer, UnannouncedAnchorsDoNotFillTheMemory) {
   EXPECT_EQ(Spent()["epsilon"], 0);
 }
 
-TEST_F(EvilServer, ManyDimensionsAreRefusedBeforeTheCharge) {
-  EmbeddingSettings settings;
-  settings.embedding_dim = 1024;
-  Publish(20'000, 8, settings);
-  Grant();
-  const Outcome outcome = Query({"--scheme", "joint"});
-  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
-  EXPECT_THAT(outcome.err, HasSubstr("embedding_dim 1024"));
-  EXPECT_LT(outcome.peak_memory, 300 * kMegabyte);
-  EXPECT_EQ(Spent()["epsilon"], 0);
-}
-
 // Within the memory, but minutes of post-processing, and nothing that could be rehearsed against.
 TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
   EmbeddingSettings settings;
@@ -151,6 +144,22 @@ TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
   EXPECT_THAT(outcome.err, HasSubstr("--deadline must be longer for a release"));
   EXPECT_LT(absl::Now() - start, absl::Seconds(30));
   EXPECT_EQ(Spent()["epsilon"], 0);
+}
+
+// Else lost items would look stored.
+TEST_F(EvilServer, WrongCountsOfAnUploadReturnDataLoss) {
+  Publish(20, 4, EmbeddingSettings{});
+  v1::UpsertItemsResponse response;
+  for (const uint64_t inserted : {5, 6, 7}) {
+    response.set_inserted(inserted);
+    server_.Answer("UpsertItems", response);
+    const Outcome outcome = Run(upload_);
+    EXPECT_EQ(outcome.exit_code, inserted == 6 ? 0 : 1);
+    if (inserted == 6) continue;
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("(DATA_LOSS)"),
+                      HasSubstr(absl::StrCat("answered for ", inserted, " of 6 items"))));
+  }
 }
 
 TEST_F(EvilServer, ControlCharactersAreEscaped) {
@@ -190,16 +199,14 @@ TEST_F(EvilServer, ControlCharactersAreEscaped) {
   rejected.set_reason(kEscape);
   server_.Answer("UpsertItems", upserted);
   server_.Answer("DeleteItems", {}, {grpc::StatusCode::INTERNAL, kEscape});
-  const std::string rows = folder_.Write("rows.csv", Repeated("1,0,0,2\n0,1,3,0\n0,4,1,1\n", 2));
-  const std::string labels = folder_.Write("labels.txt", "0\n1\n2\n0\n1\n2\n");
   for (const Command& command : std::vector<Command>{
            {"collection", "list"},
            {"collection", "info", "things"},
-           {"collection", "create", "things", "--anchors", rows, "--anchor-labels", labels},
+           {"collection", "create", "things", "--anchors", rows_, "--anchor-labels", labels_},
            {"build", "things"},
            {"key", "list"},
            {"items", "list", "things", "--limit", "1"},
-           {"ingest", "things", "--vectors", rows, "--labels", labels, "--replace"},
+           upload_,
            {"items", "delete", "things", "x"}}) {
     for (const Command& flags : {Command{}, Command{"--json"}}) {
       const Outcome outcome = Run(Join(command, flags));

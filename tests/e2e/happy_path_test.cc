@@ -28,7 +28,7 @@ class NewService : public Service {
   void SetUp() override { StartDaemon(); }
 };
 
-TEST_F(NewService, CreateIngestBuildAndQuery) {
+TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
   Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
   const json created =
@@ -67,6 +67,17 @@ TEST_F(NewService, CreateIngestBuildAndQuery) {
                               "--label", "2", "-k", "5", "--epsilon", "40", "--delta", "1e-5"});
   EXPECT_EQ(CountOf(answer["matches"], 2), 5) << answer;
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
+
+  info = Info();
+  EXPECT_EQ(info["name"], "things");
+  EXPECT_EQ(info["embedded"], kItems);
+  EXPECT_EQ(info["classes"], kClasses);
+  EXPECT_EQ(info["feature_dim"], kFeatures);
+  EXPECT_EQ(info["alignment"]["expected_recall"], 1);
+  for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
+  EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
+  EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
+  EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
 }
 
 // The client's own model has more columns, in reverse order.
@@ -97,12 +108,6 @@ TEST_F(FilledService, QueryByAnotherModelFindsTheClass) {
       wrong, "FAILED_PRECONDITION",
       {"--own-anchors must be the collection's anchors in their order", "--accept-misalignment"});
   Answer(Join(wrong, {"--accept-misalignment"}));
-  ExpectRefused(query("own_queries", Join({"--row", "0"}, cost)), "INVALID_ARGUMENT",
-                {"--own-anchors must be 40 rows"});
-  ExpectRefused(query("own_anchors", {"--row", "0", "--scheme", "cells", "--epsilon", "1"}),
-                "INVALID_ARGUMENT", {"--own-anchors must be absent with the scheme cells"});
-  ExpectRefused(query("own_anchors", {"--row", "0", "--scheme", "encrypted"}), "INVALID_ARGUMENT",
-                {"--own-anchors must be absent with the scheme encrypted"});
 }
 
 TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
@@ -202,23 +207,6 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
   ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
                 {"--classes must be auto or a number of classes, but is \"0\""});
-}
-
-TEST_F(FilledService, CollectionIsListedShownAndDeleted) {
-  json info = Info();
-  EXPECT_EQ(info["name"], "things");
-  EXPECT_EQ(info["items"], kItems);
-  EXPECT_EQ(info["embedded"], kItems);
-  EXPECT_EQ(info["version"], 1);
-  EXPECT_EQ(info["classes"], kClasses);
-  EXPECT_EQ(info["anchors"], kClasses * kAnchorsPerClass);
-  EXPECT_EQ(info["feature_dim"], kFeatures);
-  EXPECT_EQ(info["alpha"], kClasses);
-  EXPECT_EQ(info["alignment"]["expected_recall"], 1);
-  for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
-  EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
-  EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
-  EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
 }
 
 }  // namespace

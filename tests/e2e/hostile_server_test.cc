@@ -1,10 +1,9 @@
-// A relay that tampers with the daemon's answers. No answer may crash the client, control its
-// terminal, or make what it sends next depend on the target's slot.
+// A relay that tampers with the daemon's answers. No answer may crash the client, or make what it
+// sends next depend on the target's slot.
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
 
-#include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/e2e/service.h"
 
@@ -13,25 +12,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
-
-// Accepts uploads and returns false counts.
-class FakeUploads final : public v1::CollectionsService::Service {
- public:
-  grpc::Status UpsertItems(grpc::ServerContext*, grpc::ServerReader<v1::UpsertItemsRequest>* reader,
-                           v1::UpsertItemsResponse* response) override {
-    v1::UpsertItemsRequest message;
-    for (int left = messages; left > 0 && reader->Read(&message); --left) {
-      response->set_inserted(response->inserted() + static_cast<uint64_t>(message.items_size()));
-    }
-    response->set_rejected(rejected);
-    return grpc::Status::OK;
-  }
-
-  int messages = 1000;  // read before the answer
-  uint64_t rejected = 0;
-};
 
 class Relay final : public v1::RetrievalService::Service {
  public:
@@ -39,7 +20,6 @@ class Relay final : public v1::RetrievalService::Service {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
-    builder.RegisterService(&uploads);
     server_ = builder.BuildAndStart();
   }
 
@@ -48,8 +28,7 @@ class Relay final : public v1::RetrievalService::Service {
   grpc::Status GetCollection(grpc::ServerContext*, const v1::GetCollectionRequest* request,
                              v1::GetCollectionResponse* response) override {
     *response = *daemon_.GetCollection(request->collection());
-    tamper_collection(response);
-    return collection_status;
+    return grpc::Status::OK;
   }
 
   grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest* request,
@@ -69,10 +48,7 @@ class Relay final : public v1::RetrievalService::Service {
     return retrieve_status;
   }
 
-  std::function<void(v1::GetCollectionResponse*)> tamper_collection = [](auto*) {};
   std::function<void(v1::RetrieveResponse*)> tamper = [](auto*) {};
-  FakeUploads uploads;
-  grpc::Status collection_status;
   grpc::Status retrieve_status;
   int retrievals = 0;
 
@@ -131,30 +107,6 @@ TEST_F(HostileServer, PayloadsThatFillTheMemoryAsJsonAreRefused) {
   EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "1G"}).exit_code, 0);
 }
 
-TEST_F(HostileServer, InternalErrorDoesNotStopABatch) {
-  relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "\x1b[31mno \xff no");
-  const Outcome outcome = RunWithJson(Batch());
-  EXPECT_EQ(relay_->retrievals, 3);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_EQ(outcome.json()["error"]["code"], "INTERNAL") << outcome.out;
-  EXPECT_THAT(outcome.err, Not(HasSubstr("\x1b")));
-}
-
-TEST_F(HostileServer, WrongCountsOfAnUploadReturnDataLoss) {
-  Write("many", SeparatedClasses(1000, 1));  // two messages
-  const Command ingest = {"ingest",   "things",       "--vectors", Vectors("many"),
-                          "--labels", Labels("many"), "--replace"};
-  EXPECT_EQ(RunWithJson(ingest).exit_code, 0);
-  relay_->uploads.messages = 1;
-  const Outcome part = RunWithJson(ingest);
-  EXPECT_EQ(part.exit_code, 1);
-  EXPECT_EQ(part.json()["error"]["code"], "DATA_LOSS");
-  EXPECT_THAT(part.err, HasSubstr("the server answered for 512 of 1000 items"));
-  relay_->uploads.messages = 1000;
-  relay_->uploads.rejected = 3;
-  EXPECT_THAT(RunWithJson(ingest).err, HasSubstr("the server answered for 1003 of 1000 items"));
-}
-
 // The message says what was charged and how to resend it; the rest is not charged.
 TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
   const int before = Budget()["releases"];
@@ -176,20 +128,14 @@ TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
   }
 }
 
-TEST_F(HostileServer, RefusedQueryCanBeResentAtNoCost) {
+TEST_F(HostileServer, FailedBatchIsSentToItsEndAndItsLastReleaseAgainAtNoCost) {
   relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "not now");
-  const Outcome refused =
-      RunWithJson(Query({"--row", "0", "--label", "0", "--epsilon", ".5", "--delta", "1e-5"}));
-  EXPECT_EQ(refused.json()["error"]["message"],
-            "not now; epsilon 0.5 was spent for it; `resend` sends the "
-            "same release again at no cost");
+  EXPECT_EQ(RunWithJson(Batch()).json()["error"]["code"], "INTERNAL");
+  EXPECT_EQ(relay_->retrievals, 3) << "another query may be answered";
   const json spent = Budget();
   relay_->retrieve_status = grpc::Status::OK;
   EXPECT_THAT(Answer({"resend", "--label", "0"})["matches"], SizeIs(8));
   EXPECT_EQ(Budget(), spent);
-  const Outcome uncharged =
-      Run(Query({"--row", "0", "--label", "0", "--epsilon", "1000", "--delta", "1e-5"}));
-  EXPECT_THAT(uncharged.err, Not(HasSubstr("was spent for")));
 }
 
 TEST_F(HostileServer, DamagedAnswerLeavesTheOthersReadable) {
@@ -201,34 +147,6 @@ TEST_F(HostileServer, DamagedAnswerLeavesTheOthersReadable) {
   EXPECT_THAT(outcome.lines()[1]["query"].get<std::string>(), HasSubstr("row 2"));
   EXPECT_THAT(outcome.lines()[2]["error"]["message"].get<std::string>(),
               HasSubstr("1 of 3 queries failed; the first, " + Vectors("queries") + " row 1: "));
-}
-
-TEST_F(HostileServer, ControlCharactersAreEscaped) {
-  relay_->tamper = [](v1::RetrieveResponse* response) {
-    for (v1::SlotMatches& slot : *response->mutable_slots()) {
-      slot.mutable_matches(0)->set_id("x\x1b[2J\r\n      spent epsilon 0");
-    }
-  };
-  const Outcome outcome = Run(Batch());
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(outcome.out, HasSubstr(R"(x\x1b[2J\r\n      spent epsilon 0)"));
-
-  relay_->tamper_collection = [](v1::GetCollectionResponse* collection) {
-    collection->mutable_parameters()->set_extractor("\x1b]0;title\x07");
-    collection->mutable_parameters()->set_collection_uuid("\x1b[1m");
-  };
-  EXPECT_THAT(Run({"budget", "show", "things"}).out, Not(HasSubstr("\x1b")));
-  relay_->tamper_collection = [](auto* collection) { collection->set_name("\x1b[2m"); };
-  const Outcome refused = Run({"collection", "info", "things"});
-  EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr(R"(asked for things, but answered for \x1b[2m)"));
-}
-
-TEST_F(HostileServer, NothingIsSentToAnUnbuiltCollection) {
-  relay_->tamper_collection = [](auto* collection) { collection->set_embedding_version(0); };
-  EXPECT_EQ(RunWithJson(Batch()).json()["error"]["code"], "FAILED_PRECONDITION");
-  EXPECT_EQ(relay_->retrievals, 0);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ soon after SIGTERM.
 
 import argparse
 import collections
+import json
 import math
 import multiprocessing
 import os
@@ -98,7 +99,7 @@ def flood(name, stream=1, **call):
 
 
 class Caller:
-    """Calls of a process of its own, which is told what to do through a pipe."""
+    """Calls of a process of its own, which receives its orders through a pipe."""
 
     @staticmethod
     def be(name, scene, pipe):
@@ -132,7 +133,7 @@ class Caller:
             thread.join(max(0, self.until + 60 - time.time()))
 
     def attack(self):
-        """Until it is told to end."""
+        """Attacks until the parent process ends it."""
         os.nice(19)  # as if on another machine
         work = self.work()
         self.pipe.send("ready")
@@ -167,7 +168,7 @@ class Caller:
             time.sleep(0.02 if self.name in KEYS else 0.1)
 
     def be_honest(self):
-        """For as many seconds as it is told. Returns failures and how long the calls took."""
+        """Calls for the seconds that the parent process names. Returns failures and durations."""
         self.pipe.send("ready")
         seconds = self.pipe.recv()
         self.until = time.time() + seconds
@@ -216,7 +217,7 @@ class Caller:
         request = self.retrieval.RetrieveRequest(collection="gallery", fingerprint=self.gallery.fingerprint, k=k,
                                                  release=self.release)
         if path is not None:
-            request.filter.range.path, request.filter.range.lt = path, 10
+            request.filter = json.dumps({"path": path, "lt": 10})
         return request.SerializeToString()
 
     def work(self):
@@ -308,7 +309,7 @@ class Caller:
 
 
 class Role:
-    """A process that calls: honest ones for some seconds, attackers until they are told to end."""
+    """A process that calls: honest ones for some seconds, attackers until the end."""
 
     def __init__(self, name, scene):
         spawning = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
@@ -326,7 +327,7 @@ class Role:
         return self.pipe.recv()
 
     def end(self):
-        """After it was told to. Waits a second for strangers, whose threads may keep them from answering."""
+        """Ends the attack. Waits a second for strangers, whose threads may keep them from answering."""
         print("  attack by " + (self.hear() if self.name in KEYS or self.pipe.poll(1) else f"{self.name}, still busy"))
         self.process.kill()
 

@@ -57,7 +57,7 @@ TEST_F(WireTap, RequestDependsOnTheTargetByItsReleaseOnly) {
   const AdminClient direct = Connect();
   const v1::GetCollectionResponse collection = *direct.GetCollection("things");
   const auto joint = *JointCollection::Create(
-      collection, *direct.GetAnchors("things", collection.fingerprint()), {}, {});
+      collection, [&] { return direct.GetAnchors("things", collection.fingerprint()); }, {}, {});
   const std::string& uuid = joint->scheme.parameters().collection_uuid;
   const std::unique_ptr<Ledger> ledger = *Ledger::Open(folder_ / "sdk.sqlite");
   ASSERT_THAT(ledger->Grant(uuid, {100, .1}), IsOk());

@@ -13,12 +13,8 @@ import argparse
 
 import numpy as np
 
-from joint_recall import DATA, Collection, K, split
+from joint_recall import DATA, Collection, K, split, unit
 from service import Service
-
-
-def unit(rows):
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 def refused(call, reason):

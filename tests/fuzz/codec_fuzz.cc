@@ -6,6 +6,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/items/item_checks.h"
 #include "common/items/item_code.h"
+#include "common/items/payload_filter.h"
 #include "common/wire/proto_conversions.h"
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -55,5 +56,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (CheckPayload(text).ok() && !text.empty()) Require(IsUtf8(text));
+  if (const auto filter = PayloadFilter::Parse(text); filter.ok()) (void)filter->Matches(text);
   return 0;
 }

@@ -34,6 +34,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   privatemail::Check<privatemail::v1::SearchEncryptedResponse>(data, bytes);
   privatemail::Check<privatemail::v1::RowTableBlock>(data, bytes);
   privatemail::Check<privatemail::v1::RowPayloadBlock>(data, bytes);
-  privatemail::Check<privatemail::v1::CountItemsRequest>(data, bytes);  // filters within filters
+  privatemail::Check<privatemail::v1::CountItemsRequest>(data, bytes);
   return 0;
 }

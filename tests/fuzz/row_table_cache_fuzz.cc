@@ -11,8 +11,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "client/search/row_table_cache.h"
-#include "client/search/row_tables.h"
+#include "client/search/encrypted/row_table_cache.h"
+#include "client/search/encrypted/row_tables.h"
 #include "common/base/digests.h"
 #include "tests/fuzz/fuzz.h"
 

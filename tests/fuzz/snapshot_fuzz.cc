@@ -36,8 +36,8 @@ struct Outcome {
 Outcome Read(absl::string_view bytes, size_t piece) {
   Outcome handled;
   SnapshotReader reader({{},
-                         [&](const v1::SnapshotAnchors& part) {
-                           handled.anchors += static_cast<uint64_t>(part.labels_size());
+                         [&](const Anchors& part) {
+                           handled.anchors += part.labels.size();
                            return absl::OkStatus();
                          },
                          [&](const v1::SnapshotItems& part) {
@@ -49,7 +49,7 @@ Outcome Read(absl::string_view bytes, size_t piece) {
   }
   handled.status = reader.Finish();
   if (handled.status.ok()) {
-    Require(handled.items == reader.announced_items() && handled.items == reader.items());
+    Require(handled.items == reader.head().items() && handled.items == reader.items());
     Require(handled.anchors == reader.anchors());
   } else {
     Require(absl::IsDataLoss(handled.status));

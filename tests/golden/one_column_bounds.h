@@ -25,7 +25,7 @@ inline constexpr int kRows = kSlots + kAnchors;
 inline constexpr int kSeed = 7;
 
 template <typename Real>
-Real Norm(const std::vector<Real>& values) {
+Real LengthOf(const std::vector<Real>& values) {
   Real squares = 0;
   for (const Real value : values) squares += value * value;
   return std::sqrt(squares);
@@ -89,7 +89,7 @@ template <typename Real>
 NormsIn<Real> InBothNorms(const std::vector<Real>& stays, Real changes, Real t) {
   Real sum = 0;
   for (const Real a : stays) sum += a;
-  return {std::sqrt(Norm(stays) * Norm(stays) + t * changes * changes) / 2,
+  return {std::sqrt(LengthOf(stays) * LengthOf(stays) + t * changes * changes) / 2,
           (sum + t * changes) / 2};
 }
 
@@ -106,7 +106,7 @@ NormsIn<Real> ReplaceTarget(const OneColumnIn<Real>& in, std::type_identity_t<Re
     stays.push_back(t * (1 - m) * (2 * rho + g / ((n - 1) * m)) / ((n - 1) * m));
   }
   const Real u = 1 / (1 + (n - 2) * m) - m / (m + n - 2);
-  const Real spread = std::sqrt(n - 1) * u * Norm(in.Distances(0, kRows, in.Mean(0, kRows)));
+  const Real spread = std::sqrt(n - 1) * u * LengthOf(in.Distances(0, kRows, in.Mean(0, kRows)));
   const Real changes =
       in.LargestPullOfSlots() * (std::exp(4 / c) - 1) / (n - 1) + std::min(2 * rho, spread);
   return InBothNorms(stays, changes, t);
@@ -131,16 +131,16 @@ NormsIn<Real> KnownAnchors(const OneColumnIn<Real>& in, const Matrix& anchors,
   const std::vector<Real> far_slots(far.begin(), far.begin() + kSlots);
   const Real rest = std::exp(2 / c) - 1 - 2 / c;
   const Real of_anchors = 2 * std::exp(-2 / c) *
-                          (2 / c * Norm(sums) + rest * std::sqrt(Real{kAnchors}) *
-                                                    Norm(in.Distances(kSlots, kRows, mu)));
-  const Real of_slots = std::sqrt(Real{kSlots}) * Norm(far_slots);
+                          (2 / c * LengthOf(sums) + rest * std::sqrt(Real{kAnchors}) *
+                                                        LengthOf(in.Distances(kSlots, kRows, mu)));
+  const Real of_slots = std::sqrt(Real{kSlots}) * LengthOf(far_slots);
   const Real move = of_anchors + (1 - m) * of_slots;
   const Real size =
       of_anchors / 2 +
       (1 + m) / 2 *
           (std::abs(kSlots * (in.Mean(0, kSlots) - mu)) + *std::ranges::max_element(far_slots)) +
       (1 - m) / 2 * of_slots;
-  const Real reach = Norm(mean);
+  const Real reach = LengthOf(mean);
   const Real low = std::max(
       std::exp(-2 / c) * kAnchors * std::exp(-2 * reach / c) + (kSlots - 1) * m, (kRows - 1) * m);
   const Real high = std::min(
@@ -158,7 +158,7 @@ NormsIn<Real> KnownAnchors(const OneColumnIn<Real>& in, const Matrix& anchors,
   return InBothNorms(stays, changes, t);
 }
 
-// lipschitz.h, and StartSpread of iteration_bounds.h.
+// lipschitz.h, and StartSpread of lipschitz.cc.
 template <typename Real>
 NormsIn<Real> Lipschitz(const OneColumnIn<Real>& in) {
   const Real m = in.m;
@@ -168,8 +168,9 @@ NormsIn<Real> Lipschitz(const OneColumnIn<Real>& in) {
   const Real radius = *std::ranges::max_element(far);
   const Real p_min = m / (m + others - 1);
   const Real p_max = 1 / (1 + (others - 1) * m);
-  const Real deviation = std::min(radius, std::sqrt(p_max) * Norm(far));
-  const Real uneven = std::sqrt(others * (p_max - 1 / others) * (1 / others - p_min)) * Norm(far);
+  const Real deviation = std::min(radius, std::sqrt(p_max) * LengthOf(far));
+  const Real uneven =
+      std::sqrt(others * (p_max - 1 / others) * (1 / others - p_min)) * LengthOf(far);
   const Real moment = c <= 8 ? std::sqrt(c / (2 * std::numbers::e_v<Real>)) : 2 * m;
   NormsIn<Real> worst{0, 0};
   for (int a = 0; a < kSlots; ++a) {

@@ -25,7 +25,7 @@ class Signatures(unittest.TestCase):
 
     def test_stubs_and_modules_have_the_same_names(self):
         with tempfile.NamedTemporaryFile("w") as allowed:
-            # What pybind11 adds.
+            # pybind11 adds these names.
             allowed.write("privatemail.(_core|evaluation._seeded).[A-Z][a-z]*(.__pybind11_module_local_.*)?\n"
                           "privatemail.evaluation._seeded.Scene.__init__\n")
             allowed.flush()

@@ -175,7 +175,7 @@ TEST(DiscreteLaplace, LowBitsAreUniformBeyondTenScales) {
 }
 
 // A box of three deviations is proposed from uniformly, one of six from the Gaussian; in either the
-// centre stands at an end, so that the other end is as far away as it can be.
+// centre stands at one end, so that the other end has the largest distance.
 TEST(TruncatedGaussian, ReleaseStddevHasItsLawAndUniformLowBits) {
   constexpr auto kSteps = static_cast<int64_t>(kWidth);
   struct Case {

@@ -66,14 +66,6 @@ std::vector<pid_t> ChildrenOf(pid_t process) {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-// As exec takes them.
-std::vector<char*> PointersTo(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // A connection string to another database of the same server, and the name of this one.
 std::pair<std::string, std::string> SplitDatabase(const std::string& conninfo) {
   const size_t name_at = conninfo.find("dbname=") + 7;
@@ -82,10 +74,7 @@ std::pair<std::string, std::string> SplitDatabase(const std::string& conninfo) {
 
 }  // namespace
 
-PostgresServer::PostgresServer() : PostgresServer(std::vector<std::string>()) { Start(); }
-
-PostgresServer::PostgresServer(const std::vector<std::string>& initdb_flags)
-    : programs_(FindPrograms()), port_(FreePort()) {
+PostgresServer::PostgresServer() : programs_(FindPrograms()), port_(FreePort()) {
   if (::geteuid() == 0) {
     const passwd* account = ::getpwnam("postgres");
     if (account == nullptr) account = ::getpwnam("nobody");
@@ -96,12 +85,10 @@ PostgresServer::PostgresServer(const std::vector<std::string>& initdb_flags)
   }
   const std::string password = folder_.Write("password", std::string(kPassword) + "\n");
   ::chmod(password.c_str(), 0644);  // in a folder that is the server's alone
-  std::vector<std::string> command = {
-      programs_ + "/initdb",  "--no-sync",         "--encoding=UTF8",      "--locale=C",
-      "--auth=scram-sha-256", "--username=tester", "--pwfile=" + password, "-D",
-      data_folder()};
-  command.insert(command.end(), initdb_flags.begin(), initdb_flags.end());
-  RunAndWait(command);
+  RunAndWait({programs_ + "/initdb", "--no-sync", "--encoding=UTF8", "--locale=C",
+              "--auth=scram-sha-256", "--username=tester", "--pwfile=" + password, "-D",
+              folder_ / "data"});
+  Start();
 }
 
 PostgresServer::~PostgresServer() {
@@ -111,11 +98,10 @@ PostgresServer::~PostgresServer() {
 }
 
 // Only calls that are safe between fork and exec.
-pid_t PostgresServer::Spawn(std::vector<std::string> command,
-                            std::vector<std::string> environment) const {
-  const std::vector<char*> arguments = PointersTo(command);
-  std::vector<char*> variables = PointersTo(environment);
-  for (char** own = ::environ; *own != nullptr; ++own) variables.insert(variables.begin(), *own);
+pid_t PostgresServer::Spawn(std::vector<std::string> command) const {
+  std::vector<char*> arguments;
+  for (std::string& argument : command) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
   const std::string log = folder_ / "log";
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -128,7 +114,7 @@ pid_t PostgresServer::Spawn(std::vector<std::string> command,
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   ::dup2(out, 1);
   ::dup2(out, 2);
-  if (::chdir("/") == 0) ::execve(arguments[0], arguments.data(), variables.data());
+  if (::chdir("/") == 0) ::execv(arguments[0], arguments.data());
   ::_exit(127);
 }
 
@@ -151,48 +137,30 @@ bool PostgresServer::Answers() const {
 }
 
 void PostgresServer::Start(const std::vector<std::string>& flags) {
-  Launch(flags);
-  WaitForAnswer();
-}
-
-void PostgresServer::Launch(const std::vector<std::string>& flags,
-                            const std::vector<std::string>& environment) {
-  command_ = {programs_ + "/postgres",
-              "-D",
-              data_folder(),
-              "-c",
-              "listen_addresses=127.0.0.1",
-              "-c",
-              "port=" + std::to_string(port_),
-              "-c",
-              "unix_socket_directories=" + folder_.path(),
-              "-c",
-              "max_connections=40",
-              "-c",
-              "fsync=on"};
-  command_.insert(command_.end(), flags.begin(), flags.end());
-  environment_ = environment;
+  std::vector<std::string> command = {programs_ + "/postgres", "-D", folder_ / "data"};
+  for (const std::string& setting :
+       {std::string("listen_addresses=127.0.0.1"), "port=" + std::to_string(port_),
+        "unix_socket_directories=" + folder_.path(), std::string("max_connections=40"),
+        std::string("fsync=on")}) {
+    command.insert(command.end(), {"-c", setting});
+  }
+  command.insert(command.end(), flags.begin(), flags.end());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the sessions of a server that dies become our children
-  pid_ = Spawn(command_, environment_);
-}
-
-void PostgresServer::WaitForAnswer() {
-  const bool answers = WaitUntil([this] {
+  pid_ = Spawn(command);
+  const bool answers = WaitUntil([&] {
     // The start fails while children of a killed server hold its shared memory.
-    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = Spawn(command_, environment_);
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = Spawn(command);
     return Answers();
   });
   if (!answers) GiveUp("it does not answer");
 }
 
-int PostgresServer::Reap() {
-  int status = 0;
-  ::waitpid(pid_, &status, 0);
+void PostgresServer::Reap() {
+  ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
-  return status;
 }
 
-// Sessions outlive a postmaster until they notice, and may answer meanwhile; a machine that loses
+// Sessions outlive a postmaster until they notice, and may answer until then; a machine that loses
 // its power takes all of them at once, and so does this.
 void PostgresServer::Kill() {
   ::kill(pid_, SIGSTOP);  // it starts no session from here on

@@ -20,23 +20,14 @@ namespace privatemail {
 class PostgresServer {
  public:
   PostgresServer();
-  // Passes flags to initdb and does not start the server.
-  explicit PostgresServer(const std::vector<std::string>& initdb_flags);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   // Launches the server and waits until it answers.
   void Start(const std::vector<std::string>& flags = {});
-  // The two steps of Start. `environment` adds variables (NAME=VALUE). WaitForAnswer launches a
-  // server that has ended again.
-  void Launch(const std::vector<std::string>& flags,
-              const std::vector<std::string>& environment = {});
-  void WaitForAnswer();
   // Kills the server and its sessions with SIGKILL and waits for their end.
   void Kill();
-  pid_t pid() const { return pid_; }
-  std::string data_folder() const { return folder_ / "data"; }
 
   // Creates an empty database; returns its libpq connection string, over TCP or the socket.
   std::string NewDatabase();
@@ -53,17 +44,15 @@ class PostgresServer {
  private:
   std::string Conninfo(const std::string& host, const std::string& database) const;
   void RunAndWait(const std::vector<std::string>& command) const;
-  pid_t Spawn(std::vector<std::string> command, std::vector<std::string> environment = {}) const;
+  pid_t Spawn(std::vector<std::string> command) const;
   bool Answers() const;
-  int Reap();
+  void Reap();
 
   const TemporaryFolder folder_;
   std::string programs_;  // folder
   uid_t user_ = 0;        // 0: the current user
   gid_t group_ = 0;
   int port_ = 0;
-  std::vector<std::string> command_;      // of the last start
-  std::vector<std::string> environment_;  // beside the test's own
   pid_t pid_ = -1;
   int databases_ = 0;
 };

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/schemes/published_collection.h"
 #include "common/embedding/default_settings.h"
 #include "common/embedding/public_parameters.h"
 #include "common/items/item_code.h"
@@ -78,6 +80,11 @@ inline v1::RetrieveCellsResponse CellMessage(const PublicParameters& parameters,
   }
   message.set_items_version(17);
   return message;
+}
+
+// A server that sends these chunks.
+inline FetchAnchors Sends(std::vector<v1::GetAnchorsResponse> chunks) {
+  return [chunks = std::move(chunks)] { return chunks; };
 }
 
 }  // namespace privatemail::client

@@ -126,13 +126,7 @@ int open(const char* path, int flags, ...) {
   va_end(arguments);
   return privatemail::Open(path, flags, mode);
 }
-int open64(const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const auto mode = static_cast<mode_t>((flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0);
-  va_end(arguments);
-  return privatemail::Open(path, flags, mode);
-}
+int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 
 int close(int descriptor) {
   static const auto real = privatemail::Real<int(int)>("close");
@@ -143,9 +137,8 @@ int close(int descriptor) {
 ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t offset) {
   return privatemail::WriteAt(descriptor, bytes, count, offset);
 }
-ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off64_t offset) {
-  return privatemail::WriteAt(descriptor, bytes, count, offset);
-}
+ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off64_t offset)
+    __attribute__((alias("pwrite")));
 ssize_t write(int descriptor, const void* bytes, size_t count) {
   static const auto real = privatemail::Real<ssize_t(int, const void*, size_t)>("write");
   if (privatemail::simulated::disk == nullptr || !privatemail::simulated::disk->Knows(descriptor)) {
@@ -160,9 +153,7 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
 int ftruncate(int descriptor, off_t size) noexcept {
   return privatemail::Truncate(descriptor, size);
 }
-int ftruncate64(int descriptor, off64_t size) noexcept {
-  return privatemail::Truncate(descriptor, size);
-}
+int ftruncate64(int descriptor, off64_t size) noexcept __attribute__((alias("ftruncate")));
 
 int fsync(int descriptor) {
   static const auto real = privatemail::Real<int(int)>("fsync");

@@ -46,7 +46,7 @@ using Stamps = std::map<std::string, int64_t>;
 //   content and size of a file   fsync or fdatasync of the file
 //   time stamp of a file         fsync of the file
 //   names                        fsync of the folder
-// The kernel cannot be told a ctime, so fstat returns the stamp of the last write to this disk. Not
+// No call sets the ctime of a file, so fstat returns the stamp of the last write to this disk. Not
 // simulated: torn sectors (512 bytes), modes, links, mappings.
 ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
                             const std::function<void(ProcessRun&)>& run);

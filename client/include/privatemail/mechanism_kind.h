@@ -43,6 +43,7 @@ struct MechanismTraits {
   Law law;
   Protects protects;
   bool published;
+  const char* source;  // the theorem or section that its guarantee names
 
   bool TakesDelta() const { return law == Law::kGaussian; }
 };

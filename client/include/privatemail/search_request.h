@@ -52,8 +52,9 @@ struct SearchRequest {
   int64_t k = 8;  // matches of each target
   // Fetches payloads, of all items alike. Absent: yes, but for encrypted no.
   std::optional<bool> with_payloads = std::nullopt;
-  // Only items whose payload matches this JSON text (filter_json.h has the form); empty: all.
-  // encrypted: applied on this machine. joint: SENT IN THE CLEAR and not covered by the guarantee.
+  // Only items whose payload matches this JSON text (kFilterForm in common/items/payload_filter.h
+  // has the form); empty: all. encrypted: applied on this machine. joint: SENT IN THE CLEAR and not
+  // covered by the guarantee.
   std::string filter = {};
   // Searches although public data alone shows that little will be found.
   bool accept_misalignment = false;

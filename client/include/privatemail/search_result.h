@@ -101,6 +101,17 @@ struct CellsResult {
   std::shared_ptr<const CellScheme> scheme;  // public; for comparison with other releases
 };
 
+// The guarantee of encrypted searches: the server learns nothing of a target, under an assumption.
+// There is no epsilon, and nothing is charged.
+struct EncryptedGuarantee {
+  std::string kind = "computational";
+  int bits = 128;  // of work to tell two targets apart, by Core-SVP
+  std::string assumption =
+      "ring-LWE with N = 2048, q = 2^41 - 2^12 + 1, ternary secrets and errors of deviation 3.24, "
+      "circular security for the automorphism keys, and SHAKE128 as a random oracle";
+  std::string source = "PRIVACY.md section 9";
+};
+
 // Results that encrypted alone has.
 struct EncryptedResult {
   int delta = 0;

@@ -17,12 +17,9 @@ std::string DefaultStateFolder();
 // cannot be created, is no folder, or others may access it.
 absl::Status CreateStateFolder(const std::string& folder);
 
-// The ledger's file in a state folder.
+// The ledger's file in a state folder. The command line's is in the default folder: a second ledger
+// would double the budget of every collection.
 std::string LedgerPath(const std::string& state_folder);
-
-// LedgerPath(DefaultStateFolder()): the command line's ledger. A second ledger would double the
-// budget of every collection.
-std::string DefaultLedgerPath();
 
 }  // namespace privatemail::client
 

@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "privatemail/client_limits.h"
-#include "privatemail/v1/encrypted.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace grpc {
@@ -20,8 +19,6 @@ class Channel;
 }
 
 namespace privatemail::client {
-
-class EncryptedAnswer;
 
 // Options of a connection. At most one of ca_file, trust_fingerprint and insecure; by default the
 // system's certificate authorities are trusted.
@@ -75,6 +72,7 @@ class Transport {
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   const std::string& server() const { return options_.server; }  // as given
+  int64_t max_memory() const { return options_.max_memory; }
   bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
   // DATA_LOSS: the response is of another collection.
@@ -92,10 +90,15 @@ class Transport {
       const v1::RetrieveCellsRequest& request,
       const std::function<AcceptCells()>& make_accept) const;
 
-  // The whole answer to an encrypted search, or that evaluation keys are missing. The same for
-  // every target, since it depends on sizes and digests alone; errors of EncryptedAnswer end the
-  // call. RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.
-  absl::StatusOr<EncryptedAnswer> SearchEncrypted(const v1::SearchEncryptedRequest& request) const;
+  // Any RPC of one request: fills `part` with each message of the answer, and calls `accept`, whose
+  // error ends the call and is returned. method: "/privatemail.v1.RetrievalService/Retrieve".
+  // begin: is called before each attempt. The caller counts the memory of what it keeps.
+  // RESOURCE_EXHAUSTED naming the field, whose size counts most: the request is larger than the
+  // maximum message.
+  absl::Status Stream(const std::string& method, const char* field,
+                      const google::protobuf::Message& request, google::protobuf::Message* part,
+                      const std::function<void()>& begin,
+                      const std::function<absl::Status()>& accept) const;
 
  protected:
   Transport(ConnectionOptions options, std::shared_ptr<grpc::Channel> channel)

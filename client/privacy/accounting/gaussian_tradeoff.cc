@@ -18,7 +18,7 @@ constexpr long double kLnSqrtTwoPi = .91893853320467274178032973640561763986L;
 
 absl::Status CheckMu(double mu) {
   if (!(mu >= 1e-6) || !(mu <= 1e6)) {
-    return InvalidField("gaussian_mu", absl::StrCat("must be between 1e-6 and 1e6, but is ", mu));
+    return FieldError("gaussian_mu", "between 1e-6 and 1e6", absl::StrCat(mu));
   }
   return absl::OkStatus();
 }

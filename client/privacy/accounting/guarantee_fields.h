@@ -15,6 +15,9 @@ namespace privatemail::client {
 // in [1e-9, 1e6], and delta in [1e-300, 1).
 absl::Status CheckEpsilon(double epsilon);
 absl::Status CheckDelta(double delta);
+// Checks the delta of a charge or a grant, which is 0 for pure releases. INVALID_ARGUMENT, unless
+// it is in [0, 1).
+absl::Status CheckSpentDelta(double delta);
 
 // Text of Guarantee::neighbours for a mechanism of a value. Composition and the ledger compare it,
 // so every number is printed exactly (common/base/printable.h): different relations, different
@@ -32,9 +35,6 @@ std::string NeighboursOfValue(double sensitivity, absl::string_view norm);
 // L2": sides in order, equal neighbouring sides as a power. lower and upper: of equal length.
 std::string NeighboursInBox(absl::Span<const double> lower, absl::Span<const double> upper,
                             double l2_sensitivity);
-
-// "any two inputs whose values, clipped to a box with the widths 1^3 x 4, differ by ...".
-std::string NeighboursInWidths(absl::Span<const double> widths, double l2_sensitivity);
 
 }  // namespace privatemail::client
 

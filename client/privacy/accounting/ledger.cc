@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"
+#include "client/privacy/accounting/guarantee_fields.h"
 #include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
 #include "common/base/field_error.h"
@@ -91,10 +92,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
 
 // 0 is allowed for sums of pure releases; a mu needs delta > 0 to have an epsilon.
 absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
-  if (accounting == Accounting::kBasic) {
-    if (delta >= 0 && delta < 1) return absl::OkStatus();
-    return InvalidField("delta", absl::StrCat("must be at least 0 and below 1, but is ", delta));
-  }
+  if (accounting == Accounting::kBasic) return CheckSpentDelta(delta);
   if (delta > 0 && delta < 1) return absl::OkStatus();
   return InvalidField(
       "delta",
@@ -152,8 +150,8 @@ absl::Status Ledger::Initialize() {
   PM_RETURN_IF_ERROR(
       database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
-  PM_ASSIGN_OR_RETURN(const LedgerSchema schema, DetectLedgerSchema(*database_));
-  return schema == LedgerSchema::kCurrent ? absl::OkStatus() : CreateFiles(std::move(transaction));
+  PM_ASSIGN_OR_RETURN(const bool exists, HasLedgerTables(*database_));
+  return exists ? absl::OkStatus() : CreateFiles(std::move(transaction));
 }
 
 absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {

@@ -34,7 +34,8 @@ constexpr char kTables[] = R"sql(
   CREATE INDEX changes_of_collection ON changes(collection, kind);
 )sql";
 
-int64_t ToColumn(LedgerChange::Kind kind) { return kind == LedgerChange::Kind::kGrant ? 1 : 2; }
+// Columns hold 1 for a grant and 2 for a charge.
+int64_t ToColumn(LedgerChange::Kind kind) { return static_cast<int64_t>(kind) + 1; }
 
 absl::StatusOr<int64_t> QueryInt(sqlite::Database& database, absl::string_view sql) {
   PM_ASSIGN_OR_RETURN(sqlite::Statement statement, database.Prepare(sql));
@@ -71,13 +72,13 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
                                                         : LedgerMatch::kMismatch;
 }
 
-absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database) {
+absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database) {
   PM_ASSIGN_OR_RETURN(const int64_t application, QueryInt(database, "PRAGMA application_id"));
   PM_ASSIGN_OR_RETURN(const int64_t version, QueryInt(database, "PRAGMA user_version"));
   PM_ASSIGN_OR_RETURN(const int64_t tables,
                       QueryInt(database, "SELECT count(*) FROM sqlite_master"));
-  if (application == 0 && version == 0 && tables == 0) return LedgerSchema::kEmptyFile;
-  if (application == kApplicationId && version == kSchemaVersion) return LedgerSchema::kCurrent;
+  if (application == 0 && version == 0 && tables == 0) return false;
+  if (application == kApplicationId && version == kSchemaVersion) return true;
   return absl::FailedPreconditionError(absl::StrCat(
       database.path(), " is no ledger of this version: expected application ", kApplicationId,
       " version ", kSchemaVersion, ", got ", application, " version ", version));

@@ -60,9 +60,8 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
 // Random id of a change or of a ledger: 32 hexadecimal digits. UNAVAILABLE: no random bits.
 absl::StatusOr<std::string> NewLedgerId();
 
-enum class LedgerSchema { kEmptyFile, kCurrent };
-// FAILED_PRECONDITION: neither.
-absl::StatusOr<LedgerSchema> DetectLedgerSchema(sqlite::Database& database);
+// False: an empty file. FAILED_PRECONDITION: the tables of another version or program.
+absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database);
 absl::Status CreateLedgerTables(sqlite::Database& database);
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database);

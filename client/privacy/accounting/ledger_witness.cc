@@ -54,15 +54,6 @@ absl::StatusOr<int64_t> ReadStamp(int descriptor, const std::string& path) {
   return int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
-LedgerWitness::Record ParseRecord(const nlohmann::json& json) {
-  LedgerWitness::Record record;
-  record.ledger_id = json.at("ledger");
-  record.generation = json.at("generation");
-  record.written_at_nanoseconds = json.at("written_at");
-  record.change = json.at("change");
-  return record;
-}
-
 absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::string& path) {
   std::string text(kRecordBytes, '\0');
   const ssize_t got = pread(descriptor, text.data(), kRecordBytes, 0);
@@ -83,7 +74,11 @@ absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::stri
   }
   LedgerWitness::Record record;
   try {
-    record = ParseRecord(nlohmann::json::parse(text.begin() + kDigestBytes, text.end()));
+    const auto json = nlohmann::json::parse(text.begin() + kDigestBytes, text.end());
+    record = {.ledger_id = json.at("ledger"),
+              .generation = json.at("generation"),
+              .change = json.at("change"),
+              .written_at_nanoseconds = json.at("written_at")};
   } catch (const nlohmann::json::exception& error) {
     return damaged(error.what());
   }

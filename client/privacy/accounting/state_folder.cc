@@ -45,6 +45,4 @@ std::string LedgerPath(const std::string& state_folder) {
   return absl::StrCat(state_folder, "/ledger.sqlite");
 }
 
-std::string DefaultLedgerPath() { return LedgerPath(DefaultStateFolder()); }
-
 }  // namespace privatemail::client

@@ -27,27 +27,21 @@
 #include "client/privacy/mechanisms/mechanism.h"
 #include "client/privacy/sampling/bit_source.h"
 #include "common/base/matrix.h"
+#include "privatemail/mechanism_kind.h"
 
 namespace privatemail::client {
 
-// stddev_per_unit: the noise's standard deviation per unit of L2 sensitivity; l2_sensitivity: of
-// the whole matrix.
-// - INVALID_ARGUMENT naming the field: not finite and positive, or a shape out of range.
+// law: Gaussian or Laplace. width_per_unit: the Gaussian's standard deviation per unit of L2
+// sensitivity, or the Laplace's scale, 1 / epsilon, per unit of L1 sensitivity; sensitivity: of the
+// whole matrix, in that norm.
+// - INVALID_ARGUMENT naming the field: not finite and positive.
 // - FAILED_PRECONDITION: no grid of 64-bit integers is fine enough for the number or magnitude of
 //   the values, or these with the noise exceed a float.
-absl::StatusOr<std::unique_ptr<const Mechanism>> MakeGaussianMechanism(double stddev_per_unit,
-                                                                       double l2_sensitivity,
+absl::StatusOr<std::unique_ptr<const Mechanism>> MakeAdditiveMechanism(MechanismTraits::Law law,
+                                                                       double width_per_unit,
+                                                                       double sensitivity,
                                                                        const ReleaseShape& shape,
                                                                        Guarantee guarantee);
-
-// scale_per_unit: 1 / epsilon per unit of L1 sensitivity. Errors as above.
-absl::StatusOr<std::unique_ptr<const Mechanism>> MakeLaplaceMechanism(double scale_per_unit,
-                                                                      double l1_sensitivity,
-                                                                      const ReleaseShape& shape,
-                                                                      Guarantee guarantee);
-
-// INVALID_ARGUMENT naming the field of the shape that is out of range.
-absl::Status CheckReleaseShape(const ReleaseShape& shape);
 
 // n x k independent normal draws for the start of an iteration. No guarantee depends on them; they
 // come from the exact sampler so that the project has one source of normal values. Errors of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -16,8 +17,6 @@
 
 namespace privatemail::client {
 namespace {
-
-constexpr int64_t kMaxSides = int64_t{1} << 20;
 
 // Coordinates of equal width, maximised once.
 struct WidthGroup {
@@ -136,19 +135,14 @@ struct Problem {
   long double sensitivity = 0;  // L2
 };
 
-absl::Status CheckWidths(absl::Span<const double> widths) {
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("number of sides", static_cast<int64_t>(widths.size()), 1, kMaxSides));
-  for (size_t i = 0; i < widths.size(); ++i) {
-    PM_RETURN_IF_ERROR(CheckFinitePositive(absl::StrCat("width of side ", i), widths[i]));
-  }
-  return absl::OkStatus();
-}
-
 // extra_width and extra_move: added by a grid to every side and to the sensitivity.
 absl::StatusOr<Problem> MakeProblem(absl::Span<const double> widths, double l2_sensitivity,
                                     double extra_width = 0, double extra_move = 0) {
-  PM_RETURN_IF_ERROR(CheckWidths(widths));
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("number of sides", std::ssize(widths), 1, int64_t{1} << 20));
+  for (size_t i = 0; i < widths.size(); ++i) {
+    PM_RETURN_IF_ERROR(CheckFinitePositive(absl::StrCat("width of side ", i), widths[i]));
+  }
   PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", l2_sensitivity));
   std::map<double, int64_t> count;
   for (const double width : widths) ++count[width];
@@ -219,15 +213,6 @@ absl::StatusOr<double> SmallestStddev(long double low, long double high, double 
                    ": expected a larger epsilon, fewer sides or widths nearer to each other"));
 }
 
-Guarantee PureGuarantee(absl::Span<const double> widths, double l2_sensitivity, double epsilon,
-                        bool proven, std::string source) {
-  return {.epsilon = epsilon,
-          .delta = 0,
-          .neighbours = NeighboursInWidths(widths, l2_sensitivity),
-          .proven = proven,
-          .source = std::move(source)};
-}
-
 // Loss added by a grid of step g over all coordinates: the last term of the header's proof.
 long double GridLoss(const Problem& widened, long double grid_step, long double stddev) {
   const long double g = grid_step / stddev;
@@ -237,17 +222,6 @@ long double GridLoss(const Problem& widened, long double grid_step, long double 
     loss += static_cast<long double>(group.count) * g * g * (1 + w * w) / 8;
   }
   return loss;
-}
-
-absl::StatusOr<double> SmallestExactStddev(const Problem& problem, double epsilon,
-                                           long double grid_step) {
-  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
-  const auto loss = [&](long double stddev) {
-    return BoundAt(problem, stddev, LossOfMove) + GridLoss(problem, grid_step, stddev);
-  };
-  const long double product = problem.diagonal * std::min(problem.sensitivity, problem.diagonal);
-  return SmallestStddev(std::sqrt(product / (2 * epsilon)), std::sqrt(product / epsilon), epsilon,
-                        loss);
 }
 
 }  // namespace
@@ -273,42 +247,25 @@ absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
     widths.push_back(error > 0 ? std::nextafter(width, std::numeric_limits<double>::infinity())
                                : width);
   }
-  PM_RETURN_IF_ERROR(CheckWidths(widths));
   return widths;
 }
 
-absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
-                                              double l2_sensitivity, double stddev) {
-  PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("stddev", stddev));
-  return static_cast<double>(BoundAt(problem, stddev, LossOfMove) * (1 + 1e-15L));
-}
-
-absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
-                                                            double l2_sensitivity, double epsilon) {
-  PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
-  PM_ASSIGN_OR_RETURN(const double stddev, SmallestExactStddev(problem, epsilon, 0));
-  return CalibratedGaussian{stddev,
-                            PureGuarantee(widths, l2_sensitivity, epsilon, true,
-                                          "bounded Gaussian, exact loss (PRIVACY.md section 6)")};
-}
-
-absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<const double> widths,
-                                                                  double l2_sensitivity,
-                                                                  double epsilon,
-                                                                  double grid_step) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("grid_step", grid_step));
+absl::StatusOr<double> BoundedGaussianStddev(absl::Span<const double> widths, double l2_sensitivity,
+                                             double epsilon, double grid_step) {
   const double rounding = grid_step * std::sqrt(static_cast<double>(widths.size()));
   PM_ASSIGN_OR_RETURN(const Problem problem,
                       MakeProblem(widths, l2_sensitivity, grid_step, rounding * (1 + 1e-15)));
-  PM_ASSIGN_OR_RETURN(const double stddev, SmallestExactStddev(problem, epsilon, grid_step));
-  return CalibratedGaussian{
-      stddev, PureGuarantee(widths, l2_sensitivity, epsilon, true,
-                            "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)")};
+  PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
+  const auto loss = [&](long double stddev) {
+    return BoundAt(problem, stddev, LossOfMove) + GridLoss(problem, grid_step, stddev);
+  };
+  const long double product = problem.diagonal * std::min(problem.sensitivity, problem.diagonal);
+  return SmallestStddev(std::sqrt(product / (2 * epsilon)), std::sqrt(product / epsilon), epsilon,
+                        loss);
 }
 
-absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
-    absl::Span<const double> widths, double l2_sensitivity, double epsilon) {
+absl::StatusOr<double> PublishedBoundedGaussianStddev(absl::Span<const double> widths,
+                                                      double l2_sensitivity, double epsilon) {
   PM_ASSIGN_OR_RETURN(const Problem problem, MakeProblem(widths, l2_sensitivity));
   PM_RETURN_IF_ERROR(CheckEpsilon(epsilon));
   const long double printed = (problem.diagonal + problem.sensitivity / 2) * problem.sensitivity;
@@ -317,12 +274,7 @@ absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
     return printed / (stddev * stddev) + BoundAt(problem, stddev, MassGainOfMove);
   };
   const long double low = std::sqrt(printed / epsilon);
-  PM_ASSIGN_OR_RETURN(const double stddev, SmallestStddev(low, 2 * low, epsilon, loss));
-  return CalibratedGaussian{stddev,
-                            PureGuarantee(widths, l2_sensitivity, epsilon, false,
-                                          absl::StrCat("The Bounded Gaussian Mechanism, theorem ",
-                                                       widths.size() == 1 ? 6 : 13,
-                                                       ": as published, not a proven guarantee"))};
+  return SmallestStddev(low, 2 * low, epsilon, loss);
 }
 
 }  // namespace privatemail::client

@@ -27,32 +27,24 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/privacy/mechanisms/calibration.h"
 
 namespace privatemail::client {
 
 // upper - lower for every side of a box, rounded up. INVALID_ARGUMENT naming the side: lengths of
-// lower and upper differ, no side, more than 2^20, an end not finite, upper not above lower.
+// lower and upper differ, an end not finite, upper not above lower.
 absl::StatusOr<std::vector<double>> BoxWidths(absl::Span<const double> lower,
                                               absl::Span<const double> upper);
 
-// An upper bound on epsilon(s) at s = stddev, tight up to rounding (one part in 10^9, or 10^-16 per
-// coordinate). widths: finite and positive, 1 to 2^20 of them; l2_sensitivity of the value.
-// INVALID_ARGUMENT naming the field otherwise. Time: O(number of different widths).
-absl::StatusOr<double> BoundedGaussianEpsilon(absl::Span<const double> widths,
-                                              double l2_sensitivity, double stddev);
-
-// The smallest s whose BoundedGaussianEpsilon is at most epsilon, plus one part in 10^8. Proven.
-// INVALID_ARGUMENT as above, and epsilon outside [1e-9, 1e6]. FAILED_PRECONDITION: too many
-// coordinates for so small an epsilon: the bound's own rounding exceeds it.
-absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const double> widths,
-                                                            double l2_sensitivity, double epsilon);
-
-// Calibration for exact sampling on a grid: every side of the box is a whole number of
-// steps g long, the value is rounded to the grid, and the output is the discrete Gaussian around it
-// conditioned on the grid points in the box, both ends included. Proven.
+// The smallest s whose epsilon(s) is at most epsilon, plus one part in 10^8. Proven. Time: O(number
+// of different widths) for each of some 20 evaluations.
+// - widths: finite and positive, 1 to 2^20 of them; l2_sensitivity of the value.
+// - grid_step: 0, or the step g of exact sampling on a grid, on which every side of the box is a
+//   whole number of steps long, the value is rounded to it, and the output is the discrete Gaussian
+//   around it conditioned on the grid points in the box, both ends included.
+// - INVALID_ARGUMENT naming the field; epsilon outside [1e-9, 1e6]. FAILED_PRECONDITION: too many
+//   coordinates for so small an epsilon: the bound's own rounding exceeds it.
 //
-// Proof. Steps 1 to 3 hold with sums in place of integrals. Rounding moves each of the m
+// Proof on a grid. Steps 1 to 3 hold with sums in place of integrals. Rounding moves each of the m
 // coordinates of two values by at most g/2, so they differ by at most sensitivity + g sqrt(m). Let
 // S(v) be the sum of exp(-(z - v)^2 / 2 s^2) over the grid points of a side and Z'(v) the integral
 // over the side lengthened by g/2 at either end, where every point has a cell of its own. The cell
@@ -61,17 +53,16 @@ absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussian(absl::Span<const dou
 // of a side of length w is at most the continuous one of a side of length w + g (moved from g/2
 // inside, which by concavity costs less than from its end) plus ((g/s)^2 + (w g / s^2)^2) / 8.
 // These are added before s is solved for.
-absl::StatusOr<CalibratedGaussian> CalibrateBoundedGaussianOnGrid(absl::Span<const double> widths,
-                                                                  double l2_sensitivity,
-                                                                  double epsilon, double grid_step);
+absl::StatusOr<double> BoundedGaussianStddev(absl::Span<const double> widths, double l2_sensitivity,
+                                             double epsilon, double grid_step = 0);
 
 // As published: the fixed point of s^2 = (|w| + D/2) D / (epsilon - ln dC(s)) (theorem 6 for one
 // side, 13 for more), where ln dC(s) is the largest sum of ln Z_i(c_i) / Z_i(0) over moves as
 // above, Z_i(c) the mass of N(c, s^2) on [0, w_i]. The printed formula takes D even above |w|, so
 // the variance exceeds the exact one without bound: 1.5 to 3.2 times in golden.json's cases, 120
 // times at D = 10 |w|. Errors as above.
-absl::StatusOr<CalibratedGaussian> CalibratePublishedBoundedGaussian(
-    absl::Span<const double> widths, double l2_sensitivity, double epsilon);
+absl::StatusOr<double> PublishedBoundedGaussianStddev(absl::Span<const double> widths,
+                                                      double l2_sensitivity, double epsilon);
 
 }  // namespace privatemail::client
 

@@ -21,16 +21,12 @@ struct Box {
   std::vector<double> upper;
 };
 
-// Epsilon-DP for values whose L2 distance after clipping is at most l2_sensitivity; the guarantee
-// names both. INVALID_ARGUMENT as CalibrateBoundedGaussianOnGrid. FAILED_PRECONDITION: no grid of
-// 64-bit integers fits the noise and the box.
-absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(const Box& box,
-                                                                              double l2_sensitivity,
-                                                                              double epsilon);
-
-// The standard deviation that theorems 6 and 13 print. Not proven on a grid. Errors as above.
-absl::StatusOr<std::unique_ptr<const Mechanism>> MakePublishedBoundedGaussianMechanism(
-    const Box& box, double l2_sensitivity, double epsilon);
+// Epsilon-DP for values whose L2 distance after clipping is at most l2_sensitivity. published: with
+// the standard deviation that theorems 6 and 13 print, which is not proven on a grid.
+// INVALID_ARGUMENT as BoundedGaussianStddev. FAILED_PRECONDITION: no grid of 64-bit integers fits
+// the noise and the box.
+absl::StatusOr<std::unique_ptr<const Mechanism>> MakeBoundedGaussianMechanism(
+    const Box& box, double l2_sensitivity, double epsilon, bool published, Guarantee guarantee);
 
 }  // namespace privatemail::client
 

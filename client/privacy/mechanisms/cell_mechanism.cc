@@ -41,6 +41,20 @@ struct UniformPrefix {
   }
 };
 
+// Appends a uniform sample without replacement; numbers: uniform in [0, n), [0, n - 1), ...
+void AppendSample(const uint64_t* numbers, int64_t count, std::vector<int64_t> values,
+                  std::vector<int64_t>* sample) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i) + numbers[i];
+    std::swap(values[static_cast<size_t>(i)], values[at]);
+    sample->push_back(values[static_cast<size_t>(i)]);
+  }
+}
+
+void AppendBounds(int64_t size, int64_t count, std::vector<uint64_t>* bounds) {
+  for (int64_t i = 0; i < count; ++i) bounds->push_back(static_cast<uint64_t>(size - i));
+}
+
 }  // namespace
 
 struct CellMechanism::Law {
@@ -124,39 +138,16 @@ std::vector<double> CellMechanism::OverlapProbabilities() const {
   return probabilities;
 }
 
-namespace {
-
-absl::Status CheckBest(const CellChoice& choice, std::vector<int64_t> best) {
-  std::sort(best.begin(), best.end());
-  const bool differ = std::adjacent_find(best.begin(), best.end()) == best.end();
-  if (static_cast<int64_t>(best.size()) == choice.focus && differ && best.front() >= 0 &&
-      best.back() < choice.cells) {
-    return absl::OkStatus();
-  }
-  return InvalidField("best", absl::StrCat("must be ", choice.focus, " different cells of ",
-                                           choice.cells, ", but is not"));
-}
-
-// Appends a uniform sample without replacement; numbers: uniform in [0, n), [0, n - 1), ...
-void AppendSample(const uint64_t* numbers, int64_t count, std::vector<int64_t> values,
-                  std::vector<int64_t>* sample) {
-  for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i) + numbers[i];
-    std::swap(values[static_cast<size_t>(i)], values[at]);
-    sample->push_back(values[static_cast<size_t>(i)]);
-  }
-}
-
-void AppendBounds(int64_t size, int64_t count, std::vector<uint64_t>* bounds) {
-  for (int64_t i = 0; i < count; ++i) bounds->push_back(static_cast<uint64_t>(size - i));
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int64_t>& best,
                                                            BitSource& bits) const {
   const CellChoice& choice = law_->choice;
-  PM_RETURN_IF_ERROR(CheckBest(choice, best));
+  std::vector<int64_t> sorted = best;
+  std::ranges::sort(sorted);
+  if (std::ssize(sorted) != choice.focus || sorted.front() < 0 || sorted.back() >= choice.cells ||
+      std::ranges::adjacent_find(sorted) != sorted.end()) {
+    return InvalidField("best", absl::StrCat("must be ", choice.focus, " different cells of ",
+                                             choice.cells, ", but is not"));
+  }
   UniformPrefix u;
   PM_RETURN_IF_ERROR(u.DrawMore(bits));
   std::optional<int64_t> found = law_->Find(u, law_->cumulated);
@@ -166,11 +157,9 @@ absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int
   }
   const int64_t overlap = law_->least + *found;
 
-  std::vector<bool> is_best(static_cast<size_t>(choice.cells), false);
-  for (const int64_t cell : best) is_best[static_cast<size_t>(cell)] = true;
   std::vector<int64_t> others;
   for (int64_t cell = 0; cell < choice.cells; ++cell) {
-    if (!is_best[static_cast<size_t>(cell)]) others.push_back(cell);
+    if (!std::ranges::binary_search(sorted, cell)) others.push_back(cell);
   }
   std::vector<uint64_t> bounds;
   AppendBounds(choice.focus, overlap, &bounds);

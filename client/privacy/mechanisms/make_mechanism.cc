@@ -39,69 +39,89 @@ absl::Status CheckParametersGiven(const MechanismTraits& traits, const Mechanism
       CheckGiven(traits, "delta", traits.TakesDelta(), p.delta.has_value() && !zero_delta));
   PM_RETURN_IF_ERROR(CheckGiven(traits, "sensitivity", of_value, p.sensitivity.has_value()));
   PM_RETURN_IF_ERROR(CheckRadiusGiven(traits, p.radius.has_value()));
-  const bool other_norm = p.norm != NeighbourBall().p;
+  const bool other_norm = p.norm != kDefaultNorm;
   PM_RETURN_IF_ERROR(CheckGiven(traits, "norm", !of_value && other_norm, other_norm));
-  PM_RETURN_IF_ERROR(CheckGiven(traits, "Lipschitz constant", traits.protects == Protects::kOutput,
+  PM_RETURN_IF_ERROR(CheckGiven(traits, "lipschitz", traits.protects == Protects::kOutput,
                                 p.lipschitz.has_value()));
   return CheckGiven(traits, "box (lower and upper ends)", traits.law == Law::kBoundedGaussian,
                     !p.box.lower.empty() || !p.box.upper.empty());
 }
 
-NeighbourBall BallOf(const MechanismParameters& p) { return {.radius = *p.radius, .p = p.norm}; }
+absl::Status CheckReleaseShape(const ReleaseShape& shape) {
+  PM_RETURN_IF_ERROR(CheckIntegerBetween("number of values", shape.values, 1, int64_t{1} << 28));
+  return CheckFinitePositive("largest_value", shape.largest_value);
+}
 
-Guarantee ValueGuarantee(const MechanismParameters& p, const char* norm, const char* source) {
+Guarantee GuaranteeOf(const MechanismParameters& p) {
   const MechanismTraits& traits = TraitsOf(p.kind);
+  const char* const norm = traits.law != Law::kLaplace ? "L2"
+                           : traits.published          ? "L2, as printed"
+                                                       : "L1";
+  const bool of_value = traits.protects == Protects::kValue;
   return {.epsilon = p.epsilon,
           .delta = traits.TakesDelta() ? *p.delta : 0,
-          .neighbours = NeighboursOfValue(*p.sensitivity, norm),
+          .neighbours = of_value ? NeighboursOfValue(*p.sensitivity, norm)
+                                 : "any two inputs at most the radius apart",
+          .radius = p.radius,
+          .metric = of_value ? "" : absl::StrCat("l", FormatExact(p.norm)),
           .proven = !traits.published,
-          .source = source};
+          .source = traits.source};
 }
 
-absl::StatusOr<CalibratedGaussian> CalibrateValueGaussian(const MechanismParameters& p) {
-  if (TraitsOf(p.kind).published) {
-    PM_ASSIGN_OR_RETURN(const double per_unit, PublishedGaussianStddev(p.epsilon, *p.delta));
-    PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, *p.sensitivity));
-    return CalibratedGaussian{
-        stddev, ValueGuarantee(p, "L2",
-                               "PrivateMail (second version), definition 3: as published, "
-                               "not a proven guarantee")};
+struct AdditiveNoise {
+  double sensitivity = 0;  // the largest distance between the values of neighbours
+  double width = 0;        // for it: the Gaussian's standard deviation or the Laplace's scale
+  Guarantee guarantee;
+};
+
+// The sensitivity of a ball: radius times Lipschitz constant.
+absl::StatusOr<double> BallSensitivity(const MechanismParameters& p, int64_t values) {
+  double lipschitz = 0;
+  if (TraitsOf(p.kind).protects == Protects::kInput) {
+    PM_ASSIGN_OR_RETURN(lipschitz, IdentityLipschitz(values, p.norm));
+  } else {
+    lipschitz = *p.lipschitz;
   }
-  PM_ASSIGN_OR_RETURN(const double per_unit, AnalyticGaussianStddev(p.epsilon, *p.delta));
-  PM_ASSIGN_OR_RETURN(const double stddev, ScaledStddev(per_unit, *p.sensitivity));
-  CalibratedGaussian noise{stddev, ValueGuarantee(p, "L2", "Balle and Wang 2018, theorem 8")};
-  noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
-  return noise;
+  PM_RETURN_IF_ERROR(CheckFinitePositive("radius", *p.radius));
+  if (!(p.norm >= 1)) {
+    return FieldError("norm", "at least 1", absl::StrCat(p.norm));
+  }
+  PM_RETURN_IF_ERROR(CheckFinitePositive("lipschitz", lipschitz));
+  const double sensitivity = *p.radius * lipschitz;
+  if (std::isnormal(sensitivity * kRoundedUp)) return sensitivity;
+  return absl::InvalidArgumentError(
+      absl::StrCat("radius times Lipschitz constant must be a normal number, but is ", *p.radius,
+                   " * ", lipschitz, " = ", sensitivity * kRoundedUp));
 }
 
-absl::StatusOr<CalibratedGaussian> CalibrateGaussian(const MechanismParameters& p, int64_t values) {
+absl::StatusOr<AdditiveNoise> CalibrateAdditive(const MechanismParameters& p, int64_t values) {
   const MechanismTraits& traits = TraitsOf(p.kind);
-  switch (traits.protects) {
-    case Protects::kValue:
-      return CalibrateValueGaussian(p);
-    case Protects::kOutput:
-      return traits.published
-                 ? CalibratePublishedGaussOutput(p.epsilon, *p.delta, BallOf(p), *p.lipschitz)
-                 : CalibrateGaussOutput(p.epsilon, *p.delta, BallOf(p), *p.lipschitz);
-    case Protects::kInput:
-      return traits.published ? CalibratePublishedGaussInput(p.epsilon, *p.delta, BallOf(p), values)
-                              : CalibrateGaussInput(p.epsilon, *p.delta, BallOf(p), values);
+  AdditiveNoise noise;
+  double bound = 0;  // of the sensitivity, rounded up where it is a product
+  if (traits.protects == Protects::kValue) {
+    noise.sensitivity = bound = *p.sensitivity;
+  } else {
+    PM_ASSIGN_OR_RETURN(noise.sensitivity, BallSensitivity(p, values));
+    bound = noise.sensitivity * kRoundedUp;
   }
-  return absl::InternalError("unknown Protects");
-}
-
-absl::StatusOr<CalibratedLaplace> CalibrateLaplace(const MechanismParameters& p) {
-  if (TraitsOf(p.kind).protects == Protects::kOutput) {
-    return CalibrateLapOutput(p.epsilon, BallOf(p), *p.lipschitz);
+  if (traits.law == Law::kLaplace) {
+    PM_ASSIGN_OR_RETURN(noise.width, LaplaceScale(p.epsilon, bound));
+    noise.guarantee = GuaranteeOf(p);
+    return noise;
   }
-  PM_ASSIGN_OR_RETURN(const double scale, LaplaceScale(p.epsilon, *p.sensitivity));
-  return CalibratedLaplace{
-      scale,
-      TraitsOf(p.kind).published
-          ? ValueGuarantee(p, "L2, as printed",
-                           "Differentially Private Supervised Manifold Learning, corollary 1.1: as "
-                           "published, not a proven guarantee")
-          : ValueGuarantee(p, "L1", "Dwork, McSherry, Nissim, Smith 2006, proposition 1")};
+  PM_ASSIGN_OR_RETURN(const double per_unit, traits.published
+                                                 ? PublishedGaussianStddev(p.epsilon, *p.delta)
+                                                 : AnalyticGaussianStddev(p.epsilon, *p.delta));
+  PM_RETURN_IF_ERROR(CheckFinitePositive("sensitivity", bound));
+  noise.width = per_unit * bound * kRoundedUp;
+  if (!std::isnormal(noise.width)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the noise's standard deviation must be a normal number, but sensitivity ",
+                     bound, " times ", per_unit, " makes it ", noise.width));
+  }
+  noise.guarantee = GuaranteeOf(p);
+  if (!traits.published) noise.guarantee.gaussian_mu = kRoundedUp / per_unit;
+  return noise;
 }
 
 // Repeats a single side for every value.
@@ -119,30 +139,14 @@ absl::StatusOr<Box> ExpandBox(const MechanismParameters& p, int64_t values) {
   return box;
 }
 
-absl::StatusOr<CalibratedGaussian> CalibrateBounded(const MechanismParameters& p, int64_t values) {
-  PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(p, values));
-  PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
-  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise,
-                      TraitsOf(p.kind).published
-                          ? CalibratePublishedBoundedGaussian(widths, *p.sensitivity, p.epsilon)
-                          : CalibrateBoundedGaussian(widths, *p.sensitivity, p.epsilon));
-  noise.guarantee.neighbours = NeighboursInBox(box.lower, box.upper, *p.sensitivity);
-  return noise;
-}
-
-// Largest distance between the values of neighbours.
-absl::StatusOr<double> ReleaseSensitivity(const MechanismParameters& p, int64_t values) {
-  switch (TraitsOf(p.kind).protects) {
-    case Protects::kValue:
-      return *p.sensitivity;
-    case Protects::kOutput:
-      return *p.radius * *p.lipschitz;
-    case Protects::kInput: {
-      PM_ASSIGN_OR_RETURN(const double lipschitz, IdentityLipschitz(values, p.norm));
-      return *p.radius * lipschitz;
-    }
+Guarantee BoundedGuarantee(const MechanismParameters& p, const Box& box) {
+  Guarantee guarantee = GuaranteeOf(p);
+  guarantee.neighbours = NeighboursInBox(box.lower, box.upper, *p.sensitivity);
+  if (TraitsOf(p.kind).published && box.lower.size() == 1) {
+    guarantee.source =
+        "The Bounded Gaussian Mechanism, theorem 6: as published, not a proven guarantee";
   }
-  return absl::InternalError("unknown Protects");
+  return guarantee;
 }
 
 }  // namespace
@@ -177,14 +181,19 @@ absl::StatusOr<double> VarianceOf(double stddev) {
 absl::StatusOr<Calibration> Calibrate(const MechanismParameters& parameters, int64_t values) {
   const MechanismTraits& traits = TraitsOf(parameters.kind);
   PM_RETURN_IF_ERROR(CheckParametersGiven(traits, parameters));
-  if (traits.law == Law::kLaplace) {
-    PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
-    return Calibration{M_SQRT2 * noise.scale, std::move(noise.guarantee)};
+  if (traits.law == Law::kBoundedGaussian) {
+    PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(parameters, values));
+    PM_ASSIGN_OR_RETURN(const std::vector<double> widths, BoxWidths(box.lower, box.upper));
+    PM_ASSIGN_OR_RETURN(
+        const double stddev,
+        (traits.published
+             ? PublishedBoundedGaussianStddev(widths, *parameters.sensitivity, parameters.epsilon)
+             : BoundedGaussianStddev(widths, *parameters.sensitivity, parameters.epsilon)));
+    return Calibration{stddev, BoundedGuarantee(parameters, box)};
   }
-  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise, traits.law == Law::kGaussian
-                                                    ? CalibrateGaussian(parameters, values)
-                                                    : CalibrateBounded(parameters, values));
-  return Calibration{noise.stddev, std::move(noise.guarantee)};
+  PM_ASSIGN_OR_RETURN(AdditiveNoise noise, CalibrateAdditive(parameters, values));
+  return Calibration{traits.law == Law::kLaplace ? M_SQRT2 * noise.width : noise.width,
+                     std::move(noise.guarantee)};
 }
 
 absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
@@ -194,20 +203,16 @@ absl::StatusOr<std::unique_ptr<const Mechanism>> MakeMechanism(
   PM_RETURN_IF_ERROR(CheckParametersGiven(traits, parameters));
   if (traits.law == Law::kBoundedGaussian) {
     PM_ASSIGN_OR_RETURN(const Box box, ExpandBox(parameters, shape.values));
-    return traits.published
-               ? MakePublishedBoundedGaussianMechanism(box, *parameters.sensitivity,
-                                                       parameters.epsilon)
-               : MakeBoundedGaussianMechanism(box, *parameters.sensitivity, parameters.epsilon);
+    Guarantee guarantee = BoundedGuarantee(parameters, box);
+    if (!traits.published) {
+      guarantee.source = "bounded Gaussian on a grid, exact loss (PRIVACY.md section 6)";
+    }
+    return MakeBoundedGaussianMechanism(box, *parameters.sensitivity, parameters.epsilon,
+                                        traits.published, std::move(guarantee));
   }
-  PM_ASSIGN_OR_RETURN(const double sensitivity, ReleaseSensitivity(parameters, shape.values));
-  if (traits.law == Law::kLaplace) {
-    PM_ASSIGN_OR_RETURN(CalibratedLaplace noise, CalibrateLaplace(parameters));
-    return MakeLaplaceMechanism(noise.scale / sensitivity * kRoundedUp, sensitivity, shape,
-                                std::move(noise.guarantee));
-  }
-  PM_ASSIGN_OR_RETURN(CalibratedGaussian noise, CalibrateGaussian(parameters, shape.values));
-  return MakeGaussianMechanism(noise.stddev / sensitivity * kRoundedUp, sensitivity, shape,
-                               std::move(noise.guarantee));
+  PM_ASSIGN_OR_RETURN(AdditiveNoise noise, CalibrateAdditive(parameters, shape.values));
+  return MakeAdditiveMechanism(traits.law, noise.width / noise.sensitivity * kRoundedUp,
+                               noise.sensitivity, shape, std::move(noise.guarantee));
 }
 
 }  // namespace privatemail::client

@@ -8,12 +8,13 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/mechanisms/bounded_mechanism.h"
-#include "client/privacy/mechanisms/calibration.h"
 #include "client/privacy/mechanisms/mechanism.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/mechanism_kind.h"
 
 namespace privatemail::client {
+
+inline constexpr double kDefaultNorm = 2;
 
 // Privacy parameters. A field that the kind does not use must stay unset: it would be ignored, so
 // it is refused.
@@ -23,17 +24,24 @@ struct MechanismParameters {
   std::optional<double> delta = {};        // Gaussian laws; the others are pure and accept 0
   std::optional<double> sensitivity = {};  // of a value: L1 for the Laplace law, else L2
   Box box = {};                            // bounded law: one side per value, or one side for all
-  // Inference Privacy: neighbours are at most `radius` apart in the l_norm metric.
+  // Inference Privacy {(epsilon, delta), radius}: hides an input among all inputs at most `radius`
+  // from it in the l_norm metric (Tian and Tandon, "Inference Privacy: Properties and Mechanisms",
+  // definitions 1 and 2). On a bounded domain its diameter is local privacy.
+  // - Noise on the output needs a Lipschitz constant of the released function, from the metric to
+  //   L1 for Laplace, else L2: radius * constant is a sensitivity, whose mechanism gives the
+  //   guarantee for every pair within the radius. lipschitz.h has that of the joint release.
+  // - Noise on the input needs that of the identity only; all that follows is post-processing.
   std::optional<double> radius = {};
-  double norm = NeighbourBall().p;
-  std::optional<double> lipschitz =
-      {};  // of the output: from the metric to L1 for Laplace, else L2
+  double norm = kDefaultNorm;  // p of l_p: 1 <= p, infinity included
+  std::optional<double> lipschitz = {};
 };
 
 // Noise of every value before rounding to a grid.
 struct Calibration {
-  double stddev = 0;    // of the untruncated law if there is a box
-  Guarantee guarantee;  // of a value: its neighbours name the sensitivity, and the box
+  double stddev = 0;  // of the untruncated law if there is a box
+  // The neighbours of a value name the sensitivity, and the box. A ball has the radius and the
+  // metric "l<p>", p exact. Proven Gaussian noise has gaussian_mu.
+  Guarantee guarantee;
 };
 
 // `values`: number of released values; for noise on the input its dimension. No sampling.

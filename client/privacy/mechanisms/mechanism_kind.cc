@@ -19,19 +19,30 @@ using Protects = MechanismTraits::Protects;
 
 // In the order of the enumeration.
 constexpr MechanismTraits kAll[] = {
-    {Kind::kGaussian, "gaussian", Law::kGaussian, Protects::kValue, false},
-    {Kind::kPublishedGaussian, "published-gaussian", Law::kGaussian, Protects::kValue, true},
-    {Kind::kLaplace, "laplace", Law::kLaplace, Protects::kValue, false},
-    {Kind::kPublishedLaplace, "published-laplace", Law::kLaplace, Protects::kValue, true},
-    {Kind::kBoundedGaussian, "bounded-gaussian", Law::kBoundedGaussian, Protects::kValue, false},
+    {Kind::kGaussian, "gaussian", Law::kGaussian, Protects::kValue, false,
+     "Balle and Wang 2018, theorem 8"},
+    {Kind::kPublishedGaussian, "published-gaussian", Law::kGaussian, Protects::kValue, true,
+     "PrivateMail (second version), definition 3: as published, not a proven guarantee"},
+    {Kind::kLaplace, "laplace", Law::kLaplace, Protects::kValue, false,
+     "Dwork, McSherry, Nissim, Smith 2006, proposition 1"},
+    {Kind::kPublishedLaplace, "published-laplace", Law::kLaplace, Protects::kValue, true,
+     "Differentially Private Supervised Manifold Learning, corollary 1.1: as published, not a "
+     "proven guarantee"},
+    {Kind::kBoundedGaussian, "bounded-gaussian", Law::kBoundedGaussian, Protects::kValue, false,
+     "bounded Gaussian, exact loss (PRIVACY.md section 6)"},
     {Kind::kPublishedBoundedGaussian, "published-bounded-gaussian", Law::kBoundedGaussian,
-     Protects::kValue, true},
-    {Kind::kLapOutput, "lap-output", Law::kLaplace, Protects::kOutput, false},
-    {Kind::kGaussOutput, "gauss-output", Law::kGaussian, Protects::kOutput, false},
-    {Kind::kPublishedGaussOutput, "published-gauss-output", Law::kGaussian, Protects::kOutput,
-     true},
-    {Kind::kGaussInput, "gauss-input", Law::kGaussian, Protects::kInput, false},
-    {Kind::kPublishedGaussInput, "published-gauss-input", Law::kGaussian, Protects::kInput, true},
+     Protects::kValue, true,
+     "The Bounded Gaussian Mechanism, theorem 13: as published, not a proven guarantee"},
+    {Kind::kLapOutput, "lap-output", Law::kLaplace, Protects::kOutput, false,
+     "Inference Privacy, Lap-Output (theorem 1)"},
+    {Kind::kGaussOutput, "gauss-output", Law::kGaussian, Protects::kOutput, false,
+     "Inference Privacy, Gauss-Output, with the noise of Balle and Wang 2018, theorem 8"},
+    {Kind::kPublishedGaussOutput, "published-gauss-output", Law::kGaussian, Protects::kOutput, true,
+     "Inference Privacy, Gauss-Output: as published, not a proven guarantee"},
+    {Kind::kGaussInput, "gauss-input", Law::kGaussian, Protects::kInput, false,
+     "Inference Privacy, Gauss-Input, with the noise of Balle and Wang 2018, theorem 8"},
+    {Kind::kPublishedGaussInput, "published-gauss-input", Law::kGaussian, Protects::kInput, true,
+     "Inference Privacy, Gauss-Input: as published, not a proven guarantee"},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -111,23 +112,18 @@ bool BernoulliExp(uint128 numerator, uint64_t denominator, WordStream& words) {
   return BernoulliExpFraction(static_cast<uint64_t>(numerator), denominator, words);
 }
 
-struct SignedMagnitude {
-  uint64_t magnitude;
-  bool negative;
-};
-
 // Pr[x] proportional to exp(-|x| / scale) over the integers (algorithm 2). The magnitude exceeds 62
 // bits with probability below exp(-2^20), since scale has at most 43.
-SignedMagnitude DiscreteLaplace(uint64_t scale, WordStream& words) {
+int64_t DiscreteLaplace(uint64_t scale, WordStream& words) {
   while (true) {
     const uint64_t remainder = UniformBelow(scale, words);
     if (!BernoulliExpFraction(remainder, scale, words)) continue;
     uint64_t whole = 0;
     while (BernoulliExpFraction(1, 1, words)) ++whole;
-    const uint64_t magnitude = remainder + scale * whole;
+    const auto magnitude = static_cast<int64_t>(remainder + scale * whole);
     const bool negative = words.NextBit();
     if (negative && magnitude == 0) continue;  // else zero would count twice
-    return {magnitude, negative};
+    return negative ? -magnitude : magnitude;
   }
 }
 
@@ -140,12 +136,10 @@ bool BernoulliGaussian(uint64_t distance, uint64_t stddev, WordStream& words) {
 // stddev^2)).
 int64_t DiscreteGaussian(uint64_t stddev, WordStream& words) {
   while (true) {
-    const SignedMagnitude y = DiscreteLaplace(stddev, words);
-    const uint64_t distance = y.magnitude > stddev ? y.magnitude - stddev : stddev - y.magnitude;
-    if (BernoulliGaussian(distance, stddev, words)) {
-      const auto value = static_cast<int64_t>(y.magnitude);
-      return y.negative ? -value : value;
-    }
+    const int64_t y = DiscreteLaplace(stddev, words);
+    const auto magnitude = static_cast<uint64_t>(std::abs(y));
+    const uint64_t distance = magnitude > stddev ? magnitude - stddev : stddev - magnitude;
+    if (BernoulliGaussian(distance, stddev, words)) return y;
   }
 }
 
@@ -209,11 +203,8 @@ absl::StatusOr<std::vector<int64_t>> SampleDiscreteGaussian(size_t count, uint64
 absl::StatusOr<std::vector<int64_t>> SampleDiscreteLaplace(size_t count, uint64_t scale,
                                                            BitSource& bits) {
   PM_RETURN_IF_ERROR(CheckScale("scale of the discrete Laplace", scale, kMaxDiscreteScale));
-  return DrawMany(count, bits, [scale](size_t, WordStream& words) {
-    const SignedMagnitude draw = DiscreteLaplace(scale, words);
-    const auto magnitude = static_cast<int64_t>(draw.magnitude);
-    return draw.negative ? -magnitude : magnitude;
-  });
+  return DrawMany(count, bits,
+                  [scale](size_t, WordStream& words) { return DiscreteLaplace(scale, words); });
 }
 
 absl::StatusOr<std::vector<int64_t>> SampleTruncatedGaussian(

@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_PRIVACY_SAMPLING_EXP_INTERVAL_H_
 
 #include <boost/multiprecision/cpp_int.hpp>
-#include <cmath>
 #include <cstdint>
 
 namespace privatemail::client {
@@ -24,30 +23,6 @@ inline BigInt ShiftRightUp(const BigInt& a, unsigned bits) {
   BigInt shifted = a >> bits;
   if ((shifted << bits) != a) ++shifted;
   return shifted;
-}
-
-// numerator >= 0, denominator > 0.
-struct Fraction {
-  BigInt numerator;
-  BigInt denominator;
-};
-
-inline Fraction ExactProduct(double x, int64_t rank, int64_t steps) {
-  constexpr int kMantissaBits = 53;
-  int exponent = 0;
-  const double mantissa = std::frexp(x, &exponent);
-  Fraction f{BigInt(static_cast<int64_t>(std::ldexp(mantissa, kMantissaBits))) * rank,
-             BigInt(steps)};
-  exponent -= kMantissaBits;
-  (exponent > 0 ? f.numerator : f.denominator) <<= static_cast<unsigned>(std::abs(exponent));
-  return f;
-}
-
-// Number of halvings that bring f to at most 1/2.
-inline unsigned Halvings(const Fraction& f) {
-  unsigned halvings = 0;
-  for (BigInt doubled = f.denominator; 2 * f.numerator > doubled; doubled <<= 1) ++halvings;
-  return halvings;
 }
 
 // exp(-y) for y in an interval within [0, 1/2].
@@ -77,10 +52,12 @@ inline FixedInterval ExpOfMinusSmall(const FixedInterval& y, unsigned bits) {
 // taken. Squaring h times undoes the halving.
 inline FixedInterval ExpOfMinus(double x, int64_t rank, int64_t steps, unsigned bits) {
   using namespace exp_interval_internal;
-  const Fraction exponent = ExactProduct(x, rank, steps);
-  const unsigned halvings = Halvings(exponent);
-  const BigInt scaled = exponent.numerator << bits;
-  const BigInt halved = exponent.denominator << halvings;
+  const boost::multiprecision::cpp_rational exponent =
+      boost::multiprecision::cpp_rational(x) * rank / steps;  // exact
+  const BigInt scaled = numerator(exponent) << bits;
+  BigInt halved = denominator(exponent);
+  unsigned halvings = 0;
+  for (; 2 * numerator(exponent) > halved; halved <<= 1) ++halvings;
   FixedInterval result = ExpOfMinusSmall({scaled / halved, DivideUp(scaled, halved)}, bits);
   for (unsigned h = 0; h < halvings; ++h) {
     result = {(result.low * result.low) >> bits, ShiftRightUp(result.high * result.high, bits)};

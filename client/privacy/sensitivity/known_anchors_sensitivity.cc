@@ -37,86 +37,62 @@ absl::Status CheckAnchors(const IterationInputs& in, const Matrix& anchors) {
   return absl::OkStatus();
 }
 
-// Named as in the header's proof.
-struct KnownSums {
-  Vector distance;        // n: |q_j - mu|
-  double n_move = 0;      // dN
-  double n_length = 0;    // M
-  double degree_low = 0;  // D_low
-  double degree_high = 0;
-};
-
-KnownSums ComputeKnownSums(const IterationInputs& in, const Matrix& anchors, double m) {
-  const double h = 2 / in.kernel_denominator;
-  const auto anchor_count = static_cast<double>(anchors.rows());
-  const auto slots = static_cast<double>(in.slots);
-  const Matrix centred = in.start.rowwise() - in.start.bottomRows(anchors.rows()).colwise().mean();
-  const auto of_anchors = centred.bottomRows(anchors.rows());
-  const auto of_slots = centred.topRows(in.slots);
-
-  // The last term covers the rounding of rows to length 1 and of C.
-  const double r = std::expm1(h) - h + 1e-12 * (1 + h);
-  const double known = h * SpectralNormBound(of_anchors.transpose() * anchors) +
-                       r * std::sqrt(anchor_count) * SpectralNormBound(of_anchors);
-  const double free =
-      AffinitySpan(in.kernel_denominator) * std::sqrt(slots) * SpectralNormBound(of_slots);
-
-  KnownSums sums;
-  sums.distance = centred.rowwise().norm();
-  sums.n_move = 2 * std::exp(-h) * known + free;
-  sums.n_length =
-      std::exp(-h) * known + free / 2 +
-      (1 + m) / 2 * (of_slots.colwise().sum().norm() + sums.distance.head(in.slots).maxCoeff());
-  const double pbar = anchors.colwise().mean().norm();
-  const double scale = anchor_count * std::exp(-h);
-  const double others = anchor_count + slots - 1;
-  sums.degree_low = std::max(scale * std::exp(-h * pbar) + (slots - 1) * m, others * m);
-  sums.degree_high = std::min(scale * (std::cosh(h) + pbar * std::sinh(h)) + (slots - 1), others);
-  return sums;
-}
-
 double SumOfLargest(Vector values, int count) {
   std::sort(values.begin(), values.end(), std::greater<>());
   return values.head(std::min<Eigen::Index>(count, values.size())).sum();
 }
 
+// Named as in the header's proof.
 absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, const Matrix& anchors,
                                        int changed_rows) {
   PM_RETURN_IF_ERROR(CheckAnchors(in, anchors));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
-  const KnownSums sums = ComputeKnownSums(in, anchors, m);
-  const Vector g = LabelPull(in);
-  const double t = changed_rows;
+  const double h = 2 / in.kernel_denominator;
+  const double span = AffinitySpan(in.kernel_denominator);
+  const auto anchor_count = static_cast<double>(anchors.rows());
+  const auto slots = static_cast<double>(in.slots);
+  const double others = anchor_count + slots - 1;
+  const Matrix centred = in.start.rowwise() - in.start.bottomRows(anchors.rows()).colwise().mean();
+  const auto of_anchors = centred.bottomRows(anchors.rows());
+  const auto of_slots = centred.topRows(in.slots);
+  const Vector distance = centred.rowwise().norm();  // |q_j - mu|
 
-  const auto others = static_cast<double>(in.start.rows() - 1);
-  const double degree = std::max(sums.degree_low - 1, others * m);  // E
-  const Vector unchanged = (AffinitySpan(in.kernel_denominator) / degree *
-                            (SumOfLargest(sums.distance.head(in.slots), changed_rows) +
-                             t * (g.array() + sums.n_length + sums.distance.array()) / degree))
+  // The last term covers the rounding of rows to length 1 and of C.
+  const double r = std::expm1(h) - h + 1e-12 * (1 + h);
+  const double known = h * SpectralNormBound(of_anchors.transpose() * anchors) +
+                       r * std::sqrt(anchor_count) * SpectralNormBound(of_anchors);
+  const double free = span * std::sqrt(slots) * SpectralNormBound(of_slots);
+  const double n_move = 2 * std::exp(-h) * known + free;  // dN
+  const double n_length =                                 // M
+      std::exp(-h) * known + free / 2 +
+      (1 + m) / 2 * (of_slots.colwise().sum().norm() + distance.head(in.slots).maxCoeff());
+  const double pbar = anchors.colwise().mean().norm();
+  const double scale = anchor_count * std::exp(-h);
+  const double degree_low = std::max(scale * std::exp(-h * pbar) + (slots - 1) * m, others * m);
+  const double degree_high =
+      std::min(scale * (std::cosh(h) + pbar * std::sinh(h)) + (slots - 1), others);
+
+  const Vector g = LabelPull(in);
+  const double degree = std::max(degree_low - 1, others * m);  // E
+  const double t = changed_rows;
+  const Vector unchanged = (span / degree *
+                            (SumOfLargest(distance.head(in.slots), changed_rows) +
+                             t * (g.array() + n_length + distance.array()) / degree))
                                .matrix();
   // 1/D_low - 1/D_high, plus the cancellation error where the two are nearly equal.
   const double uneven =
-      (std::max(sums.degree_high - sums.degree_low, 0.0) / sums.degree_high + 1e-14) /
-      sums.degree_low;
-  return RowMoves{unchanged, sums.n_move / sums.degree_low +
-                                 (g.head(in.slots).maxCoeff() + sums.n_length) * uneven};
+      (std::max(degree_high - degree_low, 0.0) / degree_high + 1e-14) / degree_low;
+  return RowMoves{unchanged,
+                  n_move / degree_low + (g.head(in.slots).maxCoeff() + n_length) * uneven};
 }
 
 }  // namespace
 
 absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& in, const Matrix& anchors,
-                                               int changed_rows) {
-  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows));
+                                               int changed_rows, Norm norm) {
+  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetSensitivity(in, changed_rows, norm));
   PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
-  PM_ASSIGN_OR_RETURN(const double bound, L2Bound(moves, changed_rows));
-  return std::min(bound, worst_case);
-}
-
-absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& in, const Matrix& anchors,
-                                                 int changed_rows) {
-  PM_ASSIGN_OR_RETURN(const double worst_case, ReplaceTargetL1Sensitivity(in, changed_rows));
-  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, anchors, changed_rows));
-  PM_ASSIGN_OR_RETURN(const double bound, L1Bound(moves, changed_rows, in.start.cols()));
+  PM_ASSIGN_OR_RETURN(const double bound, BoundOnMove(moves, changed_rows, norm, in.start.cols()));
   return std::min(bound, worst_case);
 }
 

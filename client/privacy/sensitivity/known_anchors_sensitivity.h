@@ -9,7 +9,7 @@
 
 namespace privatemail::client {
 
-// Proven: an upper bound on |f(X) - f(X')|_F over all unit rows X and X' that differ in
+// Proven: an upper bound on |f(X) - f(X')| over all unit rows X and X' that differ in
 // `changed_rows` slot rows and whose rows after the slots are `anchors`. Never above
 // ReplaceTargetSensitivity. Depends on public values only: n, s, alpha, the slot labels, Q and the
 // anchors.
@@ -34,7 +34,8 @@ namespace privatemail::client {
 // all t of them move it by at most, by (1),
 //   A_i = (1-m)/E ( sum over the t largest |q_b - mu| of slots + t (g_i + M + |q_i - mu|) / E ),
 // E = max(D_low - 1, (n-1) m): an anchor's own term, w = 1, is missing from its sums.
-// Hence D <= 1/2 sqrt(sum_i A_i^2 + t max_slot B_a^2).
+// Hence D <= 1/2 sqrt(sum_i A_i^2 + t max_slot B_a^2) in L2 and sqrt(k)/2 (sum_i A_i + t max_slot
+// B_a) in L1.
 //
 // Tightness: at the second paper's settings (100 slots, 1,000 random anchors, d = 64, k = 2, s = 6)
 // 10 times below ReplaceTargetSensitivity for centred features, 5.6 times for features of one
@@ -45,11 +46,7 @@ namespace privatemail::client {
 // and INVALID_ARGUMENT: another number of anchors, or a row whose length is not 1 up to the
 // rounding of UnitRows. Time: O(n k d).
 absl::StatusOr<double> KnownAnchorsSensitivity(const IterationInputs& inputs, const Matrix& anchors,
-                                               int changed_rows);
-
-// In L1: sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
-absl::StatusOr<double> KnownAnchorsL1Sensitivity(const IterationInputs& inputs,
-                                                 const Matrix& anchors, int changed_rows);
+                                               int changed_rows, Norm norm);
 
 }  // namespace privatemail::client
 

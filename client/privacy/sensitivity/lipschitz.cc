@@ -1,15 +1,51 @@
 #include "client/privacy/sensitivity/lipschitz.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "client/privacy/sensitivity/iteration_bounds.h"
 #include "common/base/status_macros.h"
+#include "common/numerics/decompositions.h"
 
 namespace privatemail::client {
 namespace {
 
 using namespace iteration_bounds;
+
+// Public quantities of the start Q (n x k, n >= 2) under weights p = w / sum w over the n - 1 rows
+// other than one's own, each w within [m, 1], 0 < m <= 1: the kernel's range on unit rows. Every p
+// is then between p_min = m / (m + n - 2) and p_max = 1 / (1 + (n - 2) m).
+struct StartSpread {
+  Vector distance;       // n: |q_j - mean Q|
+  double radius = 0;     // the largest distance
+  double deviation = 0;  // at least the deviation of u.q under p, for every unit u and every p
+  Vector average;        // n: at least |average of q under p - mean Q|, row i's own row left out
+};
+
+// Proof. Let N = n - 1 and Qc = Q - mean Q. *Deviation:* Var_p(u.q) <= sum p_j (u.(q_j - mean))^2
+// <= p_max |Qc u|^2, and at most radius^2. *Average:* the coefficients p_j - 1/N sum to zero, so
+// their mean square is a variance of values within [p_min - 1/N, p_max - 1/N], at most (p_max -
+// 1/N) (1/N - p_min) (Bhatia and Davis). Hence |sum_j (p_j - 1/N)(q_j - mean Q)| <= sqrt(N (p_max -
+// 1/N) (1/N - p_min)) |Qc|_op; the plain average over the other rows is |q_i - mean Q| / N from
+// mean Q. The average of points within the radius is itself within it.
+StartSpread ComputeStartSpread(const Matrix& start, double m, double span) {
+  const auto others = static_cast<double>(start.rows() - 1);  // N
+  const Matrix centred = start.rowwise() - start.colwise().mean();
+  const double norm = SpectralNormBound(centred);
+  const double p_max = 1 / (1 + (others - 1) * m);
+  // p_max - 1/N and 1/N - p_min, without cancellation.
+  const double above = (others - 1) * span / (others * (1 + (others - 1) * m));
+  const double below = (others - 1) * span / (others * (m + (others - 1)));
+
+  StartSpread spread;
+  spread.distance = centred.rowwise().norm();
+  spread.radius = spread.distance.maxCoeff();
+  spread.deviation = std::min(std::sqrt(p_max) * norm, spread.radius);
+  const double deviation = std::sqrt(others * above * below) * norm;
+  spread.average = (deviation + spread.distance.array() / others).min(spread.radius).matrix();
+  return spread;
+}
 
 // The largest r exp(-r^2 / c) over distances between unit rows.
 double LargestKernelMoment(double c, double m) {

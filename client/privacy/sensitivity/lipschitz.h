@@ -22,7 +22,7 @@ struct ReleaseLipschitz {
 // and every w_j = exp(-|x_j - y|^2 / c) lies in [m, 1], m = exp(-4/c). Write f = (F + Q) / 2 with
 //   F_i = (l_i + sum_j w_ij q_j) / D_i,  l = alpha L_Y Q,  g_i = |l_i|,  D_i >= (n-1) m;
 // for a unit direction e, dw_j = (2/c) w_j (x_j - y).e. Deviation and average as in StartSpread
-// (iteration_bounds.h).
+// (lipschitz.cc).
 //
 // *The target's own row a.* With p = w / D and means under p written with a bar,
 //   dF = sum_j dw_j (q_j - F) / D

@@ -1,7 +1,7 @@
 #include "client/privacy/sensitivity/named_bounds.h"
 
-#include <algorithm>
 #include <random>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,13 +19,13 @@ namespace {
 
 // One iteration over a collection's labels.
 struct BoundInputs {
-  EmbeddingSettings settings;
-  int64_t slots = 0;
-  std::vector<int32_t> labels;  // by slot, then of the anchors
-  Matrix start = {};            // a row for each label
-  Matrix anchors = {};          // unit rows; empty where the bound needs none
-  int changed_rows = 2;
+  const EmbeddingSettings& settings;
+  const IterationInputs& iteration;
+  const Matrix& anchors;  // unit rows; empty where the bound needs none
+  int changed_rows;
 };
+
+using Values = absl::StatusOr<std::vector<BoundValue>>;
 
 struct SensitivityBound {
   const char* name;
@@ -33,61 +33,34 @@ struct SensitivityBound {
   bool proven;
   bool needs_anchors;  // their features, not their labels alone
   bool takes_changed;  // 1 or 2 changed rows
-  absl::StatusOr<std::vector<BoundValue>> (*compute)(const BoundInputs& inputs);
+  Values (*compute)(const BoundInputs& inputs);
 };
 
-using Values = absl::StatusOr<std::vector<BoundValue>>;
-
-// The label graph of a inputs, and the inputs that refer to both.
-struct Iteration {
-  LabelGraph graph;
-  IterationInputs inputs;
-
-  explicit Iteration(const BoundInputs& inputs)
-      : graph(inputs.labels, inputs.settings.label_graph, inputs.settings.KernelDenominator()),
-        inputs{.start = inputs.start,
-               .label_graph = graph,
-               .alpha = inputs.settings.alpha,
-               .kernel_denominator = inputs.settings.KernelDenominator(),
-               .slots = inputs.slots} {}
-};
-
-Values InBothNorms(const absl::StatusOr<double>& l2, const absl::StatusOr<double>& l1) {
-  PM_RETURN_IF_ERROR(l2.status());
-  PM_RETURN_IF_ERROR(l1.status());
-  return std::vector<BoundValue>{{"sensitivity", *l2}, {"l1_sensitivity", *l1}};
+Values ReplaceTarget(const BoundInputs& in) {
+  PM_ASSIGN_OR_RETURN(const double l2,
+                      ReplaceTargetSensitivity(in.iteration, in.changed_rows, Norm::kL2));
+  PM_ASSIGN_OR_RETURN(const double l1,
+                      ReplaceTargetSensitivity(in.iteration, in.changed_rows, Norm::kL1));
+  return std::vector<BoundValue>{{"sensitivity", l2}, {"l1_sensitivity", l1}};
 }
 
-Values ReplaceTarget(const BoundInputs& inputs) {
-  const Iteration it(inputs);
-  return InBothNorms(ReplaceTargetSensitivity(it.inputs, inputs.changed_rows),
-                     ReplaceTargetL1Sensitivity(it.inputs, inputs.changed_rows));
+Values KnownAnchors(const BoundInputs& in) {
+  PM_ASSIGN_OR_RETURN(const double l2, KnownAnchorsSensitivity(in.iteration, in.anchors,
+                                                               in.changed_rows, Norm::kL2));
+  PM_ASSIGN_OR_RETURN(const double l1, KnownAnchorsSensitivity(in.iteration, in.anchors,
+                                                               in.changed_rows, Norm::kL1));
+  return std::vector<BoundValue>{{"sensitivity", l2}, {"l1_sensitivity", l1}};
 }
 
-Values KnownAnchors(const BoundInputs& inputs) {
-  const Iteration it(inputs);
-  return InBothNorms(KnownAnchorsSensitivity(it.inputs, inputs.anchors, inputs.changed_rows),
-                     KnownAnchorsL1Sensitivity(it.inputs, inputs.anchors, inputs.changed_rows));
-}
-
-Values Lipschitz(const BoundInputs& inputs) {
-  const Iteration it(inputs);
-  PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(it.inputs));
+Values Lipschitz(const BoundInputs& in) {
+  PM_ASSIGN_OR_RETURN(const ReleaseLipschitz constant, LipschitzOfRelease(in.iteration));
   return std::vector<BoundValue>{{"lipschitz_to_l2", constant.to_l2},
                                  {"lipschitz_to_l1", constant.to_l1}};
 }
 
-Values PublishedGaussian(const BoundInputs& inputs) {
-  const Iteration it(inputs);
-  PM_ASSIGN_OR_RETURN(const double bound,
-                      PublishedGaussianReleaseSensitivity(inputs.settings, it.inputs));
-  return std::vector<BoundValue>{{"sensitivity", bound}};
-}
-
-Values PublishedLaplace(const BoundInputs& inputs) {
-  const Iteration it(inputs);
-  PM_ASSIGN_OR_RETURN(const double bound,
-                      PublishedLaplaceReleaseSensitivity(inputs.settings, it.inputs));
+template <absl::StatusOr<double> (*kBound)(const EmbeddingSettings&, const IterationInputs&)>
+Values Published(const BoundInputs& in) {
+  PM_ASSIGN_OR_RETURN(const double bound, kBound(in.settings, in.iteration));
   return std::vector<BoundValue>{{"sensitivity", bound}};
 }
 
@@ -115,13 +88,13 @@ constexpr SensitivityBound kBounds[] = {
      .proven = false,
      .needs_anchors = false,
      .takes_changed = false,
-     .compute = &PublishedGaussian},
+     .compute = &Published<&PublishedGaussianSensitivity>},
     {.name = "published-laplace",
      .source = "Differentially Private Supervised Manifold Learning, corollary 1.1: as published",
      .proven = false,
      .needs_anchors = false,
      .takes_changed = false,
-     .compute = &PublishedLaplace},
+     .compute = &Published<&PublishedLaplaceSensitivity>},
 };
 
 absl::StatusOr<SensitivityBound> SensitivityBoundFromName(absl::string_view name) {
@@ -139,16 +112,14 @@ Matrix SeededStart(Eigen::Index n, const BoundRequest& request) {
   return Matrix::NullaryExpr(n, request.settings.embedding_dim, [&] { return normal(generator); });
 }
 
-absl::StatusOr<Matrix> Start(const std::vector<int32_t>& labels, const BoundRequest& request) {
-  const auto n = static_cast<Eigen::Index>(labels.size());
-  if (request.settings.start == StartKind::kClasses) {
-    const LabelGraph graph(labels, request.settings.label_graph,
-                           request.settings.KernelDenominator());
-    return request.settings.start_stddev * graph.CodeOfRows(request.settings.embedding_dim);
+absl::StatusOr<Matrix> Start(const LabelGraph& graph, const BoundRequest& request) {
+  const EmbeddingSettings& settings = request.settings;
+  if (settings.start == StartKind::kClasses) {
+    return settings.start_stddev * graph.CodeOfRows(settings.embedding_dim);
   }
-  if (request.seed.has_value()) return SeededStart(n, request);
+  if (request.seed.has_value()) return SeededStart(graph.size(), request);
   SecureBits bits;
-  return NormalStart(n, request.settings.embedding_dim, request.settings.start_stddev, bits);
+  return NormalStart(graph.size(), settings.embedding_dim, settings.start_stddev, bits);
 }
 
 absl::Status CheckFields(const BoundRequest& request, const SensitivityBound& bound) {
@@ -168,25 +139,6 @@ absl::Status CheckFields(const BoundRequest& request, const SensitivityBound& bo
   return absl::OkStatus();
 }
 
-absl::StatusOr<BoundInputs> ToInputs(const BoundRequest& request) {
-  const std::vector<int32_t>& anchors = request.anchor_labels;
-  BoundInputs inputs{
-      .settings = request.settings, .labels = anchors, .changed_rows = request.changed.value_or(2)};
-  std::vector<int32_t>& labels = inputs.labels;
-  std::sort(labels.begin(), labels.end());
-  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
-  inputs.slots = std::ssize(labels);
-  labels.insert(labels.end(), anchors.begin(), anchors.end());
-  PM_ASSIGN_OR_RETURN(inputs.start, Start(labels, request));
-  if (!request.anchors.has_value()) return inputs;
-  if (request.anchors->rows() != std::ssize(anchors)) {
-    return InvalidField("anchors", absl::StrCat("must have a row for each of the ", anchors.size(),
-                                                " labels, but has ", request.anchors->rows()));
-  }
-  PM_ASSIGN_OR_RETURN(inputs.anchors, UnitRows("anchors", *request.anchors));
-  return inputs;
-}
-
 }  // namespace
 
 std::string SensitivityBoundNames() {
@@ -196,13 +148,32 @@ std::string SensitivityBoundNames() {
 }
 
 absl::StatusOr<NamedBound> ComputeBound(const BoundRequest& request) {
-  PM_RETURN_IF_ERROR(Validate(request.settings));
+  const EmbeddingSettings& settings = request.settings;
+  PM_RETURN_IF_ERROR(Validate(settings));
   PM_ASSIGN_OR_RETURN(const SensitivityBound bound, SensitivityBoundFromName(request.bound));
   PM_RETURN_IF_ERROR(CheckFields(request, bound));
-  PM_ASSIGN_OR_RETURN(const BoundInputs inputs, ToInputs(request));
-  NamedBound computed{
-      .source = bound.source, .proven = bound.proven, .rows = std::ssize(inputs.labels)};
-  PM_ASSIGN_OR_RETURN(computed.values, bound.compute(inputs));
+  const std::set<int32_t> classes(request.anchor_labels.begin(), request.anchor_labels.end());
+  std::vector<int32_t> labels(classes.begin(), classes.end());  // by slot, then of the anchors
+  labels.insert(labels.end(), request.anchor_labels.begin(), request.anchor_labels.end());
+  const LabelGraph graph(labels, settings.label_graph, settings.KernelDenominator());
+  PM_ASSIGN_OR_RETURN(const Matrix start, Start(graph, request));
+  Matrix anchors;
+  if (request.anchors.has_value()) {
+    if (request.anchors->rows() != std::ssize(request.anchor_labels)) {
+      return InvalidField(
+          "anchors", absl::StrCat("must have a row for each of the ", request.anchor_labels.size(),
+                                  " labels, but has ", request.anchors->rows()));
+    }
+    PM_ASSIGN_OR_RETURN(anchors, UnitRows("anchors", *request.anchors));
+  }
+  const IterationInputs iteration{.start = start,
+                                  .label_graph = graph,
+                                  .alpha = settings.alpha,
+                                  .kernel_denominator = settings.KernelDenominator(),
+                                  .slots = std::ssize(classes)};
+  NamedBound computed{.source = bound.source, .proven = bound.proven, .rows = std::ssize(labels)};
+  PM_ASSIGN_OR_RETURN(computed.values,
+                      bound.compute({settings, iteration, anchors, request.changed.value_or(2)}));
   return computed;
 }
 

@@ -40,8 +40,8 @@ struct NamedBound {
 // "known-anchors, replace-target, ..."; releases use the first by default.
 std::string SensitivityBoundNames();
 
-// INVALID_ARGUMENT: an unknown name, settings out of range, or a field that is missing or of no use
-// to the bound.
+// INVALID_ARGUMENT: an unknown name, settings out of range, or a field that is missing or that
+// the bound does not use.
 absl::StatusOr<NamedBound> ComputeBound(const BoundRequest& request);
 
 }  // namespace privatemail::client

@@ -10,11 +10,11 @@
 #include "common/numerics/decompositions.h"
 
 namespace privatemail::client {
-namespace {
 
 using namespace iteration_bounds;
 
-absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_rows) {
+absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows,
+                                                Norm norm) {
   PM_RETURN_IF_ERROR(CheckInputs(in));
   PM_RETURN_IF_ERROR(CheckIntegerBetween("changed_rows", changed_rows, 1, 2));
   PM_ASSIGN_OR_RETURN(const double m, SmallestAffinity(in.kernel_denominator));
@@ -34,19 +34,8 @@ absl::StatusOr<RowMoves> BoundRowMoves(const IterationInputs& in, int changed_ro
       (others - 1) * -std::expm1(-8 / c) / ((1 + (others - 1) * m) * (m + (others - 1)));
   const double averages = std::min(2 * rho, std::sqrt(others) * u * spread);
   const double largest_pull = g.head(in.slots).maxCoeff();
-  return RowMoves{unchanged, largest_pull * std::expm1(4 / c) / others + averages};
-}
-
-}  // namespace
-
-absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& in, int changed_rows) {
-  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
-  return L2Bound(moves, changed_rows);
-}
-
-absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& in, int changed_rows) {
-  PM_ASSIGN_OR_RETURN(const RowMoves moves, BoundRowMoves(in, changed_rows));
-  return L1Bound(moves, changed_rows, in.start.cols());
+  return BoundOnMove({unchanged, largest_pull * std::expm1(4 / c) / others + averages},
+                     changed_rows, norm, in.start.cols());
 }
 
 absl::StatusOr<double> LargestIterateValue(const IterationInputs& in) {

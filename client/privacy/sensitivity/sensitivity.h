@@ -20,7 +20,11 @@ struct IterationInputs {
   int64_t slots = 0;              // the first `slots` rows may hold the target
 };
 
-// Proven (PRIVACY.md section 4): an upper bound on |f(X) - f(X')|_F over all unit rows X and X'
+// Adds up the entries of f(X) - f(X'): their absolute values for Laplace noise, their squares
+// (Frobenius) for Gaussian noise.
+enum class Norm { kL1, kL2 };
+
+// Proven (PRIVACY.md section 4): an upper bound on |f(X) - f(X')| over all unit rows X and X'
 // that differ in `changed_rows` slot rows:
 // - 2: the target may be replaced by one of any class (its old slot gets its dummy back, its new
 //   slot loses one);
@@ -31,17 +35,15 @@ struct IterationInputs {
 //   a row that stays:    A_i = t (1-m) (2 rho + g_i / ((n-1) m)) / ((n-1) m),
 //   a row that changes:  B_a = g_a expm1(4/c) / (n-1) + min(2 rho, sqrt(n-1) u |Q - mean Q|_op),
 //                        u = (n-2) (1-m^2) / ((1 + (n-2) m) (m + n-2)),
-// and D = 1/2 sqrt(sum_i A_i^2 + t max_slot B_a^2).
+// and D = 1/2 sqrt(sum_i A_i^2 + t max_slot B_a^2) in L2. A row's move in L1 is at most sqrt(k)
+// times its move in L2, so D = sqrt(k)/2 (sum_i A_i + t max_slot B_a) in L1.
 //
 // - INVALID_ARGUMENT: fewer than 2 rows; slots outside [1, n]; changed_rows other than 1 or 2; a
 //   value not finite; alpha outside [0, 1e30]; c outside (0, 1e12]; max |q_ij| outside
 //   [1e-100, 1e100].
 // - FAILED_PRECONDITION: exp(-4/c) is below 1e-150, or the bound is not finite.
-absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& inputs, int changed_rows);
-
-// In L1, for Laplace noise: a row's move in L1 is at most sqrt(k) times its move in L2, so
-// sum |f(X) - f(X')| <= sqrt(k)/2 (sum_i A_i + t max_slot B_a). Proven. Errors as above.
-absl::StatusOr<double> ReplaceTargetL1Sensitivity(const IterationInputs& inputs, int changed_rows);
+absl::StatusOr<double> ReplaceTargetSensitivity(const IterationInputs& inputs, int changed_rows,
+                                                Norm norm);
 
 // An upper bound on the magnitude of every entry of f(X), from public values only: half of
 // max_i (rho + |q_i| + g_i / ((n-1) m)). Errors as above.

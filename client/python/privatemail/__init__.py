@@ -19,7 +19,7 @@ charges the ledger, which the command line shares.
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-from privatemail import _tuned
+from privatemail import _results, _tuned
 
 if TYPE_CHECKING:
     from privatemail._client import Budget, Client, Collection, connect
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from privatemail._images import Extractor
     from privatemail._page import Page, page
     from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
-    from privatemail._results import (EncryptedGuarantee, EncryptedHits, Estimate, Guarantee, Hits, Ingested, Matches,
-                                      Plan, Snapshot, Spending)
+    from privatemail._results import *
     from privatemail._server import Server
     from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
                                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
@@ -45,10 +44,7 @@ _MODULES = {
     "_images": ["Extractor"],
     "_page": ["Page", "page"],
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
-    "_results": [
-        "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan",
-        "Snapshot", "Spending"
-    ],
+    "_results": _results.__all__,
     "_server": ["Server"],
     "errors": [
         "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
@@ -59,12 +55,12 @@ _MODULES = {
 
 __all__ = [
     "Aborted", "AlreadyExists", "Audit", "Budget", "BudgetExhausted", "Calibration", "Cancelled", "Client",
-    "Collection", "DataLoss", "DeadlineExceeded", "EncryptedGuarantee", "EncryptedHits", "Estimate", "Extractor",
-    "FailedPrecondition", "Guarantee", "Hits", "Ingested", "Internal", "InvalidArgument", "Matches", "NotFound", "Page",
-    "PermissionDenied", "Plan", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted", "Sensitivity",
-    "Server", "Snapshot", "Spending", "Unauthenticated", "Unavailable",
+    "Collection", "DataLoss", "DeadlineExceeded", "Extractor", "FailedPrecondition", "Internal", "InvalidArgument",
+    "NotFound", "Page", "PermissionDenied", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted",
+    "Sensitivity", "Server", "Unauthenticated", "Unavailable",
     "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
 ]
+__all__ += _results.__all__
 
 
 def __getattr__(name: str) -> Any:

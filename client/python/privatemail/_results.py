@@ -8,6 +8,12 @@ from typing import Any, Dict, List, Optional, Union
 import numpy as np
 from numpy.typing import NDArray
 
+# The package exports these.
+__all__ = [
+    "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot",
+    "Spending"
+]
+
 
 @dataclasses.dataclass(frozen=True)
 class Guarantee:

@@ -25,18 +25,13 @@ struct CellsState : SearchState {
 
 }  // namespace
 
-absl::Status CheckCellsMemory(const v1::GetCollectionResponse& collection,
-                              const ClientLimits& limits) {
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
-  PM_RETURN_IF_ERROR(CheckHasCells(collection.name(), parameters));
-  return CheckQueryMemory(parameters, CellQueryMemory(parameters), limits);
-}
-
 absl::StatusOr<std::shared_ptr<const CellsCollection>> CellsCollection::Create(
-    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
+    const v1::GetCollectionResponse& collection, const FetchAnchors& fetch_anchors,
     const ClientLimits& limits) {
-  PM_RETURN_IF_ERROR(CheckCellsMemory(collection, limits));
   PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_RETURN_IF_ERROR(CheckHasCells(collection.name(), parameters));
+  PM_RETURN_IF_ERROR(CheckQueryMemory(parameters, CellQueryMemory(parameters), limits));
+  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors, fetch_anchors());
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(CellScheme scheme, CellScheme::Create(std::move(parameters), joined));
   return std::make_shared<const CellsCollection>(CellsCollection{collection, std::move(scheme)});

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "client/schemes/cells/cell_answer.h"
 #include "client/schemes/cells/cell_scheme.h"
+#include "client/schemes/published_collection.h"
 #include "client/schemes/scheme_search.h"
 #include "privatemail/client_limits.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -25,24 +26,19 @@ struct CellsCollection {
 
   // From the responses of GetCollection and GetAnchors.
   // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection.
+  // Before the anchors are fetched:
   // FAILED_PRECONDITION: the collection is not built or has no cells.
   // RESOURCE_EXHAUSTED: a search would take more than limits.max_memory.
   static absl::StatusOr<std::shared_ptr<const CellsCollection>> Create(
-      const v1::GetCollectionResponse& collection,
-      const std::vector<v1::GetAnchorsResponse>& anchors, const ClientLimits& limits);
+      const v1::GetCollectionResponse& collection, const FetchAnchors& fetch_anchors,
+      const ClientLimits& limits);
 
   // Whether the scheme is that of what the server publishes now.
   bool IsOf(const v1::GetCollectionResponse& now) const {
-    return now.embedding_version() > 0 &&
+    return now.embedding_version() > 0 && now.fingerprint() == published.fingerprint() &&
            now.parameters().SerializeAsString() == published.parameters().SerializeAsString();
   }
 };
-
-// RESOURCE_EXHAUSTED: a search by cells would take more than limits.max_memory;
-// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection, or the collection has no cells. Call it
-// before the anchors are fetched.
-absl::Status CheckCellsMemory(const v1::GetCollectionResponse& collection,
-                              const ClientLimits& limits);
 
 // The messages of an answer.
 using CellsAnswer = std::vector<v1::RetrieveCellsResponse>;

@@ -16,7 +16,6 @@
 #include "common/items/item_checks.h"
 #include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
-#include "common/wire/payload_filter_proto.h"
 #include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
@@ -69,20 +68,15 @@ double RoundScore(int32_t score) {
 }
 
 // The rows that may match, without a look at their scores.
-absl::StatusOr<std::vector<uint32_t>> EligibleRows(const RowTable& table,
-                                                   const EncryptedRanking& ranking) {
-  std::optional<PayloadFilter> filter;
-  if (ranking.filter.has_value()) {
-    PM_ASSIGN_OR_RETURN(filter, FromProto("filter", *ranking.filter));
-  }
+std::vector<uint32_t> EligibleRows(const RowTable& table, const EncryptedRanking& ranking) {
   std::vector<uint32_t> eligible;
   for (size_t i = 0; i < table.blocks().size(); ++i) {
     const TableBlock& block = *table.blocks()[i];
     for (size_t row = 0; row < block.rows(); ++row) {
       if (block.id(row).empty()) continue;
       // The filter reads every row, because it takes long and the label is private.
-      const bool matches =
-          !filter.has_value() || filter->Matches(std::string(table.payload(i, row)));
+      const bool matches = !ranking.filter.has_value() ||
+                           ranking.filter->Matches(std::string(table.payload(i, row)));
       if (ranking.label.has_value() && block.label(row) != *ranking.label) continue;
       if (matches) eligible.push_back(static_cast<uint32_t>(i * kDegree + row));
     }
@@ -141,8 +135,7 @@ absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) cons
     PM_RETURN_IF_ERROR(CheckIntegerBetween("label", *ranking.label, int64_t{kNoLabel} + 1,
                                            std::numeric_limits<int32_t>::max()));
   }
-  return ranking.filter.has_value() ? FromProto("filter", *ranking.filter).status()
-                                    : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
@@ -185,7 +178,7 @@ absl::StatusOr<std::vector<Match>> EncryptedClient::Finish(EncryptedState state,
                                      " for each block, but have ", scores.size()));
   }
   PM_ASSIGN_OR_RETURN(const auto decrypted, state.session_->secret_->Decrypt(scores));
-  PM_ASSIGN_OR_RETURN(const std::vector<uint32_t> eligible, EligibleRows(table, ranking));
+  const std::vector<uint32_t> eligible = EligibleRows(table, ranking);
   PM_ASSIGN_OR_RETURN(const auto candidates, SecretArray<Candidate>::Allocate(eligible.size()));
   const Order order(parameters_.metric, state.target_norm_);
   for (size_t i = 0; i < eligible.size(); ++i) {

@@ -4,7 +4,7 @@
 //   caller                 client (private)                             server
 //     |-- Prepare(target) ------->|
 //     |<- request, state ---------| fresh seed and errors
-//     |-- Transport::SearchEncrypted(request): as often as needed -------->|
+//     |-- SearchEncrypted(request): as often as needed ------------------->|
 //     |<- row table, encrypted score of every row -------------------------|
 //     |-- Finish(state, scores, table) -->| decrypt, rank
 //     |<- matches ----------------|
@@ -26,6 +26,7 @@
 #include "client/schemes/encrypted/row_table.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "common/items/payload_filter.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/search_result.h"
 #include "privatemail/v1/encrypted.pb.h"
@@ -85,9 +86,9 @@ struct PreparedEncryptedQuery {
 // fetched, of all items: with_payloads and a filter need them.
 struct EncryptedRanking {
   int64_t k = 8;
-  bool with_payloads = false;                              // in the matches
-  std::optional<int32_t> label = std::nullopt;             // only items with it; not kNoLabel
-  std::optional<v1::PayloadFilter> filter = std::nullopt;  // only items whose payload matches
+  bool with_payloads = false;                          // in the matches
+  std::optional<int32_t> label = std::nullopt;         // only items with it; not kNoLabel
+  std::optional<PayloadFilter> filter = std::nullopt;  // only items whose payload matches
 };
 
 // Client of one collection. Held by the client; sees targets only while Prepare runs and scores

@@ -11,7 +11,13 @@ void AddEncryptedJson(const SearchResponse& response, const SearchResult& result
                       nlohmann::json* json) {
   nlohmann::json tables = nlohmann::json::array();
   for (const std::string& digest : result.encrypted->tables) tables.push_back(ToHex(digest));
-  json->update({{"metric", NameIn(kMetricNames, response.parameters.metric)},
+  const EncryptedGuarantee& guarantee = *result.encryption;
+  json->update({{"guarantee",
+                 {{"kind", guarantee.kind},
+                  {"bits", guarantee.bits},
+                  {"assumption", guarantee.assumption},
+                  {"source", guarantee.source}}},
+                {"metric", NameIn(kMetricNames, response.parameters.metric)},
                 {"candidates", result.encrypted->items},
                 {"items_version", result.encrypted->items_version},
                 {"tables", std::move(tables)},

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/schemes/filter_json.h"
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
@@ -50,7 +49,9 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> EncryptedSearch::Create(
   const PublicParameters& parameters = search->client_.parameters();
   EncryptedRanking& ranking = search->ranking_;
   ranking = {.k = request.k, .with_payloads = request.with_payloads.value_or(false)};
-  PM_ASSIGN_OR_RETURN(ranking.filter, FilterFromJson(request.filter));
+  if (!request.filter.empty()) {
+    PM_ASSIGN_OR_RETURN(ranking.filter, PayloadFilter::Parse(request.filter));
+  }
   PM_RETURN_IF_ERROR(CheckTargets(request, parameters.feature_dim, parameters.metric));
   for (const SearchTarget& target : request.targets) {
     EncryptedRanking own{.k = request.k, .label = target.label};

@@ -74,7 +74,6 @@ class RowTable {
   static absl::StatusOr<RowTable> Create(TableBlocks blocks, PayloadBlocks payloads);
 
   const TableBlocks& blocks() const { return blocks_; }
-  bool has_payloads() const { return !payloads_.empty(); }
   absl::string_view payload(size_t block, size_t row) const {
     return payloads_.empty() ? absl::string_view() : payloads_[block]->payload(row);
   }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/schemes/filter_json.h"
 #include "client/schemes/joint/joint_search.h"
 #include "common/base/status_macros.h"
 #include "common/wire/proto_conversions.h"
@@ -78,19 +77,20 @@ void AddJointJson(const SearchResponse& response, const SearchResult& result,
 absl::StatusOr<nlohmann::json> ExplainJoint(const v1::RetrieveRequest& request,
                                             const PublicParameters& parameters) {
   PM_ASSIGN_OR_RETURN(const FloatMatrix release, FromProto("release", request.release()));
+  const nlohmann::json filter =
+      request.filter().empty() ? nullptr : nlohmann::json::parse(request.filter(), nullptr, false);
   nlohmann::json rows = nlohmann::json::array();
   for (Eigen::Index i = 0; i < release.rows(); ++i) {
     const float* values = release.row(i).data();
     rows.push_back({{"row", RowName(parameters, i)},
                     {"values", std::vector<float>(values, values + release.cols())}});
   }
-  return nlohmann::json{
-      {"k", request.k()},
-      {"post_processing_steps", request.post_processing_steps()},
-      {"with_payloads", request.with_payloads()},
-      {"filter", request.has_filter() ? FilterToJson(request.filter()) : nlohmann::json()},
-      {"bytes", request.ByteSizeLong()},
-      {"rows", std::move(rows)}};
+  return nlohmann::json{{"k", request.k()},
+                        {"post_processing_steps", request.post_processing_steps()},
+                        {"with_payloads", request.with_payloads()},
+                        {"filter", filter},
+                        {"bytes", request.ByteSizeLong()},
+                        {"rows", std::move(rows)}};
 }
 
 }  // namespace privatemail::client

@@ -105,8 +105,7 @@ absl::StatusOr<double> ScorePairing(const JointSetting& setting, const Matrix& s
                       SmlqIterate(PublicStart(setting.parameters, label_graph),
                                   setting.anchors->affinity(), label_graph, settings.alpha,
                                   settings.steps, settings.normalise, deadline.steps()));
-  PM_ASSIGN_OR_RETURN(const Similarity map,
-                      KabschUmeyama(own, server_anchors, /*with_scale=*/true));
+  PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(own, server_anchors));
   return PairingScore(map.Apply(own), server_anchors, setting.slot_of_anchor);
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
-#include "client/schemes/filter_json.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
 #include "client/schemes/release_noise.h"
@@ -18,6 +18,7 @@
 #include "common/embedding/alignment.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/smlq.h"
+#include "common/items/payload_filter.h"
 #include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
@@ -83,19 +84,15 @@ absl::StatusOr<Matrix> FinishedRows(const JointScheme& scheme, const v1::Retriev
 
 }  // namespace
 
-absl::Status CheckJointMemory(const v1::GetCollectionResponse& collection, const OwnRows& own,
-                              const ClientLimits& limits) {
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ReadBuiltCollection(collection));
+absl::StatusOr<std::shared_ptr<const JointCollection>> JointCollection::Create(
+    const v1::GetCollectionResponse& collection, const FetchAnchors& fetch_anchors,
+    const OwnRows& own, const ClientLimits& limits) {
+  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
   PM_RETURN_IF_ERROR(CheckHasClasses(collection.name(), parameters));
   const int64_t own_columns = own.anchors.has_value() ? own.anchors->cols() : 0;
-  return CheckQueryMemory(parameters, JointQueryMemory(parameters, own_columns), limits);
-}
-
-absl::StatusOr<std::shared_ptr<const JointCollection>> JointCollection::Create(
-    const v1::GetCollectionResponse& collection, const std::vector<v1::GetAnchorsResponse>& anchors,
-    const OwnRows& own, const ClientLimits& limits) {
-  PM_RETURN_IF_ERROR(CheckJointMemory(collection, own, limits));
-  PM_ASSIGN_OR_RETURN(PublicParameters parameters, ReadBuiltCollection(collection));
+  PM_RETURN_IF_ERROR(
+      CheckQueryMemory(parameters, JointQueryMemory(parameters, own_columns), limits));
+  PM_ASSIGN_OR_RETURN(const std::vector<v1::GetAnchorsResponse> anchors, fetch_anchors());
   PM_ASSIGN_OR_RETURN(const Anchors joined, JoinAnchors(parameters, anchors));
   PM_ASSIGN_OR_RETURN(JointScheme scheme,
                       JointScheme::Create(std::move(parameters), joined, own, limits));
@@ -117,6 +114,15 @@ absl::StatusOr<std::optional<ExpectedAlignment>> JointCollection::ExpectAlignmen
                     "given");
 }
 
+absl::StatusOr<int64_t> SlotOfPrivateLabel(const PublicParameters& parameters, int32_t label,
+                                           absl::string_view of) {
+  const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
+  if (slot.ok()) return slot;
+  return FieldError(
+      "label", absl::StrCat("one of the collection's ", parameters.slot_labels.size(), " classes"),
+      absl::StrCat("another one", of));
+}
+
 int64_t JointCollection::max_k() const {
   if (published.max_k() == 0) return kMaxNeighbors;
   return std::min<int64_t>(published.max_k(), kMaxNeighbors);
@@ -134,9 +140,8 @@ absl::StatusOr<v1::RetrieveRequest> PackRelease(const JointCollection& collectio
   message.set_k(static_cast<uint32_t>(request.k));
   message.set_with_payloads(request.with_payloads.value_or(true));
   message.set_with_alignment(request.with_alignment.value_or(false));
-  PM_ASSIGN_OR_RETURN(const std::optional<v1::PayloadFilter> filter,
-                      FilterFromJson(request.filter));
-  if (filter.has_value()) *message.mutable_filter() = *filter;
+  // Without what the text says twice, so that Explain shows all that is sent.
+  if (!request.filter.empty()) message.set_filter(nlohmann::json::parse(request.filter).dump());
   if (request.post_process == PostProcessing::kServer) {
     message.set_post_processing_steps(static_cast<uint32_t>(settings.steps));
     ToProto(release, message.mutable_release());
@@ -178,7 +183,9 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> JointSearch::Create(
   std::unique_ptr<JointSearch> search(new JointSearch(std::move(collection), request));
   const JointCollection& joint = *search->collection_;
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", request.k, 1, joint.max_k()));
-  PM_RETURN_IF_ERROR(FilterFromJson(request.filter).status());
+  if (!request.filter.empty()) {
+    PM_RETURN_IF_ERROR(PayloadFilter::Parse(request.filter).status());
+  }
   PM_RETURN_IF_ERROR(CheckTargets(request, joint.scheme.columns(), Metric::kCosine));
   PM_RETURN_IF_ERROR(search->CheckCost());
   PM_RETURN_IF_ERROR(search->CheckLabels());
@@ -213,12 +220,9 @@ absl::Status JointSearch::CheckLabels() const {
                         absl::StrCat("given with ", traits.name, ", which does not hide the class"),
                         "absent");
     }
-    if (parameters.SlotOf(*label).ok()) continue;
-    // The label is private, so the message does not name it.
-    return FieldError(
-        "label",
-        absl::StrCat("one of the collection's ", parameters.slot_labels.size(), " classes"),
-        absl::StrCat("another one for ", TargetName(request_, i)));
+    PM_RETURN_IF_ERROR(
+        SlotOfPrivateLabel(parameters, *label, absl::StrCat(" for ", TargetName(request_, i)))
+            .status());
   }
   return absl::OkStatus();
 }

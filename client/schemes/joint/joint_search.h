@@ -15,6 +15,7 @@
 #include "client/schemes/answer_check.h"
 #include "client/schemes/expected_alignment.h"
 #include "client/schemes/joint/joint_scheme.h"
+#include "client/schemes/published_collection.h"
 #include "client/schemes/scheme_search.h"
 #include "privatemail/client_limits.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -31,17 +32,18 @@ struct JointCollection {
 
   // From the responses of GetCollection and GetAnchors. own: see JointScheme::Create.
   // INVALID_ARGUMENT, DATA_LOSS: malformed, or not of one collection (see JointScheme::Create).
+  // Before the anchors are fetched:
   // FAILED_PRECONDITION: the collection is not built, or has no classes.
   // RESOURCE_EXHAUSTED: a search would take more than limits.max_memory.
   static absl::StatusOr<std::shared_ptr<const JointCollection>> Create(
-      const v1::GetCollectionResponse& collection,
-      const std::vector<v1::GetAnchorsResponse>& anchors, const OwnRows& own,
-      const ClientLimits& limits);
+      const v1::GetCollectionResponse& collection, const FetchAnchors& fetch_anchors,
+      const OwnRows& own, const ClientLimits& limits);
 
   // Whether scheme and coordinates are those of what the server publishes now.
   bool IsOf(const v1::GetCollectionResponse& now) const {
     return anchor_coordinates.has_value() &&
            now.embedding_version() == published.embedding_version() &&
+           now.fingerprint() == published.fingerprint() &&
            now.parameters().SerializeAsString() == published.parameters().SerializeAsString();
   }
 
@@ -53,11 +55,10 @@ struct JointCollection {
   int64_t max_k() const;
 };
 
-// RESOURCE_EXHAUSTED: a search by joint would take more than limits.max_memory;
-// FAILED_PRECONDITION, DATA_LOSS: as ReadBuiltCollection, or the collection has no classes. Call it
-// before the anchors are fetched.
-absl::Status CheckJointMemory(const v1::GetCollectionResponse& collection, const OwnRows& own,
-                              const ClientLimits& limits);
+// The slot of a label. INVALID_ARGUMENT: it has none; the message does not name the label, which is
+// private. of: the target, such as " for photo.jpg".
+absl::StatusOr<int64_t> SlotOfPrivateLabel(const PublicParameters& parameters, int32_t label,
+                                           absl::string_view of = "");
 
 // The request that carries a release: a function of the release and of public values alone.
 // Errors of PostProcess; DEADLINE_EXCEEDED: it takes longer than the scheme's limits.

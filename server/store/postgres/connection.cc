@@ -107,20 +107,6 @@ constexpr std::pair<const char*, const char*> kDefaults[] = {
     {"connect_timeout", "5"},  {"keepalives_idle", "10"},     {"keepalives_interval", "5"},
     {"keepalives_count", "3"}, {"tcp_user_timeout", "30000"}, {"application_name", "privatemaild"}};
 
-constexpr absl::string_view kSecretKeywords[] = {"password", "sslpassword"};
-
-class ResultRow final : public SqlRow {
- public:
-  ResultRow(const Result& result, int row) : result_(result), row_(row) {}
-  int64_t Int(int column) const override { return result_.Int(row_, column); }
-  double Double(int column) const override { return result_.Double(row_, column); }
-  absl::string_view Bytes(int column) const override { return result_.Bytes(row_, column); }
-
- private:
-  const Result& result_;
-  const int row_;
-};
-
 }  // namespace
 
 absl::StatusOr<ConnectionInfo> ConnectionInfo::Parse(const std::string& conninfo) {
@@ -134,18 +120,13 @@ absl::StatusOr<ConnectionInfo> ConnectionInfo::Parse(const std::string& conninfo
         "URI, but cannot be read as one (it is not repeated here, because it may hold a password)");
   }
   ConnectionInfo info;
+  // The last value of a keyword counts.
+  info.options_.assign(std::begin(kDefaults), std::end(kDefaults));
   for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
     if (option->val == nullptr || *option->val == '\0') continue;
     info.options_.emplace_back(option->keyword, option->val);
-    const bool secret = std::find(std::begin(kSecretKeywords), std::end(kSecretKeywords),
-                                  absl::string_view(option->keyword)) != std::end(kSecretKeywords);
-    if (secret) info.secrets_.emplace_back(option->val);
-  }
-  for (const auto& [keyword, value] : kDefaults) {
-    const bool given =
-        std::any_of(info.options_.begin(), info.options_.end(),
-                    [&name = keyword](const auto& option) { return option.first == name; });
-    if (!given) info.options_.emplace_back(keyword, value);
+    const absl::string_view keyword = option->keyword;
+    if (keyword == "password" || keyword == "sslpassword") info.secrets_.emplace_back(option->val);
   }
   return info;
 }
@@ -224,13 +205,13 @@ absl::Status Connection::Prepare() {
                       Query("SELECT current_setting('fsync'), current_setting('full_page_writes'), "
                             "current_setting('synchronous_commit')"));
   for (const int column : {0, 1}) {
-    if (settings.Bytes(0, column) == "on") continue;
+    if (settings.Bytes(column) == "on") continue;
     return OperatorOnlyError(absl::FailedPreconditionError(
         absl::StrCat(place_, " runs with ", column == 0 ? "fsync" : "full_page_writes",
                      " off, so a power failure could lose committed changes: turn it on")));
   }
   // Stricter settings (remote_apply) stay.
-  const absl::string_view commit = settings.Bytes(0, 2);
+  const absl::string_view commit = settings.Bytes(2);
   if (commit != "off" && commit != "local") return absl::OkStatus();
   return Execute("SET synchronous_commit = on");
 }
@@ -253,7 +234,11 @@ absl::Status Connection::WaitUntilReady(absl::Time deadline) {
   }
 }
 
-absl::StatusOr<Result> Connection::Await(absl::string_view copied) {
+absl::StatusOr<Result> Connection::Await(int sent, absl::string_view copied) {
+  if (sent == 0) {
+    usable_ = false;
+    return Unavailable(PQerrorMessage(handle_.get()));
+  }
   const absl::Time deadline = absl::Now() + kClientTimeout;
   absl::Status status;
   Result last(nullptr);
@@ -283,15 +268,7 @@ absl::StatusOr<Result> Connection::Await(absl::string_view copied) {
   return last;
 }
 
-absl::StatusOr<Result> Connection::AwaitSent(int sent, absl::string_view copied) {
-  if (sent != 0) return Await(copied);
-  usable_ = false;
-  return Unavailable(PQerrorMessage(handle_.get()));
-}
-
-absl::Status Connection::Execute(const std::string& sql) {
-  return AwaitSent(PQsendQuery(handle_.get(), sql.c_str())).status();
-}
+absl::Status Connection::Execute(const std::string& sql) { return Copy(sql, "").status(); }
 
 absl::StatusOr<Result> Connection::Query(const std::string& sql,
                                          absl::Span<const SqlValue> values) {
@@ -305,13 +282,14 @@ absl::StatusOr<Result> Connection::Query(const std::string& sql,
   }
   constexpr int kBinary = 1;
   const std::vector<int> formats(bytes.size(), kBinary);
-  return AwaitSent(PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(bytes.size()),
-                                     encoded.types.data(), bytes.data(), lengths.data(),
-                                     formats.data(), kBinary));
+  return Await(PQsendQueryParams(handle_.get(), sql.c_str(), static_cast<int>(bytes.size()),
+                                 encoded.types.data(), bytes.data(), lengths.data(), formats.data(),
+                                 kBinary),
+               "");
 }
 
 absl::StatusOr<Result> Connection::Copy(const std::string& sql, absl::string_view rows) {
-  return AwaitSent(PQsendQuery(handle_.get(), sql.c_str()), rows);
+  return Await(PQsendQuery(handle_.get(), sql.c_str()), rows);
 }
 
 absl::StatusOr<bool> Connection::TakeNotifications() {
@@ -327,28 +305,20 @@ absl::StatusOr<bool> Connection::TakeNotifications() {
   return any;
 }
 
-absl::string_view Result::Bytes(int row, int column) const {
-  return {PQgetvalue(handle_.get(), row, column),
-          static_cast<size_t>(PQgetlength(handle_.get(), row, column))};
+absl::string_view Result::Bytes(int column) const {
+  return {PQgetvalue(handle_.get(), row_, column),
+          static_cast<size_t>(PQgetlength(handle_.get(), row_, column))};
 }
 
-int64_t Result::Int(int row, int column) const {
-  const absl::string_view bytes = Bytes(row, column);
-  const uint64_t value = ReadBigEndian(bytes);
-  switch (bytes.size()) {
-    case sizeof(int16_t):
-      return static_cast<int16_t>(value);
-    case sizeof(int32_t):
-      return static_cast<int32_t>(value);
-    case sizeof(int64_t):
-      return static_cast<int64_t>(value);
-    default:
-      return 0;
-  }
+int64_t Result::Int(int column) const {
+  const absl::string_view bytes = Bytes(column);
+  if (bytes.empty() || bytes.size() > sizeof(int64_t)) return 0;
+  const size_t unused_bits = 8 * (sizeof(int64_t) - bytes.size());
+  return static_cast<int64_t>(ReadBigEndian(bytes) << unused_bits) >> unused_bits;
 }
 
-double Result::Double(int row, int column) const {
-  const absl::string_view bytes = Bytes(row, column);
+double Result::Double(int column) const {
+  const absl::string_view bytes = Bytes(column);
   return bytes.size() == sizeof(double) ? std::bit_cast<double>(ReadBigEndian(bytes)) : 0;
 }
 
@@ -385,13 +355,15 @@ void Pool::Release(std::unique_ptr<Connection> connection) {
   released_.notify_one();
 }
 
-absl::StatusOr<Transaction> Transaction::Begin(Pool* pool, Kind kind) {
+absl::StatusOr<std::unique_ptr<Transaction>> Transaction::Begin(Pool* pool, bool writes) {
   while (true) {
     bool reused = false;
     PM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, pool->Acquire(&reused));
-    const absl::Status begun = connection->Execute(
-        kind == Kind::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-    if (begun.ok()) return Transaction(pool, std::move(connection));
+    const absl::Status begun =
+        connection->Execute(writes ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    if (begun.ok()) {
+      return std::unique_ptr<Transaction>(new Transaction(pool, std::move(connection)));
+    }
     pool->Release(std::move(connection));
     // Nothing was sent yet, so a session that died while idle can be replaced; each round removes
     // one of them from the pool.
@@ -400,7 +372,6 @@ absl::StatusOr<Transaction> Transaction::Begin(Pool* pool, Kind kind) {
 }
 
 Transaction::~Transaction() {
-  if (connection_ == nullptr) return;
   if (connection_->usable() && connection_->in_transaction()) {
     // If it fails, the pool closes the session, which rolls back too.
     connection_->Execute("ROLLBACK").IgnoreError();
@@ -410,10 +381,8 @@ Transaction::~Transaction() {
 
 absl::Status Transaction::Query(const std::string& sql, absl::Span<const SqlValue> values,
                                 Visitor visit) {
-  PM_ASSIGN_OR_RETURN(const Result result, connection_->Query(sql, values));
-  for (int row = 0; row < result.rows(); ++row) {
-    PM_RETURN_IF_ERROR(visit(ResultRow(result, row)));
-  }
+  PM_ASSIGN_OR_RETURN(Result result, connection_->Query(sql, values));
+  for (; result.HasRow(); result.Next()) PM_RETURN_IF_ERROR(visit(result));
   return absl::OkStatus();
 }
 

@@ -38,24 +38,27 @@ class ConnectionInfo {
   std::vector<std::string> secrets_;
 };
 
-// Rows of a result. Columns count from 0. A NULL or a column of another type reads as 0 or empty.
-class Result {
+// The rows of a result, at the first one initially. Columns count from 0. NULL reads as 0 or
+// empty.
+class Result final : public SqlRow {
  public:
   explicit Result(PGresult* handle) : handle_(handle) {}
 
   // "COMMIT", "INSERT 0 3", ...
   absl::string_view command() const { return PQcmdStatus(handle_.get()); }
-  int rows() const { return PQntuples(handle_.get()); }
-  int64_t Int(int row, int column) const;  // smallint, integer or bigint
-  double Double(int row, int column) const;
+  bool HasRow() const { return row_ < PQntuples(handle_.get()); }
+  void Next() { ++row_; }
+  int64_t Int(int column) const override;  // smallint, integer or bigint
+  double Double(int column) const override;
   // bytea or text; valid as long as the result.
-  absl::string_view Bytes(int row, int column) const;
+  absl::string_view Bytes(int column) const override;
 
  private:
   struct Clear {
     void operator()(PGresult* handle) const { PQclear(handle); }
   };
   std::unique_ptr<PGresult, Clear> handle_;
+  int row_ = 0;
 };
 
 // Maximum times of a statement and of a wait for a lock.
@@ -99,15 +102,12 @@ class Connection {
     void operator()(PGconn* handle) const { PQfinish(handle); }
   };
   Connection(const ConnectionInfo& info, PGconn* handle);
-  // The result of a command that libpq has `sent`, if it has.
-  absl::StatusOr<Result> AwaitSent(int sent, absl::string_view copied = {});
-
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
   absl::Status ErrorOf(const PGresult* result) const;
-  // Waits for the complete result; `copied` is what a COPY takes. After a timeout the session is
-  // unusable.
-  absl::StatusOr<Result> Await(absl::string_view copied = {});
+  // Waits for the complete result of a command; `copied` is what a COPY takes. sent: 0 if libpq has
+  // not sent the command. After that and after a timeout the session is unusable.
+  absl::StatusOr<Result> Await(int sent, absl::string_view copied);
   absl::Status WaitUntilReady(absl::Time deadline);
 
   const ConnectionInfo* info_;
@@ -148,17 +148,9 @@ class Pool {
 // A transaction on a session of the pool. Errors of Connection.
 class Transaction final : public SqlSession {
  public:
-  enum class Kind {
-    kWrite,  // read committed
-    kRead,   // read only, of one moment (repeatable read)
-  };
-
+  // One that `writes` is read committed; another one reads from one moment (repeatable read).
   // Replaces sessions that the server has closed. UNAVAILABLE: no session within the pool's wait.
-  static absl::StatusOr<Transaction> Begin(Pool* pool, Kind kind);
-
-  Transaction(Transaction&& other) noexcept
-      : pool_(other.pool_), connection_(std::move(other.connection_)) {}
-  Transaction& operator=(Transaction&&) = delete;
+  static absl::StatusOr<std::unique_ptr<Transaction>> Begin(Pool* pool, bool writes);
   ~Transaction() override;
 
   using SqlSession::Query;
@@ -176,8 +168,8 @@ class Transaction final : public SqlSession {
   Transaction(Pool* pool, std::unique_ptr<Connection> connection)
       : pool_(pool), connection_(std::move(connection)) {}
 
-  Pool* pool_;
-  std::unique_ptr<Connection> connection_;  // null after a move
+  Pool* const pool_;
+  std::unique_ptr<Connection> connection_;
 };
 
 // Appends a number as the protocol has all of them: big-endian.

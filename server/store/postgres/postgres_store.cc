@@ -92,27 +92,26 @@ constexpr int64_t kSchemaLock = 0x706d61696c;
 // Creates the tables in one transaction, under an advisory lock, unless they are there.
 // FAILED_PRECONDITION: a newer program has used the database.
 absl::Status PreparePostgresSchema(postgres::Pool* pool) {
-  PM_ASSIGN_OR_RETURN(postgres::Transaction transaction,
-                      postgres::Transaction::Begin(pool, postgres::Transaction::Kind::kWrite));
+  PM_ASSIGN_OR_RETURN(const auto transaction, postgres::Transaction::Begin(pool, /*writes=*/true));
   // Released at the end of the transaction.
-  PM_RETURN_IF_ERROR(transaction.Run("SELECT pg_advisory_xact_lock($1)", {kSchemaLock}));
+  PM_RETURN_IF_ERROR(transaction->Run("SELECT pg_advisory_xact_lock($1)", {kSchemaLock}));
   PM_RETURN_IF_ERROR(
-      transaction.Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
-                          "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
+      transaction->Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
+                           "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
   PM_ASSIGN_OR_RETURN(
       const int64_t version,
-      transaction.QueryInt("SELECT coalesce(max(version), 0) FROM schema_version", {}));
+      transaction->QueryInt("SELECT coalesce(max(version), 0) FROM schema_version", {}));
   if (version > kPostgresSchemaVersion) {
     return absl::FailedPreconditionError(absl::StrCat("the store's schema has version ", version,
                                                       ", this program knows versions up to ",
                                                       kPostgresSchemaVersion));
   }
   if (version == 0) {
-    PM_RETURN_IF_ERROR(transaction.Execute(kPostgresSchema));
-    PM_RETURN_IF_ERROR(transaction.Run("INSERT INTO schema_version (version) VALUES ($1)",
-                                       {kPostgresSchemaVersion}));
+    PM_RETURN_IF_ERROR(transaction->Execute(kPostgresSchema));
+    PM_RETURN_IF_ERROR(transaction->Run("INSERT INTO schema_version (version) VALUES ($1)",
+                                        {kPostgresSchemaVersion}));
   }
-  return transaction.Commit();
+  return transaction->Commit();
 }
 
 // Returns the number of rows.
@@ -137,11 +136,7 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
 }
 
 absl::StatusOr<std::unique_ptr<SqlSession>> PostgresStore::Begin(bool writes) {
-  PM_ASSIGN_OR_RETURN(
-      postgres::Transaction transaction,
-      postgres::Transaction::Begin(&pool_, writes ? postgres::Transaction::Kind::kWrite
-                                                  : postgres::Transaction::Kind::kRead));
-  return std::make_unique<postgres::Transaction>(std::move(transaction));
+  return postgres::Transaction::Begin(&pool_, writes);
 }
 
 const char* PostgresStore::LockClause(Lock lock) const {
@@ -270,7 +265,7 @@ absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
   PM_ASSIGN_OR_RETURN(const postgres::Result locked,
                       session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
                                      {SqlText{parameters.collection_uuid}}));
-  if (locked.Int(0, 0) == 1) return session;
+  if (locked.Int(0) == 1) return session;
   return std::shared_ptr<const void>();
 }
 

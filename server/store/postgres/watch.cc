@@ -1,13 +1,13 @@
 // PostgresStore: change notifications of other daemons (LISTEN/NOTIFY).
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <exception>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
 #include "server/store/postgres/postgres_store.h"
 
@@ -30,11 +30,7 @@ class Watch final : public ChangeWatch {
         report_(std::move(report)),
         stop_(::eventfd(0, EFD_CLOEXEC)),
         thread_([this] { Run(); }) {}
-  ~Watch() override {
-    (void)!::eventfd_write(stop_, 1);
-    thread_.join();
-    ::close(stop_);
-  }
+  ~Watch() override { (void)!::eventfd_write(stop_.get(), 1); }
 
  private:
   void Run() {
@@ -83,7 +79,8 @@ class Watch final : public ChangeWatch {
 
   // Waits for the time or for input; true: the watch ends.
   bool StopWithin(absl::Duration time, int socket = -1) const {
-    pollfd ready[] = {{stop_, POLLIN, 0}, {socket, POLLIN, 0}};  // a negative socket is ignored
+    pollfd ready[] = {{stop_.get(), POLLIN, 0},
+                      {socket, POLLIN, 0}};  // a negative socket is ignored
     ::poll(ready, 2, static_cast<int>(absl::ToInt64Milliseconds(time)));
     return ready[0].revents != 0;
   }
@@ -92,8 +89,8 @@ class Watch final : public ChangeWatch {
   const std::function<absl::Status()> changed_;
   const std::function<void(const absl::Status&)> report_;
   absl::Status reported_;  // last
-  int stop_ = -1;          // readable when the watch ends
-  std::thread thread_;
+  const Descriptor stop_;  // readable when the watch ends
+  std::jthread thread_;    // last: it uses the members above
 };
 
 }  // namespace

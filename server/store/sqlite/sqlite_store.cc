@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/descriptor.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/sqlite/wal_mark.h"
@@ -139,11 +140,9 @@ absl::Status MakeFile(const std::string& directory, const std::string& path) {
     PM_RETURN_IF_ERROR(PrepareSchema(database.get()));
   }
   if (::rename(draft.c_str(), path.c_str()) != 0) return CannotMake(path);
-  const int folder = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool durable = folder >= 0 && ::fsync(folder) == 0;
-  const absl::Status status = durable ? absl::OkStatus() : CannotMake(path);
-  if (folder >= 0) ::close(folder);
-  return status;
+  const Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool durable = folder.get() >= 0 && ::fsync(folder.get()) == 0;
+  return durable ? absl::OkStatus() : CannotMake(path);
 }
 
 absl::StatusOr<std::unique_ptr<Database>> OpenForWriting(const std::string& path) {
@@ -269,7 +268,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
                                             " is damaged (it is empty): restore it from a backup"));
   }
   if (!exists) PM_RETURN_IF_ERROR(MakeFile(directory, path));
-  PM_RETURN_IF_ERROR(sqlite::WalMark(path).Check());
+  PM_RETURN_IF_ERROR(sqlite::CheckWal(path));
   absl::StatusOr<std::unique_ptr<Database>> database = OpenForWriting(path);
   const absl::Status writable = database.status();
   if (absl::IsResourceExhausted(writable)) database = OpenForReading(path);

@@ -79,17 +79,27 @@ absl::Status Import(Store* store, StoredCollection collection, const Gallery& ga
   return store->Import(collection, [&](Store::GalleryPartVisitor visit) { return visit(gallery); });
 }
 
-Embedding SomeEmbedding(int items) {
+Gallery ManyItems(int rows, const std::string& payload) {
+  Gallery gallery;
+  gallery.features = FloatMatrix::Random(rows, kDim);
+  gallery.labels.assign(static_cast<size_t>(rows), 3);
+  gallery.payloads.assign(static_cast<size_t>(rows), payload);
+  for (int i = 0; i < rows; ++i) gallery.ids.push_back(absl::StrFormat("%06d", i));
+  return gallery;
+}
+
+Embedding EmbeddingOf(const Gallery& gallery) {
   Embedding embedding;
+  embedding.items_version = gallery.version;
   embedding.objective = -1.25;
-  for (const Item& item : MakeItems(items, 1)) {
-    embedding.ids.push_back(item.id);
-    embedding.labels.push_back(item.label);
-    embedding.payloads.push_back(item.payload);
-  }
-  embedding.coordinates = Matrix::Random(items, 2);
+  embedding.ids = gallery.ids;
+  embedding.labels = gallery.labels;
+  embedding.payloads = gallery.payloads;
+  embedding.coordinates = Matrix::Random(gallery.features.rows(), 2);
   embedding.anchor_coordinates = Matrix::Random(12, 2);
   return embedding;
 }
+
+Embedding SomeEmbedding(int items) { return EmbeddingOf(GalleryOf(MakeItems(items, 1))); }
 
 }  // namespace privatemail::testing

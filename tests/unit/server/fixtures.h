@@ -35,7 +35,10 @@ std::vector<Item> MakeItems(int count, unsigned seed);
 Gallery GalleryOf(const std::vector<Item>& items);
 // Imports the collection with this gallery in one part. Its version precedes those of the items.
 absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery);
-// An embedding of MakeItems(count, 1) with arbitrary coordinates.
+// Rows with ids of six digits, label 3 and random features.
+Gallery ManyItems(int rows, const std::string& payload = "");
+// An embedding of a gallery, or of MakeItems(count, 1), with arbitrary coordinates.
+Embedding EmbeddingOf(const Gallery& gallery);
 Embedding SomeEmbedding(int items);
 
 }  // namespace privatemail::testing

@@ -103,19 +103,10 @@ TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
   EXPECT_NE(output_.find("computational"), std::string::npos) << output_;
 }
 
+// ResolveScheme's tests have all fields.
 TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
-  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
-  for (const auto& [flag, value] :
-       {std::pair{"--epsilon", "1"}, {"--delta", "1e-5"}, {"--mechanism", "gaussian"}}) {
-    std::vector<std::string> words = query;
-    words.insert(words.end(), {flag, value});
-    EXPECT_THAT(Run(words), FailsWith(kInvalid, absl::StrCat("together with ", flag + 2)));
-    EXPECT_THAT(Run(words), FailsWith(kInvalid, "those that do: joint"));
-    words.insert(words.end(), {"--scheme", "encrypted"});
-    EXPECT_THAT(Run(words), FailsWith(kInvalid, absl::StrCat(flag + 2,
-                                                             " must be absent with the "
-                                                             "scheme encrypted")));
-  }
+  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--mechanism", "gaussian"}),
+              FailsWith(kInvalid, "together with mechanism"));
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
@@ -139,16 +130,6 @@ TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
   };
   EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0"}),
               FailsWith(kInvalid, "epsilon must be given with the scheme joint"));
-  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--scheme", "encrypted"}),
-              FailsWith(kFailedPrecondition, "has no encrypted rows"));
-}
-
-TEST_F(QueryEncryptedTest, CollectionsThatOfferOnlyCellsAreSearchedByCells) {
-  server_.describe = [](v1::GetCollectionResponse* collection) {
-    *collection = PublishedThings(1, CellCode::kScalar8, 1, /*has_classes=*/false).collection;
-  };
-  const std::vector<std::string> query = {"query", "things", "--vectors", vectors_, "--row", "0"};
-  EXPECT_THAT(Run(query), FailsWith(kInvalid, "epsilon must be given with the scheme cells"));
 }
 
 TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {

@@ -21,10 +21,10 @@ TEST(PrivateFile, HasNoNameBeforeCommit) {
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/file";
   for (const auto existing : {PrivateFile::Existing::kKeep, PrivateFile::Existing::kReplace}) {
-    ASSERT_OK_AND_ASSIGN(PrivateFile file, PrivateFile::Create("f", path, existing));
-    ASSERT_THAT(file.Append("content"), IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto file, PrivateFile::Create("f", path, existing));
+    ASSERT_THAT(file->Append("content"), IsOk());
     EXPECT_TRUE(std::filesystem::is_empty(folder));
-    ASSERT_THAT(file.Commit("!"), IsOk());
+    ASSERT_THAT(file->Commit("!"), IsOk());
     std::ifstream committed(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), "content!");
     EXPECT_EQ(std::filesystem::status(path).permissions(),
@@ -40,8 +40,8 @@ TEST(PrivateFile, LongestNameIsReplaced) {
   const TemporaryFolder folder;
   const std::string path = folder / std::string(255, 'n');
   for (const std::string content : {"first", "second"}) {
-    ASSERT_OK_AND_ASSIGN(PrivateFile file, PrivateFile::Create("f", path));
-    ASSERT_THAT(file.Commit(content), IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto file, PrivateFile::Create("f", path));
+    ASSERT_THAT(file->Commit(content), IsOk());
     std::ifstream committed(path);
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), content);
   }

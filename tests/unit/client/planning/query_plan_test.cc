@@ -227,19 +227,13 @@ TEST(WhyNot, IsTheListWhereTheOwnCellHasLess) {
 }
 
 TEST(QueryPlan, SaysWhichWishIsNone) {
-  const auto refused = [](auto change) {
-    PlanWish wish = Wish(1, 100);
-    change(&wish);
-    return Plan(wish);
-  };
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->epsilon = PlanWish().epsilon; }),
-              FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->epsilon = -1; }), FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->fidelity = 1; }),
+  EXPECT_THAT(Plan({}), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(Plan({.epsilon = -1}), FailsWith(kInvalid, "epsilon"));
+  EXPECT_THAT(Plan({.epsilon = 1, .fidelity = 1}),
               FailsWith(kInvalid, "fidelity must be strictly between 0 and 1"));
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->recall = 0; }),
+  EXPECT_THAT(Plan({.epsilon = 1, .recall = 0}),
               FailsWith(kInvalid, "recall must be strictly between 0 and 1"));
-  EXPECT_THAT(refused([](PlanWish* wish) { wish->max_bytes = 20; }),
+  EXPECT_THAT(Plan({.epsilon = 1, .max_bytes = 20}),
               FailsWith(kInvalid, "which 10 items take, but is 20"));
 }
 

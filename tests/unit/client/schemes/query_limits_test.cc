@@ -52,14 +52,14 @@ TEST(ClientLimits, EveryClientHoldsSizesAgainstItsMemory) {
   const PublishedThings cells(1, CellCode::kFloat16);
   const ClientLimits little{.max_memory = 1000};
   const auto refused = FailsWith(kExhausted, "max_memory");
-  EXPECT_THAT(JointCollection::Create(slots.collection, slots.chunks, {}, little), refused);
-  EXPECT_THAT(CellsCollection::Create(cells.collection, cells.chunks, little), refused);
+  EXPECT_THAT(JointCollection::Create(slots.collection, Sends(slots.chunks), {}, little), refused);
+  EXPECT_THAT(CellsCollection::Create(cells.collection, Sends(cells.chunks), little), refused);
 }
 
 TEST(ClientLimits, JointClientStopsComputingAtItsDeadline) {
   const PublishedThings slots;
   const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
-  EXPECT_THAT(JointCollection::Create(slots.collection, slots.chunks, {}, no_time),
+  EXPECT_THAT(JointCollection::Create(slots.collection, Sends(slots.chunks), {}, no_time),
               FailsWith(kDeadline, "max_computing must be longer for"));
 }
 
@@ -76,8 +76,9 @@ TEST(CheckRanking, NamesTheSizes) {
               FailsWith(kExhausted, "anchor_count 10000, feature_dim 10000"));
   ClientLimits roomy;
   roomy.max_memory = int64_t{1} << 40;
-  EXPECT_THAT(CheckRanking(Sizes(10'000, 10'000, 2), 10'000, roomy),
-              FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000, unless the target's label"));
+  EXPECT_THAT(
+      CheckRanking(Sizes(10'000, 10'000, 2), 10'000, roomy),
+      FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000, unless the target's label"));
 }
 
 // The client is made in time, but one query's post-processing takes 10,000 steps over 1,505 rows.

@@ -1,18 +1,10 @@
-// Sensitivity and noise stddev of a release against independent formulas. The proven bounds come
-// from one_column_bounds.h. Parts with tests of their own:
-//   IterationRoundingError                               iteration_rounding_test.cc
-//   PublishedLaplaceReleaseSensitivity                   sensitivity_command_test.cc (golden.json)
-//   PublishedGaussianSensitivity                         sensitivity_command_test.cc (golden.json)
-//   AnalyticGaussianStddev                               calibration_test.cc
-//   CalibrateBoundedGaussian and as published            bounded_gaussian_calibration_test.cc
-//   LargestIterateValue                                  sensitivity_test.cc
+// Sensitivity and noise stddev of a release against independent formulas: the bounds of
+// one_column_bounds.h, values of make_golden.py's functions, and closed forms written here.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <random>
 
-#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
-#include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/sensitivity/published_sensitivity.h"
-#include "client/privacy/sensitivity/sensitivity.h"
 #include "client/schemes/release_noise.h"
 #include "tests/golden/one_column_bounds.h"
 #include "tests/testing/matchers.h"
@@ -27,6 +19,25 @@ using namespace one_column;  // the oracle
 constexpr double kChanged = 2;  // rows: neighbours may be of another class
 constexpr double kEpsilon = .5;
 constexpr double kDelta = 1e-5;
+// The root s of Phi(1/2s - s/2) - e^(1/2) Phi(-1/2s - s/2) = 1e-5 (analytic_gaussian).
+constexpr double kGaussianStddev = 7.031826675582491;
+
+// A proven calibration of a box of equal sides: the s at which `loss` is epsilon, by bisection. The
+// loss falls with s.
+double SolveForStddev(double epsilon, const std::function<long double(long double s)>& loss) {
+  long double low = 1e-9L, high = 1e9L;
+  for (int i = 0; i < 200; ++i) {
+    const long double middle = std::sqrt(low * high);
+    (loss(middle) > epsilon ? low : high) = middle;
+  }
+  return static_cast<double>(high);
+}
+
+// ln of the mass of N(c, s^2) on [0, w].
+long double LnMass(long double w, long double c, long double s) {
+  const long double root = std::sqrt(2.L) * s;
+  return std::log((std::erf((w - c) / root) + std::erf(c / root)) / 2);
+}
 
 // MakeIterationNoise on the oracle's public inputs: one column, four slots, twenty anchors in
 // general position. feature_dim only scales the rounding allowance.
@@ -61,10 +72,33 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
     return cost;
   }
 
-  // Of both neighbours; in L1 sqrt(number of values) times the L2 distance.
+  // Largest |f| that the start allows: (rho + |q_i| + g_i / ((n-1) m)) / 2.
+  double LargestValue() const {
+    double largest = 0;
+    for (size_t i = 0; i < kRows; ++i) {
+      largest =
+          std::max(largest, std::abs(oracle_.q[i]) + oracle_.g[i] / ((kRows - 1) * oracle_.m));
+    }
+    return (Rho() + largest) / 2;
+  }
+
+  double Rho() const {
+    double rho = 0;
+    for (const double q : oracle_.q) rho = std::max(rho, std::abs(q));
+    return rho;
+  }
+
+  // The rounding error of both neighbours, which sensitivity.h proves: (t/(1-t) + 3u) times the
+  // norm of rho + g_i / ((n-1) m), t = expm1((9 (d+6) / c + 8 + n) u). In L1 sqrt(number of values)
+  // times as much.
   double RoundingOfBoth(int64_t feature_dim) const {
-    const double each = *IterationRoundingError(inputs_, feature_dim);
-    return 2 * each * (GetParam().law == Law::kLaplace ? std::sqrt(kRows) : 1);
+    constexpr double kRoundoff = 0x1p-53;
+    std::vector<double> sizes;
+    for (const double g : oracle_.g) sizes.push_back(Rho() + g / ((kRows - 1) * oracle_.m));
+    const double t =
+        std::expm1((9. * static_cast<double>(feature_dim + 6) / kC + 8 + kRows) * kRoundoff);
+    return 2 * (t / (1 - t) + 3 * kRoundoff) * LengthOf(sizes) *
+           (GetParam().law == Law::kLaplace ? std::sqrt(kRows) : 1);
   }
 
   double InItsNorm(const Norms& norms) const {
@@ -73,11 +107,10 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
 
   double ExpectedSensitivity(int64_t feature_dim) const {
     switch (GetParam().kind) {
-      case MechanismKind::kPublishedGaussian:
-        return PublishedGaussianSensitivity(kRows, kAlpha, kBandwidth, kSlots - 1, Norm(oracle_.q))
-            ->sensitivity_as_printed;
-      case MechanismKind::kPublishedLaplace:
-        return *PublishedLaplaceReleaseSensitivity(parameters_.settings, inputs_);
+      case MechanismKind::kPublishedGaussian:  // published_gaussian_bound(24, .6, 1, 3)
+        return 200.41598054859375 * LengthOf(oracle_.q);
+      case MechanismKind::kPublishedLaplace:  // published_laplace_constants(24, .6, 1), k = 1
+        return 860.6077959659536;
       default:
         break;
     }
@@ -103,15 +136,25 @@ class ReleaseConstants : public ::testing::TestWithParam<MechanismTraits> {
     switch (GetParam().law) {
       case Law::kGaussian:
         return sensitivity * root *
-               (published ? std::sqrt(2 * std::log(1.25 / kDelta)) / kEpsilon
-                          : *AnalyticGaussianStddev(kEpsilon, kDelta));
+               (published ? std::sqrt(2 * std::log(1.25 / kDelta)) / kEpsilon : kGaussianStddev);
       case Law::kLaplace:
         return sensitivity * M_SQRT2 / share;
       case Law::kBoundedGaussian: {
-        const std::vector<double> widths(kRows, 2 * *LargestIterateValue(inputs_));
-        return (published ? CalibratePublishedBoundedGaussian(widths, sensitivity, share)
-                          : CalibrateBoundedGaussian(widths, sensitivity, share))
-            ->stddev;
+        // Equal sides split the sensitivity evenly.
+        const long double w = 2 * LargestValue();
+        const long double each = sensitivity / std::sqrt(static_cast<long double>(kRows));
+        if (published) {  // theorem 13; the mass is largest around the middle of a side
+          const long double c = std::min(each, w / 2);
+          return SolveForStddev(share, [&](long double s) {
+            return (std::sqrt(static_cast<long double>(kRows)) * w + sensitivity / 2) *
+                       sensitivity / (s * s) +
+                   kRows * (LnMass(w, c, s) - LnMass(w, 0, s));
+          });
+        }
+        const long double c = std::min(each, w);
+        return SolveForStddev(share, [&](long double s) {
+          return kRows * (c * (2 * w - c) / (2 * s * s) - LnMass(w, c, s) + LnMass(w, 0, s));
+        });
       }
     }
     return 0;
@@ -160,17 +203,17 @@ TEST_P(ReleaseConstants, StddevMatchesSensitivity) {
   }
 }
 
-// All iterations together: the root of their number times the mu of one.
+// The mu that has (epsilon, delta), for any number of iterations.
 TEST_P(ReleaseConstants, ChargedMuCoversAllIterations) {
   if (GetParam().law != Law::kGaussian || GetParam().published) return;  // has none
   for (const int iterations : {1, 4}) {
     if (iterations > 1 && GetParam().protects == Protects::kInput) continue;  // takes one only
     SCOPED_TRACE(iterations);
     ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(iterations, 5));
-    const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
     const double charged = ComposeGuarantee(Cost(iterations), noise).gaussian_mu.value();
-    EXPECT_GE(charged / (std::sqrt(iterations) * moved), 1 - 1e-14);
-    EXPECT_LE(charged / (std::sqrt(iterations) * moved), 1 + 1e-6);  // the grid's share
+    EXPECT_NEAR(charged * kGaussianStddev, 1, 1e-8);
+    const double moved = noise.sensitivity / noise.mechanism->noise_stddev();
+    EXPECT_GE(charged, std::sqrt(iterations) * moved * (1 - 1e-14));
   }
 }
 
@@ -181,7 +224,7 @@ TEST_P(ReleaseConstants, InputNoiseCoversRoundingOfUnitRows) {
   constexpr int64_t kDim = 1 << 20;
   radius_ = 1e-9;
   ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, kDim));
-  const double hidden = noise.mechanism->noise_stddev() / *AnalyticGaussianStddev(kEpsilon, kDelta);
+  const double hidden = noise.mechanism->noise_stddev() / kGaussianStddev;
   EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
   EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
   EXPECT_EQ(ComposeGuarantee(Cost(1), noise).radius, radius_) << "what is promised";

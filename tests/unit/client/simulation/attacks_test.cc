@@ -8,6 +8,7 @@
 #include "client/seeded_bits/seeded_bits.h"
 #include "client/simulation/queries.h"
 #include "common/index/k_means.h"
+#include "tests/testing/plain_iteration.h"
 #include "tests/unit/client/simulation/clouds.h"
 
 namespace privatemail::client::simulation {
@@ -27,22 +28,35 @@ int64_t CountRight(const char* name, const Scene& scene, double epsilon, int run
   return right;
 }
 
+// The rows before noise in plain loops, from the dummies and the start.
+Matrix PlainRows(const Scene& scene, const std::vector<int64_t>& dummies, const Matrix& start,
+                 int64_t slot, const RowVector& target) {
+  const LabelledRows& anchors = scene.trial->split().anchors;
+  Matrix rows(start.rows(), anchors.features.cols());
+  std::vector<int32_t> labels;
+  for (int32_t label = 0; label < 20; ++label) {
+    labels.push_back(label);
+    rows.row(label) = anchors.features.row(dummies[static_cast<size_t>(label)]);
+  }
+  rows.row(slot) = target;
+  rows.bottomRows(anchors.features.rows()) = anchors.features;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  return PlainIteration(rows, labels, start, scene.settings());
+}
+
 // With one candidate a class, the other slots' dummies are known and the prediction is exact.
 TEST(RowPrediction, IsTheIterationWithoutNoise) {
   const auto trial = *Trial::Create(SplitOf(Clouds(20, 20, 8, 1), 1, 1), 4, 1);
   ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 1)));
-  const JointSetting& joint = scene->joint;
-  RowPrediction prediction(joint);
+  const Matrix start = Clouds(2, 20, 2, 5).features;
+  RowPrediction prediction(scene->joint);
+  prediction.Start(start);
+  std::vector<int64_t> dummies(20);
+  std::iota(dummies.begin(), dummies.end(), 0);
   for (const int64_t slot : {0, 7}) {
-    SeededBits bits(1);
-    const int64_t anchor = joint.of_slot[3][0];
-    ASSERT_OK_AND_ASSIGN(
-        const Released released,
-        Release(joint, std::nullopt, slot, joint.anchors->points().row(anchor), bits));
-    prediction.Start(released.known.start);
-    const RowVector expected = prediction.RowsOf(slot).row(anchor);
-    const RowVector row = released.rows.row(slot).cast<double>();
-    EXPECT_LT((expected - row).norm(), 1e-6 * row.norm()) << slot;
+    const RowVector expected =
+        PlainRows(*scene, dummies, start, slot, trial->split().anchors.features.row(3)).row(slot);
+    EXPECT_LT((prediction.RowsOf(slot).row(3) - expected).norm(), 1e-6 * expected.norm()) << slot;
   }
 }
 
@@ -81,7 +95,7 @@ class CellPosterior {
             NearestCentroids(scene.trial->split().targets.features.cast<float>(), centroids_)),
         own_(std::exp(epsilon) / (std::exp(epsilon) + 19)) {}
 
-  // That this target is named right.
+  // The probability that the attack names this target.
   double ChanceOf(size_t target) const {
     double chance = 0;
     for (int64_t requested = 0; requested < 20; ++requested) {
@@ -139,7 +153,8 @@ TEST(Attack, OnACellNamesTheLikeliestClass) {
   }
 }
 
-// Noise of deviation s on rows that are D apart leaves Phi(D / 2s) to whoever compares likelihoods.
+// Noise of deviation s on rows that are D apart leaves Phi(D / 2s) to an attack that compares
+// likelihoods.
 TEST(Attack, ByLikelihoodsFindsWhatTheNoiseLeaves) {
   const auto trial = SmallTrial();
   ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 1)));
@@ -151,18 +166,15 @@ TEST(Attack, ByLikelihoodsFindsWhatTheNoiseLeaves) {
       for (int run = 0; run < 10; ++run) {
         const std::string part = std::to_string(run);
         for (size_t i = 0; i < split.targets.labels.size(); ++i) {
-          const auto slot_of = [&](int32_t label) {
-            return *scene->joint.parameters.SlotOf(label);
-          };
-          const int32_t label = split.targets.labels[i];
+          const int32_t label = split.targets.labels[i];  // and its slot
           ASSERT_OK_AND_ASSIGN(const int64_t other, DrawDecoy(split.gallery, label, decoys,
                                                               SeedOf(part + "/other", 1, i)));
           SeededBits bits(SeedOf(part, 1, i));
           const RowVector target = split.targets.features.row(static_cast<Eigen::Index>(i));
-          ASSERT_OK_AND_ASSIGN(const Released released, Release(scene->joint, CostOf(epsilon),
-                                                                slot_of(label), target, bits));
+          ASSERT_OK_AND_ASSIGN(const Released released,
+                               Release(scene->joint, CostOf(epsilon), label, target, bits));
           const auto exact = [&](int32_t of, const RowVector& row) {
-            return ExactRows(scene->joint, released.known, slot_of(of), row);
+            return PlainRows(*scene, released.known.dummies, released.known.start, of, row);
           };
           const double apart =
               (exact(label, target) - exact(split.gallery.labels[static_cast<size_t>(other)],

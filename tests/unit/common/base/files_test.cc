@@ -52,5 +52,16 @@ TEST(ReadFile, SizeLimitIsInclusive) {
   EXPECT_THAT(ReadFile("--config", path), FailsWith(kFailedPrecondition, "at most 16777216 bytes"));
 }
 
+TEST(ReadFileBytes, OtherThanAFileWithBytesIsNamed) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(ReadFileBytes(folder.Write("five", "12345"), 5).value(), "12345");
+  const std::string empty = folder.Write("empty", "");
+  EXPECT_THAT(ReadFileBytes(empty), FailsWith(kInvalid, empty + ": the file is empty"));
+  EXPECT_THAT(ReadFileBytes(folder / "five", 4), FailsWith(kInvalid, "of at most 4 bytes, got 5"));
+  EXPECT_THAT(ReadFileBytes(folder / "none"), FailsWith(kInvalid, "/none: no such file"));
+  EXPECT_THAT(ReadFileBytes(folder.path()), FailsWith(kInvalid, "but it is a folder"));
+  EXPECT_THAT(ReadFileBytes("/dev/zero"), FailsWith(kInvalid, "expected a regular file"));
+}
+
 }  // namespace
 }  // namespace privatemail

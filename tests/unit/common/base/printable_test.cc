@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-
 namespace privatemail {
 namespace {
 
@@ -54,14 +50,7 @@ TEST(FormatExact, UsesFewestDigits) {
   EXPECT_EQ(FormatExact(2.), "2");
   EXPECT_EQ(FormatExact(-.5), "-0.5");
   EXPECT_EQ(FormatExact(.1 + .2), "0.30000000000000004");
-}
-
-TEST(FormatExact, ParsesBackToTheSameNumber) {
-  using Limits = std::numeric_limits<double>;
-  for (const double number : {1e-5, 1. / 3, std::nextafter(2., 3.), Limits::min(), Limits::max(),
-                              Limits::denorm_min(), 1e22, 123456789012345678.}) {
-    EXPECT_EQ(std::strtod(FormatExact(number).c_str(), nullptr), number);
-  }
+  EXPECT_EQ(FormatExact(.1f), "0.1");
 }
 
 }  // namespace

@@ -204,18 +204,11 @@ TEST(ProductCodebook, InvalidMessageIsRejected) {
   }
 }
 
-TEST(ProductCodebook, InvalidCodebookMakesNoParameters) {
-  Anchors anchors{FloatMatrix::Random(20, 12), {}};
-  for (int i = 0; i < 20; ++i) anchors.labels.push_back(i % 2);
-  const CellPartition halves{.cells = 2, .cell_of_anchor = anchors.labels};
-  const auto make = [&](const std::optional<ProductCodebook>& codebook) {
-    return MakePublicParameters("uuid", EmbeddingSettings{}, anchors, {}, "vectors", {halves},
-                                CellCode::kPq8, codebook);
-  };
-  EXPECT_THAT(make(std::nullopt), FailsWith(kInvalid, "cell_codebook must be given"));
+TEST(ProductCodebook, PartsAreThoseOfTheCode) {
   ProductCodebook fewer = RandomCodebook(CellCode::kPq8, 12, 256);
   fewer.parts = 7;
-  EXPECT_THAT(make(fewer), FailsWith(kInvalid, "cell_codebook.parts must be 8, but are 7"));
+  EXPECT_THAT(Validate(fewer, CellCode::kPq8, 12),
+              FailsWith(kInvalid, "cell_codebook.parts must be 8, but are 7"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ Border OwnRows(const Matrix& rows) {
 
 BorderedAffinity Bordered(const Matrix& points, Eigen::Index border, double c) {
   return {OwnRows(points.topRows(border)),
-          std::make_shared<FixedRows>(points.bottomRows(points.rows() - border), c)};
+          *FixedRows::Create(points.bottomRows(points.rows() - border), c)};
 }
 
 // A cloud after a border of three own rows and copies of every second row of the cloud.
@@ -56,16 +56,16 @@ TEST(BorderedAffinity, CopiesMatchDenseMatrix) {
     const CloudWithCopies with(cloud.points);
     const Matrix v = Normal(with.points.rows(), 3, 17);
     for (const double c : {0.3, 72.0, 1e8}) {
-      const auto fixed = std::make_shared<FixedRows>(cloud.points, c);
+      const auto fixed = *FixedRows::Create(cloud.points, c);
       ExpectClose(BorderedAffinity(with.border, fixed), with.points, c, v, 1e-13, cloud.name);
     }
   }
 }
 
-// A release without a pool of dummies has one own row.
+// A release without a pool of dummies has one own row. Borders share the fixed rows.
 TEST(BorderedAffinity, OneOrNoOwnRowMatchesDenseMatrix) {
   const Matrix cloud = UnitNormal(300, 7, 1);
-  const auto fixed = std::make_shared<FixedRows>(cloud, 2);
+  const auto fixed = *FixedRows::Create(cloud, 2);
   for (const Eigen::Index own : {1, 0}) {
     const Matrix row = UnitNormal(own, 7, 3);
     std::vector<Eigen::Index> copy_of = {5, 0};
@@ -80,17 +80,6 @@ TEST(BorderedAffinity, OneOrNoOwnRowMatchesDenseMatrix) {
 TEST(BorderedAffinity, UncachedFixedRowsMatchDenseMatrix) {
   const Matrix points = UnitNormal(4200, 3, 1);
   ExpectClose(Bordered(points, 10, 2), points, 2, Normal(4200, 2, 2), 1e-13, "4,190 fixed rows");
-}
-
-TEST(BorderedAffinity, FixedRowsCanBeShared) {
-  const Matrix points = UnitNormal(300, 7, 1);
-  const auto fixed = std::make_shared<const FixedRows>(points.bottomRows(290), 2);
-  const Matrix v = Normal(300, 2, 2);
-  for (const unsigned seed : {1u, 2u}) {
-    Matrix other = points;
-    other.topRows(10) = UnitNormal(10, 7, seed);
-    ExpectClose(BorderedAffinity(OwnRows(other.topRows(10)), fixed), other, 2, v, 1e-13, "border");
-  }
 }
 
 TEST(BorderedAffinity, ObserverErrorStopsProduct) {

@@ -50,14 +50,12 @@ TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
 
 TEST(ImageFolder, InvalidFolderIsNamed) {
   const TemporaryFolder folder;
-  EXPECT_EQ(ListImageFolder(folder / "none").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Message(ListImageFolder(folder.Write("file", "x")).status()),
-              HasSubstr("but it is a file"));
-  EXPECT_THAT(Message(ListImageFolder(folder.path()).status()),
-              HasSubstr("but there is no sub-folder"));
+  EXPECT_THAT(ListImageFolder(folder / "none"), FailsWith(kInvalid, "/none: no such folder"));
+  EXPECT_THAT(ListImageFolder(folder.Write("file", "x")), FailsWith(kInvalid, "but it is a file"));
+  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but there is no sub-folder"));
   folder.Write("class/readme.txt", "x");
-  EXPECT_THAT(Message(ListImageFolder(folder.path()).status()),
-              HasSubstr("but no sub-folder holds an image"));
+  EXPECT_THAT(ListImageFolder(folder.path()),
+              FailsWith(kInvalid, "but no sub-folder holds an image"));
 }
 
 class ExtractFolderTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-// Ring arithmetic and byte forms against definitions; the evaluator's paths against each other.
-// Values from an independent program: tests/golden/lattice_golden_test.cc.
+// Arithmetic modulo q against division; the evaluator's paths against each other. Transforms, byte
+// forms and answers against an independent program: tests/golden/lattice_golden_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,85 +61,8 @@ TEST(Lattice, MultiplicationsReduceExtremeValues) {
   }
 }
 
-TEST(Lattice, TransformEvaluatesAtOddPowersOfTheRoot) {
-  std::mt19937_64 random(1);
-  const Polynomial polynomial = UniformPolynomial(random);
-  Polynomial values = polynomial;
-  Transform(values.data());
-  const int64_t psi = PowerModulo(3, (kModulus - 1) / (2 * kDegree));
-  EXPECT_EQ(PowerModulo(psi, kDegree), -1);
-  for (const int i : {0, 1, 2, 3, 17, 1024, kDegree - 1}) {
-    const int64_t point = PowerModulo(psi, 2 * ReverseBits(i) + 1);
-    int64_t value = 0;
-    for (int power = kDegree - 1; power >= 0; --power) {
-      value = CentredRemainder(Wide{value} * point + polynomial[power]);
-    }
-    EXPECT_EQ(values[i], value) << i;
-  }
-  InverseTransform(values.data());
-  EXPECT_EQ(values, polynomial);
-}
-
-TEST(Lattice, TransformsMultiplyPolynomialsModuloXToTheNPlusOne) {
-  std::mt19937_64 random(2);
-  Polynomial x = UniformPolynomial(random), y(kDegree, kLargest);
-  Polynomial expected(kDegree);
-  for (int i = 0; i < kDegree; ++i) {
-    Wide sum = 0;
-    for (int j = 0; j < kDegree; ++j) {
-      const Wide product = Wide{x[j]} * y[(i - j + kDegree) % kDegree];
-      sum += j <= i ? product : -product;
-    }
-    expected[i] = CentredRemainder(sum);
-  }
-  Transform(x.data());
-  Transform(y.data());
-  MultiplyPointwise(x.data(), y.data(), x.data());
-  InverseTransform(x.data());
-  EXPECT_EQ(x, expected);
-}
-
-TEST(LatticeWire, PolynomialsRoundTripAndValuesFromQAreRefused) {
-  std::mt19937_64 random(3);
-  Polynomial polynomial = UniformPolynomial(random);
-  polynomial[0] = kLargest;
-  polynomial[1] = -kLargest;
-  polynomial[kDegree - 1] = -1;  // q - 1
-  std::string bytes = "before";
-  AppendPolynomial(polynomial.data(), &bytes);
-  ASSERT_EQ(bytes.size(), 6 + kPolynomialBytes);
-  Polynomial read(kDegree);
-  EXPECT_TRUE(ReadPolynomial(bytes.data() + 6, read.data()));
-  EXPECT_EQ(read, polynomial);
-  // The last value, in the highest 41 bits, becomes q, which is q - 1 with its lowest bit set.
-  const size_t lowest = size_t{kDegree - 1} * kModulusBits;
-  bytes[6 + lowest / 8] = static_cast<char>(bytes[6 + lowest / 8] | 1 << (lowest % 8));
-  EXPECT_FALSE(ReadPolynomial(bytes.data() + 6, read.data()));
-}
-
-TEST(LatticeWire, AnswersRoundTrip) {
-  std::mt19937_64 random(4);
-  Polynomial a(kDegree), b(kDegree), read_a(kDegree), read_b(kDegree);
-  for (int i = 0; i < kDegree; ++i) {
-    a[i] = static_cast<int64_t>(random() >> (64 - kAnswerBitsA));
-    b[i] = static_cast<int64_t>(random() >> (64 - kAnswerBitsB));
-  }
-  std::string bytes(kAnswerBytes, '\0');
-  WriteAnswer(a.data(), b.data(), bytes.data());
-  ReadAnswer(bytes.data(), read_a.data(), read_b.data());
-  EXPECT_EQ(read_a, a);
-  EXPECT_EQ(read_b, b);
-}
-
-TEST(LatticeScores, DeltaIsTheSmallestWithinThreeFifthsOfTheAnswer) {
-  EXPECT_EQ(ChooseDelta(8000, 128), 64);
-  EXPECT_EQ(ChooseDelta(100'000, 128), 32);
-  EXPECT_EQ(ChooseDelta(1'000'000, 128), 32);
-  EXPECT_EQ(ChooseDelta(1056, 1280), 256);
-  EXPECT_EQ(ChooseDelta(1, 1), 256);
-  EXPECT_FALSE(IsDelta(16));
-  EXPECT_FALSE(IsDelta(0));
-  EXPECT_FALSE(IsDelta(512));
+TEST(LatticeScores, OtherDeltasAreNone) {
+  for (const int64_t delta : {0, 16, 512}) EXPECT_FALSE(IsDelta(delta)) << delta;
 }
 
 // Any bytes will do for what both paths expand alike.

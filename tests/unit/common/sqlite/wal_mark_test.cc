@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/base/operator_only_error.h"
-#include "common/sqlite/sqlite.h"
 #include "common/sqlite/checksums.h"
+#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"
@@ -32,7 +32,7 @@ void Overwrite(const std::string& path, size_t at, char byte) {
 
 // Opens the database like a daemon.
 absl::StatusOr<std::unique_ptr<Database>> Start(const std::string& path) {
-  if (absl::Status checked = WalMark(path).Check(); !checked.ok()) return checked;
+  if (absl::Status checked = CheckWal(path); !checked.ok()) return checked;
   auto database = Database::Open(path);
   if (!database.ok()) return database;
   (*database)->EnableWalMark();
@@ -44,9 +44,8 @@ absl::StatusOr<std::unique_ptr<Database>> Start(const std::string& path) {
 class Wal : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto database = Start(path_);
-    ASSERT_THAT(database, IsOk());
-    database_ = *std::move(database);
+    ASSERT_OK_AND_ASSIGN(auto database, Start(path_));
+    database_ = std::move(database);
     ASSERT_THAT(database_->Execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)"), IsOk());
     for (int row = 0; row < 40; ++row) Put(row, row % 5 == 0 ? 9000 : 100 + row);
     expected_ = *ReadAll(database_.get());
@@ -96,9 +95,8 @@ TEST_F(Wal, FlippedBitInUseIsDetectedOrHarmless) {
   for (int round = 0; round < 1000; ++round) {
     const size_t at = random() % log_.size();
     Overwrite(path_ + "-wal", at, static_cast<char>(log_[at] ^ (1 << random() % 8)));
-    const auto reader = Database::OpenReadOnly(path_);
-    ASSERT_THAT(reader, IsOk());
-    const absl::StatusOr<std::string> read = ReadAll(reader->get());
+    ASSERT_OK_AND_ASSIGN(const auto reader, Database::OpenReadOnly(path_));
+    const absl::StatusOr<std::string> read = ReadAll(reader.get());
     if (read.ok()) {
       ASSERT_TRUE(*read == expected_) << "something else was read, byte " << at;
     } else {
@@ -147,9 +145,8 @@ TEST_F(Wal, MissingLogIsDetected) {
   ASSERT_THAT(database_->CheckpointLog(), IsOk());
   database_.reset();
   std::filesystem::remove(path_ + "-wal");
-  auto again = Start(path_);
-  ASSERT_THAT(again, IsOk());
-  EXPECT_EQ(*ReadAll(again->get()), expected_);
+  ASSERT_OK_AND_ASSIGN(auto again, Start(path_));
+  EXPECT_EQ(*ReadAll(again.get()), expected_);
 }
 
 // Copies the database without its log and its mark, and opens it like a daemon.
@@ -173,9 +170,8 @@ TEST_F(WalWithoutMark, MissingLogIsDetected) {
   EXPECT_THAT(Start(copy), FailsWith(kDataLoss, copy + "-wal is empty"));
   std::filesystem::copy_file(path_ + "-wal", copy + "-wal",
                              std::filesystem::copy_options::overwrite_existing);
-  const auto started_with_log = Start(copy);
-  ASSERT_THAT(started_with_log, IsOk());
-  EXPECT_EQ(*ReadAll(started_with_log->get()), expected_);
+  ASSERT_OK_AND_ASSIGN(const auto started_with_log, Start(copy));
+  EXPECT_EQ(*ReadAll(started_with_log.get()), expected_);
   // Nothing is in the log once it was moved.
   ASSERT_THAT(database_->CheckpointLog(), IsOk());
   EXPECT_THAT(StartWithoutLogAndMark(), IsOk());
@@ -244,14 +240,12 @@ TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {
   ASSERT_THAT(database_->CheckNotMoved(), IsOk());
   std::filesystem::rename(path_, path_ + ".moved");
   {
-    auto transaction = Transaction::Begin(database_.get());
-    ASSERT_THAT(transaction, IsOk());
-    EXPECT_THAT(transaction->Commit(), FailsWith(kUnavailable, "was moved"));
+    ASSERT_OK_AND_ASSIGN(auto transaction, Transaction::Begin(database_.get()));
+    EXPECT_THAT(transaction.Commit(), FailsWith(kUnavailable, "was moved"));
   }
   std::filesystem::rename(path_ + ".moved", path_);
-  auto transaction = Transaction::Begin(database_.get());
-  ASSERT_THAT(transaction, IsOk());
-  EXPECT_THAT(transaction->Commit(), IsOk());
+  ASSERT_OK_AND_ASSIGN(auto transaction, Transaction::Begin(database_.get()));
+  EXPECT_THAT(transaction.Commit(), IsOk());
 }
 
 TEST_F(Wal, DamagedMarkClaimsNothing) {
@@ -303,9 +297,8 @@ TEST_F(Wal, ConcurrentReadersSucceed) {
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back([&] {
       while (!stop) {
-        const auto reader = Database::OpenReadOnly(path_);
-        ASSERT_THAT(reader, IsOk());
-        EXPECT_THAT(ReadAll(reader->get()), IsOk());
+        ASSERT_OK_AND_ASSIGN(const auto reader, Database::OpenReadOnly(path_));
+        EXPECT_THAT(ReadAll(reader.get()), IsOk());
       }
     });
   }

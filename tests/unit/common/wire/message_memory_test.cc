@@ -85,11 +85,6 @@ TEST(MessageMemory, MalformedMessageReturnsNullopt) {
                                   "\x0b", "\x0c"}) {
     EXPECT_EQ(MemoryOf(type, bytes), std::nullopt) << bytes.size();
   }
-  // Deeper than protobuf reads.
-  v1::RetrieveRequest deep;
-  v1::PayloadFilter* filter = deep.mutable_filter();
-  for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
-  EXPECT_EQ(MemoryOf(*v1::RetrieveRequest::descriptor(), deep.SerializeAsString()), std::nullopt);
 }
 
 }  // namespace

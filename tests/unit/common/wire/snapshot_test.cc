@@ -6,7 +6,6 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 TEST(Snapshot, MatchesDocumentedBytes) {
@@ -34,16 +33,15 @@ TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
   const std::string bytes = SnapshotOf(7);
   for (const size_t piece : {size_t{1}, size_t{5}, size_t{24}, bytes.size()}) {
     v1::SnapshotCollection head;
-    FloatMatrix anchors;
+    Anchors anchors;
     std::vector<v1::Item> items;
     SnapshotHandlers handlers;
-    handlers.collection = [&](v1::SnapshotCollection found) {
-      head = std::move(found);
+    handlers.collection = [&](const v1::SnapshotCollection& found, const PublicParameters&) {
+      head = found;
       return absl::OkStatus();
     };
-    handlers.anchors = [&](const v1::SnapshotAnchors& found) {
-      anchors = *FromProto("anchors", found.features());
-      EXPECT_THAT(found.labels(), ElementsAre(1, 2, 1, 2, 1, 2, 1, 2));
+    handlers.anchors = [&](const Anchors& found) {
+      anchors = found;
       return absl::OkStatus();
     };
     handlers.items = [&](const v1::SnapshotItems& found) {
@@ -56,7 +54,8 @@ TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
     for (int i = 0; i < 7; ++i) {
       EXPECT_EQ(items[i].SerializeAsString(), SomeItem(i).SerializeAsString());
     }
-    EXPECT_EQ(anchors.rows(), 8);
+    EXPECT_EQ(anchors.features, SomeAnchors().features);
+    EXPECT_EQ(anchors.labels, SomeAnchors().labels);
   }
   EXPECT_THAT(ReadAll(SnapshotOf(0)), IsOk());
 }
@@ -65,7 +64,7 @@ TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
 struct Copied {
   std::vector<v1::Item> items;
   uint64_t anchors = 0;
-  int anchor_labels = 0;
+  int64_t anchor_labels = 0;
 };
 absl::StatusOr<Copied> Copy(const PublicParameters& parameters, const Anchors& anchors,
                             const std::vector<v1::Item>& items) {
@@ -82,9 +81,9 @@ absl::StatusOr<Copied> Copy(const PublicParameters& parameters, const Anchors& a
   PM_RETURN_IF_ERROR(writer.Finish());
   Copied copied;
   SnapshotHandlers handlers;
-  handlers.anchors = [&](const v1::SnapshotAnchors& part) {
-    copied.anchors += part.features().rows();
-    copied.anchor_labels += part.labels_size();
+  handlers.anchors = [&](const Anchors& part) {
+    copied.anchors += static_cast<uint64_t>(part.features.rows());
+    copied.anchor_labels += std::ssize(part.labels);
     return absl::OkStatus();
   };
   handlers.items = [&](const v1::SnapshotItems& part) {

@@ -104,8 +104,7 @@ TEST(Admission, NeverExceedsMaxConcurrent) {
   for (int i = 0; i < 20; ++i) {
     callers.emplace_back([&] {
       for (int turn = 0; turn < 20; ++turn) {
-        const auto place = Enter(&admission, Never);
-        ASSERT_THAT(place, IsOk());
+        ASSERT_OK_AND_ASSIGN(const auto place, Enter(&admission, Never));
         const int now = ++working;
         for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
         }
@@ -123,11 +122,9 @@ TEST(Admission, KeyCannotTakeAllPlaces) {
   Admission admission(Places(4, 9, .05));
   const Admission::Caller greedy = {"greedy", false};
   const auto first = Enter(&admission, Never, greedy);
-  const auto second = Enter(&admission, Never, greedy);
-  ASSERT_THAT(second, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto second, Enter(&admission, Never, greedy));
   const auto third = admission.Enter(greedy);
-  const auto fourth = admission.Enter(greedy);
-  ASSERT_THAT(fourth, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto fourth, admission.Enter(greedy));
   EXPECT_EQ(admission.running(), 2);
   EXPECT_EQ(admission.waiting(), 2);
   EXPECT_THAT(admission.Enter(greedy),
@@ -155,11 +152,10 @@ TEST(Admission, WaitingCallOfKeyRunsWhenAnotherEnds) {
   Admission admission(Places(3, 9, .05));
   const Admission::Caller key = {"key", false};
   auto first = std::make_unique<absl::StatusOr<Admission::Ticket>>(admission.Enter(key));
-  auto second = admission.Enter(key);
-  ASSERT_THAT(second, IsOk());
+  ASSERT_OK_AND_ASSIGN(auto second, admission.Enter(key));
   EXPECT_EQ(admission.running(), 1);
   first.reset();
-  EXPECT_THAT(second->Await(Never), IsOk());
+  EXPECT_THAT(second.Await(Never), IsOk());
   EXPECT_EQ(admission.running(), 1);
 }
 
@@ -167,9 +163,8 @@ TEST(Admission, ReservesPlacesForOperators) {
   Admission admission(Places(16, 1, .05));  // 2 of 16
   std::vector<Admission::Ticket> tickets;
   for (int i = 0; i < 14; ++i) {
-    auto ticket = Enter(&admission, Never, {absl::StrCat("key", i), false});
-    ASSERT_THAT(ticket, IsOk());
-    tickets.push_back(*std::move(ticket));
+    ASSERT_OK_AND_ASSIGN(auto ticket, Enter(&admission, Never, {absl::StrCat("key", i), false}));
+    tickets.push_back(std::move(ticket));
   }
   EXPECT_THAT(Enter(&admission, Never, {"late", false}), FailsWith(kExhausted, "the call waited"));
   const auto waiting = admission.Enter({"waits", false});

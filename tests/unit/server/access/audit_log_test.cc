@@ -42,101 +42,7 @@ AuditEntry Entry(const std::string& collection) {
   return entry;
 }
 
-TEST(AuditLog, WritesOneJsonLinePerCall) {
-  const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "audit.jsonl", 0);
-  ASSERT_THAT(log, IsOk());
-  ASSERT_THAT((*log)->Write(Entry("fruit")), IsOk());
-  const std::vector<std::string> lines = LinesOf(folder / "audit.jsonl");
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0],
-            R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"fruit",)"
-            R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
-            R"("certificate":"member",)"
-            R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
-  EXPECT_EQ(ModeOf(folder / "audit.jsonl"), 0600u);
-}
-
-TEST(AuditLog, EscapesTextOfPeers) {
-  const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a", 0);
-  const std::string evil = "x\"}\n{\"rpc\":\"forged\xff\xc3\xa9\x1b";
-  ASSERT_THAT((*log)->Write(Entry(evil)), IsOk());
-  const std::vector<std::string> lines = LinesOf(folder / "a");
-  ASSERT_EQ(lines.size(), 1u);
-  const auto line = nlohmann::json::parse(lines[0]);
-  EXPECT_EQ(line["rpc"], "Retrieve");
-  EXPECT_EQ(line["collection"], "x\"}\n{\"rpc\":\"forged\xef\xbf\xbd\xc3\xa9\x1b");
-}
-
-TEST(AuditLog, AppendsAcrossRestartsAndReopensByName) {
-  const TemporaryFolder folder;
-  ASSERT_THAT((*AuditLog::Open(folder / "a", 0))->Write(Entry("one")), IsOk());
-  const auto log = AuditLog::Open(folder / "a", 0);
-  ASSERT_THAT((*log)->Write(Entry("two")), IsOk());
-  std::filesystem::rename(folder / "a", folder / "a.1");
-  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
-  EXPECT_EQ(LinesOf(folder / "a.1").size(), 3u);
-  ASSERT_THAT((*log)->Reopen(), IsOk());
-  ASSERT_THAT((*log)->Write(Entry("four")), IsOk());
-  EXPECT_EQ(LinesOf(folder / "a.1").size(), 3u);
-  EXPECT_EQ(LinesOf(folder / "a").size(), 1u);
-}
-
-TEST(AuditLog, ErrorsNameFile) {
-  EXPECT_THAT(AuditLog::Open("/nowhere/a", 0),
-              FailsWith(kFailedPrecondition, "cannot open audit log /nowhere/a"));
-  const auto full = AuditLog::Open("/dev/full", 0);
-  ASSERT_THAT(full, IsOk());
-  EXPECT_THAT((*full)->Write(Entry("x")), FailsWith(kUnavailable, "audit log /dev/full"));
-}
-
-TEST(AuditLog, LineWithoutSpaceIsDroppedAsAWhole) {
-  const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a", 0);
-  ASSERT_THAT((*log)->Write(Entry("one")), IsOk());
-  {
-    const FullDisk full(std::filesystem::file_size(folder / "a") + 20);
-    EXPECT_THAT((*log)->Write(Entry("two")), FailsWith(kUnavailable, "/a"));
-  }
-  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
-  const std::vector<std::string> lines = LinesOf(folder / "a");
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "three");
-}
-
-TEST(AuditLog, ConcurrentLinesDoNotMix) {
-  const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a", 0);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (int j = 0; j < 200; ++j) ASSERT_THAT((*log)->Write(Entry("fruit")), IsOk());
-      ASSERT_THAT((*log)->Reopen(), IsOk());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const std::vector<std::string> lines = LinesOf(folder / "a");
-  EXPECT_EQ(lines.size(), 800u);
-  for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
-}
-
-TEST(AuditLog, RecordsEventsOfDaemon) {
-  const TemporaryFolder folder;
-  const auto log = AuditLog::Open(folder / "a", 0);
-  const absl::Time before = absl::Now() - absl::Milliseconds(1);
-  ASSERT_THAT((*log)->Record("start"), IsOk());
-  const auto line = nlohmann::json::parse(LinesOf(folder / "a").at(0));
-  EXPECT_EQ(line.size(), 2u);
-  EXPECT_EQ(line["event"], "start");
-  absl::Time time;
-  std::string error;
-  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
-  EXPECT_GE(time, before);
-  EXPECT_LE(time, absl::Now());
-}
-
-class AuditLogOfLimitedSize : public ::testing::Test {
+class AuditLogTest : public ::testing::Test {
  protected:
   uintmax_t Size(const std::string& name) const {
     std::error_code none;
@@ -147,7 +53,94 @@ class AuditLogOfLimitedSize : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(AuditLogOfLimitedSize, RotationKeepsLatestLines) {
+TEST_F(AuditLogTest, WritesOneJsonLinePerCall) {
+  ASSERT_OK_AND_ASSIGN(const auto log, AuditLog::Open(folder_ / "audit.jsonl", 0));
+  ASSERT_THAT(log->Write(Entry("fruit")), IsOk());
+  const std::vector<std::string> lines = LinesOf(folder_ / "audit.jsonl");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0],
+            R"({"time":"2023-11-14T22:13:20.123Z","rpc":"Retrieve","collection":"fruit",)"
+            R"("subject":"1f0c66a1e1f2","key":"0123456789ab","key_name":"reader",)"
+            R"("certificate":"member",)"
+            R"("peer":"ipv4:127.0.0.1:1","rows":80,"request_bytes":2168,"code":"OK","ms":1.235})");
+  EXPECT_EQ(ModeOf(folder_ / "audit.jsonl"), 0600u);
+}
+
+TEST_F(AuditLogTest, EscapesTextOfPeers) {
+  const auto log = AuditLog::Open(folder_ / "a", 0);
+  const std::string evil = "x\"}\n{\"rpc\":\"forged\xff\xc3\xa9\x1b";
+  ASSERT_THAT((*log)->Write(Entry(evil)), IsOk());
+  const std::vector<std::string> lines = LinesOf(folder_ / "a");
+  ASSERT_EQ(lines.size(), 1u);
+  const auto line = nlohmann::json::parse(lines[0]);
+  EXPECT_EQ(line["rpc"], "Retrieve");
+  EXPECT_EQ(line["collection"], "x\"}\n{\"rpc\":\"forged\xef\xbf\xbd\xc3\xa9\x1b");
+}
+
+TEST_F(AuditLogTest, AppendsAcrossRestartsAndReopensByName) {
+  ASSERT_THAT((*AuditLog::Open(folder_ / "a", 0))->Write(Entry("one")), IsOk());
+  const auto log = AuditLog::Open(folder_ / "a", 0);
+  ASSERT_THAT((*log)->Write(Entry("two")), IsOk());
+  std::filesystem::rename(folder_ / "a", folder_ / "a.1");
+  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
+  EXPECT_EQ(LinesOf(folder_ / "a.1").size(), 3u);
+  ASSERT_THAT((*log)->Reopen(), IsOk());
+  ASSERT_THAT((*log)->Write(Entry("four")), IsOk());
+  EXPECT_EQ(LinesOf(folder_ / "a.1").size(), 3u);
+  EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
+}
+
+TEST_F(AuditLogTest, ErrorsNameFile) {
+  EXPECT_THAT(AuditLog::Open("/nowhere/a", 0),
+              FailsWith(kFailedPrecondition, "cannot open audit log /nowhere/a"));
+  const auto full = AuditLog::Open("/dev/full", 0);
+  ASSERT_THAT(full, IsOk());
+  EXPECT_THAT((*full)->Write(Entry("x")), FailsWith(kUnavailable, "audit log /dev/full"));
+}
+
+TEST_F(AuditLogTest, LineWithoutSpaceIsDroppedAsAWhole) {
+  const auto log = AuditLog::Open(folder_ / "a", 0);
+  ASSERT_THAT((*log)->Write(Entry("one")), IsOk());
+  {
+    const FullDisk full(std::filesystem::file_size(folder_ / "a") + 20);
+    EXPECT_THAT((*log)->Write(Entry("two")), FailsWith(kUnavailable, "/a"));
+  }
+  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
+  const std::vector<std::string> lines = LinesOf(folder_ / "a");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "three");
+}
+
+TEST_F(AuditLogTest, ConcurrentLinesDoNotMix) {
+  const auto log = AuditLog::Open(folder_ / "a", 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 200; ++j) ASSERT_THAT((*log)->Write(Entry("fruit")), IsOk());
+      ASSERT_THAT((*log)->Reopen(), IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<std::string> lines = LinesOf(folder_ / "a");
+  EXPECT_EQ(lines.size(), 800u);
+  for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
+}
+
+TEST_F(AuditLogTest, RecordsEventsOfDaemon) {
+  const auto log = AuditLog::Open(folder_ / "a", 0);
+  const absl::Time before = absl::Now() - absl::Milliseconds(1);
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  const auto line = nlohmann::json::parse(LinesOf(folder_ / "a").at(0));
+  EXPECT_EQ(line.size(), 2u);
+  EXPECT_EQ(line["event"], "start");
+  absl::Time time;
+  std::string error;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
+  EXPECT_GE(time, before);
+  EXPECT_LE(time, absl::Now());
+}
+
+TEST_F(AuditLogTest, RotationKeepsLatestLines) {
   constexpr uintmax_t kMaxBytes = 2000;
   const auto log = AuditLog::Open(folder_ / "a", kMaxBytes);
   for (int i = 0; i < 100; ++i) {
@@ -165,7 +158,7 @@ TEST_F(AuditLogOfLimitedSize, RotationKeepsLatestLines) {
   EXPECT_EQ(Size("a.2"), 0u);
 }
 
-TEST_F(AuditLogOfLimitedSize, RestartOverLargerFileRotates) {
+TEST_F(AuditLogTest, RestartOverLargerFileRotates) {
   folder_.Write("a", std::string(5000, 'x') + "\n");
   const auto log = AuditLog::Open(folder_ / "a", 2000);
   ASSERT_THAT((*log)->Record("start"), IsOk());
@@ -174,7 +167,7 @@ TEST_F(AuditLogOfLimitedSize, RestartOverLargerFileRotates) {
 }
 
 // Two concurrent rotations would lose most lines.
-TEST_F(AuditLogOfLimitedSize, LogsOnOneFileShareLimit) {
+TEST_F(AuditLogTest, LogsOnOneFileShareLimit) {
   const auto calls = AuditLog::Open(folder_ / "a", 2000);
   const auto events = AuditLog::Open(folder_ / "a", 2000);
   for (int i = 0; Size("a.1") == 0; ++i) {
@@ -188,7 +181,7 @@ TEST_F(AuditLogOfLimitedSize, LogsOnOneFileShareLimit) {
   EXPECT_EQ(nlohmann::json::parse(lines[1])["collection"], "last");
 }
 
-TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
+TEST_F(AuditLogTest, FailedRotationStopsGrowth) {
   const auto log = AuditLog::Open(folder_ / "a", 2000);
   std::filesystem::create_directories(folder_ / "a.1/full");
   absl::Status status;
@@ -206,15 +199,14 @@ TEST_F(AuditLogOfLimitedSize, FailedRotationStopsGrowth) {
   EXPECT_EQ(Size("a.1"), size);
 }
 
-TEST_F(AuditLogOfLimitedSize, DeviceIsNotRotated) {
+TEST_F(AuditLogTest, DeviceIsNotRotated) {
   const auto log = AuditLog::Open("/dev/null", 1);
   for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("fruit")), IsOk());
 }
 
-TEST(AuditLog, PipeWithoutReaderDoesNotBlock) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(AuditLog::Open(folder / "pipe", 0),
+TEST_F(AuditLogTest, PipeWithoutReaderDoesNotBlock) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(AuditLog::Open(folder_ / "pipe", 0),
               FailsWith(kFailedPrecondition, "cannot open audit log"));
 }
 

@@ -37,48 +37,47 @@ std::string Content(const std::string& path) {
   return text.str();
 }
 
-TEST(KeyFile, LoadsWhatWasSavedWithMode0600) {
-  const TemporaryFolder folder;
-  const KeyFile file(folder / "keys");
-  EXPECT_FALSE(file.Exists());
+class KeyFileTest : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const KeyFile file_{folder_ / "keys"};
+};
+
+TEST_F(KeyFileTest, LoadsWhatWasSavedWithMode0600) {
+  EXPECT_FALSE(file_.Exists());
   const std::vector<AccessKey> keys = SomeKeys();
-  ASSERT_THAT(file.Save(keys), IsOk());
-  EXPECT_TRUE(file.Exists());
-  const auto loaded = file.Load();
-  ASSERT_THAT(loaded, IsOk());
-  ASSERT_EQ(loaded->size(), keys.size());
+  ASSERT_THAT(file_.Save(keys), IsOk());
+  EXPECT_TRUE(file_.Exists());
+  ASSERT_OK_AND_ASSIGN(const auto loaded, file_.Load());
+  ASSERT_EQ(loaded.size(), keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
-    EXPECT_EQ((*loaded)[i].id, keys[i].id);
-    EXPECT_EQ((*loaded)[i].salt, keys[i].salt);
-    EXPECT_EQ((*loaded)[i].digest, keys[i].digest);
-    EXPECT_EQ((*loaded)[i].created_at, keys[i].created_at);
-    EXPECT_EQ((*loaded)[i].revoked_at, keys[i].revoked_at);
-    EXPECT_EQ((*loaded)[i].grant.expires_at, keys[i].grant.expires_at);
-    EXPECT_EQ((*loaded)[i].grant.name, keys[i].grant.name);
-    EXPECT_EQ((*loaded)[i].grant.scopes, keys[i].grant.scopes);
-    EXPECT_EQ((*loaded)[i].grant.collections, keys[i].grant.collections);
-    EXPECT_EQ((*loaded)[i].grant.requests_per_second, keys[i].grant.requests_per_second);
+    EXPECT_EQ(loaded[i].id, keys[i].id);
+    EXPECT_EQ(loaded[i].salt, keys[i].salt);
+    EXPECT_EQ(loaded[i].digest, keys[i].digest);
+    EXPECT_EQ(loaded[i].created_at, keys[i].created_at);
+    EXPECT_EQ(loaded[i].revoked_at, keys[i].revoked_at);
+    EXPECT_EQ(loaded[i].grant.expires_at, keys[i].grant.expires_at);
+    EXPECT_EQ(loaded[i].grant.name, keys[i].grant.name);
+    EXPECT_EQ(loaded[i].grant.scopes, keys[i].grant.scopes);
+    EXPECT_EQ(loaded[i].grant.collections, keys[i].grant.collections);
+    EXPECT_EQ(loaded[i].grant.requests_per_second, keys[i].grant.requests_per_second);
   }
-  EXPECT_EQ(ModeOf(file.path()), 0600u);
+  EXPECT_EQ(ModeOf(file_.path()), 0600u);
 }
 
-TEST(KeyFile, ContainsNoSecret) {
-  const TemporaryFolder folder;
-  const KeyFile file(folder / "keys");
+TEST_F(KeyFileTest, ContainsNoSecret) {
   KeyGrant grant;
   grant.name = "n";
   grant.scopes = kSearchScope;
   const auto made = CreateAccessKey(grant, 1);
-  ASSERT_THAT(file.Save({made->key}), IsOk());
-  EXPECT_THAT(Content(file.path()),
+  ASSERT_THAT(file_.Save({made->key}), IsOk());
+  EXPECT_THAT(Content(file_.path()),
               ::testing::Not(::testing::HasSubstr(std::string(ParseKeyText(made->text).secret))));
 }
 
-TEST(KeyFile, FlippedBitOrTruncationReturnsDataLoss) {
-  const TemporaryFolder folder;
-  const KeyFile file(folder / "keys");
-  ASSERT_THAT(file.Save(SomeKeys()), IsOk());
-  const std::string good = Content(file.path());
+TEST_F(KeyFileTest, FlippedBitOrTruncationReturnsDataLoss) {
+  ASSERT_THAT(file_.Save(SomeKeys()), IsOk());
+  const std::string good = Content(file_.path());
   std::mt19937 bits(1);
   for (int i = 0; i < 1200; ++i) {
     std::string damaged = good;
@@ -87,12 +86,12 @@ TEST(KeyFile, FlippedBitOrTruncationReturnsDataLoss) {
     } else {
       damaged.resize(bits() % damaged.size());
     }
-    folder.Write("keys", damaged);
-    ASSERT_THAT(file.Load(), FailsWith(kDataLoss, "key file " + file.path() + " is damaged ("))
+    folder_.Write("keys", damaged);
+    ASSERT_THAT(file_.Load(), FailsWith(kDataLoss, "key file " + file_.path() + " is damaged ("))
         << i;
   }
-  folder.Write("keys", good + "x");
-  EXPECT_THAT(file.Load(), FailsWith(kDataLoss, "checksum"));
+  folder_.Write("keys", good + "x");
+  EXPECT_THAT(file_.Load(), FailsWith(kDataLoss, "checksum"));
 }
 
 std::string WithChecksum(const std::string& body) {
@@ -102,10 +101,9 @@ std::string WithChecksum(const std::string& body) {
   return body + "sha256 " + absl::BytesToHexString(digest) + "\n";
 }
 
-TEST(KeyFile, NewerVersionIsRefused) {
-  const TemporaryFolder folder;
-  const KeyFile file(folder.Write("keys", WithChecksum("privatemail keys 2\n")));
-  EXPECT_THAT(file.Load(),
+TEST_F(KeyFileTest, NewerVersionIsRefused) {
+  folder_.Write("keys", WithChecksum("privatemail keys 2\n"));
+  EXPECT_THAT(file_.Load(),
               FailsWith(kFailedPrecondition, "is of a version that this program does not know"));
 }
 

@@ -29,9 +29,9 @@ class KeyRingTest : public ::testing::Test {
   void SetUp() override { Open(); }
 
   void Open() {
-    auto ring = KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key");
-    ASSERT_THAT(ring, IsOk());
-    ring_ = *std::move(ring);
+    ASSERT_OK_AND_ASSIGN(auto ring,
+                         KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key"));
+    ring_ = std::move(ring);
   }
 
   std::string AdminKey() const {
@@ -47,10 +47,9 @@ class KeyRingTest : public ::testing::Test {
 TEST_F(KeyRingTest, FirstStartWritesAdminKey) {
   EXPECT_TRUE(ring_->made_admin_key());
   EXPECT_EQ(ModeOf(folder_ / "admin.key"), 0600u);
-  const auto admin = ring_->Authenticate(AdminKey());
-  ASSERT_THAT(admin, IsOk());
-  EXPECT_TRUE((*admin)->Has(kAdminScope));
-  EXPECT_TRUE((*admin)->CoversAll());
+  ASSERT_OK_AND_ASSIGN(const auto admin, ring_->Authenticate(AdminKey()));
+  EXPECT_TRUE(admin->Has(kAdminScope));
+  EXPECT_TRUE(admin->CoversAll());
   const std::string before = AdminKey();
   Open();
   EXPECT_FALSE(ring_->made_admin_key());
@@ -59,17 +58,15 @@ TEST_F(KeyRingTest, FirstStartWritesAdminKey) {
 }
 
 TEST_F(KeyRingTest, KeyAuthenticatesAfterRestart) {
-  const auto made = ring_->Create(Grant("reader", kSearchScope, {"fruit"}));
-  ASSERT_THAT(made, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto made, ring_->Create(Grant("reader", kSearchScope, {"fruit"})));
   for (int start = 0; start < 2; ++start) {
-    const auto key = ring_->Authenticate(made->text);
-    ASSERT_THAT(key, IsOk());
-    EXPECT_TRUE((*key)->Has(kSearchScope));
-    EXPECT_FALSE((*key)->Has(kWriteScope | kAdminScope));
-    EXPECT_TRUE((*key)->Covers("fruit"));
-    EXPECT_FALSE((*key)->Covers("fish"));
-    EXPECT_FALSE((*key)->Covers(""));
-    EXPECT_FALSE((*key)->CoversAll());
+    ASSERT_OK_AND_ASSIGN(const auto key, ring_->Authenticate(made.text));
+    EXPECT_TRUE(key->Has(kSearchScope));
+    EXPECT_FALSE(key->Has(kWriteScope | kAdminScope));
+    EXPECT_TRUE(key->Covers("fruit"));
+    EXPECT_FALSE(key->Covers("fish"));
+    EXPECT_FALSE(key->Covers(""));
+    EXPECT_FALSE(key->CoversAll());
     Open();
   }
 }
@@ -96,10 +93,9 @@ TEST_F(KeyRingTest, InvalidKeysGetOneMessage) {
 TEST_F(KeyRingTest, RevokedKeyStaysRevokedAndListed) {
   const auto made = ring_->Create(Grant("reader", kSearchScope));
   EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
-  const auto revoked = ring_->Revoke(made->key.id);
-  ASSERT_THAT(revoked, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto revoked, ring_->Revoke(made->key.id));
   EXPECT_THAT(ring_->Authenticate(made->text), FailsWith(kUnauthenticated));
-  EXPECT_EQ(ring_->Revoke(made->key.id)->revoked_at, revoked->revoked_at);
+  EXPECT_EQ(ring_->Revoke(made->key.id)->revoked_at, revoked.revoked_at);
   Open();
   EXPECT_THAT(ring_->Authenticate(made->text), FailsWith(kUnauthenticated));
   ASSERT_EQ(ring_->List().size(), 2u);
@@ -123,14 +119,13 @@ TEST_F(KeyRingTest, ExpiredKeyReturnsTimeOfExpiry) {
   const absl::Time end = absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) + absl::Hours(1);
   KeyGrant grant = Grant("guest", kSearchScope);
   grant.expires_at = absl::ToUnixSeconds(end);
-  const auto made = ring_->Create(grant);
-  ASSERT_THAT(made, IsOk());
-  std::string wrong = made->text;
+  ASSERT_OK_AND_ASSIGN(const auto made, ring_->Create(grant));
+  std::string wrong = made.text;
   wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
   for (int start = 0; start < 2; ++start) {
-    EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
-    EXPECT_THAT(ring_->Authenticate(made->text, end - absl::Milliseconds(1)), IsOk());
-    EXPECT_THAT(ring_->Authenticate(made->text, end),
+    EXPECT_THAT(ring_->Authenticate(made.text), IsOk());
+    EXPECT_THAT(ring_->Authenticate(made.text, end - absl::Milliseconds(1)), IsOk());
+    EXPECT_THAT(ring_->Authenticate(made.text, end),
                 FailsWith(kUnauthenticated,
                           "the key expired on " +
                               absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", end, absl::UTCTimeZone())));
@@ -138,8 +133,8 @@ TEST_F(KeyRingTest, ExpiredKeyReturnsTimeOfExpiry) {
     EXPECT_THAT(ring_->Authenticate(wrong, end), FailsWith(kUnauthenticated, "unknown, wrong or"));
     Open();
   }
-  ASSERT_THAT(ring_->Revoke(made->key.id), IsOk());
-  EXPECT_THAT(ring_->Authenticate(made->text, end), FailsWith(kUnauthenticated, "or revoked"));
+  ASSERT_THAT(ring_->Revoke(made.key.id), IsOk());
+  EXPECT_THAT(ring_->Authenticate(made.text, end), FailsWith(kUnauthenticated, "or revoked"));
 }
 
 TEST_F(KeyRingTest, PastExpiryIsRefused) {
@@ -154,10 +149,9 @@ TEST_F(KeyRingTest, ExpiringOperatorKeyIsNotPermanent) {
   const std::string admin = (*ring_->Authenticate(AdminKey()))->id;
   KeyGrant grant = Grant("for a day", kAdminScope);
   grant.expires_at = absl::ToUnixSeconds(absl::Now() + absl::Hours(24));
-  const auto guest = ring_->Create(grant);
-  ASSERT_THAT(guest, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto guest, ring_->Create(grant));
   EXPECT_THAT(ring_->Revoke(admin), FailsWith(kFailedPrecondition, "that does not expire"));
-  EXPECT_THAT(ring_->Revoke(guest->key.id), IsOk());
+  EXPECT_THAT(ring_->Revoke(guest.key.id), IsOk());
 }
 
 TEST_F(KeyRingTest, ListsLatestEndedKeysOnly) {
@@ -171,14 +165,13 @@ TEST_F(KeyRingTest, ListsLatestEndedKeysOnly) {
   }
   ASSERT_THAT(KeyFile(folder_ / "keys").Save(keys), IsOk());
   ASSERT_THAT(ring_->Reload(), IsOk());
-  const auto made = ring_->Create(Grant("new", kSearchScope));
-  ASSERT_THAT(made, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto made, ring_->Create(Grant("new", kSearchScope)));
   Open();
   std::set<std::string> names;
   for (const AccessKey& key : ring_->List()) names.insert(key.grant.name);
   EXPECT_EQ(names.size(), 1u + 1000 + 500 + 1);
   for (int i = 0; i < 2000; ++i) EXPECT_EQ(names.count(std::to_string(i)), i < 500 ? 0u : 1u) << i;
-  EXPECT_THAT(ring_->Authenticate(made->text), IsOk());
+  EXPECT_THAT(ring_->Authenticate(made.text), IsOk());
   EXPECT_THAT(ring_->Authenticate(AdminKey()), IsOk());
 }
 
@@ -259,16 +252,14 @@ TEST_F(UnwrittenRevocation, TakesEffectAtOnceAndIsWrittenByRetry) {
 TEST_F(UnwrittenRevocation, IsWrittenWithTheNextChange) {
   MakeRoom();
   ASSERT_THAT(ring_->Create(Grant("n", kSearchScope)), IsOk());
-  const auto valid_again = ring_->Reload();
-  ASSERT_THAT(valid_again, IsOk());
-  EXPECT_TRUE(valid_again->empty());
+  ASSERT_OK_AND_ASSIGN(const auto valid_again, ring_->Reload());
+  EXPECT_TRUE(valid_again.empty());
   EXPECT_THAT(ring_->Authenticate(made_.text), FailsWith(kUnauthenticated, "revoked"));
 }
 
 TEST_F(UnwrittenRevocation, ReloadEndsAndReportsIt) {
-  const auto valid_again = ring_->Reload();
-  ASSERT_THAT(valid_again, IsOk());
-  EXPECT_EQ(*valid_again, std::vector<std::string>{made_.key.id});
+  ASSERT_OK_AND_ASSIGN(const auto valid_again, ring_->Reload());
+  EXPECT_EQ(valid_again, std::vector<std::string>{made_.key.id});
   EXPECT_THAT(ring_->Authenticate(made_.text), IsOk());
   EXPECT_TRUE(ring_->Reload()->empty());
 }

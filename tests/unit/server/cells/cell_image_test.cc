@@ -6,7 +6,7 @@
 
 #include "common/base/digests.h"
 #include "server/cells/anchor_training.h"
-#include "server/cells/cell_index.h"
+#include "tests/testing/build_cells.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -27,7 +27,7 @@ struct ImageScene {
   }
 
   std::shared_ptr<const CellIndex> Build() const {
-    return CellIndex::Create(parameters, anchors, gallery, {false}, /*embedding_version=*/6);
+    return BuildCells(parameters, anchors, gallery, /*embedding_version=*/6);
   }
   std::string Image() const { return WriteCellImage(parameters, Build()->contents()); }
 };

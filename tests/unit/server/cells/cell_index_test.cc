@@ -8,6 +8,7 @@
 #include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
 #include "server/cells/anchor_training.h"
+#include "tests/testing/build_cells.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -36,7 +37,7 @@ struct Scene {
     parameters =
         *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
                               *PartitionAnchors(FloatUnitRows(anchors.features), {3, 5}), code);
-    index = CellIndex::Create(parameters, anchors, gallery, /*stopped=*/{false});
+    index = BuildCells(parameters, anchors, gallery);
   }
 
   std::vector<int32_t> Rows(size_t partition, const std::vector<uint32_t>& cells, double epsilon,
@@ -57,7 +58,7 @@ struct Scene {
   }
 };
 
-// Lists of CellList over exact neighbours in double.
+// Lists of CellOrder over exact neighbours in double.
 std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
                                               int64_t length) {
   const FloatMatrix items = FloatUnitRows(scene.gallery.features);
@@ -148,17 +149,17 @@ TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
   scene.gallery.features *= 1e-30F;  // whose squares no float holds
-  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
 TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
-  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
   EXPECT_THAT(scene.Lists(0, 1, 1)[2], ElementsAre(0));
   scene.gallery = GalleryOf({});
-  scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
   EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
@@ -175,14 +176,13 @@ TEST(CellIndex, StoppedCreateReadsOneBlock) {
   const Scene scene;
   const CountedRows items(FloatMatrix::Zero(2 * RowsOfBlock(kDim), kDim));
   const auto stopped =
-      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, items, {true});
+      CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, items, {true}, 0, nullptr);
   EXPECT_THAT(stopped, FailsWith(kCancelled));
   EXPECT_EQ(items.reads, 1);
 }
 
-TEST(CellIndex, StopsWhenStoppedOrCancelled) {
+TEST(CellIndex, StopsWhenCancelled) {
   const Scene scene;
-  EXPECT_EQ(CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {true}), nullptr);
   EXPECT_THAT(scene.index->RowsFor(0, {1}, 1, 5, [] { return true; }),
               FailsWith(kCancelled, "no longer waits"));
 }
@@ -208,8 +208,7 @@ TEST(CellIndex, ManyCellsTakeBoundedMemory) {
   }
   const PublicParameters parameters = *MakePublicParameters(
       "uuid", SmallSettings(), anchors, {}, "vectors", {partition}, CellCode::kFloat16);
-  const auto index =
-      CellIndex::Create(parameters, anchors, GalleryOf(MakeItems(kMany, 1)), {false});
+  const auto index = BuildCells(parameters, anchors, GalleryOf(MakeItems(kMany, 1)));
   const int64_t before = AllocatedBytes();
   int64_t most = 0;
   int polls = 0;
@@ -280,7 +279,7 @@ TEST(CellIndex, BlockSizeIsBounded) {
   Scene scene;
   // 10 bytes of id, 8 of code and about 12 of overhead.
   const auto rows_for = [&](bool with_payloads) {
-    scene.index = CellIndex::Create(scene.parameters, scene.anchors, scene.gallery, {false});
+    scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
     return scene.index->RowsPerBlock(with_payloads);
   };
   EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);

@@ -45,7 +45,9 @@ class QualityMeasurement : public ::testing::Test {
   }
 
   std::optional<CellQuality> Measure(bool stopped = false) const {
-    return MeasureQuality({parameters_, labels_, codes_, demands_},
+    CellContents contents{.partitions = demands_, .codes = codes_};
+    contents.gallery.labels = labels_;
+    return MeasureQuality(parameters_, contents,
                           SampleQueries(MatrixRows(features_), queries_, nearest_).value(),
                           [&] { return stopped; });
   }
@@ -122,7 +124,7 @@ TEST_F(QualityMeasurement, IsThatOfListsMadeWithoutTheQuery) {
       const Demand demand = DemandWithout(item);
       for (int64_t cell = 0; cell < cell_count_; ++cell) {
         const bool own = cell == cells_.cells[static_cast<size_t>(item)];
-        const std::vector<int64_t> list = CellList(demand, cells_, cell, epsilon, kItems);
+        const std::vector<int64_t> list = CellOrder(demand, cells_, cell, epsilon).First(kItems);
         for (size_t i = 0; i < counts.size(); ++i) {
           expected[i].Add(own, Found(item, list, quality->items[counts[i]]), 1. / kItems);
         }
@@ -172,7 +174,7 @@ TEST_F(QualityMeasurement, OtherCellsAreAlike) {
     const Demand demand = DemandWithout(item);
     for (int64_t cell = 0; cell < cell_count_; ++cell) {
       if (cell == cells_.cells[static_cast<size_t>(item)]) continue;
-      const std::vector<int64_t> list = CellList(demand, cells_, cell, kEpsilon, kItems);
+      const std::vector<int64_t> list = CellOrder(demand, cells_, cell, kEpsilon).First(kItems);
       expected.Add(false, Found(item, list, quality->items[kCount]), 5. / kItems / 12);
     }
   }

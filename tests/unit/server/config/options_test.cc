@@ -42,12 +42,13 @@ DaemonOptions Minimal() {
 TEST(DaemonOptions, InsecureNeedsLoopback) {
   DaemonOptions options = Minimal();
   options.insecure = true;
-  EXPECT_THAT(Validate(options), IsOk());
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
   for (const char* listen : {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.com:1"}) {
     options.listen = listen;
-    EXPECT_THAT(Validate(options), FailsWith(kInvalid, "must be a loopback address")) << listen;
+    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "must be a loopback address"))
+        << listen;
     options.insecure = false;
-    EXPECT_THAT(Validate(options), IsOk()) << listen;
+    EXPECT_THAT(CheckOptions(options).status(), IsOk()) << listen;
     options.insecure = true;
   }
 }
@@ -57,36 +58,36 @@ TEST(DaemonOptions, ReportsAllProblems) {
   options.listen = "nowhere";
   options.tls_key = "k";
   for (const char* problem : {"--data-dir", "--listen must be", "only --tls-key is"}) {
-    EXPECT_THAT(Validate(options), FailsWith(kInvalid, problem));
+    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, problem));
   }
 }
 
 TEST(DaemonOptions, ConflictingTlsFlagsAreRefused) {
   DaemonOptions half = Minimal();
   half.tls_certificate = "a";
-  EXPECT_THAT(Validate(half), FailsWith(kInvalid, "only --tls-cert is"));
+  EXPECT_THAT(CheckOptions(half).status(), FailsWith(kInvalid, "only --tls-cert is"));
   DaemonOptions both = Minimal();
   both.insecure = true;
   both.client_ca = "a";
-  EXPECT_THAT(Validate(both), FailsWith(kInvalid, "--insecure"));
+  EXPECT_THAT(CheckOptions(both).status(), FailsWith(kInvalid, "--insecure"));
 }
 
 TEST(DaemonOptions, TrustedProxiesAreAddresses) {
   DaemonOptions options = Minimal();
   options.trusted_proxies = "::ffff:10.0.0.1, ::1,";
-  EXPECT_THAT(Validate(options), IsOk());
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
   EXPECT_THAT(*ParseIpAddresses("--trusted-proxies", options.trusted_proxies),
               ::testing::ElementsAre(std::string(15, '\0') + '\1', std::string("\x0a\0\0\1", 4)));
   for (const std::string wrong : {"10.0.0.0/8", "proxy", "10.0.0.1 10.0.0.2"}) {
     options.trusted_proxies = wrong;
-    EXPECT_THAT(Validate(options),
+    EXPECT_THAT(CheckOptions(options).status(),
                 FailsWith(kInvalid,
                           "--trusted-proxies must be IP addresses, separated by commas, but has '" +
                               wrong + "'"));
   }
   options.trusted_proxies = "::1";
   options.insecure = true;
-  EXPECT_THAT(Validate(options), FailsWith(kInvalid, "--insecure"));
+  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--insecure"));
 }
 
 }  // namespace

@@ -140,12 +140,12 @@ TEST(CommandLine, FlagsOverrideTheFile) {
   const TemporaryFolder folder;
   const std::string file =
       folder.Write("d.toml", "max_k = 5\nmax_items = 7\nlog_level = 'error'\n");
-  const auto options = Typed({"--max-k", "6", "--config", file, "--insecure", "--data-dir", "d"});
-  ASSERT_THAT(options, IsOk());
-  EXPECT_EQ(options->limits.max_k, 6);
-  EXPECT_EQ(options->limits.max_items, 7);
-  EXPECT_EQ(options->log_level, "error");
-  EXPECT_TRUE(options->insecure);
+  ASSERT_OK_AND_ASSIGN(const auto options,
+                       Typed({"--max-k", "6", "--config", file, "--insecure", "--data-dir", "d"}));
+  EXPECT_EQ(options.limits.max_k, 6);
+  EXPECT_EQ(options.limits.max_items, 7);
+  EXPECT_EQ(options.log_level, "error");
+  EXPECT_TRUE(options.insecure);
 }
 
 TEST(CommandLine, NamesInvalidFlagOrFile) {
@@ -155,9 +155,9 @@ TEST(CommandLine, NamesInvalidFlagOrFile) {
               FailsWith(kInvalid, "--log-format must be one of text, json, but is 'xml'"));
   EXPECT_THAT(Typed({"--drain-seconds", "nan"}), FailsWith(kInvalid, "but is 'nan'"));
   EXPECT_THAT(Typed({"--drain-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
-  EXPECT_THAT(Typed({"--max-k", "0", "--max-concurrent", "0", "--config", "/none.toml"}),
-              FailsWith(kInvalid,
-                        "cannot read --config /none.toml: No such file or directory; --max-"));
+  EXPECT_THAT(
+      Typed({"--max-k", "0", "--max-concurrent", "0", "--config", "/none.toml"}),
+      FailsWith(kInvalid, "cannot read --config /none.toml: No such file or directory; --max-"));
   EXPECT_THAT(Typed({"--config", "/none.toml"}),
               FailsWith(kInvalid, "cannot read --config /none.toml"));
 }

@@ -1,8 +1,7 @@
 // Damaged certificates, which are refused naming the file. certificate_test.cc cuts whole files.
-#include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -25,15 +24,14 @@ class CertificateDamageTest : public ::testing::Test {
 };
 
 std::string PemOf(const std::string& der) {
-  std::string text(4 * (der.size() + 2) / 3 + 8, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(der.data()),
-                                   static_cast<int>(der.size()));
-  std::string pem = "-----BEGIN CERTIFICATE-----\n";
-  for (int at = 0; at < size; at += 64) {
-    absl::StrAppend(&pem, text.substr(at, std::min(64, size - at)), "\n");
-  }
-  return pem + "-----END CERTIFICATE-----\n";
+  BIO* bio = BIO_new(BIO_s_mem());
+  PEM_write_bio(bio, PEM_STRING_X509, "", reinterpret_cast<const unsigned char*>(der.data()),
+                std::ssize(der));
+  char* text = nullptr;
+  const auto size = static_cast<size_t>(BIO_get_mem_data(bio, &text));
+  std::string pem(text, size);
+  BIO_free(bio);
+  return pem;
 }
 
 std::string DerOf(const std::string& pem) {

@@ -1,6 +1,5 @@
 #include "server/daemon/certificate.h"
 
-#include <openssl/pem.h>
 #include <openssl/sha.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -19,13 +18,6 @@
 namespace privatemail::testing {
 namespace {
 
-X509* Parse(const std::string& pem) {
-  BIO* bio = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
-  X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
-  BIO_free(bio);
-  return certificate;
-}
-
 int VerifyAsServer(X509* certificate) {
   X509_STORE* trusted = X509_STORE_new();
   X509_STORE_add_cert(trusted, certificate);
@@ -42,34 +34,33 @@ int VerifyAsServer(X509* certificate) {
 
 TEST(LoadOrCreateIdentity, CreatedCertificatePassesVerification) {
   const TemporaryFolder directory;
-  const auto identity = LoadOrCreateIdentity(directory / "tls");
-  ASSERT_THAT(identity, IsOk());
-  X509* certificate = Parse(identity->certificate_pem);
-  ASSERT_NE(certificate, nullptr);
+  ASSERT_OK_AND_ASSIGN(const auto identity, LoadOrCreateIdentity(directory / "tls"));
+  ASSERT_OK_AND_ASSIGN(const auto chain, ParseCertificates("made", identity.certificate_pem));
+  X509* certificate = chain.front().get();
   EXPECT_EQ(VerifyAsServer(certificate), X509_V_OK);
   EXPECT_EQ(X509_check_host(certificate, "localhost", 0, 0, nullptr), 1);
   EXPECT_EQ(X509_check_host(certificate, "example.com", 0, 0, nullptr), 0);
   EXPECT_EQ(X509_check_ip_asc(certificate, "127.0.0.1", 0), 1);
   EXPECT_EQ(X509_check_ip_asc(certificate, "::1", 0), 1);
   EXPECT_EQ(X509_check_ca(certificate), 0) << "could sign for others";
+  time_t an_hour_ago = absl::ToTimeT(absl::Now() - absl::Hours(1));
+  EXPECT_LT(X509_cmp_time(X509_get0_notBefore(certificate), &an_hour_ago), 0);
 
   unsigned char digest[SHA256_DIGEST_LENGTH];
   unsigned int size = 0;
   ASSERT_EQ(X509_digest(certificate, EVP_sha256(), digest, &size), 1);
-  EXPECT_EQ(identity->fingerprint,
+  EXPECT_EQ(identity.fingerprint,
             absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size)));
-  X509_free(certificate);
-  EXPECT_GT(identity->not_after, absl::Now() + absl::Hours(24 * 3649));
-  EXPECT_TRUE(identity->created);
+  EXPECT_GT(identity.not_after, absl::Now() + absl::Hours(24 * 3649));
+  EXPECT_TRUE(identity.created);
 }
 
 TEST(LoadOrCreateIdentity, SecondCallLoadsPrivateFiles) {
   const TemporaryFolder directory;
   const auto first = LoadOrCreateIdentity(directory / "tls");
-  const auto second = LoadOrCreateIdentity(directory / "tls");
-  ASSERT_THAT(second, IsOk());
-  EXPECT_EQ(first->fingerprint, second->fingerprint);
-  EXPECT_FALSE(second->created);
+  ASSERT_OK_AND_ASSIGN(const auto second, LoadOrCreateIdentity(directory / "tls"));
+  EXPECT_EQ(first->fingerprint, second.fingerprint);
+  EXPECT_FALSE(second.created);
   EXPECT_EQ(ModeOf(directory / "tls/server.key"), 0600u);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory / "tls")) {
@@ -190,9 +181,8 @@ TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
 TEST_F(CertificateChainTest, KeyAndChainMayShareFile) {
   const std::string all =
       folder_.Write("all.pem", Text("leaf.key") + Text("leaf.crt") + Text("middle.crt"));
-  const auto identity = LoadIdentity(all, all);
-  ASSERT_THAT(identity, IsOk());
-  EXPECT_THAT(identity->key_pem, ::testing::Not(::testing::HasSubstr("CERTIFICATE")));
+  ASSERT_OK_AND_ASSIGN(const auto identity, LoadIdentity(all, all));
+  EXPECT_THAT(identity.key_pem, ::testing::Not(::testing::HasSubstr("CERTIFICATE")));
 }
 
 TEST_F(CertificateChainTest, WeakOrUnsupportedKeyIsRefused) {
@@ -226,9 +216,8 @@ TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
   EXPECT_THAT(Load(Text("early.crt"), "early.key"),
               FailsWith(kFailedPrecondition, "is not valid before "));
   MakeClient(folder_.path(), "late", "root", -1);
-  const auto late = Load(Text("late.crt"), "late.key");
-  ASSERT_THAT(late, IsOk());
-  EXPECT_LT(late->not_after, absl::Now());
+  ASSERT_OK_AND_ASSIGN(const auto late, Load(Text("late.crt"), "late.key"));
+  EXPECT_LT(late.not_after, absl::Now());
 }
 
 TEST_F(CertificateChainTest, WrongDatesSayWhatToDo) {
@@ -259,10 +248,9 @@ TEST_F(CertificateChainTest, WrongDatesSayWhatToDo) {
 TEST_F(CertificateChainTest, ExpiresWithEarliestCertificate) {
   MakeClient(folder_.path(), "long", "middle", 9);
   const auto alone = Load(Text("long.crt"), "long.key");
-  const auto chain = Load(Text("long.crt") + Text("middle.crt"), "long.key");
-  ASSERT_THAT(chain, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto chain, Load(Text("long.crt") + Text("middle.crt"), "long.key"));
   EXPECT_GT(alone->not_after, absl::Now() + absl::Hours(8 * 24));
-  EXPECT_LT(chain->not_after, absl::Now() + absl::Hours(3 * 24));
+  EXPECT_LT(chain.not_after, absl::Now() + absl::Hours(3 * 24));
 }
 
 TEST_F(CertificateChainTest, AuthoritiesNeedOneValidCertificate) {
@@ -274,15 +262,6 @@ TEST_F(CertificateChainTest, AuthoritiesNeedOneValidCertificate) {
                         "must hold an authority that is valid now, but all of them (2)"));
   folder_.Write("a.pem", Text("late.crt") + Text("early.crt") + Text("root.crt"));
   EXPECT_THAT(LoadAuthorities("--client-ca", path), IsOk());
-}
-
-TEST(LoadOrCreateIdentity, ValidityBeginsInThePast) {
-  const TemporaryFolder directory;
-  const auto identity = LoadOrCreateIdentity(directory / "tls");
-  X509* certificate = Parse(identity->certificate_pem);
-  time_t an_hour_ago = absl::ToTimeT(absl::Now() - absl::Hours(1));
-  EXPECT_LT(X509_cmp_time(X509_get0_notBefore(certificate), &an_hour_ago), 0);
-  X509_free(certificate);
 }
 
 }  // namespace

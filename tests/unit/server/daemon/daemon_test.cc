@@ -17,10 +17,9 @@ DaemonOptions Options(const std::string& directory) {
 
 TEST(Daemon, PortInUseReturnsFailedPrecondition) {
   const TemporaryFolder directory;
-  const auto first = DaemonServer::Start(Options(directory / "a"));
-  ASSERT_THAT(first, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto first, DaemonServer::Start(Options(directory / "a")));
   DaemonOptions options = Options(directory / "b");
-  options.listen = (*first)->address().ToString();
+  options.listen = first->address().ToString();
   EXPECT_THAT(DaemonServer::Start(options),
               FailsWith(kFailedPrecondition, absl::StrCat("cannot listen on ", options.listen,
                                                           ": Address already in use")));
@@ -28,8 +27,7 @@ TEST(Daemon, PortInUseReturnsFailedPrecondition) {
 
 TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
   const TemporaryFolder directory;
-  const auto first = DaemonServer::Start(Options(directory.path()));
-  ASSERT_THAT(first, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto first, DaemonServer::Start(Options(directory.path())));
   EXPECT_THAT(DaemonServer::Start(Options(directory.path())),
               FailsWith(kFailedPrecondition, "is locked by another daemon (pid "));
 }
@@ -37,8 +35,7 @@ TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
 // The lock does not depend on the store. Refused before the database server is called.
 TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
   const TemporaryFolder directory;
-  const auto first = DaemonServer::Start(Options(directory / "data"));
-  ASSERT_THAT(first, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto first, DaemonServer::Start(Options(directory / "data")));
   DaemonOptions options = Options(directory / "data");
   options.postgres_file = directory.Write("conninfo", "host=/nowhere dbname=none\n");
   EXPECT_THAT(DaemonServer::Start(options),
@@ -51,9 +48,8 @@ TEST(Daemon, UnknownMethodIsUnimplemented) {
   const TemporaryFolder directory;
   DaemonOptions options = Options(directory.path());
   options.insecure = true;
-  const auto daemon = DaemonServer::Start(options);
-  ASSERT_THAT(daemon, IsOk());
-  const auto channel = Connect((*daemon)->address(), grpc::InsecureChannelCredentials());
+  ASSERT_OK_AND_ASSIGN(const auto daemon, DaemonServer::Start(options));
+  const auto channel = Connect(daemon->address(), grpc::InsecureChannelCredentials());
   EXPECT_THAT(CallOnce(channel, "/grpc.health.v1.Health/Check", {""}).status, IsOk());
   for (const char* path : {"/grpc.health.v1.Health/Watch", "/privatemail.v1.KeysService/Check",
                            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {

@@ -17,90 +17,82 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<std::string> ProblemsOf(const DaemonOptions& options) {
-  std::vector<std::string> messages;
-  const Problems problems = CheckFiles(options);
-  for (const absl::Status& problem : problems.all()) messages.emplace_back(problem.message());
-  return messages;
+class CheckFilesTest : public ::testing::Test {
+ protected:
+  CheckFilesTest() { options_.data_directory = folder_ / "data"; }
+
+  std::vector<std::string> Problems() const {
+    std::vector<std::string> messages;
+    const server::Problems problems = CheckFiles(options_);
+    for (const absl::Status& problem : problems.all()) messages.emplace_back(problem.message());
+    return messages;
+  }
+
+  const TemporaryFolder folder_;
+  DaemonOptions options_;
+};
+
+TEST_F(CheckFilesTest, FirstStartHasNoProblemsAndCreatesNothing) {
+  EXPECT_THAT(Problems(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-DaemonOptions Over(const TemporaryFolder& folder) {
-  DaemonOptions options;
-  options.data_directory = folder / "data";
-  return options;
+TEST_F(CheckFilesTest, ValidFilesHaveNoProblems) {
+  std::filesystem::create_directories(folder_ / "data");
+  ASSERT_THAT(LoadOrCreateIdentity(folder_ / "data/tls"), IsOk());
+  ASSERT_THAT(KeyRing::Open(KeyFile(folder_ / "data/keys"), folder_ / "data/admin.key"), IsOk());
+  MakeAuthority(folder_.path(), "ca");
+  options_.client_ca = folder_ / "ca.crt";
+  options_.http = "[::1]:9464";
+  options_.audit_log = folder_ / "audit";
+  options_.postgres_file = folder_.Write("conninfo", "host=db user=me password=hunter2\n");
+  EXPECT_THAT(Problems(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "audit"));
 }
 
-TEST(CheckFiles, FirstStartHasNoProblemsAndCreatesNothing) {
-  const TemporaryFolder folder;
-  EXPECT_THAT(ProblemsOf(Over(folder)), IsEmpty());
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+TEST_F(CheckFilesTest, NamesEveryInvalidFileAndAddress) {
+  folder_.Write("data/keys", "privatemail keys 1\n");
+  MakeWeak(folder_.path(), "weak");
+  options_.tls_certificate = folder_ / "weak.crt";
+  options_.tls_key = folder_ / "weak.key";
+  options_.client_ca = folder_ / "none.crt";
+  options_.postgres_file = folder_.Write("conninfo", "password=hunter2 hots=db");
+  options_.http = "localhost:9464";
+  options_.audit_log = folder_ / "none/audit";
+  EXPECT_THAT(
+      Problems(),
+      ElementsAre(::testing::AllOf(HasSubstr("--tls-cert " + options_.tls_certificate),
+                                   HasSubstr("key too small")),
+                  HasSubstr("cannot read --client-ca " + options_.client_ca),
+                  HasSubstr(absl::StrCat("key file ", folder_ / "data/keys", " is damaged")),
+                  ::testing::AllOf(HasSubstr("--postgres-file " + options_.postgres_file),
+                                   ::testing::Not(HasSubstr("hunter2"))),
+                  HasSubstr("--http must name an IP address, but is 'localhost:9464'"),
+                  HasSubstr(absl::StrCat("the directory of --audit-log ", folder_ / "none",
+                                         " must be writable, but is not: No such file"))));
 }
 
-TEST(CheckFiles, ValidFilesHaveNoProblems) {
-  const TemporaryFolder folder;
-  DaemonOptions options = Over(folder);
-  std::filesystem::create_directories(folder / "data");
-  ASSERT_THAT(LoadOrCreateIdentity(folder / "data/tls"), IsOk());
-  ASSERT_THAT(KeyRing::Open(KeyFile(folder / "data/keys"), folder / "data/admin.key"), IsOk());
-  MakeAuthority(folder.path(), "ca");
-  options.client_ca = folder / "ca.crt";
-  options.http = "[::1]:9464";
-  options.audit_log = folder / "audit";
-  options.postgres_file = folder.Write("conninfo", "host=db user=me password=hunter2\n");
-  EXPECT_THAT(ProblemsOf(options), IsEmpty());
-  EXPECT_FALSE(std::filesystem::exists(folder / "audit"));
+TEST_F(CheckFilesTest, DataDirectoryMustBeDirectory) {
+  folder_.Write("data", "");
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("must be a directory, but is none")));
 }
 
-TEST(CheckFiles, NamesEveryInvalidFileAndAddress) {
-  const TemporaryFolder folder;
-  DaemonOptions options = Over(folder);
-  folder.Write("data/keys", "privatemail keys 1\n");
-  MakeWeak(folder.path(), "weak");
-  options.tls_certificate = folder / "weak.crt";
-  options.tls_key = folder / "weak.key";
-  options.client_ca = folder / "none.crt";
-  options.postgres_file = folder.Write("conninfo", "password=hunter2 hots=db");
-  options.http = "localhost:9464";
-  options.audit_log = folder / "none/audit";
-  EXPECT_THAT(ProblemsOf(options),
-              ElementsAre(::testing::AllOf(HasSubstr("--tls-cert " + options.tls_certificate),
-                                           HasSubstr("key too small")),
-                          HasSubstr("cannot read --client-ca " + options.client_ca),
-                          HasSubstr(absl::StrCat("key file ", folder / "data/keys", " is damaged")),
-                          ::testing::AllOf(HasSubstr("--postgres-file " + options.postgres_file),
-                                           ::testing::Not(HasSubstr("hunter2"))),
-                          HasSubstr("--http must name an IP address, but is 'localhost:9464'"),
-                          HasSubstr(absl::StrCat("the directory of --audit-log ", folder / "none",
-                                                 " must be writable, but is not: No such file"))));
+TEST_F(CheckFilesTest, NamesObstacleOfDataDirectory) {
+  folder_.Write("data", "");
+  options_.data_directory = folder_ / "data/below/it";
+  EXPECT_THAT(Problems(), ElementsAre(absl::StrCat("--data-dir ", folder_ / "data/below/it",
+                                                   " cannot be created: ", folder_ / "data",
+                                                   " must be a directory, but is none")));
+  options_.data_directory = folder_ / "other/below/it/";
+  EXPECT_THAT(Problems(), IsEmpty());
 }
 
-TEST(CheckFiles, DataDirectoryMustBeDirectory) {
-  const TemporaryFolder folder;
-  DaemonOptions options = Over(folder);
-  folder.Write("data", "");
-  EXPECT_THAT(ProblemsOf(options), ElementsAre(HasSubstr("must be a directory, but is none")));
-}
-
-TEST(CheckFiles, NamesObstacleOfDataDirectory) {
-  const TemporaryFolder folder;
-  DaemonOptions options = Over(folder);
-  folder.Write("data", "");
-  options.data_directory = folder / "data/below/it";
-  EXPECT_THAT(ProblemsOf(options), ElementsAre(absl::StrCat("--data-dir ", folder / "data/below/it",
-                                                            " cannot be created: ", folder / "data",
-                                                            " must be a directory, but is none")));
-  options.data_directory = folder / "other/below/it/";
-  EXPECT_THAT(ProblemsOf(options), IsEmpty());
-}
-
-TEST(CheckFiles, PipesAreRefusedWithoutBlocking) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  DaemonOptions options = Over(folder);
-  options.tls_certificate = options.tls_key = options.client_ca = folder / "pipe";
-  options.postgres_file = folder / "pipe";
+TEST_F(CheckFilesTest, PipesAreRefusedWithoutBlocking) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  options_.tls_certificate = options_.tls_key = options_.client_ca = folder_ / "pipe";
+  options_.postgres_file = folder_ / "pipe";
   const auto regular = HasSubstr("must be a regular file");
-  EXPECT_THAT(ProblemsOf(options), ElementsAre(regular, regular, regular));
+  EXPECT_THAT(Problems(), ElementsAre(regular, regular, regular));
 }
 
 class CheckFilePermissionsTest : public ::testing::Test {

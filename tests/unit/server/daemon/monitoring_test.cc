@@ -16,15 +16,13 @@ using grpc::health::v1::HealthCheckResponse;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-DaemonOptions WithHttp() {
-  DaemonOptions options;
-  options.http = "127.0.0.1:0";
-  return options;
-}
-
 class MonitoringTest : public ServiceTest {
  protected:
-  MonitoringTest() : ServiceTest(WithHttp()) {}
+  MonitoringTest() {
+    DaemonOptions options;
+    options.http = "127.0.0.1:0";
+    Serve(options);
+  }
 
   std::string Metrics() const { return HttpGet(daemon_->http_address(), "/metrics"); }
 
@@ -65,10 +63,7 @@ TEST_F(MonitoringTest, MetricsCountSizeRejections) {
   EXPECT_THAT(Metrics(), HasSubstr("privatemail_rejected_total{limit=\"size\"} 0\n"));
   v1::CreateCollectionRequest request = Fruit();
   request.mutable_anchors()->set_rows(1'000'000'000);  // announced, not sent
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse response;
-  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, request, &response)),
-              FailsWith(kExhausted, "number of anchors is 1000000000"));
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, "number of anchors is 1000000000"));
   const std::string metrics = MetricsAtRest();
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"size\"} 1\n"));
   EXPECT_THAT(metrics, HasSubstr("privatemail_rejected_total{limit=\"concurrency\"} 0\n"));
@@ -118,14 +113,10 @@ HealthCheckResponse::ServingStatus StatusOf(const absl::StatusOr<HealthCheckResp
 
 absl::StatusOr<HealthCheckResponse> Check(const std::shared_ptr<grpc::Channel>& channel,
                                           const std::string& service) {
-  grpc::ClientContext context;
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(service);
-  HealthCheckResponse response;
-  const absl::Status status =
-      FromGrpc(grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response));
-  if (!status.ok()) return status;
-  return response;
+  const auto stub = grpc::health::v1::Health::NewStub(channel);
+  return Ask(stub.get(), &grpc::health::v1::Health::Stub::Check, request);
 }
 
 TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
@@ -147,14 +138,13 @@ TEST(Health, CollectionHealthNeedsKey) {
   DaemonOptions options;
   options.data_directory = folder.path();
   options.listen = "127.0.0.1:0";
-  const auto daemon = DaemonServer::Start(options);
-  ASSERT_THAT(daemon, IsOk());
-  const auto trusting = Trusting((*daemon)->identity()->certificate_pem);
-  const auto anyone = Connect((*daemon)->address(), trusting);
+  ASSERT_OK_AND_ASSIGN(const auto daemon, DaemonServer::Start(options));
+  const auto trusting = Trusting(daemon->identity()->certificate_pem);
+  const auto anyone = Connect(daemon->address(), trusting);
   EXPECT_EQ(StatusOf(Check(anyone, "")), HealthCheckResponse::SERVING);
   EXPECT_THAT(Check(anyone, "privatemail.collection.fruit"),
               FailsWith(kUnauthenticated, "a key is needed"));
-  const auto admin = Connect((*daemon)->address(), WithKey(trusting, AdminKeyIn(folder.path())));
+  const auto admin = Connect(daemon->address(), WithKey(trusting, AdminKeyIn(folder.path())));
   EXPECT_THAT(Check(admin, "privatemail.collection.fruit"), FailsWith(kNotFound, "fruit"));
 }
 

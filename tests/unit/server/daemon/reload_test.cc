@@ -35,9 +35,8 @@ class ReloadTest : public ::testing::Test {
     options_.tls_certificate = folder_ / "server.crt";
     options_.tls_key = folder_ / "server.key";
     options_.client_ca = folder_ / "ca.crt";
-    auto daemon = DaemonServer::Start(options_);
-    ASSERT_THAT(daemon, IsOk());
-    daemon_ = *std::move(daemon);
+    ASSERT_OK_AND_ASSIGN(auto daemon, DaemonServer::Start(options_));
+    daemon_ = std::move(daemon);
   }
 
   void Install(const std::string& certificate, const std::string& key) const {
@@ -54,11 +53,9 @@ class ReloadTest : public ::testing::Test {
   }
 
   static absl::Status List(const std::shared_ptr<grpc::Channel>& channel) {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
-    v1::ListCollectionsResponse response;
-    return FromGrpc(
-        v1::CollectionsService::NewStub(channel)->ListCollections(&context, {}, &response));
+    const auto stub = v1::CollectionsService::NewStub(channel);
+    return Ask(stub.get(), &ServiceTest::Collections::ListCollections, {}, absl::Seconds(5))
+        .status();
   }
 
   bool WaitUntilAccepted(const std::string& who, const std::string& trusted) const {
@@ -133,10 +130,8 @@ TEST_F(ReloadTest, AppliesLiveSettingsAndNamesOthers) {
                              "'127.0.0.1:1'\n"));
   EXPECT_EQ(daemon_->options().limits.max_collections, 0);
   EXPECT_EQ(daemon_->options().listen, "127.0.0.1:0");
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse response;
-  EXPECT_THAT(FromGrpc(v1::CollectionsService::NewStub(As("member", "first/server.crt"))
-                           ->CreateCollection(&context, ServiceTest::Fruit(), &response)),
+  const auto stub = v1::CollectionsService::NewStub(As("member", "first/server.crt"));
+  EXPECT_THAT(Ask(stub.get(), &ServiceTest::Collections::CreateCollection, ServiceTest::Fruit()),
               FailsWith(kExhausted, "limit of 0 (max_collections)"));
 }
 
@@ -161,15 +156,12 @@ TEST_F(ReloadTest, ReportsUnwrittenRevocation) {
   v1::CreateKeyRequest create;
   create.set_name("reader");
   create.add_scopes(v1::KEY_SCOPE_SEARCH);
-  v1::CreateKeyResponse made;
-  grpc::ClientContext first;
-  ASSERT_THAT(FromGrpc(keys->CreateKey(&first, create, &made)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::CreateKeyResponse made,
+                       Ask(keys.get(), &v1::KeysService::Stub::CreateKey, create));
   std::filesystem::create_directories(folder_ / "data/keys.new/full");
   v1::RevokeKeyRequest revoke;
   revoke.set_id(made.key().id());
-  v1::RevokeKeyResponse revoked;
-  grpc::ClientContext second;
-  EXPECT_THAT(FromGrpc(keys->RevokeKey(&second, revoke, &revoked)),
+  EXPECT_THAT(Ask(keys.get(), &v1::KeysService::Stub::RevokeKey, revoke),
               FailsWith(kFailedPrecondition, "until the next start or reload"));
   EXPECT_EQ(CallsIn(folder_ / "data/audit.jsonl").back()["subject"], made.key().id());
   ::testing::internal::CaptureStderr();

@@ -15,21 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Item Row(const std::string& id, std::vector<float> features) {
-  return {id, kNoLabel, std::move(features), "", 0};
-}
-
 class CatalogDimension : public CatalogTest {
  protected:
-  static NewCollection Notes() {
-    return {.name = "notes",
-            .settings = {},
-            .anchors = {},
-            .class_names = {},
-            .extractor = "vectors",
-            .metric = Metric::kEuclidean};
-  }
-
   CollectionView Now() const { return *catalog_->Find("notes"); }
   int64_t Dimension() const { return Now().published->parameters.feature_dim; }
 
@@ -38,30 +25,30 @@ class CatalogDimension : public CatalogTest {
     EXPECT_THAT(result, IsOk());
     return result.value_or(UpsertResult());
   }
+
+  const CollectionView notes_ = *catalog_->Create(Notes(Metric::kEuclidean));
 };
 
 TEST_F(CatalogDimension, NewCollectionHasNoneAndOffersEncrypted) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
-  const PublicParameters& parameters = notes.published->parameters;
+  const PublicParameters& parameters = notes_.published->parameters;
   EXPECT_EQ(parameters.feature_dim, 0);
   EXPECT_EQ(parameters.anchor_count, 0);
   EXPECT_TRUE(parameters.with_encrypted);
   EXPECT_EQ(parameters.metric, Metric::kEuclidean);
   Reopen();
-  EXPECT_EQ(Now().published->fingerprint, notes.published->fingerprint);
+  EXPECT_EQ(Now().published->fingerprint, notes_.published->fingerprint);
 }
 
 TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
   const UpsertResult result =
-      Upsert(notes, {Row("", {1, 2}), Row("nan", {1, std::nanf(""), 1, 1}), Row("none", {}),
-                     Row("a", {1, 2, 3}), Row("b", {1, 2}), Row("c", {3, 2, 1})});
+      Upsert(notes_, {Row("", {1, 2}), Row("nan", {1, std::nanf(""), 1, 1}), Row("none", {}),
+                      Row("a", {1, 2, 3}), Row("b", {1, 2}), Row("c", {3, 2, 1})});
   EXPECT_EQ(result.inserted, 2u);
   ASSERT_THAT(result.rejected, SizeIs(4));
   EXPECT_THAT(result.rejected[3].reason,
               HasSubstr("features has the wrong dimension: expected 3, got 2"));
   EXPECT_EQ(Dimension(), 3);
-  EXPECT_NE(Now().published->fingerprint, notes.published->fingerprint);
+  EXPECT_NE(Now().published->fingerprint, notes_.published->fingerprint);
   EXPECT_EQ(Now().published->fingerprint, Fingerprint(Now().published->parameters));
   EXPECT_EQ(Now().items, 2u);
   EXPECT_EQ(Now().changes_since_embedding(), 0u) << "searches reflect what is stored";
@@ -72,9 +59,8 @@ TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
 }
 
 TEST_F(CatalogDimension, MalformedItemsDoNotFixIt) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
   const UpsertResult result = Upsert(
-      notes,
+      notes_,
       {Row("none", {}), Row("wide", std::vector<float>(16385, 1)), Row("nan", {1, std::nanf("")})});
   EXPECT_EQ(result.inserted, 0u);
   ASSERT_THAT(result.rejected, SizeIs(3));
@@ -88,20 +74,18 @@ TEST_F(CatalogDimension, MalformedItemsDoNotFixIt) {
 
 // The view of an upload that began before another one fixed the dimension.
 TEST_F(CatalogDimension, LaterFirstUpsertMustFit) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
-  Upsert(notes, {Row("a", {1, 2, 3})});
-  const UpsertResult result = Upsert(notes, {Row("b", {1, 2}), Row("c", {1, 2, 4})});
+  Upsert(notes_, {Row("a", {1, 2, 3})});
+  const UpsertResult result = Upsert(notes_, {Row("b", {1, 2}), Row("c", {1, 2, 4})});
   EXPECT_EQ(result.inserted, 1u);
   ASSERT_THAT(result.rejected, SizeIs(1));
   EXPECT_THAT(result.rejected[0].reason, HasSubstr("expected 3, got 2"));
 }
 
 TEST_F(CatalogDimension, ConcurrentFirstUpsertsAgree) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
   std::vector<std::thread> threads;
   for (size_t dimension = 1; dimension <= 8; ++dimension) {
     threads.emplace_back([&, dimension] {
-      Upsert(notes, {Row(std::to_string(dimension), std::vector<float>(dimension, 1))});
+      Upsert(notes_, {Row(std::to_string(dimension), std::vector<float>(dimension, 1))});
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -111,28 +95,26 @@ TEST_F(CatalogDimension, ConcurrentFirstUpsertsAgree) {
 }
 
 TEST_F(CatalogDimension, UpsertIntoDeletedCollectionReturnsNotFound) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
   ASSERT_THAT(catalog_->Delete("notes"), IsOk());
-  EXPECT_THAT(catalog_->Upsert(notes, {{Row("a", {1})}}),
+  EXPECT_THAT(catalog_->Upsert(notes_, {{Row("a", {1})}}),
               FailsWith(kNotFound, "collection notes does not exist"));
   ASSERT_THAT(catalog_->Create(Notes()), IsOk());
-  EXPECT_THAT(catalog_->Upsert(notes, {{Row("a", {1})}}), FailsWith(kNotFound));
+  EXPECT_THAT(catalog_->Upsert(notes_, {{Row("a", {1})}}), FailsWith(kNotFound));
   EXPECT_EQ(Dimension(), 0) << "of the later collection of this name";
 }
 
 TEST_F(CatalogDimension, SnapshotsKeepFingerprintAndMissingLabels) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView notes, catalog_->Create(Notes()));
-  const std::string empty = SnapshotOf(*catalog_, notes);
+  const std::string empty = SnapshotOf(*catalog_, notes_);
   Item labelled = Row("b", {3, 2, 1, 1});
   labelled.label = 7;
-  Upsert(notes, {Row("a", {1, 2, 3, 4}), labelled});
+  Upsert(notes_, {Row("a", {1, 2, 3, 4}), labelled});
   const CollectionView filled = Now();
   const std::string bytes = SnapshotOf(*catalog_, filled);
   for (const std::string& snapshot : {empty, bytes}) {
     ASSERT_THAT(catalog_->Delete("notes"), IsOk());
     ASSERT_OK_AND_ASSIGN(const SnapshotContents contents, Parse(snapshot));
     ASSERT_THAT(Restore(catalog_.get(), contents), IsOk());
-    const CollectionView& before = snapshot == empty ? notes : filled;
+    const CollectionView& before = snapshot == empty ? notes_ : filled;
     EXPECT_EQ(Now().published->fingerprint, before.published->fingerprint);
   }
   EXPECT_THAT(LoadGallery(*catalog_, Now()).labels, ElementsAre(kNoLabel, 7));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/items/item_checks.h"
 #include "server/engine/catalog.h"
 #include "tests/unit/server/engine/store_with_hooks.h"
 #include "tests/unit/server/fixtures.h"
@@ -30,6 +31,19 @@ class CatalogTest : public ::testing::Test {
   }
 
   static NewCollection Fruit() { return {"fruit", SmallSettings(), SmallAnchors(), {}, "vectors"}; }
+
+  // A collection without anchors.
+  static NewCollection Notes(Metric metric = Metric::kCosine) {
+    return {.name = "notes",
+            .settings = {},
+            .anchors = {},
+            .class_names = {},
+            .extractor = "vectors",
+            .metric = metric};
+  }
+  static Item Row(const std::string& id, std::vector<float> features) {
+    return {id, kNoLabel, std::move(features), "", 0};
+  }
 
   CollectionView CreateFruit(int items, const std::string& name = "fruit") {
     NewCollection fruit = Fruit();

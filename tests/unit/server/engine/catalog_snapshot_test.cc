@@ -64,6 +64,7 @@ TEST_F(CatalogSnapshot, RestoredCollectionAnswersAsOriginal) {
   EXPECT_EQ(Answer("eagles"), before);
   Reopen();
   EXPECT_EQ(Answer("eagles"), before);
+  EXPECT_EQ(catalog_->Find("eagles")->published->fingerprint, fruit.published->fingerprint);
 }
 
 TEST_F(CatalogSnapshot, CopyBesideOriginalGetsNewFingerprint) {

@@ -1,6 +1,6 @@
 #include "server/engine/collection.h"
 
-#include "server/cells/cell_index.h"
+#include "tests/testing/build_cells.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -37,8 +37,7 @@ TEST(Collection, ItemReinsertedBeforeGalleryIsReadIsFound) {
   ASSERT_TRUE(fruit->InstallRetriever(retriever(2, 12), {}));
   Gallery gallery = GalleryOf(MakeItems(6, 1));
   gallery.version = 12;
-  fruit->InstallCells(
-      CellIndex::Create(collection.parameters, collection.anchors, gallery, {false}));
+  fruit->InstallCells(BuildCells(collection.parameters, collection.anchors, gallery));
   const CollectionView view = fruit->view();
   const std::vector<bool> deleted = {false, false, true, false, false, false};
   EXPECT_EQ(view.hidden->hidden, deleted);
@@ -50,7 +49,7 @@ TEST(Collection, LaterEmbeddingHidesItsMissingItemsInCells) {
   const StoredCollection collection = CollectionOfTwoCells();
   Gallery gallery = GalleryOf(MakeItems(6, 1));
   gallery.version = 6;
-  const auto cells = CellIndex::Create(collection.parameters, collection.anchors, gallery, {false});
+  const auto cells = BuildCells(collection.parameters, collection.anchors, gallery);
   for (const auto& [items_version, missing] : {std::pair{6U, 0}, {5U, 0}, {7U, 2}}) {
     const auto fruit = std::make_shared<Collection>(collection, nullptr);
     // Named, because clang 14 captures no structured binding.

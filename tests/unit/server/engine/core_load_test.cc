@@ -1,21 +1,35 @@
 // A mixed load on the daemon without gRPC, which the thread sanitizer does not support.
 // PRIVATEMAIL_LOAD_SECONDS sets its length, by default 5 s.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <future>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "common/wire/payload_filter_proto.h"
-#include "tests/unit/server/engine/core_calls.h"
+#include "common/base/status_macros.h"
+#include "common/base/thread_pool.h"
+#include "server/access/admission.h"
+#include "server/access/audit_log.h"
+#include "server/access/key_ring.h"
+#include "server/access/limits.h"
+#include "server/engine/catalog.h"
+#include "server/engine/maintenance.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -39,28 +53,122 @@ std::chrono::seconds Duration() {
 }
 
 std::optional<PayloadFilter> Below(int bound) {
-  v1::PayloadFilter filter;
-  filter.mutable_range()->set_path(absl::StrCat("path", bound % 20));  // more than are kept
-  filter.mutable_range()->set_lt(bound);
-  return *FromProto("filter", filter);
+  // More paths than are kept.
+  return *PayloadFilter::Parse(
+      absl::StrCat("{\"path\":\"path", bound % 20, "\",\"lt\":", bound, "}"));
 }
+
+// Fewer places than callers.
+Limits FewPlaces() {
+  Limits limits;
+  limits.max_concurrent = 8;
+  limits.max_queued = 4;
+  limits.queue_seconds = .2;
+  return limits;
+}
+
+// Concurrent builds and deletions may overtake a scheduled build.
+void ExpectBuiltOrOvertaken(const std::string& name, const absl::Status& outcome) {
+  EXPECT_TRUE(outcome.ok() || absl::IsAborted(outcome) || absl::IsNotFound(outcome) ||
+              absl::IsCancelled(outcome))
+      << name << ": " << outcome;
+}
+
+// True if admission control refused the call.
+bool IsBusy(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) &&
+         absl::StartsWith(status.message(), "the server is busy: ");
+}
+
+// Calls take the steps of services/call.cc: key, rate limit, admission, thread pool, audit log.
+// Thread-safe.
+class CoreCalls {
+ public:
+  // Blocks. UNAUTHENTICATED, RESOURCE_EXHAUSTED (IsBusy or the key's rate), or the status of
+  // `work`.
+  absl::Status Call(const std::string& key_text, const std::function<absl::Status()>& work) {
+    PM_ASSIGN_OR_RETURN(const std::shared_ptr<const AccessKey> key, keys_->Authenticate(key_text));
+    PM_RETURN_IF_ERROR(rates_.Take(*key, RateLimiter::Clock::now()));
+    PM_ASSIGN_OR_RETURN(Admission::Ticket ticket,
+                        admission_.Enter({key->id, key->Has(kAdminScope)}));
+    std::promise<absl::Status> done;
+    thread_pool_.Run([&] {
+      absl::Status status = ticket.Await([] { return false; });
+      if (status.ok()) status = work();
+      AuditEntry entry;
+      entry.time = absl::Now();
+      entry.key_id = key->id;
+      entry.code = absl::StatusCodeToString(status.code());
+      EXPECT_THAT(audit_->Write(entry), IsOk());
+      ++calls_;
+      // Moved, not copied: the reference count is in absl's library, which is not instrumented, so
+      // that deleting the last copy would be reported as a race.
+      done.set_value(std::move(status));
+    });
+    return done.get_future().get();
+  }
+
+  // The reload of SIGHUP, with other limits each time.
+  void Reload() {
+    Limits limits = FewPlaces();
+    limits.max_concurrent -= ++reloads_ % 2;
+    admission_.SetLimits(limits);
+    builds_.SetOptions({.01, absl::Milliseconds(50 + reloads_ % 2)});
+    EXPECT_THAT(keys_->Reload(), IsOk());
+    EXPECT_THAT(audit_->Reopen(), IsOk());
+  }
+
+  // A new key for all collections; requests_per_second 0: no limit.
+  NewAccessKey MakeKey(Scopes scopes, double requests_per_second = 0) {
+    KeyGrant grant;
+    grant.name = "caller";
+    grant.scopes = scopes;
+    grant.requests_per_second = requests_per_second;
+    return *keys_->Create(std::move(grant));
+  }
+
+  KeyRing& keys() { return *keys_; }
+  Catalog& catalog() { return *catalog_; }
+  int64_t calls() const { return calls_; }
+  int64_t audit_lines() const {
+    std::ifstream file(folder_ / "audit.jsonl");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  }
+
+ private:
+  const TemporaryFolder folder_;
+  const std::unique_ptr<Catalog> catalog_ =
+      *Catalog::Open(*SqliteStore::Open(folder_ / "data"), folder_.path());
+  const std::unique_ptr<KeyRing> keys_ =
+      *KeyRing::Open(KeyFile(folder_ / "keys"), folder_ / "admin.key");
+  const std::unique_ptr<AuditLog> audit_ = *AuditLog::Open(folder_ / "audit.jsonl", 0);
+  RateLimiter rates_;
+  std::atomic<int64_t> calls_ = 0;
+  std::atomic<int64_t> reloads_ = 0;
+  Admission admission_{FewPlaces()};
+  Maintenance builds_{
+      catalog_.get(),
+      RebuildOptions{.01, absl::Milliseconds(50)},
+      {[](const CollectionView& /*view*/) { return absl::OkStatus(); },
+       [](const std::string& /*name*/, double /*done*/) {}, ExpectBuiltOrOvertaken}};
+  ThreadPool thread_pool_;  // last: what they do uses the others
+};
 
 class CoreLoad : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto fruit =
-        core_.catalog().Create({"fruit", SmallSettings(), SmallAnchors(), {}, "vectors"});
-    ASSERT_THAT(fruit, IsOk());
-    ASSERT_THAT(core_.catalog().Upsert(*fruit, MakeItems(kBaseItems, 1)), IsOk());
-    ASSERT_THAT(core_.catalog().Build("fruit", nullptr), IsOk());
-
+    Create("fruit", SmallSettings(), kBaseItems);
     EmbeddingSettings settings = SmallSettings();
     settings.embedding_dim = kCrowColumns;
     settings.kernel_bandwidth = 6;  // wide enough for a polynomial: builds are quick
-    const auto crows = core_.catalog().Create({"crows", settings, SmallAnchors(), {}, "vectors"});
-    ASSERT_THAT(crows, IsOk());
-    ASSERT_THAT(core_.catalog().Upsert(*crows, MakeItems(kCrows, 1)), IsOk());
-    ASSERT_THAT(core_.catalog().Build("crows", nullptr), IsOk());
+    Create("crows", settings, kCrows);
+  }
+
+  void Create(const std::string& name, const EmbeddingSettings& settings, int items) {
+    const auto made = core_.catalog().Create({name, settings, SmallAnchors(), {}, "vectors"});
+    ASSERT_THAT(made, IsOk());
+    ASSERT_THAT(core_.catalog().Upsert(*made, MakeItems(items, 1)), IsOk());
+    ASSERT_THAT(core_.catalog().Build(name, nullptr), IsOk());
   }
 
   // Until everything has happened once, however slow the machine is, but no longer than a minute.
@@ -200,7 +308,7 @@ void CoreLoad::Build() {
         Persist(key, [&] { return core_.catalog().Build("fruit", nullptr).status(); });
     builds_ += status.ok() ? 1 : 0;
     if (status.ok()) continue;
-    // Of the rebuild scheduler.
+    // The build of the rebuild scheduler was first.
     EXPECT_THAT(status, FailsWith(kAborted, "is being built already"));
   }
 }

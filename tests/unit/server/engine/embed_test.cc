@@ -79,27 +79,6 @@ TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
   EXPECT_EQ(embedding->labels, gallery.labels);
 }
 
-TEST(Embed, EqualDataGetEqualCoordinates) {
-  const StoredCollection collection = SmallCollection("fruit");
-  const auto first = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
-  const auto second = Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr);
-  ASSERT_THAT(first, IsOk());
-  EXPECT_EQ(first->coordinates, second->coordinates);
-}
-
-TEST(Embed, ReportsEachStepAndStopsOnError) {
-  const StoredCollection collection = SmallCollection("fruit");
-  std::vector<double> seen;
-  const auto stopped = Embed(collection.parameters, collection.anchors, SmallGallery(9),
-                             [&](double done, int steps) {
-                               EXPECT_EQ(steps, 3);
-                               seen.push_back(done);
-                               return done == 2 ? absl::CancelledError("enough") : absl::OkStatus();
-                             });
-  EXPECT_THAT(stopped, FailsWith(kCancelled, "enough"));
-  EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
-}
-
 TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
   const StoredCollection collection = SmallCollection("fruit");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),

@@ -27,13 +27,6 @@ using Ids = std::vector<std::string>;
 constexpr int64_t kAllMemory = std::numeric_limits<int64_t>::max();
 const std::atomic<bool> kGoOn = false;
 
-Item Row(const std::string& id, std::vector<float> features) {
-  return {id, kNoLabel, std::move(features), "", 0};
-}
-
-// Rows of so many values that the store reads 64 of them at once.
-Item WideRow(int i) { return Row(absl::StrCat("wide-", i), std::vector<float>(16384, 1)); }
-
 Ids IdsOf(const std::shared_ptr<const EncryptedRows>& rows) {
   Ids ids;
   for (const auto& block : rows->blocks) {
@@ -46,17 +39,14 @@ Ids IdsOf(const std::shared_ptr<const EncryptedRows>& rows) {
 
 class EncryptedCollectionTest : public CatalogTest {
  protected:
-  EncryptedCollectionTest() { ReopenWith(&hooks_); }
+  EncryptedCollectionTest() {
+    ReopenWith(&hooks_);
+    EXPECT_THAT(catalog_->Create(Notes()), IsOk());
+  }
   ~EncryptedCollectionTest() override { catalog_.reset(); }  // it calls the hooks
 
-  static NewCollection Notes() {
-    return {.name = "notes",
-            .settings = {},
-            .anchors = {},
-            .class_names = {},
-            .extractor = "vectors",
-            .metric = Metric::kCosine};
-  }
+  // A row of so many values that the store reads 64 of them at once.
+  static Item WideRow(int i) { return Row(absl::StrCat("wide-", i), std::vector<float>(16384, 1)); }
 
   CollectionView Now() const { return *catalog_->Find("notes"); }
   EncryptedCollection& Rows() const { return *Now().encrypted; }
@@ -86,14 +76,13 @@ class EncryptedCollectionTest : public CatalogTest {
 };
 
 TEST_F(EncryptedCollectionTest, DeletionThroughViewWithoutDimensionIsFollowed) {
-  ASSERT_OK_AND_ASSIGN(const CollectionView early, catalog_->Create(Notes()));
+  const CollectionView early = Now();
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {2, 1})}), IsOk());
   ASSERT_THAT(catalog_->DeleteItems(early, Ids{"a"}), IsOk());
   EXPECT_THAT(Found(), ElementsAre("b"));
 }
 
 TEST_F(EncryptedCollectionTest, ReplacedCollectionOfSameUuidAndDimensionIsLoadedAnew) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {2, 1})}), IsOk());
   // As if another daemon had restored a collection of as many items in its place.
   const auto replace = [](ItemChanges* changes, std::vector<Item>* part) {
@@ -108,7 +97,6 @@ TEST_F(EncryptedCollectionTest, ReplacedCollectionOfSameUuidAndDimensionIsLoaded
 }
 
 TEST_F(EncryptedCollectionTest, ReplacedCollectionOfAnotherDimensionIsLoadedAnew) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {2, 1})}), IsOk());
   PublicParameters wider = Now().published->parameters;
   wider.feature_dim = 3;
@@ -128,7 +116,6 @@ TEST_F(EncryptedCollectionTest, ReplacedCollectionOfAnotherDimensionIsLoadedAnew
 }
 
 TEST_F(EncryptedCollectionTest, ItemsOfUnexpectedDimensionAreDataLoss) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   hooks_.changes_part = [](ItemChanges*, std::vector<Item>* part) {
     for (Item& item : *part) item.features.resize(1000, 1);
@@ -142,7 +129,6 @@ TEST_F(EncryptedCollectionTest, ItemsOfUnexpectedDimensionAreDataLoss) {
 }
 
 TEST_F(EncryptedCollectionTest, ErrorInTheMiddleOfReadingKeepsFormerVersion) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({WideRow(0)}), IsOk());
   int parts = 0;
   hooks_.changes_part = [&](ItemChanges*, std::vector<Item>*) {
@@ -161,7 +147,6 @@ TEST_F(EncryptedCollectionTest, ErrorInTheMiddleOfReadingKeepsFormerVersion) {
 }
 
 TEST_F(EncryptedCollectionTest, PrunedTombstonesMakeItReadEverything) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {2, 1}), Row("c", {1, 1})}), IsOk());
   std::vector<uint64_t> read_after;
   hooks_.read_changes = [&](uint64_t after) {
@@ -178,7 +163,6 @@ TEST_F(EncryptedCollectionTest, PrunedTombstonesMakeItReadEverything) {
 }
 
 TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   SetLimit(Now().resident_memory() + 100);
   EXPECT_THAT(Upsert({Row(std::string(400, 'b'), {2, 1})}),
@@ -191,7 +175,6 @@ TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
 }
 
 TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   const int count = 2 * lattice::CountLevels(32) * lattice::kDigits;
   const auto keys =
@@ -207,7 +190,6 @@ TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
 }
 
 TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWork) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   std::vector<Item> items;
   for (int i = 0; i < 100; ++i) items.push_back(Row(absl::StrCat(i), std::vector<float>(2000, 1)));
   ASSERT_THAT(Upsert(items), IsOk());
@@ -233,7 +215,6 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
 
 // As when another daemon with a higher limit wrote.
 TEST_F(EncryptedCollectionTest, RowsThatOutgrowTheLimitAreReleasedNotServedStale) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {1, 3})}), IsOk());
   const auto grow = [](ItemChanges*, std::vector<Item>* part) {
     for (Item& item : *part) item.payload.assign(1 << 20, ' ');
@@ -251,7 +232,6 @@ TEST_F(EncryptedCollectionTest, RowsThatOutgrowTheLimitAreReleasedNotServedStale
 }
 
 TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", std::vector<float>(kDim, 1))}), IsOk());
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotOf(*catalog_, Now())));
   contents.collection.name = "copy";
@@ -265,7 +245,6 @@ TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
 }
 
 TEST_F(EncryptedCollectionTest, FailedLoadAtTheStartIsRepeated) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   ReopenWithoutLoad();
   ASSERT_TRUE(WaitUntil([&] { return !Rows().problem().ok(); }));
@@ -277,7 +256,6 @@ TEST_F(EncryptedCollectionTest, FailedLoadAtTheStartIsRepeated) {
 }
 
 TEST_F(EncryptedCollectionTest, WritesDoNotWaitForLoadWhichFindsThem) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {1, 3})}), IsOk());
   std::atomic<bool> loading = false, go_on = false;
   hooks_.changes_part = [&](ItemChanges*, std::vector<Item>*) {
@@ -296,7 +274,6 @@ TEST_F(EncryptedCollectionTest, WritesDoNotWaitForLoadWhichFindsThem) {
 }
 
 TEST_F(EncryptedCollectionTest, LoadStopsBetweenPartsAndFreesItsMemory) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   std::vector<Item> items;
   for (int i = 0; i < 150; ++i) items.push_back(WideRow(i));
   ASSERT_THAT(Upsert(items), IsOk());
@@ -320,7 +297,6 @@ TEST_F(EncryptedCollectionTest, LoadStopsBetweenPartsAndFreesItsMemory) {
 }
 
 TEST_F(EncryptedCollectionTest, UnchangedVersionIsNotPublishedAgain) {
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
   const auto before = Rows().rows();
   ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
@@ -330,7 +306,6 @@ TEST_F(EncryptedCollectionTest, UnchangedVersionIsNotPublishedAgain) {
 // Writers with ids of their own, readers, and one load at any time among them.
 TEST_F(EncryptedCollectionTest, ConcurrentReadersFindWhatIsAcknowledged) {
   constexpr int kWriters = 4, kRounds = 60;
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
   ASSERT_THAT(Upsert({Row("first", {1, 2})}), IsOk());
   ReopenWith(&hooks_);
   std::mutex mutex;

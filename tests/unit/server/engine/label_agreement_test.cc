@@ -25,7 +25,8 @@ struct Scene {
   }
 };
 
-// Classes of `per_class` items each around directions of their own; spread 10: none can be told.
+// Classes of `per_class` items each around directions of their own; spread 10: they cannot be told
+// apart.
 Scene Draw(int per_class, double spread, unsigned seed) {
   std::mt19937 bits(seed);
   std::normal_distribution<double> normal;

@@ -1,11 +1,8 @@
 #include "server/engine/payload_columns.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -15,14 +12,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-PayloadFilter Filter(const std::string& text) {
-  v1::PayloadFilter proto;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return *FromProto("filter", proto);
-}
+PayloadFilter Filter(const std::string& text) { return *PayloadFilter::Parse(text); }
 
 PayloadFilter Below(const std::string& path, int bound) {
-  return Filter(absl::StrCat("range { path: \"", path, "\" lt: ", bound, " }"));
+  return Filter(absl::StrCat("{\"path\":\"", path, "\",\"lt\":", bound, "}"));
 }
 
 // {"n": row, "p0": row, "p1": row, ...}
@@ -42,9 +35,8 @@ TEST(PayloadColumns, FindsRowsThatMatchFilter) {
   payloads[4] = R"({"n":"text"})";
   payloads[5] = "[1]";
   const PayloadColumns columns(payloads);
-  const PayloadFilter filter = Filter(
-      R"(any_of { filters { range { path: "n" gte: 45 } }
-                  filters { none_of { filters { range { path: "p1" gte: 2 } } } } })");
+  const PayloadFilter filter =
+      Filter(R"({"or":[{"path":"n","gte":45}, {"not":{"path":"p1","gte":2}}]})");
   std::vector<int64_t> expected;
   for (int64_t row = 0; row < 50; ++row) {
     if (filter.Matches(payloads[static_cast<size_t>(row)])) expected.push_back(row);
@@ -71,11 +63,11 @@ TEST(PayloadColumns, MorePathsThanCachedColumns) {
                   SizeIs(std::min(path, 20)));
     }
   }
-  std::string all = "all_of {";
+  std::string all = R"({"and":[{"path":"n","gte":0})";
   for (int path = 0; path < 40; ++path) {
-    absl::StrAppend(&all, " filters { range { path: \"p", path, "\" gte: 18 } }");
+    absl::StrAppend(&all, ",{\"path\":\"p", path, "\",\"gte\":18}");
   }
-  EXPECT_THAT(*columns.MatchingRows(Filter(all + " }"), nullptr, {}), ElementsAre(18, 19));
+  EXPECT_THAT(*columns.MatchingRows(Filter(all + "]}"), nullptr, {}), ElementsAre(18, 19));
 }
 
 TEST(PayloadColumns, CancelledCallReturnsCancelled) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
@@ -96,11 +95,8 @@ TEST_F(RetrieverTest, AppliesFilterAndHiddenRowsInEverySlot) {
     embedding_.payloads[row] = absl::StrCat("{\"row\":", row, "}");
   }
   const Retriever retriever = MakeRetriever();
-  v1::PayloadFilter proto;
-  proto.mutable_range()->set_path("row");
-  proto.mutable_range()->set_gte(3);
   RetrievalQuery query = QueryOf(slots_);
-  query.filter = *FromProto("filter", proto);
+  query.filter = *PayloadFilter::Parse(R"({"path":"row","gte":3})");
   const auto filtered = retriever.Retrieve(query);
   ASSERT_THAT(filtered, IsOk());
   const int64_t nearest[] = {5, 3, 4};  // of the rows 3, 4 and 5
@@ -175,46 +171,32 @@ TEST_F(RetrieverTest, PostProcessingEqualsClientSide) {
   }
 }
 
-TEST_F(RetrieverTest, KOutOfRangeIsRefused) {
-  RetrievalQuery query = QueryOf(slots_);
-  query.k = 0;
-  EXPECT_THAT(MakeRetriever().Retrieve(query),
-              FailsWith(kInvalid, "k must be between 1 and 10000"));
-  query.k = 10001;
-  EXPECT_THAT(MakeRetriever().Retrieve(query),
-              FailsWith(kExhausted, "k is 10001, more than the limit of 10000"));
-}
-
-TEST_F(RetrieverTest, InvalidPostProcessingStepsReturnInvalidArgument) {
-  RetrievalQuery query = QueryOf(slots_);
+TEST_F(RetrieverTest, InvalidQueryIsRefused) {
+  const auto refuse = [&](const std::function<void(RetrievalQuery*)>& spoil, absl::StatusCode code,
+                          const std::string& message) {
+    RetrievalQuery query = QueryOf(slots_);
+    spoil(&query);
+    EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(code, message));
+  };
+  refuse([](auto* q) { q->k = 0; }, kInvalid, "k must be between 1 and 10000");
+  refuse([](auto* q) { q->k = 10001; }, kExhausted, "k is 10001, more than the limit of 10000");
   for (const int64_t steps : {1, 2, 4, -1}) {
-    query.post_processing_steps = steps;
-    EXPECT_THAT(MakeRetriever().Retrieve(query),
-                FailsWith(kInvalid, "must be 0 or the collection's steps 3"))
-        << steps;
+    refuse([&](auto* q) { q->post_processing_steps = steps; }, kInvalid,
+           "must be 0 or the collection's steps 3");
   }
-}
-
-TEST_F(RetrieverTest, ReleaseOfWrongShapeReturnsInvalidArgument) {
-  RetrievalQuery query = QueryOf(slots_);
-  for (const auto& [rows, cols] : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
-    query.release = Matrix::Random(rows, cols);
-    EXPECT_THAT(
-        MakeRetriever().Retrieve(query),
-        FailsWith(kInvalid, absl::StrCat("release has the wrong dimension: expected 15 x 2, got ",
-                                         rows, " x ", cols)));
+  for (const auto& shape : {std::pair{14, 2}, {16, 2}, {15, 3}, {15, 1}, {0, 0}}) {
+    refuse([&](auto* q) { q->release = Matrix::Random(shape.first, shape.second); }, kInvalid,
+           absl::StrCat("release has the wrong dimension: expected 15 x 2, got ", shape.first,
+                        " x ", shape.second));
   }
-}
-
-TEST_F(RetrieverTest, CollinearAnchorsReturnFailedPrecondition) {
-  RetrievalQuery query = QueryOf(slots_);
-  query.release.col(1) = 3 * query.release.col(0);
-  EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(kFailedPrecondition, "residual"));
-}
-
-TEST_F(RetrieverTest, ZeroReleaseReturnsFailedPrecondition) {
-  RetrievalQuery query{Matrix::Zero(15, 2), 3, 2, nullptr};
-  EXPECT_THAT(MakeRetriever().Retrieve(query), FailsWith(kFailedPrecondition, "norm"));
+  refuse([](auto* q) { q->release.col(1) = 3 * q->release.col(0); }, kFailedPrecondition,
+         "residual");
+  refuse(
+      [](auto* q) {
+        q->release.setZero();
+        q->post_processing_steps = 3;
+      },
+      kFailedPrecondition, "norm");
 }
 
 TEST_F(RetrieverTest, CancellationAtAnyPointReturnsCancelled) {

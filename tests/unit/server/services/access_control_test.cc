@@ -52,9 +52,8 @@ class AccessControlTest : public AccessTest {
     v1::GetItemsRequest request;
     request.set_collection("fruit");
     request.add_ids(std::string(bytes, 'x'));
-    v1::GetItemsResponse items;
-    grpc::ClientContext context;
-    return FromGrpc(v1::CollectionsService::NewStub(channel)->GetItems(&context, request, &items));
+    const auto stub = v1::CollectionsService::NewStub(channel);
+    return Ask(stub.get(), &ServiceTest::Collections::GetItems, request).status();
   }
   // As audited; empty if the message was not parsed.
   std::string CollectionOfLastCall() const {
@@ -120,11 +119,9 @@ TEST_F(AccessControlTest, OtherCollectionReturnsPermissionDenied) {
     EXPECT_EQ(there.code(), absent.code());
     EXPECT_EQ(absl::StrReplaceAll(there.message(), {{"fruit", "never"}}), absent.message());
   }
-  v1::ListCollectionsResponse visible;
-  grpc::ClientContext context;
-  ASSERT_THAT(FromGrpc(v1::CollectionsService::NewStub(ChannelWith(key.text()))
-                           ->ListCollections(&context, {}, &visible)),
-              IsOk());
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
+  ASSERT_OK_AND_ASSIGN(const v1::ListCollectionsResponse visible,
+                       Ask(stub.get(), &ServiceTest::Collections::ListCollections, {}));
   ASSERT_EQ(visible.collections_size(), 1);
   EXPECT_EQ(visible.collections(0).name(), "fish");
 }
@@ -215,7 +212,7 @@ class ProxyTest : public AccessControlTest {
         expected);
     return CallsIn(AuditLogPath(daemon_->options())).back()["peer"];
   }
-  // Of a call whose message does not come.
+  // The status of a call whose message does not come.
   static absl::Status BeginCall(const std::shared_ptr<grpc::Channel>& channel,
                                 absl::Duration deadline,
                                 const std::string& path = "RetrievalService/Retrieve") {

@@ -18,9 +18,8 @@ void AccessTest::SetUp() {
   options_.data_directory = folder_ / "data";
   options_.listen = "127.0.0.1:0";
   options_.client_ca = folder_ / "authority.crt";
-  auto daemon = DaemonServer::Start(options_);
-  ASSERT_THAT(daemon, IsOk());
-  daemon_ = *std::move(daemon);
+  ASSERT_OK_AND_ASSIGN(auto daemon, DaemonServer::Start(options_));
+  daemon_ = std::move(daemon);
   admin_ = AdminKeyIn(folder_ / "data");
   ASSERT_THAT(Try("CreateCollection", "fruit", admin_), IsOk());
   ASSERT_THAT(Try("CreateCollection", "fish", admin_), IsOk());
@@ -76,13 +75,10 @@ v1::CreateKeyResponse AccessTest::MakeKey(Scopes scopes,
   if ((scopes & kAdminScope) != 0) request.add_scopes(v1::KEY_SCOPE_ADMIN);
   for (const std::string& collection : collections) request.add_collections(collection);
   request.set_requests_per_second(requests_per_second);
-  v1::CreateKeyResponse response;
-  grpc::ClientContext context;
-  EXPECT_THAT(
-      FromGrpc(
-          v1::KeysService::NewStub(ChannelWith(admin_))->CreateKey(&context, request, &response)),
-      IsOk());
-  return response;
+  const auto stub = v1::KeysService::NewStub(ChannelWith(admin_));
+  const auto made = Ask(stub.get(), &v1::KeysService::Stub::CreateKey, request);
+  EXPECT_THAT(made, IsOk());
+  return *made;
 }
 
 std::unique_ptr<Message> AccessTest::RequestFor(const MethodDescriptor& method,
@@ -96,11 +92,9 @@ std::unique_ptr<Message> AccessTest::RequestFor(const MethodDescriptor& method,
     // Changes those that are there, and adds one.
     for (const Item& item : MakeItems(7, 2)) *upsert->add_items() = ServiceTest::ItemMessage(item);
   }
-  if (auto* items = dynamic_cast<v1::DeleteItemsRequest*>(request.get())) {
-    items->add_ids(MakeItems(1, 1)[0].id);
-  }
-  if (auto* items = dynamic_cast<v1::GetItemsRequest*>(request.get())) {
-    items->add_ids(MakeItems(1, 1)[0].id);
+  if (method.name() == "DeleteItems" || method.name() == "GetItems") {
+    request->GetReflection()->AddString(request.get(), method.input_type()->FindFieldByName("ids"),
+                                        MakeItems(1, 1)[0].id);
   }
   if (auto* restore = dynamic_cast<v1::RestoreCollectionRequest*>(request.get())) {
     restore->set_data(ServiceTest::SnapshotBytes(3));
@@ -124,16 +118,10 @@ std::string AccessTest::TargetOf(const MethodDescriptor& method) {
 }
 
 std::string AccessTest::Everything() const {
-  const auto channel = ChannelWith(admin_);
-  v1::ListCollectionsResponse collections;
-  v1::ListKeysResponse keys;
-  grpc::ClientContext first;
-  grpc::ClientContext second;
-  EXPECT_THAT(
-      FromGrpc(v1::CollectionsService::NewStub(channel)->ListCollections(&first, {}, &collections)),
-      IsOk());
-  EXPECT_THAT(FromGrpc(v1::KeysService::NewStub(channel)->ListKeys(&second, {}, &keys)), IsOk());
-  return collections.DebugString() + keys.DebugString();
+  const auto collections = v1::CollectionsService::NewStub(ChannelWith(admin_));
+  const auto keys = v1::KeysService::NewStub(ChannelWith(admin_));
+  return Ask(collections.get(), &ServiceTest::Collections::ListCollections, {})->DebugString() +
+         Ask(keys.get(), &v1::KeysService::Stub::ListKeys, {})->DebugString();
 }
 
 void AccessTest::ExpectAll(const Credentials& credentials,

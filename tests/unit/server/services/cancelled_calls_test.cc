@@ -16,8 +16,6 @@ namespace {
 
 class CancelledCallsTest : public ServiceTest {
  protected:
-  explicit CancelledCallsTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
-
   using Call = std::function<absl::Status(grpc::ClientContext*)>;
 
   std::vector<nlohmann::json> AllAudited() const { return CallsIn(directory_ / "audit.jsonl"); }
@@ -94,43 +92,18 @@ TEST_F(CancelledCallsTest, CreateStopsEarlyAndLeavesNothing) {
   EXPECT_EQ(list.collections(0).name(), "fruit0");
 }
 
-DaemonOptions LittleTimeToCreate() {
+TEST_F(CancelledCallsTest, LongCreationIsRefused) {
   DaemonOptions options;
   options.limits.max_create_seconds = .02;
-  return options;
+  Serve(options);
+  EXPECT_THAT(Create(WithManyCells("fruit")), FailsWith(kExhausted, "the limit of 0.02 s: "));
 }
 
-class CreateLimitTest : public CancelledCallsTest {
- protected:
-  CreateLimitTest() : CancelledCallsTest(LittleTimeToCreate()) {}
-};
-
-TEST_F(CreateLimitTest, LongCreationIsRefused) {
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse response;
-  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, WithManyCells("fruit"), &response)),
-              FailsWith(kExhausted, "the limit of 0.02 s: "));
-}
-
-class CancelledQueuedCallsTest : public CancelledCallsTest {
- protected:
-  static DaemonOptions OneAtATime() {
-    DaemonOptions options;
-    options.limits.max_concurrent = 1;
-    options.limits.queue_seconds = 60;
-    return options;
-  }
-  CancelledQueuedCallsTest() : CancelledCallsTest(OneAtATime()) {}
-
-  absl::Status List(absl::Duration deadline) const {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
-    v1::ListCollectionsResponse response;
-    return FromGrpc(collections_->ListCollections(&context, {}, &response));
-  }
-};
-
-TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
+TEST_F(CancelledCallsTest, QueuedCallIsNotExecuted) {
+  DaemonOptions options;
+  options.limits.max_concurrent = 1;
+  options.limits.queue_seconds = 60;
+  Serve(options);
   MakeFruit(3, false);
   grpc::ClientContext uploading;
   v1::UpsertItemsResponse totals;
@@ -139,15 +112,7 @@ TEST_F(CancelledQueuedCallsTest, AreNotExecuted) {
   // Until the upload holds the only ticket.
   while (List(absl::Milliseconds(200)).ok()) {
   }
-  {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
-    v1::DeleteCollectionRequest request;
-    request.set_name("fruit");
-    v1::DeleteCollectionResponse response;
-    EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)),
-                FailsWith(kDeadlineExceeded));
-  }
+  EXPECT_THAT(DeleteCollection("fruit", absl::Milliseconds(200)), FailsWith(kDeadlineExceeded));
   ASSERT_TRUE(WaitUntil([&] { return !Audited("DeleteCollection").empty(); }));
   upload->WritesDone();
   EXPECT_THAT(FromGrpc(upload->Finish()), IsOk());

@@ -6,6 +6,7 @@
 #include "common/base/operator_only_error.h"
 #include "server/engine/encrypted_collection.h"
 #include "server/store/sqlite/sqlite_store.h"
+#include "tests/testing/build_cells.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/engine/store_with_hooks.h"
 #include "tests/unit/server/fixtures.h"
@@ -60,23 +61,33 @@ TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
   EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection fruit is being built"));
 }
 
-TEST_F(CollectionState, FailedCellsNameTheProblemAndBuild) {
+TEST_F(CollectionState, CellsAreDescribedAtEachStage) {
+  const auto expect = [](const CollectionView& view, v1::CellsStatus status, uint64_t items,
+                         const std::string& text) {
+    v1::GetCollectionResponse proto;
+    CollectionToProto(view, &proto);
+    EXPECT_EQ(proto.cells_status(), status);
+    EXPECT_EQ(proto.cells_items(), items);
+    EXPECT_EQ(proto.cells_partitions(), view.published->parameters.cell_partitions.size());
+    EXPECT_EQ(proto.cells(), text);
+  };
+  expect(View(), v1::CELLS_STATUS_NOT_BUILT, 0, "");
   CollectionView view = Built();
+  expect(view, v1::CELLS_STATUS_PREPARING, 0, "being made");
   view.cells_problem = absl::UnavailableError("could not be built: no memory");
-  constexpr char kMessage[] = "could not be built: no memory; a build tries again";
-  EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, kMessage));
-  EXPECT_EQ(DescribeCells(view), std::string("UNAVAILABLE: ") + kMessage);
-}
-
-TEST_F(CollectionState, EarlierCellsNameTheProblemOfLaterOnes) {
-  CollectionView view = Built();
-  view.cells = CellIndex::Restore(parameters_, {});
-  EXPECT_EQ(DescribeCells(view), "ready: 0 items");
-  view.cells_problem = absl::UnavailableError("could not be built: no memory");
+  const std::string problem = "could not be built: no memory; a build tries again";
+  EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, problem));
+  expect(view, v1::CELLS_STATUS_FAILED, 0, "UNAVAILABLE: " + problem);
+  view.cells = BuildCells(parameters_, anchors_, GalleryOf(MakeItems(6, 1)));
   EXPECT_THAT(RequireCells(view), IsOk());
-  EXPECT_EQ(DescribeCells(view),
-            "ready: 0 items of an earlier build; UNAVAILABLE: could not be built: no memory; "
-            "a build tries again");
+  expect(view, v1::CELLS_STATUS_READY, 6,
+         "ready: 6 items of an earlier build; UNAVAILABLE: " + problem);
+  view.cells_problem = absl::OkStatus();
+  view.hidden_in_cells =
+      std::make_shared<HiddenRows>(HiddenRows{{true, false, false, true, false, true}, 3});
+  expect(view, v1::CELLS_STATUS_READY, 3, "ready: 3 items");
+  parameters_.cell_partitions.clear();
+  expect(View(), v1::CELLS_STATUS_NONE, 0, "");
 }
 
 // Errors of the store may name its file or host.

@@ -30,15 +30,8 @@ TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
   EXPECT_EQ(list.collections(1).items(), 5u);
   EXPECT_EQ(list.collections(1).embedding_version(), 0u);
 
-  grpc::ClientContext context;
-  v1::DeleteCollectionRequest request;
-  v1::DeleteCollectionResponse response;
-  request.set_name("fruit");
-  ASSERT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
-  EXPECT_EQ(response.deleted_items(), 5u);
-  grpc::ClientContext again;
-  EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&again, request, &response)),
-              FailsWith(kNotFound, "fruit"));
+  EXPECT_EQ(DeleteCollection("fruit")->deleted_items(), 5u);
+  EXPECT_THAT(DeleteCollection("fruit"), FailsWith(kNotFound, "fruit"));
 }
 
 TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
@@ -152,11 +145,7 @@ TEST_F(CollectionsServiceTest, SettingsThatCollapseTheAnchorsAreRefusedAtCreatio
 class LongBuildTest : public CollectionsServiceTest {
  protected:
   LongBuildTest() {
-    v1::CreateCollectionRequest request = Fruit();
-    request.mutable_settings()->set_steps(10000);
-    request.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);  // never coincides
-    request.mutable_settings()->set_start(v1::START_CLASSES);
-    EXPECT_THAT(Create(request), IsOk());
+    EXPECT_THAT(Create(SlowFruit()), IsOk());
     std::vector<Item> items;
     for (int i = 0; i < 1500; ++i) items.push_back(MakeItem(absl::StrCat(i), 3, i));
     EXPECT_THAT(Upsert({Message("fruit", items)}), IsOk());
@@ -177,14 +166,8 @@ TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
     double of_list, of_get;  // -1: nothing is built
   };
   const auto shares = [&]() -> Shares {
-    v1::ListCollectionsResponse all;
-    grpc::ClientContext list, get;
-    EXPECT_THAT(FromGrpc(collections_->ListCollections(&list, {}, &all)), IsOk());
-    v1::GetCollectionRequest request;
-    request.set_collection("fruit");
-    v1::GetCollectionResponse one;
-    EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&get, request, &one)), IsOk());
-    const v1::GetCollectionResponse& listed = all.collections(0);
+    const v1::GetCollectionResponse one = Get("fruit");
+    const v1::GetCollectionResponse listed = ListAll().collections(0);
     return {listed.has_build_share() ? listed.build_share() : -1,
             one.has_build_share() ? one.build_share() : -1};
   };

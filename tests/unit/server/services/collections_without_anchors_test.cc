@@ -10,27 +10,6 @@ namespace {
 
 class WithoutAnchors : public ServiceTest {
  protected:
-  explicit WithoutAnchors(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
-
-  static v1::CreateCollectionRequest Notes() {
-    v1::CreateCollectionRequest request;
-    request.set_name("notes");
-    request.set_metric(v1::METRIC_COSINE);
-    request.set_extractor("vectors");
-    return request;
-  }
-
-  absl::StatusOr<v1::GetCollectionResponse> Get(const std::string& name) const {
-    grpc::ClientContext context;
-    v1::GetCollectionRequest request;
-    request.set_collection(name);
-    request.set_with_changes(true);
-    v1::GetCollectionResponse response;
-    const absl::Status status = FromGrpc(retrieval_->GetCollection(&context, request, &response));
-    if (!status.ok()) return status;
-    return response;
-  }
-
   static v1::Item Row(const std::string& id, int features) {
     v1::Item item;
     item.set_id(id);
@@ -57,13 +36,7 @@ TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
   items[1].set_unlabelled(false);
   items[1].set_label(12);
   ASSERT_THAT(Send("notes", items), IsOk());
-  grpc::ClientContext context;
-  v1::GetItemsRequest request;
-  request.set_collection("notes");
-  request.add_ids("a");
-  request.add_ids("b");
-  v1::GetItemsResponse response;
-  ASSERT_TRUE(collections_->GetItems(&context, request, &response).ok());
+  ASSERT_OK_AND_ASSIGN(const v1::GetItemsResponse response, GetItems("notes", {"a", "b"}));
   EXPECT_TRUE(response.items(0).unlabelled());
   EXPECT_EQ(response.items(0).label(), 0);
   EXPECT_FALSE(response.items(1).unlabelled());
@@ -105,15 +78,15 @@ TEST_F(WithoutAnchors, CreateNamesWhatNeedsAnchors) {
   EXPECT_THAT(Create(fruit), FailsWith(kInvalid, "metric must be cosine unless with_encrypted"));
   fruit.set_with_encrypted(true);
   EXPECT_THAT(Create(fruit), IsOk());
-  EXPECT_EQ(Get("fruit")->parameters().metric(), v1::METRIC_DOT);
+  EXPECT_EQ(Get("fruit").parameters().metric(), v1::METRIC_DOT);
 }
 
 TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   ASSERT_THAT(Create(Notes()), IsOk());
   ASSERT_THAT(Send("notes", {Row("a", 3)}), IsOk());
-  const std::string fingerprint = Get("notes")->fingerprint();
+  const std::string fingerprint = Get("notes").fingerprint();
   constexpr char kMessage[] = "collection notes has no anchors: it offers the scheme encrypted";
-  grpc::ClientContext anchors_context, retrieve_context, cells_context, health_context;
+  grpc::ClientContext anchors_context, cells_context;
   v1::GetAnchorsRequest anchors;
   anchors.set_collection("notes");
   anchors.set_fingerprint(fingerprint);
@@ -123,8 +96,7 @@ TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   retrieve.set_collection("notes");
   retrieve.set_fingerprint(fingerprint);
   retrieve.set_k(1);
-  v1::RetrieveResponse found;
-  EXPECT_THAT(FromGrpc(retrieval_->Retrieve(&retrieve_context, retrieve, &found)),
+  EXPECT_THAT(Ask(retrieval_.get(), &Retrieval::Retrieve, retrieve),
               FailsWith(kFailedPrecondition, kMessage));
   v1::RetrieveCellsRequest cells;
   cells.set_collection("notes");
@@ -135,28 +107,21 @@ TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   EXPECT_THAT(Build("notes"), FailsWith(kFailedPrecondition, kMessage));
   grpc::health::v1::HealthCheckRequest check;
   check.set_service("privatemail.collection.notes");
-  grpc::health::v1::HealthCheckResponse health;
-  const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
-  ASSERT_TRUE(
-      grpc::health::v1::Health::NewStub(channel)->Check(&health_context, check, &health).ok());
+  using grpc::health::v1::Health;
+  const auto stub =
+      Health::NewStub(Connect(daemon_->address(), grpc::InsecureChannelCredentials()));
+  ASSERT_OK_AND_ASSIGN(const auto health, Ask(stub.get(), &Health::Stub::Check, check));
   EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING) << "without a build";
 }
 
-class FewDimensions : public WithoutAnchors {
- protected:
-  FewDimensions() : WithoutAnchors(Limited()) {}
-  static DaemonOptions Limited() {
-    DaemonOptions options;
-    options.limits.max_dims = 4;
-    return options;
-  }
-};
-
-TEST_F(FewDimensions, LimitHoldsForFirstItems) {
+TEST_F(WithoutAnchors, LimitOfDimensionsHoldsForFirstItems) {
+  DaemonOptions options;
+  options.limits.max_dims = 4;
+  Serve(options);
   ASSERT_THAT(Create(Notes()), IsOk());
   EXPECT_THAT(Send("notes", {Row("a", 4), Row("b", 5)}),
               FailsWith(kExhausted, "first items is 5, more than the limit of 4"));
-  EXPECT_EQ(Get("notes")->parameters().feature_dim(), 0u);
+  EXPECT_EQ(Get("notes").parameters().feature_dim(), 0u);
   EXPECT_THAT(Send("notes", {Row("a", 4)}), IsOk());
 }
 

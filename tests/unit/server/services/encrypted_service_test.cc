@@ -80,16 +80,6 @@ SearchResult SearchAt(const std::shared_ptr<grpc::Channel>& channel,
 
 class EncryptedSearch : public ServiceTest {
  protected:
-  explicit EncryptedSearch(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
-
-  static v1::CreateCollectionRequest Notes() {
-    v1::CreateCollectionRequest request;
-    request.set_name("notes");
-    request.set_metric(v1::METRIC_COSINE);
-    request.set_extractor("vectors");
-    return request;
-  }
-
   void Put(int first, int count, const std::string& payload = "") {
     v1::UpsertItemsRequest message;
     message.set_collection("notes");
@@ -264,12 +254,7 @@ TEST_F(EncryptedSearch, CollectionWithoutItemsIsAFailedPrecondition) {
   EXPECT_THAT(Search(Good()).status, FailsWith(kFailedPrecondition, kMessage));
   Put(0, 3);
   ASSERT_THAT(Search(Good()).status, IsOk());
-  grpc::ClientContext context;
-  v1::DeleteItemsRequest request;
-  request.set_collection("notes");
-  for (int i = 0; i < 3; ++i) request.add_ids(absl::StrCat("item ", i));
-  v1::DeleteItemsResponse response;
-  ASSERT_THAT(FromGrpc(collections_->DeleteItems(&context, request, &response)), IsOk());
+  ASSERT_THAT(DeleteItems("notes", {"item 0", "item 1", "item 2"}), IsOk());
   const SearchResult result = Search(Good());
   EXPECT_THAT(result.status, FailsWith(kFailedPrecondition, kMessage));
   EXPECT_TRUE(result.messages.empty());
@@ -298,18 +283,12 @@ TEST_F(EncryptedSearch, DeadlineInTheMiddleEndsTheCall) {
   EXPECT_THAT(Search(Good()).status, IsOk());
 }
 
-DaemonOptions NoMemoryForKeys() {
+constexpr int64_t kNoMemoryForKeys = 300'000;  // of one session's keys: 329 KB
+
+TEST_F(EncryptedSearch, KeysAnswerTheirSearchWithoutTheCache) {
   DaemonOptions options;
-  options.limits.max_resident_memory = 300'000;  // of one session's keys: 329 KB
-  return options;
-}
-
-class FullMemory : public EncryptedSearch {
- protected:
-  FullMemory() : EncryptedSearch(NoMemoryForKeys()) {}
-};
-
-TEST_F(FullMemory, KeysAnswerTheirSearchWithoutTheCache) {
+  options.limits.max_resident_memory = kNoMemoryForKeys;
+  Serve(options);
   MakeNotes(3);
   v1::SearchEncryptedRequest request = Good();
   EXPECT_EQ(Search(request).messages.size(), 3u);
@@ -320,44 +299,23 @@ TEST_F(FullMemory, KeysAnswerTheirSearchWithoutTheCache) {
 }
 
 // Enough for a search of one query, but not for the keys of a session, too.
-DaemonOptions LittleSearchMemory(DaemonOptions options) {
+TEST_F(EncryptedSearch, OnlyUncachedKeysCountForTheSearch) {
+  DaemonOptions options;
   options.limits.max_search_memory = ScorePass::MemoryFor(1, 1, kDimensions, kDelta) + 100'000;
-  return options;
-}
-
-class CachedKeysMemory : public EncryptedSearch {
- protected:
-  CachedKeysMemory() : EncryptedSearch(LittleSearchMemory({})) {}
-};
-
-TEST_F(CachedKeysMemory, CachedKeysDoNotCountForTheSearch) {
+  Serve(options);
   MakeNotes(3);
   EXPECT_THAT(Search(Good()).status, IsOk());
-}
-
-class UncachedKeysMemory : public EncryptedSearch {
- protected:
-  UncachedKeysMemory() : EncryptedSearch(LittleSearchMemory(NoMemoryForKeys())) {}
-};
-
-TEST_F(UncachedKeysMemory, UncachedKeysCountForTheSearch) {
-  MakeNotes(3);
+  options.limits.max_resident_memory = kNoMemoryForKeys;
+  Serve(options);
+  EXPECT_TRUE(WaitUntil([&] { return !absl::IsUnavailable(Search(Good()).status); })) << "rows";
   EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
 }
 
-DaemonOptions SmallMessages() {
+TEST_F(EncryptedSearch, BlockBeyondAMessageNamesTheLimit) {
   DaemonOptions options;
   options.limits.max_message_bytes = 2 << 20;
   options.limits.max_request_memory = 16 << 20;
-  return options;
-}
-
-class LongPayloads : public EncryptedSearch {
- protected:
-  LongPayloads() : EncryptedSearch(SmallMessages()) {}
-};
-
-TEST_F(LongPayloads, BlockBeyondAMessageNamesTheLimit) {
+  Serve(options);
   ASSERT_THAT(Create(Notes()), IsOk());
   const std::string payload = absl::StrCat("\"", std::string(50'000, 'x'), "\"");
   Put(0, 30, payload);
@@ -375,19 +333,12 @@ TEST_F(LongPayloads, BlockBeyondAMessageNamesTheLimit) {
   EXPECT_THAT(Search(Good()).status, IsOk());
 }
 
-DaemonOptions SmallMessagesAndMemory() {
-  DaemonOptions options = SmallMessages();
-  options.limits.max_request_memory = 10 << 20;
-  return options;
-}
-
-class LongPayloadsLittleMemory : public EncryptedSearch {
- protected:
-  LongPayloadsLittleMemory() : EncryptedSearch(SmallMessagesAndMemory()) {}
-};
-
 // A block of 3.9 MB is in memory three times while it is sent.
-TEST_F(LongPayloadsLittleMemory, BlocksCountForTheMemoryOfTheSearch) {
+TEST_F(EncryptedSearch, BlocksCountForTheMemoryOfTheSearch) {
+  DaemonOptions options;
+  options.limits.max_message_bytes = 2 << 20;
+  options.limits.max_request_memory = 10 << 20;
+  Serve(options);
   ASSERT_THAT(Create(Notes()), IsOk());
   const std::string payload = absl::StrCat("\"", std::string(50'000, 'x'), "\"");
   for (int i = 0; i < 3; ++i) Put(26 * i, 26, payload);
@@ -397,18 +348,10 @@ TEST_F(LongPayloadsLittleMemory, BlocksCountForTheMemoryOfTheSearch) {
   EXPECT_THAT(Search(Good()).status, IsOk());
 }
 
-DaemonOptions WithMetrics() {
+TEST_F(EncryptedSearch, MetricsCountRowsKeysAndQueries) {
   DaemonOptions options;
   options.http = "127.0.0.1:0";
-  return options;
-}
-
-class EncryptedMetrics : public EncryptedSearch {
- protected:
-  EncryptedMetrics() : EncryptedSearch(WithMetrics()) {}
-};
-
-TEST_F(EncryptedMetrics, CountRowsKeysAndQueries) {
+  Serve(options);
   MakeNotes(3);
   v1::SearchEncryptedRequest request = Good();
   AddQuery(&request);

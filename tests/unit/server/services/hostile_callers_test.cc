@@ -25,21 +25,13 @@ DaemonOptions Limited() {
 
 class HostileCallersTest : public ServiceTest {
  protected:
-  explicit HostileCallersTest(const DaemonOptions& options = Limited()) : ServiceTest(options) {}
+  HostileCallersTest() : ServiceTest(Limited()) {}
 
   absl::Status Probe() const {
-    const auto channel = Connect(daemon_->address(), grpc::InsecureChannelCredentials());
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
-    grpc::health::v1::HealthCheckResponse response;
-    return FromGrpc(grpc::health::v1::Health::NewStub(channel)->Check(&context, {}, &response));
-  }
-
-  absl::Status List() const {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(5)));
-    v1::ListCollectionsResponse response;
-    return FromGrpc(collections_->ListCollections(&context, {}, &response));
+    using grpc::health::v1::Health;
+    const auto stub =
+        Health::NewStub(Connect(daemon_->address(), grpc::InsecureChannelCredentials()));
+    return Ask(stub.get(), &Health::Stub::Check, {}, absl::Seconds(5)).status();
   }
 };
 
@@ -53,7 +45,7 @@ TEST_F(HostileCallersTest, UnreadAnswersHoldNoThread) {
   EXPECT_TRUE(WaitUntil(
       [&] { return Metric(R"(privatemail_requests_total{code="OK",rpc="Check"})") >= 400; }));
   EXPECT_THAT(Probe(), IsOk());
-  EXPECT_THAT(List(), IsOk());
+  EXPECT_THAT(List(absl::Seconds(5)), IsOk());
   for (Http2Caller& caller : callers) EXPECT_TRUE(caller.IsEnded(10));
 }
 
@@ -63,23 +55,15 @@ TEST_F(HostileCallersTest, UnreadAnswersReleaseTickets) {
   ASSERT_TRUE(caller.Greet());
   for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
   EXPECT_TRUE(WaitUntil([&] { return Audited("ListCollections").size() >= 8; }));
-  EXPECT_THAT(List(), IsOk()) << "waits for a ticket";
+  EXPECT_THAT(List(absl::Seconds(5)), IsOk()) << "waits for a ticket";
   EXPECT_TRUE(caller.IsEnded(10));
 }
 
-DaemonOptions Patient() {
-  DaemonOptions options = Limited();
-  options.limits.stream_idle_seconds = 3600;
-  options.limits.queue_seconds = 600;
-  return options;
-}
-
-class PatientServerTest : public HostileCallersTest {
- protected:
-  PatientServerTest() : HostileCallersTest(Patient()) {}
-};
-
-TEST_F(PatientServerTest, UnreadAnswersEndWhenOthersWait) {
+TEST_F(HostileCallersTest, UnreadAnswersEndWhenOthersWait) {
+  DaemonOptions patient = Limited();
+  patient.limits.stream_idle_seconds = 3600;
+  patient.limits.queue_seconds = 600;
+  Serve(patient);
   MakeFruit(1, false);
   Http2Caller caller(daemon_->address().port);
   ASSERT_TRUE(caller.Greet());
@@ -98,7 +82,7 @@ TEST_F(HostileCallersTest, SilentCallsBlockNobody) {
     ASSERT_TRUE(callers.back().Call(kList, "", 100));  // no byte of the message follows
   }
   EXPECT_THAT(Probe(), IsOk());
-  EXPECT_THAT(List(), IsOk());
+  EXPECT_THAT(List(absl::Seconds(5)), IsOk());
 }
 
 }  // namespace

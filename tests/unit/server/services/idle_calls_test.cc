@@ -19,7 +19,7 @@ DaemonOptions Impatient(double idle_seconds) {
 
 class IdleCallsTest : public ServiceTest {
  protected:
-  explicit IdleCallsTest(double idle_seconds = .5) : ServiceTest(Impatient(idle_seconds)) {}
+  IdleCallsTest() : ServiceTest(Impatient(.5)) {}
 
   struct Upload {
     grpc::ClientContext context;
@@ -51,12 +51,7 @@ TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
                 FailsWith(kDeadlineExceeded, "the caller was idle for 0.5 s"));
   }
   // Messages before the timeout are stored.
-  v1::GetItemsRequest get;
-  get.set_collection("fruit");
-  get.add_ids("item-000");
-  grpc::ClientContext context;
-  v1::GetItemsResponse got;
-  ASSERT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::GetItemsResponse got, GetItems("fruit", {"item-000"}));
   const std::vector<float> features = MakeItem("item-000", 3, 70).features;
   EXPECT_THAT(got.items(0).features(), ::testing::ElementsAreArray(features));
 }
@@ -69,9 +64,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
   ToProto(FloatMatrix::Random(kAnchors, 64).eval(), request.mutable_anchors());
   request.clear_anchor_labels();
   for (int i = 0; i < kAnchors; ++i) request.add_anchor_labels(i % 3);
-  grpc::ClientContext creating;
-  v1::CreateCollectionResponse created;
-  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&creating, request, &created)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::CreateCollectionResponse created, Create(request));
 
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -105,12 +98,8 @@ TEST_F(IdleCallsTest, UnreadStreamEndsWithDeadlineExceeded) {
 }
 
 // The pauses are what is tested: each is shorter than the limit, together they are longer.
-class SlowCallsTest : public IdleCallsTest {
- protected:
-  SlowCallsTest() : IdleCallsTest(2) {}
-};
-
-TEST_F(SlowCallsTest, SlowUploadContinues) {
+TEST_F(IdleCallsTest, SlowUploadContinues) {
+  Serve(Impatient(2));
   MakeFruit(1, false);
   const auto upload = Begin();
   for (unsigned i = 0; i < 6; ++i) {

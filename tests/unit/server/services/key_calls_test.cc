@@ -207,18 +207,9 @@ TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
 
 TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
   const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
-  v1::CreateCollectionRequest slow = ServiceTest::Fruit();
+  v1::CreateCollectionRequest slow = ServiceTest::SlowFruit();
   slow.set_name("slow");
-  slow.mutable_settings()->set_steps(10000);
-  slow.mutable_settings()->set_normalise(true);
-  slow.mutable_settings()->set_label_graph(
-      v1::LABEL_GRAPH_BALANCED);  // whose anchors never coincide
-  slow.mutable_settings()->set_start(v1::START_CLASSES);
-  {
-    grpc::ClientContext context;
-    v1::CreateCollectionResponse created;
-    ASSERT_THAT(FromGrpc(admin->CreateCollection(&context, slow, &created)), IsOk());
-  }
+  ASSERT_THAT(Ask(admin.get(), &ServiceTest::Collections::CreateCollection, slow), IsOk());
   Put("slow", MakeItems(900, 1));
   const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"slow"});
   const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
@@ -257,13 +248,12 @@ TEST_F(KeyCallsTest, AuditLogNamesCreatedAndRevokedKeys) {
 
 TEST_F(KeyCallsTest, ChangesByKindNeedWriteScope) {
   for (const Scopes scope : {kSearchScope, kWriteScope, kAdminScope}) {
-    grpc::ClientContext context;
     v1::GetCollectionRequest request;
     request.set_collection("fruit");
     request.set_with_changes(true);
-    v1::GetCollectionResponse response;
     const auto stub = v1::RetrievalService::NewStub(ChannelWith(MakeKey(scope, {}).text()));
-    ASSERT_THAT(FromGrpc(stub->GetCollection(&context, request, &response)), IsOk());
+    ASSERT_OK_AND_ASSIGN(const v1::GetCollectionResponse response,
+                         Ask(stub.get(), &ServiceTest::Retrieval::GetCollection, request));
     EXPECT_EQ(response.has_changes(), scope != kSearchScope);
     EXPECT_EQ(response.changes_since_embedding(), 0u);
   }

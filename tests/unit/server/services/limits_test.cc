@@ -25,7 +25,7 @@ DaemonOptions SmallLimits() {
 
 class LimitsTest : public ServiceTest {
  protected:
-  explicit LimitsTest(const DaemonOptions& options = SmallLimits()) : ServiceTest(options) {}
+  LimitsTest() : ServiceTest(SmallLimits()) {}
 };
 
 TEST_F(LimitsTest, CreateNamesLimitAndValue) {
@@ -76,28 +76,22 @@ TEST_F(LimitsTest, MessageLimitShortensPages) {
   scroll.set_limit(6);
   std::vector<std::string> ids;
   do {
-    grpc::ClientContext context;
-    v1::ScrollItemsResponse page;
-    ASSERT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)), IsOk());
+    ASSERT_OK_AND_ASSIGN(const v1::ScrollItemsResponse page,
+                         Ask(collections_.get(), &Collections::ScrollItems, scroll));
     EXPECT_EQ(page.items_size(), 2);
     for (const v1::Item& item : page.items()) ids.push_back(item.id());
     scroll.set_cursor(page.next_cursor());
   } while (!scroll.cursor().empty() && ids.size() < 10);
   EXPECT_THAT(ids, ::testing::ElementsAre("item-000", "item-001", "item-002", "item-003",
                                           "item-004", "item-005"));
-  v1::GetItemsRequest get;
-  get.set_collection("fruit");
-  for (const std::string& id : ids) get.add_ids(id);
-  grpc::ClientContext context;
-  v1::GetItemsResponse got;
-  EXPECT_THAT(FromGrpc(collections_->GetItems(&context, get, &got)),
+  EXPECT_THAT(GetItems("fruit", ids),
               FailsWith(kExhausted, "the limit of 65536 bytes: ask for fewer ids at once"));
 }
 
 TEST_F(LimitsTest, OversizedRequestNamesLimit) {
   v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(70'000, 'x'));
-  const absl::Status status = Create(request);
+  const absl::Status status = Create(request).status();
   EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
   EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
   ASSERT_THAT(Create(Fruit()), IsOk());
@@ -107,36 +101,29 @@ TEST_F(LimitsTest, OversizedRequestNamesLimit) {
               FailsWith(kExhausted, " vs. 65536)"));
 }
 
-class ResponseLimitsTest : public LimitsTest {
+class ResponseLimitsTest : public ServiceTest {
  protected:
-  static DaemonOptions Small() {
+  ResponseLimitsTest() {
     DaemonOptions options;
     options.limits.max_message_bytes = 65536;
-    return options;
+    Serve(options);
   }
-  ResponseLimitsTest() : LimitsTest(Small()) {}
 };
 
 // Refused by the daemon, not by gRPC, so that it is audited.
 TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
-  const auto list = [&](v1::ListCollectionsResponse* response) {
-    grpc::ClientContext context;
-    return FromGrpc(collections_->ListCollections(&context, {}, response));
-  };
   v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(1024, 'x'));
   for (int i = 0; i < 55; ++i) {  // each of more than 1,024 + 150 bytes
     request.set_name(absl::StrCat("fruit", i));
     ASSERT_THAT(Create(request), IsOk());
-    if (i != 40) continue;
-    v1::ListCollectionsResponse response;
-    EXPECT_THAT(list(&response), IsOk());
-    EXPECT_EQ(response.collections_size(), 41);
+    if (i == 40) {
+      EXPECT_EQ(ListAll().collections_size(), 41);
+    }
   }
-  v1::ListCollectionsResponse response;
-  EXPECT_THAT(list(&response), FailsWith(kExhausted,
-                                         "the response would exceed the limit of 65536 bytes: get "
-                                         "collections one by one"));
+  EXPECT_THAT(List(), FailsWith(kExhausted,
+                                "the response would exceed the limit of 65536 bytes: get "
+                                "collections one by one"));
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
@@ -162,9 +149,7 @@ TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
   v1::ScrollItemsRequest scroll;
   scroll.set_collection("fruit");
   scroll.set_limit(1);
-  grpc::ClientContext context;
-  v1::ScrollItemsResponse page;
-  EXPECT_THAT(FromGrpc(collections_->ScrollItems(&context, scroll, &page)),
+  EXPECT_THAT(Ask(collections_.get(), &Collections::ScrollItems, scroll),
               FailsWith(kExhausted,
                         "the response would exceed the limit of 65536 bytes: one item alone does"));
 }
@@ -178,16 +163,9 @@ DaemonOptions OneAtATime() {
   return options;
 }
 
-class QueueTest : public LimitsTest {
+class QueueTest : public ServiceTest {
  protected:
-  QueueTest() : LimitsTest(OneAtATime()) {}
-
-  absl::Status List(absl::Duration deadline = absl::Seconds(20)) const {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
-    v1::ListCollectionsResponse response;
-    return FromGrpc(collections_->ListCollections(&context, {}, &response));
-  }
+  QueueTest() : ServiceTest(OneAtATime()) {}
 };
 
 TEST_F(QueueTest, WaitingCallIsServedOrTimesOut) {

@@ -7,16 +7,16 @@
 namespace privatemail::testing {
 namespace {
 
-DaemonOptions LittleMemory() {
-  DaemonOptions options;
-  options.limits.max_request_memory = 65536;
-  options.limits.max_build_memory = 1;
-  return options;
-}
-
 class MemoryLimitsTest : public ServiceTest {
  protected:
-  MemoryLimitsTest() : ServiceTest(LittleMemory()) {}
+  MemoryLimitsTest() {
+    options_.limits.max_request_memory = 65536;
+    options_.limits.max_build_memory = 1;
+    Serve(options_);
+    options_ = {};
+  }
+
+  DaemonOptions options_;  // of the test's own daemon
 };
 
 TEST_F(MemoryLimitsTest, SearchAndBuildNameLimit) {
@@ -43,31 +43,17 @@ TEST_F(MemoryLimitsTest, AnchorsNameLimit) {
 
 // 6000 empty ids take two bytes each on the wire and about a hundred in memory: 600 KB.
 TEST_F(MemoryLimitsTest, MessageIsRefusedBeforeParsing) {
-  v1::GetItemsRequest request;
-  request.set_collection("fruit");
-  for (int i = 0; i < 6000; ++i) request.add_ids("");
-  grpc::ClientContext context;
-  v1::GetItemsResponse items;
-  const absl::Status status = FromGrpc(collections_->GetItems(&context, request, &items));
+  const absl::Status status = GetItems("fruit", std::vector<std::string>(6000)).status();
   EXPECT_THAT(status, FailsWith(kExhausted, "memory of the message in bytes is "));
   EXPECT_THAT(status, FailsWith(kExhausted, "the limit of 65536 (max_request_memory)"));
   EXPECT_THAT(Upsert({Message("fruit", std::vector<Item>(6000, Item{}))}),
               FailsWith(kExhausted, "message 0 of the stream: memory of the message in bytes is "));
 }
 
-DaemonOptions LittleMemoryForAll() {
-  DaemonOptions options;
-  options.limits.max_parsed_memory = 300'000;
-  return options;
-}
-
-class ParsedMemoryTest : public ServiceTest {
- protected:
-  ParsedMemoryTest() : ServiceTest(LittleMemoryForAll()) {}
-};
-
 // An open upload holds the quota of its last message.
-TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
+TEST_F(MemoryLimitsTest, QuotaOfParsedMessagesIsSharedAndReleased) {
+  options_.limits.max_parsed_memory = 300'000;
+  Serve(options_);
   MakeFruit(3, false);
   grpc::ClientContext context;
   v1::UpsertItemsResponse totals;
@@ -77,10 +63,7 @@ TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
   const auto count = [&] {
     v1::CountItemsRequest request;
     request.set_collection("fruit");
-    v1::CountItemsResponse counted;
-    grpc::ClientContext own;
-    EXPECT_THAT(FromGrpc(collections_->CountItems(&own, request, &counted)), IsOk());
-    return counted.items();
+    return Ask(collections_.get(), &Collections::CountItems, request)->items();
   };
   ASSERT_TRUE(writer->Write(large));
   ASSERT_TRUE(WaitUntil([&] { return count() == 4; }));
@@ -90,19 +73,10 @@ TEST_F(ParsedMemoryTest, QuotaIsSharedAndReleased) {
   EXPECT_TRUE(WaitUntil([&] { return Upsert({large}).ok(); })) << "quota was not released";
 }
 
-DaemonOptions LittleMemoryForSearches() {
-  DaemonOptions options;
-  options.limits.max_message_bytes = 65536;
-  options.limits.max_search_memory = 100'000;
-  return options;
-}
-
-class SearchMemoryTest : public ServiceTest {
- protected:
-  SearchMemoryTest() : ServiceTest(LittleMemoryForSearches()) {}
-};
-
-TEST_F(SearchMemoryTest, SearchBeyondLimitIsRefusedBeforeWork) {
+TEST_F(MemoryLimitsTest, SearchBeyondLimitOfAllIsRefusedBeforeWork) {
+  options_.limits.max_message_bytes = 65536;
+  options_.limits.max_search_memory = 100'000;
+  Serve(options_);
   const v1::GetCollectionResponse fruit = MakeFruit(2000, true);
   EXPECT_THAT(Retrieve(fruit, 10), IsOk());
   EXPECT_THAT(Retrieve(fruit, 1000),

@@ -1,10 +1,9 @@
-#include "server/services/services.h"
-
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
 #include "common/wire/proto_conversions.h"
+#include "server/services/services.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {
@@ -24,8 +23,9 @@ class RetrievalServiceTest : public ServiceTest {
   }
 
   absl::Status Retrieve(const v1::RetrieveRequest& request, v1::RetrieveResponse* response) {
-    grpc::ClientContext context;
-    return FromGrpc(retrieval_->Retrieve(&context, request, response));
+    const auto answer = Ask(retrieval_.get(), &Retrieval::Retrieve, request);
+    if (answer.ok()) *response = *answer;
+    return answer.status();
   }
 };
 
@@ -56,21 +56,11 @@ TEST_F(RetrievalServiceTest, CountsChangesSinceEmbedding) {
   const std::vector<Item> more = {MakeItem("item-000", 3, 99), MakeItem("new", 3, 1),
                                   MakeItem("newer", 3, 2)};
   ASSERT_THAT(Upsert({Message("fruit", more)}), IsOk());
-  v1::DeleteItemsRequest deletion;
-  deletion.set_collection("fruit");
-  deletion.add_ids("item-005");
-  v1::DeleteItemsResponse deleted;
-  grpc::ClientContext deleting;
-  ASSERT_TRUE(collections_->DeleteItems(&deleting, deletion, &deleted).ok());
+  ASSERT_THAT(DeleteItems("fruit", {"item-005"}), IsOk());
   ASSERT_THAT(Retrieve(request, &response), IsOk());
   EXPECT_EQ(response.changes_since_embedding(), 4u);
 
-  grpc::ClientContext context;
-  v1::GetCollectionRequest get;
-  get.set_collection("fruit");
-  get.set_with_changes(true);
-  v1::GetCollectionResponse collection;
-  ASSERT_TRUE(retrieval_->GetCollection(&context, get, &collection).ok());
+  const v1::GetCollectionResponse collection = Get("fruit");
   EXPECT_EQ(collection.changes_since_embedding(), 4u);
   EXPECT_EQ(collection.changes().inserted(), 2u);
   EXPECT_EQ(collection.changes().updated(), 1u);
@@ -148,8 +138,8 @@ TEST_F(RetrievalServiceTest, InvalidRequestReturnsItsStatus) {
            Case{[](auto* r) { r->set_fingerprint(std::string(10'000'000, 'x')); },
                 absl::StatusCode::kFailedPrecondition,
                 "fingerprint mismatch: expected 32 bytes, got 10000000"},
-           Case{[](auto* r) { r->mutable_filter()->mutable_all_of(); }, invalid,
-                "filter.all_of must hold at least one condition"},
+           Case{[](auto* r) { r->set_filter("{\"and\":[]}"); }, invalid,
+                "filter.and must be a list of conditions"},
            Case{[](auto* r) { r->clear_release(); }, invalid, "release"},
            Case{[](auto* r) { r->mutable_release()->set_values(9, NAN); }, invalid,
                 "release row 4: value in column 1 is nan"},
@@ -177,9 +167,7 @@ TEST_F(RetrievalServiceTest, AnchorChunksEqualOriginal) {
   ToProto(features, request.mutable_anchors());
   request.clear_anchor_labels();
   for (int i = 0; i < 3000; ++i) request.add_anchor_labels(i % 7);
-  grpc::ClientContext create_context;
-  v1::CreateCollectionResponse created;
-  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&create_context, request, &created)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::CreateCollectionResponse created, Create(request));
 
   grpc::ClientContext context;
   v1::GetAnchorsRequest fetch;

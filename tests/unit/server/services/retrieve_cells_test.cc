@@ -18,8 +18,6 @@ constexpr int kItems = 60;
 
 class RetrieveCellsTest : public ServiceTest {
  protected:
-  explicit RetrieveCellsTest(DaemonOptions options = {}) : ServiceTest(std::move(options)) {}
-
   static v1::CreateCollectionRequest FruitWithCells() {
     v1::CreateCollectionRequest request = Fruit();
     request.add_cells(3);
@@ -71,7 +69,7 @@ class RetrieveCellsTest : public ServiceTest {
       return all;
     }
   };
-  Answer Ask(const v1::RetrieveCellsRequest& request) const {
+  Answer AskCells(const v1::RetrieveCellsRequest& request) const {
     grpc::ClientContext context;
     const auto reader = retrieval_->RetrieveCells(&context, request);
     Answer answer;
@@ -80,35 +78,16 @@ class RetrieveCellsTest : public ServiceTest {
     answer.status = FromGrpc(reader->Finish());
     return answer;
   }
-
-  std::vector<v1::GetAnchorsResponse> AnchorsOf(const v1::GetCollectionResponse& collection) const {
-    grpc::ClientContext context;
-    v1::GetAnchorsRequest request;
-    request.set_collection("fruit");
-    request.set_fingerprint(collection.fingerprint());
-    const auto reader = retrieval_->GetAnchors(&context, request);
-    std::vector<v1::GetAnchorsResponse> chunks;
-    v1::GetAnchorsResponse chunk;
-    while (reader->Read(&chunk)) chunks.push_back(chunk);
-    EXPECT_THAT(FromGrpc(reader->Finish()), IsOk());
-    return chunks;
-  }
-
-  void Delete(const std::vector<std::string>& ids) const {
-    v1::DeleteItemsRequest deletion;
-    deletion.set_collection("fruit");
-    for (const std::string& id : ids) deletion.add_ids(id);
-    v1::DeleteItemsResponse deleted;
-    grpc::ClientContext context;
-    ASSERT_TRUE(collections_->DeleteItems(&context, deletion, &deleted).ok());
-  }
 };
 
 TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
   v1::RetrieveCellsRequest request = RequestFor(MakeReady());
+  PublicParameters coded;
+  coded.feature_dim = kDim;
+  coded.cell_code = CellCode::kScalar8;
   for (const bool payloads : {false, true}) {
     request.set_with_payloads(payloads);
-    const Answer answer = Ask(request);
+    const Answer answer = AskCells(request);
     ASSERT_THAT(answer.status, IsOk());
     const std::vector<std::string> ids = answer.ids();
     EXPECT_THAT(std::set<std::string>(ids.begin(), ids.end()), SizeIs(ids.size()));
@@ -117,7 +96,7 @@ TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
     const std::vector<Item> items = MakeItems(kItems, 1);
     for (const v1::RetrieveCellsResponse& message : answer.messages) {
       EXPECT_EQ(message.items_version(), static_cast<uint64_t>(kItems));
-      const FloatMatrix rows = DecodeScalarCodes(CellCode::kScalar8, kDim, message.codes());
+      ASSERT_OK_AND_ASSIGN(const FloatMatrix rows, DecodeItemCodes(coded, message.codes()));
       ASSERT_EQ(rows.rows(), message.ids_size());
       ASSERT_EQ(message.payloads_size(), payloads ? message.ids_size() : 0);
       for (int i = 0; i < message.ids_size(); ++i) {
@@ -133,12 +112,12 @@ TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
     }
   }
   request.set_items(0xFFFFFFFF);
-  EXPECT_THAT(Ask(request).ids(), SizeIs(kItems)) << "all items";
+  EXPECT_THAT(AskCells(request).ids(), SizeIs(kItems)) << "all items";
 }
 
 TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
   const v1::RetrieveCellsRequest good = RequestFor(MakeReady());
-  ASSERT_THAT(Ask(good).status, IsOk());
+  ASSERT_THAT(AskCells(good).status, IsOk());
   const std::pair<std::function<void(v1::RetrieveCellsRequest*)>, const char*> faults[] = {
       {[](auto* r) { r->set_partition(2); }, "partition must be between 0 and 1, but is 2"},
       {[](auto* r) { r->clear_cells(); }, "number of cells must be between 1 and 4, but is 0"},
@@ -161,16 +140,16 @@ TEST_F(RetrieveCellsTest, InvalidFieldIsNamed) {
   for (const auto& [spoil, part] : faults) {
     v1::RetrieveCellsRequest request = good;
     spoil(&request);
-    const Answer answer = Ask(request);
+    const Answer answer = AskCells(request);
     EXPECT_THAT(answer.status, FailsWith(kInvalid, part));
     EXPECT_THAT(answer.messages, SizeIs(0));
   }
   v1::RetrieveCellsRequest request = good;
   request.set_fingerprint(std::string(32, 'x'));
-  EXPECT_THAT(Ask(request).status, FailsWith(kFailedPrecondition, "fingerprint mismatch"));
+  EXPECT_THAT(AskCells(request).status, FailsWith(kFailedPrecondition, "fingerprint mismatch"));
   request = good;
   request.set_collection("fish");
-  EXPECT_THAT(Ask(request).status, FailsWith(kNotFound, "fish"));
+  EXPECT_THAT(AskCells(request).status, FailsWith(kNotFound, "fish"));
 }
 
 TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {
@@ -181,7 +160,7 @@ TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessages) {
   for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{3}, {3}, {1, 4}}) {
     request.clear_cells();
     for (const uint32_t cell : cells) request.add_cells(cell);
-    const Answer answer = Ask(request);
+    const Answer answer = AskCells(request);
     ASSERT_THAT(answer.status, IsOk());
     EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["rows"], kItems);
     EXPECT_GE(answer.messages.size(), 3u);
@@ -204,18 +183,18 @@ TEST_F(RetrieveCellsTest, SkipsMessagesWithoutItems) {
   for (const std::vector<uint32_t>& cells : {std::vector<uint32_t>{1, 4}, {3}}) {
     request.clear_cells();
     for (const uint32_t cell : cells) request.add_cells(cell);
-    const Answer before = Ask(request);
+    const Answer before = AskCells(request);
     ASSERT_THAT(before.messages, SizeIs(::testing::Ge(2u)));
     const auto& gone = before.messages.front().ids();
-    Delete({gone.begin(), gone.end()});
-    const Answer after = Ask(request);
+    ASSERT_THAT(DeleteItems("fruit", {gone.begin(), gone.end()}), IsOk());
+    const Answer after = AskCells(request);
     ASSERT_THAT(after.status, IsOk());
     EXPECT_THAT(after.ids(), SizeIs(before.ids().size() - static_cast<size_t>(gone.size())));
     for (const v1::RetrieveCellsResponse& message : after.messages)
       EXPECT_GT(message.ids_size(), 0);
   }
-  Delete(Ask(request).ids());
-  const Answer none = Ask(request);
+  ASSERT_THAT(DeleteItems("fruit", AskCells(request).ids()), IsOk());
+  const Answer none = AskCells(request);
   ASSERT_THAT(none.status, IsOk());
   ASSERT_THAT(none.messages, SizeIs(1));
   EXPECT_EQ(none.messages.front().ids_size(), 0);
@@ -250,7 +229,7 @@ TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
   all.clear_cells();
   for (uint32_t cell = 0; cell < 4; ++cell) all.add_cells(cell);
   all.set_items(4 * kRows);
-  const Answer answer = Ask(all);
+  const Answer answer = AskCells(all);
   ASSERT_THAT(answer.status, IsOk());
   EXPECT_THAT(answer.ids(), SizeIs(kRows));
   double squared_error = 0;

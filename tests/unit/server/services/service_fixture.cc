@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/rpc/status.h"
 #include "common/wire/proto_conversions.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -18,7 +17,8 @@ std::shared_ptr<grpc::Channel> Connect(
   return grpc::CreateCustomChannel(address.ToString(), credentials, arguments);
 }
 
-ServiceTest::ServiceTest(DaemonOptions options) {
+void ServiceTest::Serve(DaemonOptions options) {
+  daemon_.reset();
   options.data_directory = directory_.path();
   options.listen = "127.0.0.1:0";
   options.insecure = true;
@@ -39,6 +39,22 @@ v1::CreateCollectionRequest ServiceTest::Fruit() {
   const Anchors anchors = SmallAnchors();
   ToProto(anchors.features, request.mutable_anchors());
   request.mutable_anchor_labels()->Assign(anchors.labels.begin(), anchors.labels.end());
+  request.set_extractor("vectors");
+  return request;
+}
+
+v1::CreateCollectionRequest ServiceTest::SlowFruit() {
+  v1::CreateCollectionRequest request = Fruit();
+  request.mutable_settings()->set_steps(10000);
+  request.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);  // never coincides
+  request.mutable_settings()->set_start(v1::START_CLASSES);
+  return request;
+}
+
+v1::CreateCollectionRequest ServiceTest::Notes() {
+  v1::CreateCollectionRequest request;
+  request.set_name("notes");
+  request.set_metric(v1::METRIC_COSINE);
   request.set_extractor("vectors");
   return request;
 }
@@ -66,10 +82,27 @@ v1::UpsertItemsRequest ServiceTest::Message(const std::string& collection,
   return message;
 }
 
-absl::Status ServiceTest::Create(const v1::CreateCollectionRequest& request) const {
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse response;
-  return FromGrpc(collections_->CreateCollection(&context, request, &response));
+absl::StatusOr<v1::DeleteCollectionResponse> ServiceTest::DeleteCollection(
+    const std::string& name, absl::Duration deadline) const {
+  v1::DeleteCollectionRequest request;
+  request.set_name(name);
+  return Ask(collections_.get(), &Collections::DeleteCollection, request, deadline);
+}
+
+absl::StatusOr<v1::GetItemsResponse> ServiceTest::GetItems(
+    const std::string& collection, const std::vector<std::string>& ids) const {
+  v1::GetItemsRequest request;
+  request.set_collection(collection);
+  request.mutable_ids()->Assign(ids.begin(), ids.end());
+  return Ask(collections_.get(), &Collections::GetItems, request);
+}
+
+absl::StatusOr<v1::DeleteItemsResponse> ServiceTest::DeleteItems(
+    const std::string& collection, const std::vector<std::string>& ids) const {
+  v1::DeleteItemsRequest request;
+  request.set_collection(collection);
+  request.mutable_ids()->Assign(ids.begin(), ids.end());
+  return Ask(collections_.get(), &Collections::DeleteItems, request);
 }
 
 std::vector<nlohmann::json> ServiceTest::Audited(const std::string& rpc) const {
@@ -84,21 +117,18 @@ double ServiceTest::Metric(const std::string& metric) const {
 
 absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& fruit, uint32_t k,
                                    bool with_payloads) const {
-  grpc::ClientContext context;
   v1::RetrieveRequest request;
   request.set_collection(fruit.name());
   request.set_fingerprint(fruit.fingerprint());
   ToProto(FloatMatrix::Random(3 + 12, 2).eval(), request.mutable_release());
   request.set_k(k);
   request.set_with_payloads(with_payloads);
-  v1::RetrieveResponse response;
-  return FromGrpc(retrieval_->Retrieve(&context, request, &response));
+  return Ask(retrieval_.get(), &Retrieval::Retrieve, request).status();
 }
 
 v1::GetCollectionResponse ServiceTest::MakeFruit(int items, bool build) {
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse created;
-  EXPECT_THAT(FromGrpc(collections_->CreateCollection(&context, Fruit(), &created)), IsOk());
+  const auto created = Create(Fruit());
+  EXPECT_THAT(created, IsOk());
   v1::UpsertItemsResponse totals;
   std::vector<Item> batch = MakeItems(items, 1);
   for (Item& item : batch) item.payload = "{\"file\":\"" + item.id + ".png\"}";
@@ -111,7 +141,7 @@ v1::GetCollectionResponse ServiceTest::MakeFruit(int items, bool build) {
     first = last;
   } while (first != batch.end());
   EXPECT_THAT(Upsert(messages, &totals), IsOk());
-  if (!build) return created.collection();
+  if (!build) return created->collection();
   std::vector<v1::BuildEmbeddingResponse> progress;
   EXPECT_THAT(Build("fruit", &progress), IsOk());
   return progress.back().collection();
@@ -143,19 +173,18 @@ absl::Status ServiceTest::Build(const std::string& collection,
 }
 
 v1::ListCollectionsResponse ServiceTest::ListAll() const {
-  grpc::ClientContext context;
-  v1::ListCollectionsResponse response;
-  EXPECT_THAT(FromGrpc(collections_->ListCollections(&context, {}, &response)), IsOk());
-  return response;
+  const auto list = Ask(collections_.get(), &Collections::ListCollections, {});
+  EXPECT_THAT(list, IsOk());
+  return *list;
 }
 
 v1::GetCollectionResponse ServiceTest::Get(const std::string& collection) const {
-  grpc::ClientContext context;
   v1::GetCollectionRequest request;
   request.set_collection(collection);
-  v1::GetCollectionResponse response;
-  EXPECT_THAT(FromGrpc(retrieval_->GetCollection(&context, request, &response)), IsOk());
-  return response;
+  request.set_with_changes(true);
+  const auto response = Ask(retrieval_.get(), &Retrieval::GetCollection, request);
+  EXPECT_THAT(response, IsOk());
+  return *response;
 }
 
 }  // namespace privatemail::testing

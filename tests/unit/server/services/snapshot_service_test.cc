@@ -18,8 +18,6 @@ using ::testing::Not;
 
 class SnapshotServiceTest : public ServiceTest {
  protected:
-  explicit SnapshotServiceTest(const DaemonOptions& options = {}) : ServiceTest(options) {}
-
   absl::StatusOr<std::string> Snapshot(const std::string& name) {
     grpc::ClientContext context;
     v1::SnapshotCollectionRequest request;
@@ -65,36 +63,25 @@ class SnapshotServiceTest : public ServiceTest {
     return Send(messages);
   }
 
-  int Collections() {
-    const v1::ListCollectionsResponse list = ListAll();
-    return list.collections_size();
-  }
+  int CountCollections() const { return ListAll().collections_size(); }
 
-  void Delete(const std::string& name) {
-    grpc::ClientContext context;
-    v1::DeleteCollectionRequest request;
-    request.set_name(name);
-    v1::DeleteCollectionResponse response;
-    EXPECT_THAT(FromGrpc(collections_->DeleteCollection(&context, request, &response)), IsOk());
-  }
+  void Delete(const std::string& name) { EXPECT_THAT(DeleteCollection(name), IsOk()); }
 };
 
 TEST_F(SnapshotServiceTest, RestoreKeepsFingerprintOfLostCollection) {
   const v1::GetCollectionResponse fruit = MakeFruit(300, true);
-  const auto bytes = Snapshot("fruit");
-  ASSERT_THAT(bytes, IsOk());
-  const auto copy = Restore("copy", *bytes);
+  ASSERT_OK_AND_ASSIGN(const auto bytes, Snapshot("fruit"));
+  const auto copy = Restore("copy", bytes);
   ASSERT_THAT(copy, IsOk());
   EXPECT_EQ(copy->name(), "copy");
   EXPECT_EQ(copy->items(), 300u);
   EXPECT_EQ(copy->embedding_version(), 0u);
   EXPECT_NE(copy->fingerprint(), fruit.fingerprint());
   Delete("fruit");
-  const auto again = Restore("fruit", *bytes, 1000);
-  ASSERT_THAT(again, IsOk());
-  EXPECT_EQ(again->fingerprint(), fruit.fingerprint());
+  ASSERT_OK_AND_ASSIGN(const auto again, Restore("fruit", bytes, 1000));
+  EXPECT_EQ(again.fingerprint(), fruit.fingerprint());
   EXPECT_THAT(Build("fruit"), IsOk());
-  EXPECT_EQ(Collections(), 2);
+  EXPECT_EQ(CountCollections(), 2);
 }
 
 TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
@@ -108,7 +95,7 @@ TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
   EXPECT_THAT(
       Send({{"new", bytes.substr(0, 50)}, {"other", bytes.substr(50)}}),
       FailsWith(kInvalid, "expected 'new', got 'other' in message 1 (from 0); nothing is stored"));
-  EXPECT_EQ(Collections(), 1);
+  EXPECT_EQ(CountCollections(), 1);
 }
 
 TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
@@ -120,7 +107,7 @@ TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
               FailsWith(kDataLoss, "block 4 (end) is cut off"));
   EXPECT_THAT(Restore("new", good + "x"), FailsWith(kDataLoss, "block 4 (end) is followed"));
   EXPECT_THAT(Send({{"new", ""}}), FailsWith(kDataLoss, "block 0 (header) is cut off"));
-  EXPECT_EQ(Collections(), 0);
+  EXPECT_EQ(CountCollections(), 0);
   EXPECT_THAT(Restore("new", good), IsOk());
 }
 
@@ -169,8 +156,7 @@ DaemonOptions Tight() {
 
 class SnapshotLimitsTest : public SnapshotServiceTest {
  protected:
-  explicit SnapshotLimitsTest(const DaemonOptions& options = Tight())
-      : SnapshotServiceTest(options) {}
+  SnapshotLimitsTest() { Serve(Tight()); }
 
   void SetLimit(int64_t Limits::*limit, int64_t value) {
     DaemonOptions updated = daemon_->options();
@@ -179,18 +165,13 @@ class SnapshotLimitsTest : public SnapshotServiceTest {
   }
 };
 
-DaemonOptions FewBytes() {
-  DaemonOptions options = Tight();
-  options.limits.max_items = 1000;
-  options.limits.max_collections = 200;
-  options.limits.max_snapshot_bytes = 3000;
-  return options;
-}
-
-// Below the minimum that a reload accepts, so it is set at the start.
-class SnapshotBytesTest : public SnapshotLimitsTest {
+class SnapshotBytesTest : public SnapshotServiceTest {
  protected:
-  SnapshotBytesTest() : SnapshotLimitsTest(FewBytes()) {}
+  SnapshotBytesTest() {
+    DaemonOptions options;
+    options.limits.max_snapshot_bytes = 3000;
+    Serve(options);
+  }
 };
 
 TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
@@ -214,11 +195,11 @@ TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
               FailsWith(kExhausted,
                         "memory of the anchors of the snapshot in bytes is 96000, more "
                         "than the limit of 65536 (max_request_memory)"));
-  EXPECT_EQ(Collections(), 0);
+  EXPECT_EQ(CountCollections(), 0);
   EXPECT_THAT(Restore("new", SnapshotBytes(5)), IsOk());
   EXPECT_THAT(Restore("more", SnapshotBytes(5)),
               FailsWith(kExhausted, "is 2, more than the limit of 1 (max_collections)"));
-  EXPECT_EQ(Collections(), 1);
+  EXPECT_EQ(CountCollections(), 1);
 }
 
 TEST_F(SnapshotBytesTest, BytesAreLimited) {
@@ -228,7 +209,7 @@ TEST_F(SnapshotBytesTest, BytesAreLimited) {
               FailsWith(kExhausted,
                         "number of bytes of all snapshots under way is 3713, more than the limit "
                         "of 3000 (max_snapshot_bytes)"));
-  EXPECT_EQ(Collections(), 0);
+  EXPECT_EQ(CountCollections(), 0);
   MakeFruit(100, false);
   EXPECT_THAT(Snapshot("fruit"),
               FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
@@ -271,18 +252,15 @@ TEST_F(SnapshotBytesTest, RunningRestoresShareBytes) {
 
 // Blocks may exceed max_message_bytes; the pieces that are sent do not.
 TEST_F(SnapshotLimitsTest, SmallMessageLimitAllowsLargeItem) {
-  grpc::ClientContext context;
-  v1::CreateCollectionResponse created;
-  ASSERT_THAT(FromGrpc(collections_->CreateCollection(&context, Fruit(), &created)), IsOk());
+  ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> items = MakeItems(5, 1);
   for (Item& item : items) {
     item.payload = "\"" + std::string(60000, 'x') + "\"";
     ASSERT_THAT(Upsert({Message("fruit", {item})}), IsOk());
   }
-  const auto bytes = Snapshot("fruit");
-  ASSERT_THAT(bytes, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto bytes, Snapshot("fruit"));
   Delete("fruit");
-  EXPECT_THAT(Restore("fruit", *bytes), IsOk());
+  EXPECT_THAT(Restore("fruit", bytes), IsOk());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/cells/anchor_training.h"
 #include "server/services/response_encoders.h"
+#include "tests/testing/build_cells.h"
 #include "tests/unit/server/services/all_rpcs.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -67,17 +68,6 @@ TEST_F(WireFormatTest, UnparsableMessageIsRefusedAndAudited) {
               FailsWith(kInvalid, "message must be a grpc.health.v1.HealthCheckRequest"));
 }
 
-// Deeper than protobuf parses.
-TEST_F(WireFormatTest, TooDeepFilterReturnsInvalidArgument) {
-  MakeFruit(3, true);
-  v1::RetrieveRequest deep;
-  deep.set_collection("fruit");
-  v1::PayloadFilter* filter = deep.mutable_filter();
-  for (int i = 0; i < 200; ++i) filter = filter->mutable_all_of()->add_filters();
-  EXPECT_THAT(Send(kRetrieve, {deep.SerializeAsString()}),
-              FailsWith(kInvalid, "message must be a privatemail.v1.RetrieveRequest, but its "));
-}
-
 // Covers labels of ten bytes and none, distance 0, and length prefixes of one to three bytes.
 TEST(SlotEncoder, MatchesProtobuf) {
   const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
@@ -134,7 +124,7 @@ TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
     ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
                          MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
                                               partitions, CellCode::kScalar8));
-    const auto index = CellIndex::Create(parameters, anchors, gallery, {false});
+    const auto index = BuildCells(parameters, anchors, gallery);
     for (const bool with_payloads : {false, true}) {
       for (const auto& [rows, hidden] : cases) {
         v1::RetrieveCellsResponse expected;

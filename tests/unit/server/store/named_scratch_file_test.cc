@@ -50,15 +50,14 @@ TEST(NamedScratchFile, NameIsRemovedAtOnce) {
     const TemporaryFolder folder;
     const int watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     ASSERT_GE(::inotify_add_watch(watch, folder.path().c_str(), IN_CREATE), 0);
-    const auto file = ScratchFile::Create(folder.path(), "a test");
-    ASSERT_THAT(file, IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto file, ScratchFile::Create(folder.path(), "a test"));
     EXPECT_EQ(MadeIn(watch), 1) << "it had no name: this test tests nothing";
     ::close(watch);
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-    ASSERT_THAT((*file)->Append("first "), IsOk());
-    ASSERT_THAT((*file)->Append("second"), IsOk());
+    ASSERT_THAT(file->Append("first "), IsOk());
+    ASSERT_THAT(file->Append("second"), IsOk());
     std::string read(8, ' ');
-    ASSERT_THAT((*file)->Read(4, read.size(), read.data()), IsOk());
+    ASSERT_THAT(file->Read(4, read.size(), read.data()), IsOk());
     EXPECT_EQ(read, "t second");
   }
 }

@@ -37,20 +37,19 @@ TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {
 TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
   postgres::Pool pool(*postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase()),
                       {2, absl::Milliseconds(200)});
-  const auto kind = postgres::Transaction::Kind::kRead;
-  auto one = postgres::Transaction::Begin(&pool, kind);
+  auto one = postgres::Transaction::Begin(&pool, /*writes=*/false);
   ASSERT_THAT(one, IsOk());
   {
-    auto two = postgres::Transaction::Begin(&pool, kind);
+    auto two = postgres::Transaction::Begin(&pool, /*writes=*/false);
     ASSERT_THAT(two, IsOk());
     const absl::Time start = absl::Now();
-    const absl::Status busy = postgres::Transaction::Begin(&pool, kind).status();
+    const absl::Status busy = postgres::Transaction::Begin(&pool, /*writes=*/false).status();
     EXPECT_THAT(busy,
                 FailsWith(kUnavailable, "all 2 connections to the store were busy for 200ms"));
     EXPECT_TRUE(IsOperatorOnlyError(busy)) << "it would count as a refusal for size";
     EXPECT_GE(absl::Now() - start, absl::Milliseconds(200));
   }
-  EXPECT_THAT(postgres::Transaction::Begin(&pool, kind), IsOk());
+  EXPECT_THAT(postgres::Transaction::Begin(&pool, /*writes=*/false), IsOk());
 }
 
 TEST(PostgresPool, WaitersGetFreedConnection) {
@@ -59,8 +58,7 @@ TEST(PostgresPool, WaitersGetFreedConnection) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 5; ++i) {
     callers.emplace_back([&] {
-      auto transaction = postgres::Transaction::Begin(&pool, postgres::Transaction::Kind::kWrite);
-      ASSERT_THAT(transaction, IsOk());
+      ASSERT_OK_AND_ASSIGN(auto transaction, postgres::Transaction::Begin(&pool, /*writes=*/true));
       EXPECT_THAT(transaction->Execute("SELECT pg_sleep(.05)"), IsOk());
     });
   }
@@ -70,17 +68,16 @@ TEST(PostgresPool, WaitersGetFreedConnection) {
 TEST(PostgresPool, UncommittedTransactionIsRolledBack) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   postgres::Pool pool(*postgres::ConnectionInfo::Parse(conninfo), {1, absl::Seconds(5)});
-  const auto kind = postgres::Transaction::Kind::kWrite;
   PostgresServer::Ask(conninfo, "CREATE TABLE t (x int PRIMARY KEY)");
   {
-    auto dropped = postgres::Transaction::Begin(&pool, kind);
-    EXPECT_THAT(dropped->Execute("INSERT INTO public.t VALUES (1)"), IsOk());
+    auto dropped = postgres::Transaction::Begin(&pool, /*writes=*/true);
+    EXPECT_THAT((*dropped)->Execute("INSERT INTO public.t VALUES (1)"), IsOk());
   }
   {
-    auto failed = postgres::Transaction::Begin(&pool, kind);
-    EXPECT_THAT(failed->Execute("INSERT INTO public.t VALUES (2)"), IsOk());
-    EXPECT_FALSE(failed->Execute("INSERT INTO public.t VALUES (2)").ok());
-    EXPECT_FALSE(failed->Commit().ok()) << "a commit that rolls back is no success";
+    auto failed = postgres::Transaction::Begin(&pool, /*writes=*/true);
+    EXPECT_THAT((*failed)->Execute("INSERT INTO public.t VALUES (2)"), IsOk());
+    EXPECT_FALSE((*failed)->Execute("INSERT INTO public.t VALUES (2)").ok());
+    EXPECT_FALSE((*failed)->Commit().ok()) << "a commit that rolls back is no success";
   }
   EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM t"), "0");
 }
@@ -122,11 +119,11 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   auto connection = postgres::Connection::Open(info);
   ASSERT_THAT(connection, IsOk());
   const auto setting = (*connection)->Query("SHOW synchronous_commit");
-  EXPECT_EQ(setting->Bytes(0, 0), "on");
+  EXPECT_EQ(setting->Bytes(0), "on");
   PostgresServer::Ask(conninfo,
                       "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
   connection = postgres::Connection::Open(info);
-  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0, 0), "remote_apply");
+  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0), "remote_apply");
 
   PostgresServer careless;
   const std::string elsewhere = careless.NewDatabase();
@@ -138,13 +135,12 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
 
 TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
   const auto info = *postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase());
-  const auto connection = postgres::Connection::Open(info);
-  ASSERT_THAT(connection, IsOk());
-  ASSERT_THAT((*connection)->Execute("SET statement_timeout = 100"), IsOk());
-  EXPECT_THAT((*connection)->Execute("SELECT pg_sleep(30)"),
+  ASSERT_OK_AND_ASSIGN(const auto connection, postgres::Connection::Open(info));
+  ASSERT_THAT(connection->Execute("SET statement_timeout = 100"), IsOk());
+  EXPECT_THAT(connection->Execute("SELECT pg_sleep(30)"),
               FailsWith(kDeadlineExceeded, "statement timeout"));
-  EXPECT_TRUE((*connection)->usable());
-  EXPECT_THAT((*connection)->Execute("SELECT 1"), IsOk());
+  EXPECT_TRUE(connection->usable());
+  EXPECT_THAT(connection->Execute("SELECT 1"), IsOk());
 }
 
 }  // namespace

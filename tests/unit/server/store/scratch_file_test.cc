@@ -28,15 +28,14 @@ class NoMoreFiles {
 
 TEST(ScratchFile, ReadsBackAppendedBytes) {
   const TemporaryFolder folder;
-  const auto file = ScratchFile::Create(folder.path(), "a test");
-  ASSERT_THAT(file, IsOk());
-  ASSERT_THAT((*file)->Append("first "), IsOk());
-  ASSERT_THAT((*file)->Append("second"), IsOk());
-  EXPECT_EQ((*file)->size(), 12);
+  ASSERT_OK_AND_ASSIGN(const auto file, ScratchFile::Create(folder.path(), "a test"));
+  ASSERT_THAT(file->Append("first "), IsOk());
+  ASSERT_THAT(file->Append("second"), IsOk());
+  EXPECT_EQ(file->size(), 12);
   std::string read(8, ' ');
-  ASSERT_THAT((*file)->Read(4, read.size(), read.data()), IsOk());
+  ASSERT_THAT(file->Read(4, read.size(), read.data()), IsOk());
   EXPECT_EQ(read, "t second");
-  EXPECT_THAT((*file)->Read(5, read.size(), read.data()),
+  EXPECT_THAT(file->Read(5, read.size(), read.data()),
               FailsWith(kDataLoss, "shorter than was written"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

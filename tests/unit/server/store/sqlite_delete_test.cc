@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/sqlite/sqlite.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/unit/server/engine/orphan_rows.h"
@@ -20,18 +19,10 @@ class SqliteDelete : public ::testing::Test {
   void SetUp() override {
     Open();
     // More rows of each table than one transaction deletes.
-    Gallery gallery;
-    gallery.features = FloatMatrix::Random(kMany, kDim);
-    gallery.labels.assign(kMany, 3);
-    gallery.payloads.assign(kMany, "{}");
-    for (int i = 0; i < kMany; ++i) gallery.ids.push_back(absl::StrFormat("%06d", i));
+    const Gallery gallery = ManyItems(kMany, "{}");
     ASSERT_THAT(Import(store_.get(), fruit_, gallery), IsOk());
-    Embedding embedding = SomeEmbedding(1);
+    Embedding embedding = EmbeddingOf(gallery);
     embedding.items_version = kMany;
-    embedding.ids = gallery.ids;
-    embedding.labels = gallery.labels;
-    embedding.payloads = gallery.payloads;
-    embedding.coordinates = Matrix::Random(kMany, 2);
     ASSERT_THAT(store_->SaveEmbedding(fruit_.parameters, embedding), IsOk());
     const std::vector<std::string> some(gallery.ids.begin(), gallery.ids.begin() + 3000);
     ASSERT_THAT(store_->DeleteItems(fruit_.parameters, some), IsOk());
@@ -42,9 +33,8 @@ class SqliteDelete : public ::testing::Test {
 
   void Open() {
     store_.reset();
-    auto store = SqliteStore::Open(directory_.path());
-    ASSERT_THAT(store, IsOk());
-    store_ = *std::move(store);
+    ASSERT_OK_AND_ASSIGN(auto store, SqliteStore::Open(directory_.path()));
+    store_ = std::move(store);
   }
 
   void ExpectFishWhole(Store* store) const {
@@ -79,7 +69,7 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
     EXPECT_THAT(store_->LoadCollection(fruit_.parameters.collection_uuid), FailsWith(kNotFound));
   }
   deleter.join();
-  // Of about forty transactions.
+  // The deletion takes about forty transactions.
   EXPECT_GE(left.size(), 5u) << writes << " writes";
   EXPECT_EQ(CountOrphanRows(directory_.path()), 0);
   EXPECT_EQ(store_->ListStates()->size(), 1u);
@@ -102,24 +92,23 @@ TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
     store_.reset();
     std::filesystem::copy(directory_.path(), folder / "data");
     {
-      const auto file = sqlite::Database::Open(folder / "data/privatemail.sqlite");
-      ASSERT_THAT(file, IsOk());
-      ASSERT_THAT((*file)->Execute("DELETE FROM collections WHERE name = 'fruit'"), IsOk());
-      ASSERT_THAT((*file)->Execute("DELETE FROM embeddings WHERE collection NOT IN (SELECT key "
-                                   "FROM collections)"),
+      ASSERT_OK_AND_ASSIGN(const auto file,
+                           sqlite::Database::Open(folder / "data/privatemail.sqlite"));
+      ASSERT_THAT(file->Execute("DELETE FROM collections WHERE name = 'fruit'"), IsOk());
+      ASSERT_THAT(file->Execute("DELETE FROM embeddings WHERE collection NOT IN (SELECT key "
+                                "FROM collections)"),
                   IsOk());
       for (const LargeTable& table : {kItems, kDeletions, kEmbeddedItems}) {
         if (table.name == kept.name) continue;
-        ASSERT_THAT((*file)->Execute(absl::StrCat("DELETE FROM ", table.name, " WHERE ", table.key,
-                                                  " NOT IN (SELECT key FROM ", table.parent, ")")),
+        ASSERT_THAT(file->Execute(absl::StrCat("DELETE FROM ", table.name, " WHERE ", table.key,
+                                               " NOT IN (SELECT key FROM ", table.parent, ")")),
                     IsOk());
       }
     }
     ASSERT_GT(CountOrphanRows(folder / "data"), 0);
-    auto store = SqliteStore::Open(folder / "data");
-    ASSERT_THAT(store, IsOk());
+    ASSERT_OK_AND_ASSIGN(auto store, SqliteStore::Open(folder / "data"));
     EXPECT_EQ(CountOrphanRows(folder / "data"), 0);
-    ExpectFishWhole(store->get());
+    ExpectFishWhole(store.get());
   }
 }
 

@@ -1,16 +1,17 @@
 // SQLite only; store_conformance_test.cc tests the contract of Store.
 #include "server/store/sqlite/sqlite_store.h"
 
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
-#include "common/sqlite/checksum_vfs.h"
+#include "common/sqlite/sqlite.h"
 #include "server/store/types.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
@@ -23,20 +24,9 @@ using ::testing::SizeIs;
 
 // A direct connection to the file.
 std::string AskFile(const std::string& directory, const std::string& sql) {
-  sqlite3* file = nullptr;
-  EXPECT_EQ(sqlite3_open_v2((directory + "/privatemail.sqlite").c_str(), &file,
-                            SQLITE_OPEN_READWRITE, sqlite::ChecksumVfsName()),
-            SQLITE_OK);
-  sqlite3_stmt* statement = nullptr;
-  EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(file);
-  std::string value;
-  if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0) != nullptr) {
-    value = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
-  }
-  sqlite3_finalize(statement);
-  sqlite3_close(file);
-  return value;
+  const auto file = sqlite::Database::Open(directory + "/privatemail.sqlite");
+  EXPECT_THAT(file, IsOk());
+  return *(*file)->Query(sql);
 }
 
 class SqliteFile : public ::testing::Test {
@@ -48,9 +38,8 @@ class SqliteFile : public ::testing::Test {
 
   void Reopen() {
     store_.reset();  // lets go of the lock first
-    auto store = SqliteStore::Open(directory_.path());
-    ASSERT_THAT(store, IsOk());
-    store_ = *std::move(store);
+    ASSERT_OK_AND_ASSIGN(auto store, SqliteStore::Open(directory_.path()));
+    store_ = std::move(store);
   }
 
   UpsertResult Upsert(const std::vector<Item>& items) {
@@ -103,6 +92,27 @@ TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
   EXPECT_TRUE(IsOperatorOnlyError(read)) << "it names the file";
 }
 
+// Every page has a checksum: checksum_vfs_test.cc.
+TEST_F(SqliteFile, DamagedOrEmptyFileReturnsDataLoss) {
+  Upsert(MakeItems(200, 1));
+  Reopen();  // checkpoints the log
+  const std::string file = directory_ / "privatemail.sqlite";
+  const auto size = std::filesystem::file_size(file);
+  std::fstream pages(file, std::ios::binary | std::ios::in | std::ios::out);
+  for (uintmax_t page = 8192; page < size; page += 4096) {
+    pages.seekp(static_cast<std::streamoff>(page) + 4000).write("????", 4);
+  }
+  pages.close();
+  const absl::Status read = store_->LoadGallery(collection_.parameters).status();
+  EXPECT_THAT(read, FailsWith(kDataLoss, file));
+  EXPECT_TRUE(IsOperatorOnlyError(read));
+  store_.reset();
+  for (const std::string& foreign : {std::string(), std::string(size, 'x')}) {
+    std::ofstream(file, std::ios::binary) << foreign;
+    EXPECT_THAT(SqliteStore::Open(directory_.path()), FailsWith(kDataLoss, file));
+  }
+}
+
 TEST(StoreDirectory, IsReadableByOwnerOnly) {
   const TemporaryFolder parent;
   for (const std::string name : {"a/b", "c/"}) {
@@ -120,11 +130,10 @@ TEST(StoreDirectory, CreationErrorNamesReason) {
 TEST(Uuid, IsRandomVersion4) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) {
-    const auto uuid = NewUuid();
-    ASSERT_THAT(uuid, IsOk());
-    EXPECT_THAT(*uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
-                                    "[0-9a-f]{12}"));
-    seen.insert(*uuid);
+    ASSERT_OK_AND_ASSIGN(const auto uuid, NewUuid());
+    EXPECT_THAT(uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
+                                   "[0-9a-f]{12}"));
+    seen.insert(uuid);
   }
   EXPECT_THAT(seen, SizeIs(100));
 }

@@ -1,10 +1,8 @@
 #include "tests/unit/server/store/store_backend.h"
 
-#include <sqlite3.h>
-
 #include <utility>
 
-#include "common/sqlite/checksum_vfs.h"
+#include "common/sqlite/sqlite.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
@@ -20,18 +18,9 @@ class SqliteBackend final : public StoreBackend {
   }
 
   int64_t Rows(const std::string& table) override {
-    sqlite3* file = nullptr;
-    EXPECT_EQ(sqlite3_open_v2((directory_ / "privatemail.sqlite").c_str(), &file,
-                              SQLITE_OPEN_READWRITE, sqlite::ChecksumVfsName()),
-              SQLITE_OK);
-    sqlite3_stmt* statement = nullptr;
-    const std::string sql = "SELECT count(*) FROM " + table;
-    EXPECT_EQ(sqlite3_prepare_v2(file, sql.c_str(), -1, &statement, nullptr), SQLITE_OK);
-    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
-    const int64_t rows = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(file);
-    return rows;
+    const auto file = sqlite::Database::OpenReadOnly(directory_ / "privatemail.sqlite");
+    EXPECT_THAT(file, IsOk());
+    return std::stoll(*(*file)->Query("SELECT count(*) FROM " + table));
   }
 
  private:
@@ -101,15 +90,7 @@ ChangesSinceEmbedding StoreConformance::Changes() {
 }
 
 uint64_t StoreConformance::Embed() {
-  Gallery gallery = Load();
-  Embedding embedding;
-  embedding.items_version = gallery.version;
-  embedding.ids = std::move(gallery.ids);
-  embedding.labels = std::move(gallery.labels);
-  embedding.payloads = std::move(gallery.payloads);
-  embedding.coordinates = Matrix::Random(gallery.features.rows(), 2);
-  embedding.anchor_coordinates = Matrix::Random(12, 2);
-  const auto version = store_->SaveEmbedding(collection_.parameters, embedding);
+  const auto version = store_->SaveEmbedding(collection_.parameters, EmbeddingOf(Load()));
   EXPECT_THAT(version, IsOk());
   return *version;
 }

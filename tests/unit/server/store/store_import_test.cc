@@ -19,36 +19,32 @@ TEST_P(StoreImport, ImportsAllItemsBitForBit) {
   gallery.version = 70;
   ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
   Reopen();
-  const auto loaded = store_->LoadCollection(fish.parameters.collection_uuid);
-  ASSERT_THAT(loaded, IsOk());
-  EXPECT_EQ(loaded->name, "fish");
-  EXPECT_EQ(loaded->items, 50u);
-  EXPECT_EQ(loaded->latest_version, 120u);
-  EXPECT_EQ(Fingerprint(loaded->parameters), Fingerprint(fish.parameters));
-  EXPECT_EQ(loaded->anchors.features, fish.anchors.features);
-  const auto stored = store_->LoadGallery(fish.parameters);
-  ASSERT_THAT(stored, IsOk());
-  EXPECT_EQ(stored->version, 120u);
-  EXPECT_EQ(stored->ids, gallery.ids);
-  EXPECT_EQ(stored->labels, gallery.labels);
-  EXPECT_EQ(stored->payloads, gallery.payloads);
-  EXPECT_EQ(stored->features, gallery.features);
+  ASSERT_OK_AND_ASSIGN(const auto loaded, store_->LoadCollection(fish.parameters.collection_uuid));
+  EXPECT_EQ(loaded.name, "fish");
+  EXPECT_EQ(loaded.items, 50u);
+  EXPECT_EQ(loaded.latest_version, 120u);
+  EXPECT_EQ(Fingerprint(loaded.parameters), Fingerprint(fish.parameters));
+  EXPECT_EQ(loaded.anchors.features, fish.anchors.features);
+  ASSERT_OK_AND_ASSIGN(const auto stored, store_->LoadGallery(fish.parameters));
+  EXPECT_EQ(stored.version, 120u);
+  EXPECT_EQ(stored.ids, gallery.ids);
+  EXPECT_EQ(stored.labels, gallery.labels);
+  EXPECT_EQ(stored.payloads, gallery.payloads);
+  EXPECT_EQ(stored.features, gallery.features);
   const std::vector<std::string> ids = {"item-000", "item-049"};
-  const auto some = store_->GetItems(fish.parameters, ids);
-  ASSERT_THAT(some, IsOk());
-  EXPECT_EQ((*some)[0].version, 71u);
-  EXPECT_EQ((*some)[1].version, 120u);
+  ASSERT_OK_AND_ASSIGN(const auto some, store_->GetItems(fish.parameters, ids));
+  EXPECT_EQ(some[0].version, 71u);
+  EXPECT_EQ(some[1].version, 120u);
   EXPECT_EQ(store_->CountChanges(fish.parameters)->inserted, 50u);
 }
 
 TEST_P(StoreImport, ImportedCollectionIsWritable) {
   const StoredCollection fish = SmallCollection("fish");
   ASSERT_THAT(Import(store_.get(), fish, GalleryOf(MakeItems(5, 7))), IsOk());
-  const auto upserted = store_->Upsert(fish.parameters, MakeItems(7, 7));
-  ASSERT_THAT(upserted, IsOk());
-  EXPECT_EQ(upserted->unchanged, 5u);
-  EXPECT_EQ(upserted->inserted, 2u);
-  EXPECT_EQ(upserted->latest_version, 7u);
+  ASSERT_OK_AND_ASSIGN(const auto upserted, store_->Upsert(fish.parameters, MakeItems(7, 7)));
+  EXPECT_EQ(upserted.unchanged, 5u);
+  EXPECT_EQ(upserted.inserted, 2u);
+  EXPECT_EQ(upserted.latest_version, 7u);
   const std::vector<std::string> ids = {"item-002"};
   EXPECT_EQ(store_->DeleteItems(fish.parameters, ids)->items, 6u);
   EXPECT_EQ(*store_->Delete(fish.parameters.collection_uuid), 6u);
@@ -98,11 +94,10 @@ TEST_P(StoreImport, PartsOfAnySizeAreImported) {
     return absl::OkStatus();
   };
   ASSERT_THAT(store_->Import(fish, source), IsOk());
-  const auto stored = store_->LoadGallery(fish.parameters);
-  ASSERT_THAT(stored, IsOk());
-  EXPECT_EQ(stored->version, 79u);
-  EXPECT_EQ(stored->ids, whole.ids);
-  EXPECT_EQ(stored->features, whole.features);
+  ASSERT_OK_AND_ASSIGN(const auto stored, store_->LoadGallery(fish.parameters));
+  EXPECT_EQ(stored.version, 79u);
+  EXPECT_EQ(stored.ids, whole.ids);
+  EXPECT_EQ(stored.features, whole.features);
   const std::vector<std::string> last = {"item-008"};
   EXPECT_EQ(store_->GetItems(fish.parameters, last)->front().version, 79u);
 }
@@ -139,11 +134,7 @@ TEST_P(StoreImport, GalleryPartsHaveNoGap) {
   const int64_t whole = GalleryPartRows(kDim);
   for (const int64_t rows : {whole - 1, whole, whole + 1, 2 * whole, 2 * whole + 1}) {
     SCOPED_TRACE(rows);
-    Gallery gallery;
-    gallery.features = FloatMatrix::Random(rows, kDim);
-    gallery.labels.assign(static_cast<size_t>(rows), 3);
-    gallery.payloads.assign(static_cast<size_t>(rows), "");
-    for (int64_t row = 0; row < rows; ++row) gallery.ids.push_back(absl::StrCat(100'000 + row));
+    const Gallery gallery = ManyItems(static_cast<int>(rows));
     const StoredCollection fish = SmallCollection("fish");
     ASSERT_THAT(Import(store_.get(), fish, gallery), IsOk());
     std::vector<int64_t> sizes;
@@ -201,12 +192,7 @@ TEST_P(StoreImport, InvalidGalleryReturnsInvalidArgument) {
 TEST(PostgresImport, DisconnectedImportLeavesNothing) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   const std::unique_ptr<Store> store = *PostgresStore::Open(conninfo);
-  constexpr int kItems = 300;
-  Gallery gallery;
-  gallery.features = FloatMatrix::Ones(kItems, kDim);
-  gallery.labels.assign(kItems, 3);
-  gallery.payloads.assign(kItems, "\"" + std::string(100'000, 'x') + "\"");
-  for (int i = 0; i < kItems; ++i) gallery.ids.push_back(absl::StrCat(1000 + i));
+  const Gallery gallery = ManyItems(300, "\"" + std::string(100'000, 'x') + "\"");
   const StoredCollection fish = SmallCollection("fish");
   absl::Status status;
   std::atomic<bool> ended = false;

@@ -1,8 +1,5 @@
 // The contract of Store: items, versions, and changes since an embedding.
-#include <google/protobuf/text_format.h>
-
 #include "absl/strings/str_format.h"
-#include "common/wire/payload_filter_proto.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
@@ -17,9 +14,7 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 PayloadFilter Filter(const std::string& text) {
-  v1::PayloadFilter proto;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  auto filter = FromProto("filter", proto);
+  auto filter = PayloadFilter::Parse(text);
   EXPECT_THAT(filter, IsOk());
   return *filter;
 }
@@ -76,13 +71,12 @@ TEST_P(StoreItems, GetReturnsExistingItemsInRequestOrder) {
   items[2].payload = R"({"a":1})";
   Upsert(items);
   const std::vector<std::string> ids = {"item-002", "none", "item-000", "item-002", ""};
-  const auto found = store_->GetItems(collection_.parameters, ids);
-  ASSERT_THAT(found, IsOk());
-  ASSERT_THAT(*found, ElementsAre(HasId("item-002"), HasId("item-000"), HasId("item-002")));
-  EXPECT_EQ((*found)[0].features, items[2].features);
-  EXPECT_EQ((*found)[0].label, items[2].label);
-  EXPECT_EQ((*found)[0].payload, items[2].payload);
-  EXPECT_EQ((*found)[0].version, 3u);
+  ASSERT_OK_AND_ASSIGN(const auto found, store_->GetItems(collection_.parameters, ids));
+  ASSERT_THAT(found, ElementsAre(HasId("item-002"), HasId("item-000"), HasId("item-002")));
+  EXPECT_EQ(found[0].features, items[2].features);
+  EXPECT_EQ(found[0].label, items[2].label);
+  EXPECT_EQ(found[0].payload, items[2].payload);
+  EXPECT_EQ(found[0].version, 3u);
 }
 
 TEST_P(StoreItems, ScrollPagesHaveNoGapsOrRepeats) {
@@ -116,9 +110,8 @@ TEST_P(StoreItems, ScrollAndCountApplyFilter) {
   }
   items[19].payload.clear();
   Upsert(items);
-  const PayloadFilter filter = Filter(
-      R"(all_of { filters { equals { path: "odd" value { bool_value: true } } }
-                  filters { range { path: "n" gte: 11 } } })");
+  const PayloadFilter filter =
+      Filter(R"({"and":[{"path":"odd","equals":true}, {"path":"n","gte":11}]})");
   for (const int64_t limit : {1, 2, 100}) {
     EXPECT_THAT(ScrollAll(filter, limit), ElementsAre(HasId("item-011"), HasId("item-013"),
                                                       HasId("item-015"), HasId("item-017")));
@@ -134,11 +127,10 @@ TEST_P(StoreItems, RareFilterReadsLimitedPartPerPage) {
   }
   items.back().payload = "{\"rare\":1}";
   Upsert(items);
-  const PayloadFilter rare = Filter(R"(equals { path: "rare" value { integer_value: 1 } })");
-  const auto page = store_->ScrollItems(collection_.parameters, rare, "", 10);
-  ASSERT_THAT(page, IsOk());
-  EXPECT_THAT(page->items, IsEmpty());
-  EXPECT_THAT(page->next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
+  const PayloadFilter rare = Filter(R"({"path":"rare","equals":1})");
+  ASSERT_OK_AND_ASSIGN(const auto page, store_->ScrollItems(collection_.parameters, rare, "", 10));
+  EXPECT_THAT(page.items, IsEmpty());
+  EXPECT_THAT(page.next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
   EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
   EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
   int polls = 0;
@@ -155,10 +147,10 @@ TEST_P(StoreItems, PageBytesAreBounded) {
   std::vector<size_t> sizes;
   std::optional<std::string> after = "";
   while (after) {
-    const auto page = store_->ScrollItems(collection_.parameters, {}, *after, 100);
-    ASSERT_THAT(page, IsOk());
-    sizes.push_back(page->items.size());
-    after = page->next;
+    ASSERT_OK_AND_ASSIGN(const auto page,
+                         store_->ScrollItems(collection_.parameters, {}, *after, 100));
+    sizes.push_back(page.items.size());
+    after = page.next;
   }
   EXPECT_THAT(sizes, ElementsAre(2, 1, 1, 1));
 }
@@ -210,13 +202,12 @@ TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
   EXPECT_EQ(Embed(), 1u);
   DeleteItems({"item-004", "item-001"});
   Upsert({MakeItem("item-001", 3, 1)});  // what answers is still the deleted one
-  const auto deleted = store_->DeletedSince(collection_.parameters, 1, 0);
-  ASSERT_THAT(deleted, IsOk());
-  ASSERT_TRUE(deleted->has_value());
-  EXPECT_THAT(**deleted, UnorderedElementsAre(Field(&DeletedItem::id, "item-001"),
-                                              Field(&DeletedItem::id, "item-004")));
-  EXPECT_THAT(**deleted, UnorderedElementsAre(Field(&DeletedItem::version, 7u),
-                                              Field(&DeletedItem::version, 8u)));
+  ASSERT_OK_AND_ASSIGN(const auto deleted, store_->DeletedSince(collection_.parameters, 1, 0));
+  ASSERT_TRUE(deleted.has_value());
+  EXPECT_THAT(*deleted, UnorderedElementsAre(Field(&DeletedItem::id, "item-001"),
+                                             Field(&DeletedItem::id, "item-004")));
+  EXPECT_THAT(*deleted, UnorderedElementsAre(Field(&DeletedItem::version, 7u),
+                                             Field(&DeletedItem::version, 8u)));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
   EXPECT_EQ(Embed(), 2u);
@@ -241,10 +232,9 @@ TEST_P(StoreItems, ListsAllStates) {
   Embed();
   const StoredCollection other = SmallCollection("ants");
   ASSERT_THAT(store_->Create(other), IsOk());
-  const auto states = store_->ListStates();
-  ASSERT_THAT(states, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto states, store_->ListStates());
   EXPECT_THAT(
-      *states,
+      states,
       ElementsAre(
           AllOf(Field(&CollectionState::name, "ants"),
                 Field(&CollectionState::uuid, other.parameters.collection_uuid),
@@ -253,10 +243,9 @@ TEST_P(StoreItems, ListsAllStates) {
           AllOf(Field(&CollectionState::name, "fruit"), Field(&CollectionState::items, 2u),
                 Field(&CollectionState::latest_version, 4u),
                 Field(&CollectionState::embedding_version, 1u))));
-  const auto loaded = store_->LoadCollection(other.parameters.collection_uuid);
-  ASSERT_THAT(loaded, IsOk());
-  EXPECT_EQ(loaded->name, "ants");
-  EXPECT_EQ(loaded->anchors.features, other.anchors.features);
+  ASSERT_OK_AND_ASSIGN(const auto loaded, store_->LoadCollection(other.parameters.collection_uuid));
+  EXPECT_EQ(loaded.name, "ants");
+  EXPECT_EQ(loaded.anchors.features, other.anchors.features);
 }
 
 TEST_P(StoreItems, CollectionsAreSeparate) {

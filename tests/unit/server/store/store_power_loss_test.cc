@@ -265,24 +265,21 @@ Tally CutEverywhere(PowerCut cut) {
   }
 }
 
-TEST(StorePowerLoss, KillAtAnyInstantLosesNothing) {
-  const Tally tally = CutEverywhere({.unsynced = Unsynced::kKept});
-  tally.Print("kept");
+class StorePowerLossOf : public ::testing::TestWithParam<std::pair<const char*, Unsynced>> {};
+
+TEST_P(StorePowerLossOf, UnsyncedWritesLosesNothingAcknowledged) {
+  const Tally tally = CutEverywhere({.unsynced = GetParam().second});
+  tally.Print(GetParam().first);
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
   EXPECT_GT(tally.cuts, 100);  // or the calls are not seen
 }
 
-TEST(StorePowerLoss, LosingUnsyncedWritesLosesNothingAcknowledged) {
-  const Tally tally = CutEverywhere({.unsynced = Unsynced::kLost});
-  tally.Print("lost");
-  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
-}
-
-TEST(StorePowerLoss, LosingHalfOfUnsyncedWritesLosesNothingAcknowledged) {
-  const Tally tally = CutEverywhere({.unsynced = Unsynced::kHalf});
-  tally.Print("half");
-  EXPECT_EQ(tally.faults, 0) << tally.first_fault;
-}
+// Kept: as a kill does.
+INSTANTIATE_TEST_SUITE_P(Unsynced, StorePowerLossOf,
+                         ::testing::Values(std::pair{"kept", Unsynced::kKept},
+                                           std::pair{"lost", Unsynced::kLost},
+                                           std::pair{"half", Unsynced::kHalf}),
+                         [](const auto& info) { return info.param.first; });
 
 // Cuts during the recovery from an earlier cut.
 TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {

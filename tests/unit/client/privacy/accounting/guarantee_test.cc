@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "client/privacy/accounting/guarantee_fields.h"
-#include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 
@@ -48,9 +47,6 @@ TEST(Neighbours, TextHasEveryNumber) {
   EXPECT_EQ(NeighboursInBox({0, 0, 0, -2}, {1, 1, 1, 2}, .5),
             "any two inputs whose values, clipped to the box [0, 1]^3 x [-2, 2], differ by at most "
             "0.5 in L2");
-  EXPECT_EQ(NeighboursInWidths({4, 1, 1}, .5),
-            "any two inputs whose values, clipped to a box with the widths 4 x 1^2, differ by at "
-            "most 0.5 in L2");
 }
 
 Guarantee Of(MechanismParameters parameters, bool made) {
@@ -92,8 +88,6 @@ TEST(Neighbours, DifferentBoxesHaveDifferentTexts) {
     // Equal for both factories.
     EXPECT_EQ(Of(one, false).neighbours, Of(one, true).neighbours);
   }
-  ExpectApart(CalibrateBoundedGaussian({1, 2}, 1, 1)->guarantee,
-              CalibrateBoundedGaussian({2, 1}, 1, 1)->guarantee);
 }
 
 }  // namespace

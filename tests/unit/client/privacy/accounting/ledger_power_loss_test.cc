@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -93,7 +94,7 @@ struct Tally {
   std::string first_fault = {};
 
   void Add(const PowerCut& cut, const ProcessRun& first, int64_t witnessed,
-           const ProcessRun& second, int64_t together = 1) {
+           const ProcessRun& second, int64_t together) {
     ++cuts;
     refusals += Refused(second);
     const std::string fault = FaultOf(first, witnessed, second, together);
@@ -103,24 +104,40 @@ struct Tally {
   }
 };
 
-// Cuts before every call of the first life, and after its last.
-Tally CutEverywhere(PowerCut cut, bool batch = false) {
+// The disk before a life holds nothing, or the folder of a former life and its stamps.
+struct Disk {
+  TemporaryFolder folder;
+  Stamps stamps;
+};
+
+// Cuts before every call of a life, and after its last; uncut it reports `whole`. before: or null.
+Tally CutEverywhere(PowerCut cut, int64_t whole, int64_t together,
+                    const std::function<void(ProcessRun&, const std::string& path)>& live,
+                    const Disk* before = nullptr) {
   Tally tally;
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
     const std::string path = folder / "ledger";
-    Stamps stamps;
-    const ProcessRun first = RunUntilPowerCut(
-        folder.path(), cut, stamps, [&](ProcessRun& life) { SpendSome(life, path, batch); });
+    if (before != nullptr) std::filesystem::copy(before->folder.path(), folder.path());
+    Stamps stamps = before != nullptr ? before->stamps : Stamps();
+    const ProcessRun first =
+        RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) { live(life, path); });
     const int64_t witnessed = WitnessedBy(path);
     const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
                                                [&](ProcessRun& life) { SpendTheRest(life, path); });
-    tally.Add(cut, first, witnessed, second, batch ? 2 : 1);
+    tally.Add(cut, first, witnessed, second, together);
     if (first.calls < cut.before_call) {
-      EXPECT_EQ(first.reported, 1 + kCharges) << "the uncut life is whole";
+      EXPECT_EQ(first.reported, whole) << "the uncut life is whole";
       return tally;
     }
   }
+}
+
+// In the whole life of a ledger.
+Tally CutEverywhere(PowerCut cut, bool batch = false) {
+  return CutEverywhere(
+      cut, 1 + kCharges, batch ? 2 : 1,
+      [batch](ProcessRun& life, const std::string& path) { SpendSome(life, path, batch); });
 }
 
 void Record(const std::string& what, const Tally& tally) {
@@ -172,31 +189,18 @@ TEST(LedgerPowerLoss, CutBatchRefundsNothing) {
 
 // Cuts everywhere in one charge that follows the others after more than kMaxWriteNanoseconds.
 Tally CutALaterCharge(Unsynced unsynced) {
-  const TemporaryFolder spent;
-  Stamps stamps_of_spent;
-  RunUntilPowerCut(spent.path(), {}, stamps_of_spent,
-                   [&](ProcessRun& life) { SpendSome(life, spent / "ledger"); });
+  Disk spent;
+  RunUntilPowerCut(spent.folder.path(), {}, spent.stamps,
+                   [&](ProcessRun& life) { SpendSome(life, spent.folder / "ledger"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  Tally tally;
-  for (PowerCut cut = {.before_call = 1, .unsynced = unsynced};; ++cut.before_call) {
-    const TemporaryFolder folder;
-    const std::string path = folder / "ledger";
-    std::filesystem::copy(spent.path(), folder.path());
-    Stamps stamps = stamps_of_spent;
-    const ProcessRun first = RunUntilPowerCut(folder.path(), cut, stamps, [&](ProcessRun& life) {
-      life.reported = 1 + kCharges;
-      const auto ledger = Ledger::Open(path);
-      if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
-    });
-    const int64_t witnessed = WitnessedBy(path);
-    const ProcessRun second = RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
-                                               [&](ProcessRun& life) { SpendTheRest(life, path); });
-    tally.Add(cut, first, witnessed, second);
-    if (first.calls < cut.before_call) {
-      EXPECT_EQ(first.reported, 2 + kCharges) << "the uncut life is whole";
-      return tally;
-    }
-  }
+  return CutEverywhere(
+      {.unsynced = unsynced}, 2 + kCharges, 1,
+      [](ProcessRun& life, const std::string& path) {
+        life.reported = 1 + kCharges;
+        const auto ledger = Ledger::Open(path);
+        if (ledger.ok() && (*ledger)->Charge(kUuid, kCharge).ok()) ++life.reported;
+      },
+      &spent);
 }
 
 // The record bears the stamp of the change before. It is no copy: a copy is stamped anew.

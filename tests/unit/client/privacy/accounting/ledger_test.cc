@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "client/privacy/accounting/ledger_witness.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -171,22 +170,6 @@ TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
   EXPECT_EQ(ledger->Show(kUuid)->accounting, Accounting::kBasic);
   EXPECT_EQ(ledger->Show(kUuid)->pure_releases, 1);
   EXPECT_THAT(ledger->Grant(kUuid, {4, 1e-4}), IsOk());
-}
-
-// Premise of the change of accounting (PRIVACY.md section 7): Gaussian charges whose sums are
-// within a budget have a mu within it; a pure charge of the same sums has not.
-TEST_F(LedgerTest, SumsOfGaussianChargesAreWithinTheGaussianFilter) {
-  for (const double mu : {.01, .1, 1.}) {
-    for (const int releases : {1, 2, 10}) {
-      const double delta = 1e-5;
-      ASSERT_OK_AND_ASSIGN(const double one, GaussianEpsilon(mu, delta));
-      ASSERT_OK_AND_ASSIGN(const double together,
-                           GaussianEpsilon(mu * std::sqrt(releases), releases * delta));
-      EXPECT_LE(together, releases * one * (1 + 1e-9)) << mu << " " << releases;
-    }
-  }
-  ASSERT_OK_AND_ASSIGN(const double mu_of_pure, GaussianMuOfPureDp(1));
-  EXPECT_GT(*GaussianEpsilon(mu_of_pure, 1e-5), 1);
 }
 
 TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {

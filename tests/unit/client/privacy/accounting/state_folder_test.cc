@@ -17,11 +17,12 @@ TEST(StateFolder, DefaultFollowsEnvironment) {
   ::setenv("HOME", "/home/me", 1);
   ::setenv("XDG_STATE_HOME", "", 1);
   ::setenv("PRIVATEMAIL_STATE", "", 1);
-  EXPECT_EQ(DefaultLedgerPath(), "/home/me/.local/state/privatemail/ledger.sqlite");
+  EXPECT_EQ(DefaultStateFolder(), "/home/me/.local/state/privatemail");
   ::setenv("XDG_STATE_HOME", "/state", 1);
-  EXPECT_EQ(DefaultLedgerPath(), "/state/privatemail/ledger.sqlite");
+  EXPECT_EQ(DefaultStateFolder(), "/state/privatemail");
   ::setenv("PRIVATEMAIL_STATE", "/mine", 1);
-  EXPECT_EQ(DefaultLedgerPath(), "/mine/ledger.sqlite");
+  EXPECT_EQ(DefaultStateFolder(), "/mine");
+  EXPECT_EQ(LedgerPath("/mine"), "/mine/ledger.sqlite");
   ::unsetenv("PRIVATEMAIL_STATE");
   ::unsetenv("XDG_STATE_HOME");
   ::setenv("HOME", old_home.c_str(), 1);

@@ -23,11 +23,10 @@ Real LnDensity(double z, const Real& v, double w, double s) {
   return -pow(Real((z - v) / s), 2) / 2 - LnMass(w, v, s);
 }
 
-// Widths, sensitivity and noise over several orders of magnitude.
+// Widths and sensitivity over several orders of magnitude.
 struct RandomBox {
   std::vector<double> widths;
   double sensitivity;
-  double stddev;
 };
 
 RandomBox Draw(std::mt19937& bits, int largest_dimension) {
@@ -40,19 +39,23 @@ RandomBox Draw(std::mt19937& bits, int largest_dimension) {
     diagonal = std::hypot(diagonal, box.widths.back());
   }
   box.sensitivity = diagonal * std::exp(log_scale(bits) - 1);
-  box.stddev = diagonal * std::exp(log_scale(bits));
   return box;
+}
+
+double DrawEpsilon(std::mt19937& bits) {
+  return std::exp(std::uniform_real_distribution<double>(std::log(1e-6), std::log(1e3))(bits));
 }
 
 // Two values in the box at most the sensitivity apart, and an output: uniform, or at the ends of
 // the box, where the loss is large.
-TEST(BoundedGaussianEpsilon, BoundsRandomPairsAndOutputs) {
+TEST(BoundedGaussianStddev, CoversRandomPairsAndOutputs) {
   std::mt19937 bits(20240607);
   std::uniform_real_distribution<double> uniform;
   for (int trial = 0; trial < 120; ++trial) {
     const RandomBox box = Draw(bits, 5);
-    ASSERT_OK_AND_ASSIGN(const double bound,
-                         BoundedGaussianEpsilon(box.widths, box.sensitivity, box.stddev));
+    const double epsilon = DrawEpsilon(bits);
+    ASSERT_OK_AND_ASSIGN(const double stddev,
+                         BoundedGaussianStddev(box.widths, box.sensitivity, epsilon));
     for (int pair = 0; pair < 12; ++pair) {
       std::vector<double> move(box.widths.size());
       double length = 0;
@@ -65,29 +68,29 @@ TEST(BoundedGaussianEpsilon, BoundsRandomPairsAndOutputs) {
         const double room = w - std::abs(c);
         const double start = (c < 0 ? -c : 0) + (pair % 3 == 0 ? 0 : uniform(bits) * room);
         const double output = pair % 2 == 0 ? (c > 0 ? w : 0) : uniform(bits) * w;
-        loss += LnDensity(output, Real(start) + c, w, box.stddev) -
-                LnDensity(output, start, w, box.stddev);
+        loss += LnDensity(output, Real(start) + c, w, stddev) - LnDensity(output, start, w, stddev);
       }
-      EXPECT_LE(loss, Real(bound));
+      EXPECT_LE(loss, Real(epsilon));
     }
   }
 }
 
 // Scans all directions, then finer around the worst one, in long double; judges the worst direction
 // in fifty digits.
-TEST(BoundedGaussianEpsilon, BruteForceInTwoDimensionsReachesBound) {
+TEST(BoundedGaussianStddev, BruteForceInTwoDimensionsSpendsEpsilon) {
   std::mt19937 bits(7);
   for (int trial = 0; trial < 60; ++trial) {
     RandomBox box = Draw(bits, 1);
     box.widths.push_back(Draw(bits, 1).widths[0]);
-    const double bound = *BoundedGaussianEpsilon(box.widths, box.sensitivity, box.stddev);
+    const double epsilon = DrawEpsilon(bits);
+    const double stddev = *BoundedGaussianStddev(box.widths, box.sensitivity, epsilon);
     const auto loss = [&](double angle, auto ln_mass) {
       decltype(ln_mass(1., 1.)) sum = 0;
       for (int i = 0; i < 2; ++i) {
         const double w = box.widths[static_cast<size_t>(i)];
         const double c =
             std::clamp(box.sensitivity * (i == 0 ? std::cos(angle) : std::sin(angle)), 0., w);
-        const decltype(sum) s = box.stddev;
+        const decltype(sum) s = stddev;
         sum +=
             (decltype(sum)(w) * w - (decltype(sum)(w) - c) * (decltype(sum)(w) - c)) / (2 * s * s);
         sum += ln_mass(w, 0) - ln_mass(w, c);
@@ -102,7 +105,7 @@ TEST(BoundedGaussianEpsilon, BruteForceInTwoDimensionsReachesBound) {
       for (int step = -800; step <= 800; ++step) {
         const double angle = centre + half_fan * step / 800;
         const long double here = loss(angle, [&](double w, double v) {
-          const long double root = box.stddev * std::sqrt(2.L);
+          const long double root = stddev * std::sqrt(2.L);
           return std::log(std::erf((w - static_cast<long double>(v)) / root) + std::erf(v / root));
         });
         if (here > worst) {
@@ -111,62 +114,49 @@ TEST(BoundedGaussianEpsilon, BruteForceInTwoDimensionsReachesBound) {
         }
       }
     }
-    const Real judged =
-        loss(worst_angle, [&](double w, double v) { return LnMass(w, v, box.stddev); });
-    EXPECT_LE(judged, Real(bound) * (1 + 1e-14));
-    EXPECT_GE(judged, Real(bound) * (1 - 1e-6)) << "not tight";
+    const Real judged = loss(worst_angle, [&](double w, double v) { return LnMass(w, v, stddev); });
+    EXPECT_LE(judged, Real(epsilon));
+    EXPECT_GE(judged, Real(epsilon) * (1 - 1e-6)) << "not tight";
   }
 }
 
 // By symmetry the loss is m times that of a side moved by D / sqrt(m).
-TEST(BoundedGaussianEpsilon, CubeSplitsMoveEvenly) {
+TEST(BoundedGaussianStddev, CubeSplitsMoveEvenly) {
   for (const int m : {1, 3, 50, 4096}) {
-    const std::vector<double> cube(static_cast<size_t>(m), 2.0);
-    const double c = .7 / std::sqrt(m);
-    const double expected =
-        static_cast<double>(m * (LnDensity(2, c, 2, 1.5) - LnDensity(2, 0, 2, 1.5)));
-    EXPECT_NEAR(*BoundedGaussianEpsilon(cube, .7, 1.5) / expected, 1, 1e-9) << m;
+    for (const double epsilon : {.2, 5.}) {
+      const std::vector<double> cube(static_cast<size_t>(m), 2.0);
+      const double stddev = *BoundedGaussianStddev(cube, .7, epsilon);
+      const Real c = Real(.7) / sqrt(Real(m));
+      const auto loss = [&](double s) -> Real {
+        return m * (LnDensity(2, c, 2, s) - LnDensity(2, 0, 2, s));
+      };
+      EXPECT_LE(loss(stddev), Real(epsilon)) << m;
+      EXPECT_GT(loss(stddev * (1 - 1e-7)), Real(epsilon)) << m;
+    }
   }
 }
 
-TEST(CalibrateBoundedGaussian, RandomBoxesAreTightInFiftyDigits) {
+TEST(BoundedGaussianStddev, OneSideIsTightInFiftyDigits) {
   std::mt19937 bits(11);
-  std::uniform_real_distribution<double> log_epsilon(std::log(1e-6), std::log(1e3));
   for (int trial = 0; trial < 400; ++trial) {
     const double w = Draw(bits, 1).widths[0];
     const double sensitivity = Draw(bits, 1).sensitivity;
-    const double epsilon = std::exp(log_epsilon(bits));
-    ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
-                         CalibrateBoundedGaussian({w}, sensitivity, epsilon));
+    const double epsilon = DrawEpsilon(bits);
+    ASSERT_OK_AND_ASSIGN(const double stddev, BoundedGaussianStddev({w}, sensitivity, epsilon));
     const double c = std::min(sensitivity, w);
     const auto loss = [&](double s) -> Real {
       return LnDensity(w, c, w, s) - LnDensity(w, 0, w, s);
     };
-    EXPECT_LE(loss(noise.stddev), Real(epsilon)) << w << " " << sensitivity << " " << epsilon;
-    EXPECT_GT(loss(noise.stddev * (1 - 1e-6)), Real(epsilon));
-    EXPECT_TRUE(noise.guarantee.proven);
-    EXPECT_EQ(noise.guarantee.epsilon, epsilon);
-    EXPECT_EQ(noise.guarantee.delta, 0);
+    EXPECT_LE(loss(stddev), Real(epsilon)) << w << " " << sensitivity << " " << epsilon;
+    EXPECT_GT(loss(stddev * (1 - 1e-6)), Real(epsilon));
   }
 }
 
-TEST(CalibrateBoundedGaussian, ManySidesMeetEpsilonTightly) {
-  std::mt19937 bits(12);
-  for (int trial = 0; trial < 20; ++trial) {
-    const RandomBox box = Draw(bits, 40);
-    const double epsilon = std::exp(trial - 10.);
-    const double s = CalibrateBoundedGaussian(box.widths, box.sensitivity, epsilon)->stddev;
-    EXPECT_LE(*BoundedGaussianEpsilon(box.widths, box.sensitivity, s), epsilon * (1 + 1e-14));
-    EXPECT_GT(*BoundedGaussianEpsilon(box.widths, box.sensitivity, s * (1 - 1e-6)), epsilon);
-    EXPECT_LE(s, CalibratePublishedBoundedGaussian(box.widths, box.sensitivity, epsilon)->stddev);
-  }
-}
-
-TEST(CalibratePublishedBoundedGaussian, SolvesTheoremSixInFiftyDigits) {
+TEST(PublishedBoundedGaussianStddev, SolvesTheoremSixInFiftyDigits) {
   for (const double w : {1.0, 2.0, 10.0}) {
     for (const double sensitivity : {.1, 1.5, 30.0}) {
       for (const double epsilon : {.01, 1.0, 20.0}) {
-        const double s = CalibratePublishedBoundedGaussian({w}, sensitivity, epsilon)->stddev;
+        const double s = *PublishedBoundedGaussianStddev({w}, sensitivity, epsilon);
         const double c = std::min(sensitivity, w / 2);
         const auto excess = [&](double at) -> Real {
           return (Real(w) + Real(sensitivity) / 2) * sensitivity / (Real(at) * at) -
@@ -210,7 +200,7 @@ double LargestDiscreteLoss(int points, double g, double reach, double s, int dim
   return loss;
 }
 
-TEST(CalibrateBoundedGaussianOnGrid, CoversEnumeratedPairsOfRoundedValues) {
+TEST(BoundedGaussianStddevOnGrid, CoversEnumeratedPairsOfRoundedValues) {
   double closest = 0;
   for (const int dimension : {1, 2}) {
     for (const int points : {3, 9, 33, 65}) {
@@ -220,10 +210,10 @@ TEST(CalibrateBoundedGaussianOnGrid, CoversEnumeratedPairsOfRoundedValues) {
           const double w = g * (points - 1);
           const double sensitivity = share * w;
           const std::vector<double> widths(static_cast<size_t>(dimension), w);
-          ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
-                               CalibrateBoundedGaussianOnGrid(widths, sensitivity, epsilon, g));
+          ASSERT_OK_AND_ASSIGN(const double stddev,
+                               BoundedGaussianStddev(widths, sensitivity, epsilon, g));
           const double reach = sensitivity + g * std::sqrt(dimension) + 1e-12;
-          const double loss = LargestDiscreteLoss(points, g, reach, noise.stddev, dimension);
+          const double loss = LargestDiscreteLoss(points, g, reach, stddev, dimension);
           EXPECT_LE(loss, epsilon) << dimension << " " << points << " " << share;
           closest = std::max(closest, loss / epsilon);
         }
@@ -233,9 +223,9 @@ TEST(CalibrateBoundedGaussianOnGrid, CoversEnumeratedPairsOfRoundedValues) {
   EXPECT_GT(closest, .97) << "the surplus would hide a real error";
 }
 
-TEST(CalibrateBoundedGaussianOnGrid, FineGridAddsNoNoise) {
-  const double free = CalibrateBoundedGaussian({3, 4}, .5, 1)->stddev;
-  const double fine = CalibrateBoundedGaussianOnGrid({3, 4}, .5, 1, 0x1p-30)->stddev;
+TEST(BoundedGaussianStddevOnGrid, FineGridAddsNoNoise) {
+  const double free = *BoundedGaussianStddev({3, 4}, .5, 1);
+  const double fine = *BoundedGaussianStddev({3, 4}, .5, 1, 0x1p-30);
   EXPECT_GT(fine, free);
   EXPECT_LT(fine, free * (1 + 1e-7));
 }
@@ -252,28 +242,34 @@ TEST(BoundedGaussian, BadParametersAreNamed) {
   EXPECT_THAT(BoxWidths({0, 1}, {1, 1}), FailsWith(kInvalid, "side 1"));
   EXPECT_THAT(BoxWidths({nan}, {1}), FailsWith(kInvalid, "side 0"));
   EXPECT_THAT(BoxWidths({0}, {INFINITY}), FailsWith(kInvalid, "side 0"));
-  EXPECT_THAT(BoxWidths({}, {}), FailsWith(kInvalid, "number of sides"));
-  for (const auto calibrate : {CalibrateBoundedGaussian, CalibratePublishedBoundedGaussian}) {
+  for (const bool published : {false, true}) {
+    const auto calibrate = [&](std::vector<double> widths, double sensitivity, double epsilon) {
+      return published ? PublishedBoundedGaussianStddev(widths, sensitivity, epsilon)
+                       : BoundedGaussianStddev(widths, sensitivity, epsilon);
+    };
+    EXPECT_THAT(calibrate({}, 1, 1), FailsWith(kInvalid, "number of sides"));
     EXPECT_THAT(calibrate({1, nan}, 1, 1), FailsWith(kInvalid, "width of side 1"));
     EXPECT_THAT(calibrate({1}, nan, 1), FailsWith(kInvalid, "sensitivity"));
     EXPECT_THAT(calibrate({1}, 1, nan), FailsWith(kInvalid, "epsilon"));
     EXPECT_THAT(calibrate({1}, 1, 0), FailsWith(kInvalid, "epsilon"));
     EXPECT_THAT(calibrate({1}, 1, 1e7), FailsWith(kInvalid, "epsilon"));
   }
-  EXPECT_THAT(CalibrateBoundedGaussianOnGrid({1}, 1, 1, nan), FailsWith(kInvalid, "grid_step"));
-  EXPECT_THAT(BoundedGaussianEpsilon({1}, 1, nan), FailsWith(kInvalid, "stddev"));
 }
 
-TEST(BoundedGaussian, ExtremesAreSolvedOrRefused) {
+// s^2 lies between |w| D / 2 epsilon, where a move crosses the whole box, and |w| D / epsilon
+// (bounded_gaussian_calibration.h, 5).
+TEST(BoundedGaussianStddev, ExtremesAreSolvedOrRefused) {
+  const double diagonal = std::sqrt(1e6 + 1 + 1e-6);
   for (const double sensitivity : {1e-9, 1e-3, 1e6}) {
     for (const double epsilon : {1e-9, 1e6}) {
-      const auto noise = CalibrateBoundedGaussian({1e-3, 1, 1e3}, sensitivity, epsilon);
-      if (!noise.ok()) {
-        EXPECT_EQ(noise.status().code(), absl::StatusCode::kFailedPrecondition);
+      const auto stddev = BoundedGaussianStddev({1e-3, 1, 1e3}, sensitivity, epsilon);
+      if (!stddev.ok()) {
+        EXPECT_EQ(stddev.status().code(), absl::StatusCode::kFailedPrecondition);
         continue;
       }
-      const double loss = *BoundedGaussianEpsilon({1e-3, 1, 1e3}, sensitivity, noise->stddev);
-      EXPECT_LE(loss, epsilon * (1 + 1e-14));
+      const double least = diagonal * std::min(sensitivity, diagonal) / (2 * epsilon);
+      EXPECT_GE(*stddev * *stddev, least * (1 - 1e-14));
+      EXPECT_LE(*stddev * *stddev, (sensitivity == 1e6 ? least : 2 * least) * (1 + 1e-7));
     }
   }
 }

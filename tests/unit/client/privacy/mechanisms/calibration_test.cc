@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "client/privacy/accounting/gaussian_tradeoff.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/hundred_digits.h"
 
@@ -120,34 +120,39 @@ TEST(Calibration, BadParametersAreNamed) {
   }
 }
 
-TEST(LapOutput, IsPureAndRoundedUp) {
-  ASSERT_OK_AND_ASSIGN(const CalibratedLaplace noise, CalibrateLapOutput(.7, {.radius = .3}, 1.1));
-  EXPECT_GE(static_cast<long double>(noise.scale), .3L * 1.1L / .7L);
-  EXPECT_LE(noise.scale, .3 * 1.1 / .7 * (1 + 1e-14));
-  EXPECT_EQ(noise.guarantee.delta, 0);
-  EXPECT_EQ(noise.guarantee.radius, .3);
-  EXPECT_EQ(noise.guarantee.metric, "l2");
-  EXPECT_TRUE(noise.guarantee.proven);
-  EXPECT_THAT(Validate(noise.guarantee), IsOk());
+MechanismParameters InBall(MechanismKind kind, double epsilon, double radius, double norm) {
+  MechanismParameters parameters{.kind = kind, .epsilon = epsilon, .radius = radius, .norm = norm};
+  if (TraitsOf(kind).TakesDelta()) parameters.delta = 1e-5;
+  return parameters;
 }
 
-TEST(GaussOutput, MeetsDeltaAtItsMu) {
-  ASSERT_OK_AND_ASSIGN(const CalibratedGaussian noise,
-                       CalibrateGaussOutput(3, 1e-6, {.radius = .25, .p = 1}, 4));
-  EXPECT_LE(std::exp(LnGaussianDelta(3, 1 / noise.stddev)), 1e-6 * (1 + 1e-8));
-  EXPECT_NEAR(*noise.guarantee.gaussian_mu * noise.stddev, 1, 1e-14);
-  EXPECT_EQ(noise.guarantee.metric, "l1");
-  EXPECT_EQ(CalibrateLapOutput(2, {.radius = .5, .p = 1.999996}, 3)->guarantee.metric, "l1.999996");
-  EXPECT_TRUE(noise.guarantee.proven);
+TEST(InferencePrivacy, LapOutputIsRoundedUp) {
+  MechanismParameters parameters = InBall(MechanismKind::kLapOutput, .7, .3, 2);
+  parameters.lipschitz = 1.1;
+  const double scale = Calibrate(parameters, 1)->stddev / M_SQRT2;
+  EXPECT_GE(static_cast<long double>(scale) * (1 + 1e-15L), .3L * 1.1L / .7L);
+  EXPECT_LE(scale, .3 * 1.1 / .7 * (1 + 1e-14));
 }
 
-TEST(GaussInput, EqualsGaussOutputOfIdentity) {
-  EXPECT_EQ(CalibrateGaussInput(1, 1e-5, {.radius = .5}, 64)->stddev,
-            CalibrateGaussOutput(1, 1e-5, {.radius = .5}, 1)->stddev);
-  EXPECT_NEAR(CalibrateGaussInput(1, 1e-5, {.radius = .5, .p = INFINITY}, 64)->stddev,
-              8 * CalibrateGaussInput(1, 1e-5, {.radius = .5}, 64)->stddev, 1e-12);
-  EXPECT_EQ(CalibrateGaussInput(1, 1e-5, {.radius = .5, .p = INFINITY}, 64)->guarantee.metric,
-            "linf");
+// 64 coordinates of 1/8 are 1/8 apart in the largest of them and 1 in L2.
+TEST(InferencePrivacy, GaussInputHidesTheBallOfItsNorm) {
+  const auto stddev = [](double norm) {
+    return Calibrate(InBall(MechanismKind::kGaussInput, 1, .5, norm), 64)->stddev;
+  };
+  EXPECT_NEAR(stddev(2) / (.5 * *AnalyticGaussianStddev(1, 1e-5)), 1, 1e-14);
+  EXPECT_EQ(stddev(1), stddev(2));
+  EXPECT_NEAR(stddev(INFINITY) / stddev(2), 8, 1e-12);
+}
+
+TEST(InferencePrivacy, MetricNamesTheNorm) {
+  for (const auto& [norm, metric] :
+       {std::pair(1., "l1"), {1.999996, "l1.999996"}, {2., "l2"}, {double{INFINITY}, "linf"}}) {
+    const Guarantee guarantee =
+        Calibrate(InBall(MechanismKind::kGaussInput, 1, .25, norm), 3)->guarantee;
+    EXPECT_EQ(guarantee.metric, metric);
+    EXPECT_EQ(guarantee.radius, .25);
+    EXPECT_THAT(Validate(guarantee), IsOk());
+  }
 }
 
 TEST(IdentityLipschitz, IsReachedAndNotExceeded) {
@@ -174,20 +179,22 @@ TEST(IdentityLipschitz, IsReachedAndNotExceeded) {
   }
 }
 
+// mechanism_test.cc has the fields that are NaN, missing or unused.
 TEST(InferencePrivacy, BadParametersAreNamed) {
-  const double nan = std::nan("");
-  EXPECT_THAT(CalibrateLapOutput(nan, {.radius = 1}, 1), FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = nan}, 1), FailsWith(kInvalid, "radius"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = INFINITY}, 1), FailsWith(kInvalid, "radius"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1}, nan), FailsWith(kInvalid, "Lipschitz"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1, .p = nan}, 1), FailsWith(kInvalid, "p must"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1, .p = .5}, 1), FailsWith(kInvalid, "p must"));
-  EXPECT_THAT(CalibrateLapOutput(1, {.radius = 1e-200}, 1e-200), FailsWith(kInvalid, "normal"));
-  EXPECT_THAT(CalibrateLapOutput(1e-9, {.radius = 1e300}, 1), FailsWith(kInvalid, "scale"));
-  EXPECT_THAT(CalibrateGaussOutput(1, nan, {.radius = 1}, 1), FailsWith(kInvalid, "delta"));
-  EXPECT_THAT(CalibrateGaussInput(1, .1, {.radius = 1}, 0), FailsWith(kInvalid, "dimension"));
-  EXPECT_THAT(CalibratePublishedGaussInput(1, .1, {.radius = 1, .p = 0}, 3),
-              FailsWith(kInvalid, "p must"));
+  const auto refusal = [](double epsilon, double radius, double norm, double lipschitz) {
+    MechanismParameters parameters = InBall(MechanismKind::kLapOutput, epsilon, radius, norm);
+    parameters.lipschitz = lipschitz;
+    return Calibrate(parameters, 1).status();
+  };
+  EXPECT_THAT(refusal(1, INFINITY, 2, 1), FailsWith(kInvalid, "radius"));
+  EXPECT_THAT(refusal(1, 1, std::nan(""), 1), FailsWith(kInvalid, "norm must"));
+  EXPECT_THAT(refusal(1, 1, .5, 1), FailsWith(kInvalid, "norm must"));
+  EXPECT_THAT(refusal(1, 1e-200, 2, 1e-200), FailsWith(kInvalid, "normal"));
+  EXPECT_THAT(refusal(1e-9, 1e300, 2, 1), FailsWith(kInvalid, "scale"));
+  EXPECT_THAT(Calibrate(InBall(MechanismKind::kGaussInput, 1, 1, 2), 0),
+              FailsWith(kInvalid, "dimension"));
+  EXPECT_THAT(Calibrate(InBall(MechanismKind::kPublishedGaussInput, 1, 1, 0), 3),
+              FailsWith(kInvalid, "norm must"));
 }
 
 }  // namespace

@@ -203,12 +203,11 @@ TEST(ExpInterval, ContainsValueAndIsNarrow) {
   }
 }
 
-TEST(CellCeiling, IsReachedWithFocusOne) {
-  for (const double epsilon : {.5, 1.0, 4.0, 800.0}) {
-    ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism,
-                         CellMechanism::Create({100, 10, 1, epsilon}));
-    EXPECT_NEAR(mechanism.OverlapProbabilities()[1], CellCeiling(epsilon, .1), 1e-12);
-  }
+// f e^epsilon / (1 + f (e^epsilon - 1)).
+TEST(CellCeiling, IsTheShareWithoutPrivacyLossAndOneWithAll) {
+  EXPECT_NEAR(CellCeiling(0, .1), .1, 1e-16);
+  EXPECT_NEAR(CellCeiling(std::log(9), .1), .5, 1e-15);
+  EXPECT_EQ(CellCeiling(800, .1), 1);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
-#include "client/privacy/mechanisms/bounded_mechanism.h"
+#include "client/privacy/mechanisms/make_mechanism.h"
 #include "tests/testing/matchers.h"
 
 namespace privatemail::client::grid_enlargement_test {
@@ -24,53 +24,46 @@ struct Widths {
 };
 constexpr Widths kCases[] = {{1.3, 1, 1}, {1.3, 1, 64}, {.7, 2, 1000}, {3.7, .4, 5}};
 
-// r + r/D sqrt(m), rounded up, one step for the division and one for sqrt(r^2 + 16) <= r + 1.
-TEST(GridEnlargement, GaussianAddsRoundingAndTwoSteps) {
-  for (const Widths& w : kCases) {
-    SCOPED_TRACE(w.values);
-    ASSERT_OK_AND_ASSIGN(
-        const auto mechanism,
-        MakeGaussianMechanism(w.per_unit, w.sensitivity, {w.values, kLargestValue}, Guarantee{}));
-    const double share = w.per_unit * std::sqrt(static_cast<double>(w.values));
-    EXPECT_EQ(std::ldexp(mechanism->noise_stddev(), -kExponent),
-              std::ceil(w.InSteps() + share) + 2);
-  }
-}
-
-// In L1 every value's rounding counts in full; there is no deviation to make up for.
-TEST(GridEnlargement, LaplaceAddsRoundingAndOneStep) {
-  for (const Widths& w : kCases) {
-    SCOPED_TRACE(w.values);
-    ASSERT_OK_AND_ASSIGN(
-        const auto mechanism,
-        MakeLaplaceMechanism(w.per_unit, w.sensitivity, {w.values, kLargestValue}, Guarantee{}));
-    const double share = w.per_unit * static_cast<double>(w.values);
-    EXPECT_DOUBLE_EQ(std::ldexp(mechanism->noise_stddev() / M_SQRT2, -kExponent),
-                     std::ceil(w.InSteps() + share) + 1);
+// r + r/D sqrt(m), rounded up, one step for the division and one for sqrt(r^2 + 16) <= r + 1. For
+// the Laplace law every value's rounding counts in full, and there is no deviation to make up for.
+TEST(GridEnlargement, AdditiveNoiseAddsRoundingAndItsSteps) {
+  for (const auto law : {MechanismTraits::Law::kGaussian, MechanismTraits::Law::kLaplace}) {
+    const bool laplace = law == MechanismTraits::Law::kLaplace;
+    for (const Widths& w : kCases) {
+      SCOPED_TRACE(absl::StrCat(w.values, laplace ? ", Laplace" : ", Gaussian"));
+      ASSERT_OK_AND_ASSIGN(const auto mechanism,
+                           MakeAdditiveMechanism(law, w.per_unit, w.sensitivity,
+                                                 {w.values, kLargestValue}, Guarantee{}));
+      const auto count = static_cast<double>(w.values);
+      const double share = w.per_unit * (laplace ? count : std::sqrt(count));
+      EXPECT_DOUBLE_EQ(std::ldexp(mechanism->noise_stddev() / (laplace ? M_SQRT2 : 1), -kExponent),
+                       std::ceil(w.InSteps() + share) + (laplace ? 1 : 2));
+    }
   }
 }
 
 // The loss that the deviation was solved for, term by term as the header has it: sides a step
-// longer, a move of g sqrt(m) more, and ((g/s)^2 + (w g / s^2)^2) / 8 for every side.
+// longer, a move of g sqrt(m) more, which equal sides split evenly, and ((g/s)^2 + (w g / s^2)^2) /
+// 8 for every side.
 TEST(GridEnlargement, BoundedCalibrationSpendsEpsilonOnEveryTerm) {
-  const std::vector<double> widths = {3, 4, 4.5};
   constexpr double kSensitivity = .5;
+  const double root_m = std::sqrt(3);
   for (const double epsilon : {.3, 1., 5.}) {
     for (const double g : {.5, .0625}) {
       SCOPED_TRACE(absl::StrCat("epsilon ", epsilon, ", step ", g));
-      ASSERT_OK_AND_ASSIGN(const CalibratedGaussian calibrated,
-                           CalibrateBoundedGaussianOnGrid(widths, kSensitivity, epsilon, g));
-      const double s = calibrated.stddev;
-      std::vector<double> longer;
-      double points = 0;  // what sums over points lose against integrals
-      for (const double width : widths) {
-        const double w = width + g;
-        longer.push_back(w);
-        points += (std::pow(g / s, 2) + std::pow(w * g / (s * s), 2)) / 8;
-      }
-      ASSERT_OK_AND_ASSIGN(
-          const double moves,
-          BoundedGaussianEpsilon(longer, kSensitivity + g * std::sqrt(widths.size()), s));
+      ASSERT_OK_AND_ASSIGN(const double s,
+                           BoundedGaussianStddev({4, 4, 4}, kSensitivity, epsilon, g));
+      const double w = 4 + g;
+      const double c = (kSensitivity + g * root_m) / root_m;
+      // The density of N(v, s^2) on [0, w] at w, up to a factor.
+      const auto ln_density = [&](double v) {
+        const double root = M_SQRT2 * s;
+        return -std::pow((w - v) / root, 2) -
+               std::log(std::erf((w - v) / root) + std::erf(v / root));
+      };
+      const double moves = 3 * (ln_density(c) - ln_density(0));
+      // Sums over points lose this against integrals.
+      const double points = 3 * (std::pow(g / s, 2) + std::pow(w * g / (s * s), 2)) / 8;
       EXPECT_NEAR((moves + points) / epsilon, 1, 1e-6);
       EXPECT_GT(points / epsilon, 1e-4) << "the test has no power";
     }
@@ -94,13 +87,16 @@ TEST(GridEnlargement, BoundedMechanismCoversValuesThatRoundApart) {
   constexpr double kWidth = 4;
   constexpr double kEpsilon = 5e-9;
   constexpr double kSensitivity = .55e-9;
-  ASSERT_OK_AND_ASSIGN(const CalibratedGaussian without_grid,
-                       CalibrateBoundedGaussian({kWidth}, kSensitivity, kEpsilon));
-  const double g = std::ldexp(1, std::ilogb(without_grid.stddev) - 30);
+  ASSERT_OK_AND_ASSIGN(const double without_grid,
+                       BoundedGaussianStddev({kWidth}, kSensitivity, kEpsilon));
+  const double g = std::ldexp(1, std::ilogb(without_grid) - 30);
   ASSERT_GT(kSensitivity, g);
   ASSERT_LT(kSensitivity, 1.4 * g);
-  ASSERT_OK_AND_ASSIGN(const auto mechanism,
-                       MakeBoundedGaussianMechanism({{0}, {kWidth}}, kSensitivity, kEpsilon));
+  ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism({.kind = MechanismKind::kBoundedGaussian,
+                                                            .epsilon = kEpsilon,
+                                                            .sensitivity = kSensitivity,
+                                                            .box = {{0}, {kWidth}}},
+                                                           {.values = 1, .largest_value = kWidth}));
   const long double s = mechanism->noise_stddev();
   long double worst = 0;
   for (int i = 0; i <= 1000; ++i) {

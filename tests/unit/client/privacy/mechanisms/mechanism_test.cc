@@ -162,7 +162,7 @@ TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
     EXPECT_THAT(refusal([&](auto& p) { p.radius = of_value ? 1 : nan; }), HasSubstr("radius"));
     EXPECT_THAT(
         refusal([&](auto& p) { p.lipschitz = traits.protects == Protects::kOutput ? nan : 1; }),
-        HasSubstr("Lipschitz"));
+        HasSubstr("lipschitz"));
     EXPECT_THAT(refusal([&](auto& p) {
                   p.box = traits.law == Law::kBoundedGaussian ? Box{} : Box{{0}, {1}};
                 }),
@@ -179,11 +179,11 @@ TEST(Mechanism, BadMissingAndUnusedParametersAreNamed) {
 }
 
 TEST(Mechanism, ValuesBeyondGridOrFloatAreRefused) {
-  EXPECT_THAT(MakeGaussianMechanism(1e8, 1, {1 << 28, 1}, {}),
+  EXPECT_THAT(MakeAdditiveMechanism(MechanismTraits::Law::kGaussian, 1e8, 1, {1 << 28, 1}, {}),
               FailsWith(kFailedPrecondition, "grid"));
-  EXPECT_THAT(MakeLaplaceMechanism(1, 1e-12, {1, 1e30}, {}),
+  EXPECT_THAT(MakeAdditiveMechanism(MechanismTraits::Law::kLaplace, 1, 1e-12, {1, 1e30}, {}),
               FailsWith(kFailedPrecondition, "grid"));
-  EXPECT_THAT(MakeGaussianMechanism(1, 1e37, {1, 1}, {}),
+  EXPECT_THAT(MakeAdditiveMechanism(MechanismTraits::Law::kGaussian, 1, 1e37, {1, 1}, {}),
               FailsWith(kFailedPrecondition, "32-bit float"));
 }
 

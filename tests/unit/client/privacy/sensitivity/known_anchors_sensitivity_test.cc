@@ -15,19 +15,19 @@ namespace {
 double MovedOverBound(const Setting& setting, const Matrix& rows) {
   const auto changed = static_cast<int>(rows.rows() - setting.start.rows());
   return setting.Move(rows).norm() /
-         *KnownAnchorsSensitivity(setting.Inputs(), setting.AnchorsOf(rows), changed);
+         *KnownAnchorsSensitivity(setting.Inputs(), setting.AnchorsOf(rows), changed, Norm::kL2);
 }
 
 double MovedOverL1Bound(const Setting& setting, const Matrix& rows) {
   return setting.Move(rows).cwiseAbs().sum() /
-         *KnownAnchorsL1Sensitivity(setting.Inputs(), setting.AnchorsOf(rows), 2);
+         *KnownAnchorsSensitivity(setting.Inputs(), setting.AnchorsOf(rows), 2, Norm::kL1);
 }
 
 // Whether knowing the anchors makes a difference here.
 bool AnchorsHelp(const Setting& setting, const Matrix& rows) {
   const auto changed = static_cast<int>(rows.rows() - setting.start.rows());
-  return *KnownAnchorsSensitivity(setting.Inputs(), setting.AnchorsOf(rows), changed) <
-         .999 * *ReplaceTargetSensitivity(setting.Inputs(), changed);
+  return *KnownAnchorsSensitivity(setting.Inputs(), setting.AnchorsOf(rows), changed, Norm::kL2) <
+         .999 * *ReplaceTargetSensitivity(setting.Inputs(), changed, Norm::kL2);
 }
 
 // Ascent on moved / bound over slots, the targets that change, the anchors, on which the bound
@@ -141,8 +141,8 @@ TEST(KnownAnchorsSensitivity, PaperSettingsAreFarBelowWorstCase) {
     Matrix anchors = adversary.Normal(1000, 64);
     if (!centred) anchors = anchors.cwiseAbs();
     anchors.rowwise().normalize();
-    const double known = *KnownAnchorsSensitivity(setting.Inputs(), anchors, 2);
-    const double worst_case = *ReplaceTargetSensitivity(setting.Inputs(), 2);
+    const double known = *KnownAnchorsSensitivity(setting.Inputs(), anchors, 2, Norm::kL2);
+    const double worst_case = *ReplaceTargetSensitivity(setting.Inputs(), 2, Norm::kL2);
     RecordProperty(centred ? "centred" : "orthant", std::to_string(worst_case / known));
     EXPECT_LT(known, worst_case / 2);
   }
@@ -152,12 +152,13 @@ TEST(KnownAnchorsSensitivity, BadInputsAreNamed) {
   Adversary adversary(5);
   const Setting setting(adversary.Normal(10, 2), 1, .6, 2);
   Matrix anchors = adversary.UnitRows(8, 3);
-  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors.topRows(7), 2),
+  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors.topRows(7), 2, Norm::kL2),
               FailsWith(kInvalid, "expected 8, got 7"));
-  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 3),
+  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 3, Norm::kL2),
               FailsWith(kInvalid, "changed_rows"));
   anchors(3, 0) = std::nan("");
-  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 2), FailsWith(kInvalid, "row 3"));
+  EXPECT_THAT(KnownAnchorsSensitivity(setting.Inputs(), anchors, 2, Norm::kL2),
+              FailsWith(kInvalid, "row 3"));
 }
 
 // How far one iteration moves when the rows of slots 0 and 1 go from the pole where all others
@@ -197,7 +198,8 @@ void FreeTheSlotsOfTheGraph(Setting& setting) {
 // By what share of the bound that move exceeds it.
 double ExcessOverTheBound(const Setting& setting) {
   const Eigen::Index anchors = setting.start.rows() - 2;
-  const long double bound = *KnownAnchorsSensitivity(setting.Inputs(), Matrix::Ones(anchors, 1), 2);
+  const long double bound =
+      *KnownAnchorsSensitivity(setting.Inputs(), Matrix::Ones(anchors, 1), 2, Norm::kL2);
   return static_cast<double>(MoveAcrossTheSphere(setting) / bound - 1);
 }
 

@@ -62,7 +62,7 @@ TEST(LipschitzOfRelease, AscentDoesNotExceedBound) {
 }
 
 // Rows at two poles, the start correlated with them, the target at the equator: the covariance of
-// the proof is as large as it can be.
+// the proof has its largest value.
 TEST(LipschitzOfRelease, PolesAlmostReachBound) {
   for (const double bandwidth : {1.0, 6.0}) {
     const Eigen::Index n = 201;

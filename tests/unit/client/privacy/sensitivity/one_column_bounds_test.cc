@@ -43,8 +43,10 @@ TEST(OneColumnBounds, ReplaceTargetIsRoundedUp) {
   VisitSettings([](const Setting& setting, const Formula& formula) {
     for (const int changed : {1, 2}) {
       const auto expected = one_column::ReplaceTarget(formula, changed);
-      ExpectHardlyAbove(*ReplaceTargetSensitivity(setting.Inputs(), changed), expected.l2);
-      ExpectHardlyAbove(*ReplaceTargetL1Sensitivity(setting.Inputs(), changed), expected.l1);
+      ExpectHardlyAbove(*ReplaceTargetSensitivity(setting.Inputs(), changed, Norm::kL2),
+                        expected.l2);
+      ExpectHardlyAbove(*ReplaceTargetSensitivity(setting.Inputs(), changed, Norm::kL1),
+                        expected.l1);
     }
   });
 }
@@ -59,9 +61,9 @@ TEST(OneColumnBounds, KnownAnchorsIsRoundedUp) {
       const auto known = one_column::KnownAnchors(formula, anchors, changed);
       const auto any = one_column::ReplaceTarget(formula, changed);
       anchors_help += known.l2 < any.l2 && known.l1 < any.l1 ? 1 : 0;
-      ExpectHardlyAbove(*KnownAnchorsSensitivity(setting.Inputs(), anchors, changed),
+      ExpectHardlyAbove(*KnownAnchorsSensitivity(setting.Inputs(), anchors, changed, Norm::kL2),
                         std::min(known.l2, any.l2), kSurplus);
-      ExpectHardlyAbove(*KnownAnchorsL1Sensitivity(setting.Inputs(), anchors, changed),
+      ExpectHardlyAbove(*KnownAnchorsSensitivity(setting.Inputs(), anchors, changed, Norm::kL1),
                         std::min(known.l1, any.l1), kSurplus);
     }
   });

@@ -22,7 +22,8 @@ TEST(ReplaceTarget, JumpsBetweenPolesDoNotExceedBound) {
       for (const double alpha : {0.0, .6, 30.0}) {
         for (unsigned seed = 1; seed <= 6; ++seed) {
           const Setting c = RandomStart(n, 2, bandwidth, alpha, seed);
-          ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2));
+          ASSERT_OK_AND_ASSIGN(const double bound,
+                               ReplaceTargetSensitivity(c.Inputs(), 2, Norm::kL2));
           Matrix one = Matrix::Zero(n, 3);
           one.col(0).setOnes();
           Matrix two = one;
@@ -30,7 +31,8 @@ TEST(ReplaceTarget, JumpsBetweenPolesDoNotExceedBound) {
           two(1, 0) = -1;
           const Matrix move = c.Iterate(one) - c.Iterate(two);
           const double moved = move.norm();
-          const double in_l1 = move.cwiseAbs().sum() / *ReplaceTargetL1Sensitivity(c.Inputs(), 2);
+          const double in_l1 =
+              move.cwiseAbs().sum() / *ReplaceTargetSensitivity(c.Inputs(), 2, Norm::kL1);
           EXPECT_LE(in_l1, 1);
           closest_in_l1 = std::max(closest_in_l1, in_l1);
           EXPECT_LE(moved, bound) << "n " << n << " bandwidth " << bandwidth << " alpha " << alpha;
@@ -49,21 +51,22 @@ TEST(ReplaceTarget, BadInputsAreNamed) {
   IterationInputs inputs = c.Inputs();
   for (const double tiny : {1e-3, 4 / 345.5}) {  // affinities of 0 and of 9e-151
     inputs.kernel_denominator = tiny;
-    EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2),
+    EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2, Norm::kL2),
                 FailsWith(kFailedPrecondition, "expected at least 1e-150"));
   }
   inputs.kernel_denominator = 2;
   inputs.alpha = std::nan("");
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "alpha"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2, Norm::kL2), FailsWith(kInvalid, "alpha"));
   inputs.alpha = 1e308;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "alpha"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2, Norm::kL2), FailsWith(kInvalid, "alpha"));
   inputs.alpha = 1;
   inputs.kernel_denominator = 1e200;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "kernel denominator"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2, Norm::kL2),
+              FailsWith(kInvalid, "kernel denominator"));
   inputs.kernel_denominator = 2;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 3), FailsWith(kInvalid, "changed_rows"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 3, Norm::kL2), FailsWith(kInvalid, "changed_rows"));
   inputs.slots = 11;
-  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2), FailsWith(kInvalid, "slots"));
+  EXPECT_THAT(ReplaceTargetSensitivity(inputs, 2, Norm::kL2), FailsWith(kInvalid, "slots"));
 }
 
 // Squares of such a start vanish, and with them the noise: refused, not bounded.
@@ -73,9 +76,9 @@ TEST(ReplaceTarget, StartWithUnderflowingSquaresIsRefused) {
     const Matrix start = scale * c.start;
     IterationInputs inputs{
         .start = start, .label_graph = c.graph, .alpha = .6, .kernel_denominator = 2, .slots = 2};
-    for (const auto& bound :
-         {ReplaceTargetSensitivity(inputs, 2), ReplaceTargetL1Sensitivity(inputs, 2),
-          LargestIterateValue(inputs), IterationRoundingError(inputs, 3)}) {
+    for (const auto& bound : {ReplaceTargetSensitivity(inputs, 2, Norm::kL2),
+                              ReplaceTargetSensitivity(inputs, 2, Norm::kL1),
+                              LargestIterateValue(inputs), IterationRoundingError(inputs, 3)}) {
       EXPECT_THAT(bound, FailsWith(kInvalid, "largest value of the start"));
     }
   }
@@ -84,12 +87,12 @@ TEST(ReplaceTarget, StartWithUnderflowingSquaresIsRefused) {
 // At the ends of what is taken, a bound scales with the start: nothing was lost.
 TEST(ReplaceTarget, ScalesWithStart) {
   const Setting c = RandomStart(10, 2, 1, .6, 1);
-  ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2));
+  ASSERT_OK_AND_ASSIGN(const double bound, ReplaceTargetSensitivity(c.Inputs(), 2, Norm::kL2));
   for (const double scale : {1e-99, 1e98}) {
     const Matrix start = scale * c.start;
     const IterationInputs inputs{
         .start = start, .label_graph = c.graph, .alpha = .6, .kernel_denominator = 2, .slots = 2};
-    EXPECT_NEAR(*ReplaceTargetSensitivity(inputs, 2) / scale / bound, 1, 1e-12);
+    EXPECT_NEAR(*ReplaceTargetSensitivity(inputs, 2, Norm::kL2) / scale / bound, 1, 1e-12);
   }
 }
 
@@ -101,7 +104,7 @@ TEST(LargestIterateValue, BoundsEveryEntry) {
   }
 }
 
-// The average of rows that all start at 1 is 1, whatever their features are.
+// The average of rows that all start at 1 is 1 for all features.
 TEST(LargestIterateValue, StartOfOnesReachesBound) {
   for (const Eigen::Index n : {2, 30}) {
     const Setting c(Matrix::Ones(n, 1), 1, 0, 2);

@@ -22,7 +22,7 @@ using Collection = std::shared_ptr<const CellsCollection>;
 absl::StatusOr<Collection> CollectionOf(const PublishedThings& published) {
   v1::GetCollectionResponse ready = published.collection;
   ready.set_cells_status(v1::CELLS_STATUS_READY);
-  return CellsCollection::Create(ready, published.chunks, {});
+  return CellsCollection::Create(ready, Sends(published.chunks), {});
 }
 
 Collection MakeCollection() { return *CollectionOf(Published()); }
@@ -109,10 +109,19 @@ TEST(CellsSearch, CollectionWithoutClassesHasItemsWithAnyLabelOrNone) {
   EXPECT_THAT(Search(MakeCollection(), RequestOf(), {message}),
               FailsWith(kDataLoss, "label must be one of the collection's 5 classes"));
   // Labels beside anchors that have none.
-  EXPECT_THAT(CellsCollection::Create(unlabelled.collection, Published().chunks, {}),
+  EXPECT_THAT(CellsCollection::Create(unlabelled.collection, Sends(Published().chunks), {}),
               FailsWith(kDataLoss, "anchors must be 40 rows with 0 labels"));
-  EXPECT_THAT(CellsCollection::Create(Published().collection, unlabelled.chunks, {}),
+  EXPECT_THAT(CellsCollection::Create(Published().collection, Sends(unlabelled.chunks), {}),
               FailsWith(kDataLoss, "anchors must be 40 rows with 40 labels"));
+}
+
+// Parameters are checked against the fingerprint when they are fetched, so a collection that a
+// client holds must not stand for one with another fingerprint.
+TEST(CellsCollection, IsNotOneOfAnotherFingerprint) {
+  v1::GetCollectionResponse now = Published().collection;
+  EXPECT_TRUE(MakeCollection()->IsOf(now));
+  now.set_fingerprint(std::string(32, 'x'));
+  EXPECT_FALSE(MakeCollection()->IsOf(now));
 }
 
 TEST(CellsSearch, WrongFieldsAreNotCharged) {

@@ -198,8 +198,7 @@ TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
   for (const Match& match : matches) EXPECT_EQ(match.label, 3);
   EXPECT_EQ(matches[0].payload, "");
   EncryptedRanking filtered{.k = 100, .with_payloads = true};
-  filtered.filter.emplace().mutable_range()->set_path("i");
-  filtered.filter->mutable_range()->set_gte(90);
+  filtered.filter = *PayloadFilter::Parse(R"({"path":"i","gte":90})");
   ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, filtered));
   EXPECT_EQ(matches.size(), 10U);
   for (const Match& match : matches) {
@@ -218,8 +217,7 @@ TEST(EncryptedClient, FilterTakesTheSameTimeForEveryLabel) {
   const std::string scores(lattice::kAnswerBytes, '\0');
   const auto seconds = [&](std::optional<int32_t> label) {
     EncryptedRanking ranking{.label = label};
-    ranking.filter.emplace().mutable_range()->set_path("i");
-    ranking.filter->mutable_range()->set_gte(0);
+    ranking.filter = *PayloadFilter::Parse(R"({"path":"i","gte":0})");
     PreparedEncryptedQuery prepared =
         *searcher.client.Prepare(Eigen::RowVectorXf::Ones(10), searcher.session(), searcher.bits());
     timespec begin = {}, end = {};

@@ -279,9 +279,9 @@ TEST(SecretKey, NoTwoCiphertextsOfASessionShareTheirUniformPart) {
   }
 }
 
-// Of 300 queries for each of two targets, the highest 3 bits of the coefficients that hold the
-// targets: the chi-square statistics of both samples and of their difference have 7 degrees of
-// freedom, of which 60 is exceeded with probability below 2 10^-10.
+// Compares the highest 3 bits of the coefficients that hold the targets, over 300 queries for each
+// of two targets. The chi-square statistics of both samples and of their difference have 7 degrees
+// of freedom, of which 60 is exceeded with probability below 2 10^-10.
 TEST(SecretKey, ReceivedBitsHaveOneLawForTwoTargets) {
   constexpr int kDelta = 32, kDim = 32, kQueries = 300, kBins = 8;
   SecureBits bits;

@@ -7,6 +7,7 @@
 #include "client/schemes/joint/joint_scheme.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
+#include "tests/testing/plain_iteration.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/seeded_bits.h"
 
@@ -119,39 +120,45 @@ TEST(JointDraws, StartDummiesAndNoiseDoNotDependOnTarget) {
   EXPECT_EQ(NextByte(one_bits), NextByte(two_bits)) << "another number of bits was drawn";
 }
 
-// Replays three iterations under the same bits (the charge draws none).
+// Each iteration starts from the release before it: at the least noise, the third release is within
+// that noise of three plain iterations, and far from two and from four.
 TEST(JointDraws, IterationStartsFromPreviousRelease) {
-  const JointSetting setting = MakeSetting();
   const FloatMatrix target = NormalRows(1, kDim, 77);
+  const Matrix anchors = *UnitRows("anchors", MakeAnchors().features);
+  std::vector<int32_t> labels = {0, 10, 20, 30};
+  for (const int32_t label : MakeAnchors().labels) labels.push_back(label);
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme, JointScheme::Create(Parameters(), MakeAnchors()));
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
     SCOPED_TRACE(TraitsOf(kind).name);
-    PrivacyCost cost{.epsilon = 1, .mechanism = kind, .private_iterations = 3};
-    if (TraitsOf(kind).TakesDelta()) cost.delta = 1e-5;
-
-    const TemporaryFolder folder;
-    const auto ledger = *Ledger::Open(folder / "ledger");
-    ASSERT_THAT(ledger->Grant(kUuid, {100, .1}), IsOk());
-    ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                         JointScheme::Create(Parameters(), MakeAnchors()));
+    PrivacyCost cost{.epsilon = 1e6, .mechanism = kind, .private_iterations = 3};
+    if (TraitsOf(kind).TakesDelta()) cost.delta = .5;
     SeededBits bits(9);
-    ASSERT_OK_AND_ASSIGN(const JointRelease release,
-                         scheme.Release({target, 10}, cost, ChargeTo(*ledger, kUuid), bits));
+    ASSERT_OK_AND_ASSIGN(
+        const JointRelease release,
+        scheme.Release(
+            {target, 10}, cost, [](const Guarantee&) { return absl::OkStatus(); }, bits));
 
-    SeededBits replayed(9);
+    // Start and dummies are drawn first.
+    SeededBits again(9);
     ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
-                         DrawTargetIndependentPart(setting, cost, replayed));
-    const BorderedAffinity graph =
-        FeatureGraph(setting, SlotRows(setting, part, 1, UnitRows("target", target)->row(0)));
-    Matrix start = part.start;
-    FloatMatrix released;
-    for (int64_t i = 0; i < cost.private_iterations; ++i) {
-      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
-      ASSERT_OK_AND_ASSIGN(
-          released, noise.mechanism->Release(PrivateIteration(setting, start, graph), replayed));
-      start = released.cast<double>();
+                         DrawStartAndDummies(MakeSetting(), again));
+    Matrix rows(kClasses + anchors.rows(), kDim);
+    for (int slot = 0; slot < kClasses; ++slot) {
+      rows.row(slot) = anchors.row(part.dummies[static_cast<size_t>(slot)]);
     }
-    EXPECT_EQ(release.rows, released);
+    rows.row(1) = target.row(0).cast<double>().normalized();
+    rows.bottomRows(anchors.rows()) = anchors;
+    Matrix iterate = part.start;
+    for (int i = 1; i <= 4; ++i) {
+      iterate = PlainIteration(rows, labels, iterate, EmbeddingSettings{});
+      const double away = (release.rows.cast<double>() - iterate).norm() / iterate.norm();
+      if (i == 3) {
+        EXPECT_LT(away, .02);
+      } else {
+        EXPECT_GT(away, .1) << i;
+      }
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // The row tables of one collection that a search client holds, in memory and on disk.
-#ifndef PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_
-#define PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLES_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLES_H_
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/schemes/encrypted/row_table.h"
-#include "client/search/row_table_cache.h"
+#include "client/search/encrypted/row_table_cache.h"
 #include "privatemail/search_request.h"
 #include "privatemail/v1/encrypted.pb.h"
 
@@ -70,11 +70,6 @@ class RowTables {
   Held<PayloadBlock> payloads_;
 };
 
-// SHA-256 of the digests of all blocks, those of the table first and those of the payloads after
-// them: names the version of what was received, the same for all searchers who ask for payloads,
-// and for all who do not.
-std::string RootDigest(const v1::EncryptedSearchHeader& header);
-
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLES_H_
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLES_H_

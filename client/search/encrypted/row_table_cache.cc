@@ -1,4 +1,4 @@
-#include "client/search/row_table_cache.h"
+#include "client/search/encrypted/row_table_cache.h"
 
 #include <sys/stat.h>
 
@@ -89,9 +89,9 @@ Index ReadIndex(const std::string& path) {
 }
 
 absl::Status SaveBlock(const std::string& path, const std::string& content) {
-  absl::StatusOr<PrivateFile> file = PrivateFile::Create(kWhat, path);
+  const auto file = PrivateFile::Create(kWhat, path);
   if (!file.ok()) return absl::UnavailableError(file.status().message());
-  return file->Commit(content, PrivateFile::Durability::kUnsynced);
+  return (*file)->Commit(content, PrivateFile::Durability::kUnsynced);
 }
 
 }  // namespace

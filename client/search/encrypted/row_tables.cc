@@ -1,4 +1,4 @@
-#include "client/search/row_tables.h"
+#include "client/search/encrypted/row_tables.h"
 
 #include <algorithm>
 #include <set>
@@ -24,10 +24,6 @@ std::vector<std::string> SplitDigests(const std::string& digests) {
 }
 
 }  // namespace
-
-std::string RootDigest(const v1::EncryptedSearchHeader& header) {
-  return Sha256::Of(header.table_digests() + header.payload_digests());
-}
 
 template <typename Block>
 void RowTables::Load(Kind kind, Held<Block>* held) {

@@ -1,6 +1,6 @@
 // Blocks of a collection's row table and payloads, cached in the state folder by their digest.
-#ifndef PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
-#define PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLE_CACHE_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLE_CACHE_H_
 
 #include <chrono>
 #include <map>
@@ -48,4 +48,4 @@ class RowTableCache {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_SEARCH_ROW_TABLE_CACHE_H_
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLE_CACHE_H_

@@ -1,4 +1,4 @@
-#include "common/base/single_flight_lru_cache.h"
+#include "common/base/serial_miss_lru_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,9 +115,9 @@ TEST(CancellableMutex, MovedLockUnlocksOnce) {
   EXPECT_TRUE(mutex.Acquire(Never).has_value());
 }
 
-class SingleFlightLruCacheTest : public ::testing::Test {
+class SerialMissLruCacheTest : public ::testing::Test {
  protected:
-  using Cache = SingleFlightLruCache<int, int>;
+  using Cache = SerialMissLruCache<int, int>;
 
   static constexpr int64_t kOverhead = 256;
   static constexpr int64_t kCapacity = 100'000 + 4 * kOverhead;
@@ -139,7 +139,7 @@ class SingleFlightLruCacheTest : public ::testing::Test {
   int computed_ = 0;
 };
 
-TEST_F(SingleFlightLruCacheTest, UnusableValueIsReplaced) {
+TEST_F(SerialMissLruCacheTest, UnusableValueIsReplaced) {
   EXPECT_EQ(Get(1, 50), 50);
   EXPECT_EQ(Get(1, 20), 50);
   EXPECT_EQ(computed_, 1);
@@ -148,7 +148,7 @@ TEST_F(SingleFlightLruCacheTest, UnusableValueIsReplaced) {
   EXPECT_EQ(computed_, 2);
 }
 
-TEST_F(SingleFlightLruCacheTest, EvictsLeastRecentlyUsed) {
+TEST_F(SerialMissLruCacheTest, EvictsLeastRecentlyUsed) {
   Get(1, 40'000);
   Get(2, 40'000);
   Get(1, 40'000);
@@ -165,7 +165,7 @@ TEST_F(SingleFlightLruCacheTest, EvictsLeastRecentlyUsed) {
   EXPECT_EQ(computed_, 6);
 }
 
-TEST_F(SingleFlightLruCacheTest, SmallEntriesAreChargedTheirOverhead) {
+TEST_F(SerialMissLruCacheTest, SmallEntriesAreChargedTheirOverhead) {
   constexpr int kEntries = 1000;  // more than the capacity holds
   for (int key = 0; key < kEntries; ++key) Get(key, 1);
   computed_ = 0;
@@ -175,7 +175,7 @@ TEST_F(SingleFlightLruCacheTest, SmallEntriesAreChargedTheirOverhead) {
   EXPECT_EQ(computed_, 1);
 }
 
-TEST_F(SingleFlightLruCacheTest, ReplacedValueIsNoLongerCharged) {
+TEST_F(SerialMissLruCacheTest, ReplacedValueIsNoLongerCharged) {
   for (int min = 100; min <= 10'000; min += 100) Get(1, min);
   Get(2, 30'000);
   Get(3, 30'000);
@@ -183,7 +183,7 @@ TEST_F(SingleFlightLruCacheTest, ReplacedValueIsNoLongerCharged) {
   EXPECT_EQ(computed_, 102);
 }
 
-TEST_F(SingleFlightLruCacheTest, CancelledCallerDoesNotWaitForRunningMiss) {
+TEST_F(SerialMissLruCacheTest, CancelledCallerDoesNotWaitForRunningMiss) {
   std::atomic<bool> computing = false, proceed = false;
   std::thread slow([&] {
     const auto value = cache_.Get(1, Always, Never, [&] {
@@ -202,7 +202,7 @@ TEST_F(SingleFlightLruCacheTest, CancelledCallerDoesNotWaitForRunningMiss) {
   EXPECT_EQ(Get(2, 10), 10);
 }
 
-TEST_F(SingleFlightLruCacheTest, HitDoesNotWaitForRunningMiss) {
+TEST_F(SerialMissLruCacheTest, HitDoesNotWaitForRunningMiss) {
   Get(1, 10);
   const auto value = cache_.Get(2, Always, Never, [&] {
     EXPECT_EQ(Get(1, 10), 10);
@@ -212,13 +212,13 @@ TEST_F(SingleFlightLruCacheTest, HitDoesNotWaitForRunningMiss) {
   EXPECT_EQ(computed_, 1);
 }
 
-TEST_F(SingleFlightLruCacheTest, ExceptionOfComputeLeavesCacheUsable) {
+TEST_F(SerialMissLruCacheTest, ExceptionOfComputeLeavesCacheUsable) {
   const auto no_memory = []() -> int { throw std::bad_alloc(); };
   EXPECT_THROW((void)cache_.Get(1, Always, Never, no_memory), std::bad_alloc);
   EXPECT_EQ(Get(1, 10), 10);
 }
 
-TEST_F(SingleFlightLruCacheTest, GetAllComputesMissingKeysOnly) {
+TEST_F(SerialMissLruCacheTest, GetAllComputesMissingKeysOnly) {
   Cache cache({.bytes = kCapacity, .entries = 2}, [](int value) { return value; });
   std::vector<int> missing;
   const auto get = [&](const std::vector<int>& keys, int64_t max_bytes) {
@@ -243,7 +243,7 @@ TEST_F(SingleFlightLruCacheTest, GetAllComputesMissingKeysOnly) {
   EXPECT_THAT(missing, ElementsAre());
 }
 
-TEST_F(SingleFlightLruCacheTest, OwnerWithMostBytesEvictsItsOwn) {
+TEST_F(SerialMissLruCacheTest, OwnerWithMostBytesEvictsItsOwn) {
   Cache cache({.bytes = 100, .entries = 3}, [](int value) { return value; });
   int computed = 0;
   const auto get = [&](int key, absl::string_view owner) {
@@ -265,7 +265,7 @@ TEST_F(SingleFlightLruCacheTest, OwnerWithMostBytesEvictsItsOwn) {
   EXPECT_EQ(computed, 1);
 }
 
-TEST_F(SingleFlightLruCacheTest, GetAllPassesErrorsThrough) {
+TEST_F(SerialMissLruCacheTest, GetAllPassesErrorsThrough) {
   const auto fail = [](const std::vector<int>&) -> absl::StatusOr<std::vector<int>> {
     return absl::DataLossError("damaged");
   };
@@ -273,7 +273,7 @@ TEST_F(SingleFlightLruCacheTest, GetAllPassesErrorsThrough) {
   EXPECT_EQ(Get(1, 10), 10);
 }
 
-TEST_F(SingleFlightLruCacheTest, ConcurrentMissesComputeOnce) {
+TEST_F(SerialMissLruCacheTest, ConcurrentMissesComputeOnce) {
   std::atomic<int> computing = 0, computed = 0, wrong = 0;
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {

@@ -1,6 +1,6 @@
-// An LRU cache with single flight.
-#ifndef PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
-#define PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
+// An LRU cache that computes one missing value at a time.
+#ifndef PRIVATEMAIL_COMMON_BASE_SERIAL_MISS_LRU_CACHE_H_
+#define PRIVATEMAIL_COMMON_BASE_SERIAL_MISS_LRU_CACHE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace privatemail {
 
-// An LRU cache in which concurrent misses compute once:
+// An LRU cache whose misses, also those of different keys, are computed one after the other:
 //   - A miss waits until no other computation of this cache runs. A value that is cached by then is
 //     returned; otherwise the caller computes it. So callers of one key share a computation, and
 //     all misses together take one core. Owners take turns.
@@ -35,7 +35,7 @@ namespace privatemail {
 //   - A single value stays cached even if it exceeds the capacity.
 // Thread-safe.
 template <typename Key, typename Value>
-class SingleFlightLruCache {
+class SerialMissLruCache {
  public:
   using Handle = std::shared_ptr<const Value>;
   using ComputeAll = absl::FunctionRef<absl::StatusOr<std::vector<Value>>(const std::vector<Key>&)>;
@@ -46,7 +46,7 @@ class SingleFlightLruCache {
   };
 
   // charge: bytes that an entry with this value takes, including the cache's own overhead.
-  SingleFlightLruCache(Capacity capacity, std::function<int64_t(const Value&)> charge)
+  SerialMissLruCache(Capacity capacity, std::function<int64_t(const Value&)> charge)
       : capacity_(capacity), charge_(std::move(charge)) {}
 
   // The cached value if it `is_usable`, otherwise a computed one, which replaces it. CANCELLED:
@@ -179,4 +179,4 @@ class SingleFlightLruCache {
 
 }  // namespace privatemail
 
-#endif  // PRIVATEMAIL_COMMON_BASE_SINGLE_FLIGHT_LRU_CACHE_H_
+#endif  // PRIVATEMAIL_COMMON_BASE_SERIAL_MISS_LRU_CACHE_H_

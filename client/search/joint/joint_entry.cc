@@ -1,0 +1,89 @@
+#include "client/search/joint/joint_entry.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/schemes/joint/joint_search.h"
+#include "client/search/collection_cache.h"
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+
+namespace privatemail::client {
+namespace {
+
+class JointConnection : public SchemeConnection {
+ public:
+  explicit JointConnection(const SearchContext& context) : context_(context) {}
+
+  absl::StatusOr<std::unique_ptr<SchemeSearch>> Open(const v1::GetCollectionResponse& published,
+                                                     const SearchRequest& request) override {
+    const OwnRows own{.dummies = request.dummies, .anchors = request.own_anchors};
+    const auto fetch = [&] {
+      return JointCollection::Create(published, AnchorsOf(published, context_.transport), own,
+                                     context_.limits);
+    };
+    const bool is_shared = !own.dummies.has_value() && !own.anchors.has_value();
+    PM_ASSIGN_OR_RETURN(std::shared_ptr<const JointCollection> collection,
+                        is_shared ? collections_.Get(published, fetch) : fetch());
+    return JointSearch::Create(std::move(collection), request);
+  }
+
+  absl::StatusOr<SearchAnswer> Send(const PublicParameters&, google::protobuf::Message* message,
+                                    SearchResult* result, const WarnFunction&) override {
+    PM_ASSIGN_OR_RETURN(
+        v1::RetrieveResponse response,
+        context_.transport.Retrieve(static_cast<const v1::RetrieveRequest&>(*message)));
+    result->bytes.down = response.ByteSizeLong();
+    const auto memory = static_cast<int64_t>(response.SpaceUsedLong());
+    return SearchAnswer{.value = std::move(response), .memory = memory};
+  }
+
+  absl::StatusOr<SavedMessage> Reopen(const PublicParameters& parameters, const LastSearch& last,
+                                      const SearchTarget& target,
+                                      std::optional<int64_t> k) const override {
+    if (target.features.size() > 0) {
+      return FieldError("target", "absent with the scheme joint", "given");
+    }
+    if (!target.label.has_value()) {
+      return FieldError("label", "given with the scheme joint", "absent");
+    }
+    PM_ASSIGN_OR_RETURN(const int64_t slot, SlotOfPrivateLabel(parameters, *target.label));
+    PM_ASSIGN_OR_RETURN(auto message, ParseSaved<v1::RetrieveRequest>(last));
+    if (k.has_value()) message.set_k(static_cast<uint32_t>(*k));
+    const ClassPlaces places{.slot = slot, .places = message.k(), .posterior = 1};
+    const ExpectedAnswer expected{message.k(), message.with_payloads(), message.with_alignment()};
+    return SavedMessage{
+        .message = std::make_unique<v1::RetrieveRequest>(std::move(message)),
+        .read = [&parameters, places, expected](const SearchAnswer& answer, SearchResult* result) {
+          return ReadJointAnswer(parameters, {places}, expected,
+                                 std::any_cast<const v1::RetrieveResponse&>(answer.value), result);
+        }};
+  }
+
+ private:
+  const SearchContext context_;
+  CollectionCache<JointCollection> collections_;  // without rows of the caller's own
+};
+
+std::unique_ptr<SchemeConnection> ConnectJoint(const SearchContext& context) {
+  return std::make_unique<JointConnection>(context);
+}
+
+absl::StatusOr<nlohmann::json> ExplainSavedJoint(const LastSearch& last,
+                                                 const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(const auto message, ParseSaved<v1::RetrieveRequest>(last));
+  return ExplainJoint(message, parameters);
+}
+
+}  // namespace
+
+SchemeEntry JointEntry() {
+  return {.can_resend = true,
+          .connect = ConnectJoint,
+          .add_json = AddJointJson,
+          .explain = ExplainSavedJoint};
+}
+
+}  // namespace privatemail::client
