@@ -15,8 +15,8 @@ namespace privatemail {
 // TiledAffinity caches them, and degrees. Immutable, thread-safe.
 class FixedRows {
  public:
-  // points: p x d; kernel_denominator: c > 0. `observer` can stop the product for the degrees; its
-  // error is the only one.
+  // points: p x d; kernel_denominator: c > 0. Fails only when `observer` stops the product for the
+  // degrees, with its error.
   static absl::StatusOr<std::shared_ptr<const FixedRows>> Create(
       Matrix points, double kernel_denominator, const ProductObserver& observer = nullptr);
 

@@ -107,6 +107,19 @@ TEST(PayloadFilter, MissingValueMatchesOnlyNegation) {
   }
 }
 
+// Otherwise a client would be charged for a filter that the server refuses.
+TEST(PayloadFilter, SizeAsSentIsLimited) {
+  std::string list = R"({"path":"a","in":[1e9)";
+  for (int i = 1; i < kMaxFilterValues; ++i) list += ",1e9";
+  list += "]}";
+  std::string filter = "{\"or\":[" + list;
+  for (int i = 1; i < 8; ++i) filter += "," + list;
+  filter += "]}";
+  ASSERT_LT(filter.size(), kMaxFilterBytes);
+  EXPECT_THAT(PayloadFilter::Parse(filter),
+              FailsWith(kInvalid, "filter must be at most 65536 bytes, but is 104"));
+}
+
 TEST(PayloadFilter, InvalidPartIsNamed) {
   const std::string equals = Equals("a", "1");
   std::string deep = equals;
