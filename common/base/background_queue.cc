@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/cancellation.h"
+
 namespace privatemail {
 namespace {
 
@@ -24,8 +26,10 @@ void LowerThreadPriority() {
 
 void RunAtLowPriority(absl::FunctionRef<void()> work) {
   std::future<void> done;
+  const CancelledFunction cancelled = CancellationScope::Innermost();
   try {
     done = std::async(std::launch::async, [&] {
+      const CancellationScope scope(cancelled);
       LowerThreadPriority();
       work();
     });
@@ -54,6 +58,7 @@ void BackgroundQueue::Add(Job job, absl::Duration delay, uint64_t rank) {
 
 void BackgroundQueue::Run(Priority priority) {
   if (priority == Priority::kLow) LowerThreadPriority();
+  const CancellationScope scope([this] { return stopped_.load(); });
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
     const Clock::time_point now = Clock::now();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
@@ -20,6 +21,30 @@ inline absl::Status CheckNotCancelled(const CancelledFunction& cancelled) {
   if (!cancelled || !cancelled()) return absl::OkStatus();
   return absl::CancelledError("the caller no longer waits for an answer");
 }
+
+// Cancels the waits of its thread that take no CancelledFunction, which are those for a database:
+// they poll the innermost scope of the thread that they run on. RunAtLowPriority hands the scope of
+// its caller to its thread.
+class CancellationScope {
+ public:
+  explicit CancellationScope(CancelledFunction cancelled)
+      : cancelled_(std::move(cancelled)), outer_(std::exchange(innermost_, &cancelled_)) {}
+  ~CancellationScope() { innermost_ = outer_; }
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+
+  // The function of the innermost scope of this thread, valid as long as the scope; empty without
+  // one.
+  static CancelledFunction Innermost() {
+    return innermost_ == nullptr ? nullptr : CancelledFunction(std::cref(*innermost_));
+  }
+
+ private:
+  static inline thread_local const CancelledFunction* innermost_ = nullptr;
+
+  const CancelledFunction cancelled_;
+  const CancelledFunction* const outer_;
+};
 
 // For background jobs, which end with their queue.
 inline absl::Status CheckNotStopped(const std::atomic<bool>& stopped) {

@@ -32,7 +32,8 @@ bool Admission::Ticket::WaitsForOthers() const {
   const std::lock_guard<std::mutex> guard(admission_->mutex_);
   const Limits& limits = admission_->limits_;
   return !entry_->running && admission_->Count(true) >= limits.max_concurrent - Reserved(limits) &&
-         admission_->KeyMayTakeMore(entry_->caller, true);
+         admission_->KeyMayTakeMore(entry_->caller, true) &&
+         admission_->StoreMayTakeMore(entry_->caller, true);
 }
 
 absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
@@ -67,7 +68,8 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
 
 bool Admission::CanRun(const Caller& caller) const {
   const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
-  return Count(true) < limits_.max_concurrent - reserved && KeyMayTakeMore(caller, true);
+  return Count(true) < limits_.max_concurrent - reserved && KeyMayTakeMore(caller, true) &&
+         StoreMayTakeMore(caller, true);
 }
 
 // An operator, who may do everything anyway, has no share.
@@ -76,12 +78,26 @@ bool Admission::KeyMayTakeMore(const Caller& caller, bool running) const {
          CountOfKey(caller.key, running) < PlacesPerKey(limits_);
 }
 
+bool Admission::StoreMayTakeMore(const Caller& caller, bool running) const {
+  if (!caller.uses_store) return true;
+  const int64_t places = running ? limits_.max_concurrent : limits_.max_queued;
+  return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+           return entry.caller.uses_store && entry.running == running;
+         }) < std::max<int64_t>(1, places / 2);
+}
+
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
   const int64_t waiting = Count(false);
   if (waiting >= limits_.max_queued + (caller.is_operator ? Reserved(limits_) : 0)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the server is busy: ", Count(true), " calls are running (max_concurrent ",
                      limits_.max_concurrent, ") and ", waiting, " wait"));
+  }
+  if (!StoreMayTakeMore(caller, false)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the server is busy: calls that need the store have half of all places "
+                     "(max_concurrent ",
+                     limits_.max_concurrent, ") and of the queue, which are taken"));
   }
   if (KeyMayTakeMore(caller, false)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(

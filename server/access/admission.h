@@ -19,6 +19,8 @@ namespace privatemail::server {
 // A fair counting semaphore with a bounded queue and a timeout. Thread-safe.
 //   - Served in order of arrival, except for callers at a limit of their own.
 //   - No key can take more than half of the places, except that of an operator.
+//   - Calls that wait for the store take at most half of the places and of the queue, so that a
+//     store that hangs leaves the other half to searches.
 //   - Some places are reserved for operators, so that they can revoke a key that took the others.
 class Admission {
   struct Entry;
@@ -27,6 +29,7 @@ class Admission {
   struct Caller {
     std::string key;           // id; empty: not counted by key
     bool is_operator = false;  // has the scope admin for all collections
+    bool uses_store = false;   // waits for the store
   };
 
   // A place or a position in the queue; released on destruction.
@@ -79,6 +82,8 @@ class Admission {
   bool CanRun(const Caller& caller) const;
   // Whether one more call can run, or wait, without exceeding the share of the caller's key.
   bool KeyMayTakeMore(const Caller& caller, bool running) const;
+  // The same for the share of calls that use the store.
+  bool StoreMayTakeMore(const Caller& caller, bool running) const;
   absl::Status CheckCanWait(const Caller& caller) const;
   int64_t Count(bool running) const;
   int64_t CountOfKey(const std::string& key, bool running) const;

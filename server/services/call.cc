@@ -248,7 +248,9 @@ absl::Status Call::CheckCollectionAccess(absl::string_view name) {
 
 absl::Status Call::EnterQueue() {
   absl::StatusOr<Admission::Ticket> ticket =
-      shared_->admission->Enter({key_->id, /*is_operator=*/key_->IsOperator()});
+      shared_->admission->Enter({.key = key_->id,
+                                 .is_operator = key_->IsOperator(),
+                                 .uses_store = UsesStore(method_.rpc, request_.get())});
   if (!ticket.ok()) shared_->metrics->CountRejection("concurrency");
   PM_RETURN_IF_ERROR(ticket.status());
   ticket_.emplace(*std::move(ticket));
@@ -278,6 +280,7 @@ absl::Status Call::Handle() {
     PM_RETURN_IF_ERROR(ParseRequest());
     PM_RETURN_IF_ERROR(CheckAccess(*request_));
   }
+  const CancellationScope scope([this] { return Cancelled(); });
   return method_.handle(*this, request_.get());
 }
 

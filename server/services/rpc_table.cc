@@ -22,20 +22,29 @@ const std::vector<Rpc>& Rpcs() {
       {"RetrieveCells", kSearching, "collection"},
       // Sends ids, labels and norms of all items; the operator allows that by offering the scheme.
       {"SearchEncrypted", kSearching, "collection"},
-      {"CreateCollection", kAdminScope, "name"},
+      {.name = "CreateCollection", .any_of = kAdminScope, .collection = "name", .uses_store = true},
       {"ListCollections", kAnyScope, ""},  // filtered by the key's collections
-      {"DeleteCollection", kAdminScope, "name"},
-      {"UpsertItems", kWriting, "collection"},
-      {"BuildEmbedding", kWriting, "collection"},
+      {.name = "DeleteCollection", .any_of = kAdminScope, .collection = "name", .uses_store = true},
+      {.name = "UpsertItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
+      {.name = "BuildEmbedding",
+       .any_of = kWriting,
+       .collection = "collection",
+       .uses_store = true},
       // A search key gets only the nearest items of a noisy release: exact vectors, payloads and
       // counts need scope write.
-      {"DeleteItems", kWriting, "collection"},
-      {"GetItems", kWriting, "collection"},
-      {"ScrollItems", kWriting, "collection"},
-      {"CountItems", kWriting, "collection"},
+      {.name = "DeleteItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
+      {.name = "GetItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
+      {.name = "ScrollItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
+      {.name = "CountItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
       // A snapshot holds the whole collection in the clear; a restore may replace a lost one.
-      {"SnapshotCollection", kAdminScope, "collection"},
-      {"RestoreCollection", kAdminScope, "collection"},
+      {.name = "SnapshotCollection",
+       .any_of = kAdminScope,
+       .collection = "collection",
+       .uses_store = true},
+      {.name = "RestoreCollection",
+       .any_of = kAdminScope,
+       .collection = "collection",
+       .uses_store = true},
       {"CreateKey", kAdminScope, "", /*all_collections=*/true},
       {"ListKeys", kAdminScope, "", /*all_collections=*/true},
       {"RevokeKey", kAdminScope, "", /*all_collections=*/true},
@@ -56,6 +65,12 @@ std::string GetCollectionName(const google::protobuf::Message& request, const Rp
   if (rpc.collection[0] == '\0') return "";
   const auto* field = request.GetDescriptor()->FindFieldByName(rpc.collection);
   return request.GetReflection()->GetString(request, field);
+}
+
+bool UsesStore(const Rpc& rpc, const google::protobuf::Message* request) {
+  if (rpc.uses_store || request == nullptr) return rpc.uses_store;
+  const auto* counts_changes = request->GetDescriptor()->FindFieldByName("with_changes");
+  return counts_changes != nullptr && request->GetReflection()->GetBool(*request, counts_changes);
 }
 
 }  // namespace privatemail::server

@@ -17,6 +17,7 @@ struct Rpc {
   Scopes any_of;                 // the key needs one of these; 0: open, no key is needed
   const char* collection;        // request field that names the collection; "": none
   bool all_collections = false;  // the key must cover all collections
+  bool uses_store = false;       // the handler waits for the store
 };
 
 // Every RPC that is served; a test compares it with the services' descriptors.
@@ -27,6 +28,9 @@ const Rpc& FindRpc(absl::string_view name);
 
 // The collection that the request names; empty if the RPC concerns none.
 std::string GetCollectionName(const google::protobuf::Message& request, const Rpc& rpc);
+
+// Whether the call waits for the store. request: null if it is not known yet.
+bool UsesStore(const Rpc& rpc, const google::protobuf::Message* request);
 
 }  // namespace privatemail::server
 

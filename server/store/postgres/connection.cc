@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
+#include "common/base/cancellation.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -80,6 +84,10 @@ struct Encoder {
 constexpr int kOldestServer = 150000;
 // Longer than kStatementTimeout, so that the server ends a statement before the client does.
 constexpr absl::Duration kClientTimeout = absl::Minutes(3);
+// What a statement under way has left once its caller is gone: a healthy server needs less, so that
+// few commits have an unknown outcome.
+constexpr absl::Duration kGrace = absl::Seconds(1);
+constexpr std::chrono::milliseconds kPollInterval(50);
 
 absl::StatusCode CodeOf(absl::string_view state) {
   using absl::StatusCode;
@@ -143,11 +151,11 @@ std::string ConnectionInfo::Redacted(absl::string_view text) const {
   return Printable(line);
 }
 
-Connection::Connection(const ConnectionInfo& info, PGconn* handle)
-    : info_(&info), handle_(handle), place_(PlaceOf(handle)) {
+Connection::Connection(const ConnectionInfo& info, Handle handle)
+    : info_(&info), handle_(std::move(handle)), place_(PlaceOf(handle_.get())) {
   // By default notices go to standard error.
   PQsetNoticeProcessor(
-      handle, [](void*, const char*) {}, nullptr);
+      handle_.get(), [](void*, const char*) {}, nullptr);
 }
 
 absl::Status Connection::Unavailable(absl::string_view reason) const {
@@ -171,20 +179,40 @@ absl::Status Connection::ErrorOf(const PGresult* result) const {
       code, absl::StrCat(place_, ": ", info_->Redacted(reason), " (SQLSTATE ", state, ")")));
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionInfo& info) {
-  std::vector<const char*> keywords;
-  std::vector<const char*> values;
-  for (const auto& [keyword, value] : info.options()) {
-    keywords.push_back(keyword.c_str());
-    values.push_back(value.c_str());
+// Only the blocking call of libpq tries the next host when one does not answer in connect_timeout.
+// It cannot be cancelled, so it has a thread of its own, which then ends by itself.
+absl::StatusOr<Connection::Handle> Connection::Connect(const ConnectionInfo& info) {
+  std::packaged_task<Handle()> connect([options = info.options()] {
+    std::vector<const char*> keywords;
+    std::vector<const char*> values;
+    for (const auto& [keyword, value] : options) {
+      keywords.push_back(keyword.c_str());
+      values.push_back(value.c_str());
+    }
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+    return Handle(PQconnectdbParams(keywords.data(), values.data(), /*expand_dbname=*/0));
+  });
+  std::future<Handle> connected = connect.get_future();
+  try {
+    std::thread(std::move(connect)).detach();
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError("no thread for a connection");
   }
-  keywords.push_back(nullptr);
-  values.push_back(nullptr);
-  PGconn* handle = PQconnectdbParams(keywords.data(), values.data(), /*expand_dbname=*/0);
+  const CancelledFunction cancelled = CancellationScope::Innermost();
+  do {
+    PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+  } while (connected.wait_for(kPollInterval) != std::future_status::ready);
+  return connected.get();
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ConnectionInfo& info) {
+  PM_ASSIGN_OR_RETURN(Handle handle, Connect(info));
   if (handle == nullptr) return absl::ResourceExhaustedError("no memory for a connection");
-  auto connection = std::unique_ptr<Connection>(new Connection(info, handle));
-  if (PQstatus(handle) != CONNECTION_OK) return connection->Unavailable(PQerrorMessage(handle));
-  PQsetnonblocking(handle, 1);
+  auto connection = std::unique_ptr<Connection>(new Connection(info, std::move(handle)));
+  PGconn* const session = connection->handle_.get();
+  if (PQstatus(session) != CONNECTION_OK) return connection->Unavailable(PQerrorMessage(session));
+  PQsetnonblocking(session, 1);
   PM_RETURN_IF_ERROR(connection->Prepare());
   return connection;
 }
@@ -216,16 +244,24 @@ absl::Status Connection::Prepare() {
   return Execute("SET synchronous_commit = on");
 }
 
-absl::Status Connection::WaitUntilReady(absl::Time deadline) {
+absl::Status Connection::WaitUntilReady(Clock::time_point deadline) {
+  const CancelledFunction cancelled = CancellationScope::Innermost();
+  bool is_cancelled = false;
   while (true) {
     const int unsent = PQflush(handle_.get());
     if (unsent < 0) return Unavailable(PQerrorMessage(handle_.get()));
     if (unsent == 0 && PQisBusy(handle_.get()) == 0) return absl::OkStatus();
-    const absl::Duration left = deadline - absl::Now();
-    if (left <= absl::ZeroDuration()) return Unavailable("the server does not answer");
+    const Clock::time_point now = Clock::now();
+    if (!is_cancelled && cancelled && cancelled()) {
+      is_cancelled = true;
+      deadline = std::min(deadline, now + absl::ToChronoNanoseconds(kGrace));
+    }
+    if (now >= deadline) {
+      return Unavailable(is_cancelled ? "the caller stopped waiting for the server's answer"
+                                      : "the server does not answer");
+    }
     pollfd ready = {socket(), static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN), 0};
-    if (::poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) < 0 &&
-        errno != EINTR) {
+    if (::poll(&ready, 1, static_cast<int>(kPollInterval.count())) < 0 && errno != EINTR) {
       return Unavailable("poll failed");
     }
     if (ready.revents != 0 && PQconsumeInput(handle_.get()) == 0) {
@@ -239,7 +275,7 @@ absl::StatusOr<Result> Connection::Await(int sent, absl::string_view copied) {
     usable_ = false;
     return Unavailable(PQerrorMessage(handle_.get()));
   }
-  const absl::Time deadline = absl::Now() + kClientTimeout;
+  const Clock::time_point deadline = Clock::now() + absl::ToChronoNanoseconds(kClientTimeout);
   absl::Status status;
   Result last(nullptr);
   while (true) {
@@ -323,11 +359,16 @@ double Result::Double(int column) const {
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Pool::Acquire(bool* reused) {
+  const CancelledFunction cancelled = CancellationScope::Innermost();
+  const Clock::time_point latest = Clock::now() + absl::ToChronoNanoseconds(options_.wait);
+  PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    const bool free = released_.wait_for(lock, absl::ToChronoNanoseconds(options_.wait),
-                                         [&] { return in_use_ < options_.size; });
-    if (!free) {
+    while (in_use_ >= options_.size && Clock::now() < latest) {
+      released_.wait_for(lock, kPollInterval);
+      PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+    }
+    if (in_use_ >= options_.size) {
       // UNAVAILABLE, like an exhausted server, and not RESOURCE_EXHAUSTED, which means no space.
       return OperatorOnlyError(absl::UnavailableError(
           absl::StrCat("all ", options_.size, " connections to the store were busy for ",

@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -61,13 +62,18 @@ class Result final : public SqlRow {
   int row_ = 0;
 };
 
+using Clock = std::chrono::steady_clock;
+
 // Maximum times of a statement and of a wait for a lock.
 inline constexpr absl::Duration kStatementTimeout = absl::Minutes(2);
 inline constexpr absl::Duration kLockTimeout = absl::Seconds(30);
 
-// A session. Not thread-safe. Errors name the database and repeat neither values nor passwords:
+// A session. Not thread-safe. Waits poll the CancellationScope of their thread. Errors name the
+// database and repeat neither values nor passwords:
 //   UNAVAILABLE          "the store is unavailable: ...": the server cannot be reached, is starting
-//                        or stopping, or has no connection left
+//                        or stopping, has no connection left, or did not answer a statement within
+//                        a second of its cancellation
+//   CANCELLED            before anything was sent
 //   DEADLINE_EXCEEDED    timeout of a statement or lock
 //   ABORTED              deadlock
 //   RESOURCE_EXHAUSTED   space, memory, limits
@@ -101,17 +107,19 @@ class Connection {
   struct Finish {
     void operator()(PGconn* handle) const { PQfinish(handle); }
   };
-  Connection(const ConnectionInfo& info, PGconn* handle);
+  using Handle = std::unique_ptr<PGconn, Finish>;
+  Connection(const ConnectionInfo& info, Handle handle);
+  static absl::StatusOr<Handle> Connect(const ConnectionInfo& info);
   absl::Status Prepare();
   absl::Status Unavailable(absl::string_view reason) const;
   absl::Status ErrorOf(const PGresult* result) const;
   // Waits for the complete result of a command; `copied` is what a COPY takes. sent: 0 if libpq has
   // not sent the command. After that and after a timeout the session is unusable.
   absl::StatusOr<Result> Await(int sent, absl::string_view copied);
-  absl::Status WaitUntilReady(absl::Time deadline);
+  absl::Status WaitUntilReady(Clock::time_point deadline);
 
   const ConnectionInfo* info_;
-  std::unique_ptr<PGconn, Finish> handle_;
+  Handle handle_;
   std::string place_;  // "database D at HOST:PORT"
   bool usable_ = true;
 };
@@ -132,7 +140,7 @@ class Pool {
   friend class Transaction;
 
   // An idle session or a new one, as `reused` says. UNAVAILABLE: all are busy for longer than the
-  // wait. Errors of Connection::Open.
+  // wait. CANCELLED. Errors of Connection::Open.
   absl::StatusOr<std::unique_ptr<Connection>> Acquire(bool* reused);
   // Returns a session to the pool unless it is null or unusable.
   void Release(std::unique_ptr<Connection> connection);

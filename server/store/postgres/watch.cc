@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/cancellation.h"
 #include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
 #include "server/store/postgres/postgres_store.h"
@@ -34,6 +35,7 @@ class Watch final : public ChangeWatch {
 
  private:
   void Run() {
+    const CancellationScope scope([this] { return StopWithin(absl::ZeroDuration()); });
     do {
       if (const absl::Status status = Listen(); !status.ok()) Report(status);
     } while (!StopWithin(kRetry));
