@@ -171,6 +171,16 @@ void PostgresServer::Kill() {
   for (const pid_t session : sessions) ::waitpid(session, nullptr, 0);  // ours since Start
 }
 
+void PostgresServer::Suspend() {
+  ::kill(pid_, SIGSTOP);  // it starts no session from here on
+  for (const pid_t session : ChildrenOf(pid_)) ::kill(session, SIGSTOP);
+}
+
+void PostgresServer::Resume() {
+  for (const pid_t session : ChildrenOf(pid_)) ::kill(session, SIGCONT);
+  ::kill(pid_, SIGCONT);
+}
+
 std::string PostgresServer::Conninfo(const std::string& host, const std::string& database) const {
   return "host=" + host + " port=" + std::to_string(port_) + " user=tester password=" + kPassword +
          " dbname=" + database;

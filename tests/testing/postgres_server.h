@@ -28,6 +28,9 @@ class PostgresServer {
   void Start(const std::vector<std::string>& flags = {});
   // Kills the server and its sessions with SIGKILL and waits for their end.
   void Kill();
+  // Stops the server and its sessions, which then accept connections and never answer, until Resume.
+  void Suspend();
+  void Resume();
 
   // Creates an empty database; returns its libpq connection string, over TCP or the socket.
   std::string NewDatabase();

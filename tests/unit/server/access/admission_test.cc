@@ -159,6 +159,23 @@ TEST(Admission, WaitingCallOfKeyRunsWhenAnotherEnds) {
   EXPECT_EQ(admission.running(), 1);
 }
 
+TEST(Admission, StoreCallsTakeHalfOfPlacesAndQueue) {
+  Admission admission(Places(4, 4, .05));
+  const auto writer = [](int key) {
+    return Admission::Caller{
+        .key = absl::StrCat("key", key), .is_operator = true, .uses_store = true};
+  };
+  std::vector<absl::StatusOr<Admission::Ticket>> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(admission.Enter(writer(i)));
+  EXPECT_EQ(admission.running(), 2);
+  EXPECT_EQ(admission.waiting(), 2);
+  EXPECT_THAT(admission.Enter(writer(4)), FailsWith(kExhausted, "calls that need the store"));
+  EXPECT_FALSE(tickets[2]->WaitsForOthers()) << "but for other store calls";
+  EXPECT_THAT(Enter(&admission, Never, {"searcher", false}), IsOk());
+  tickets.erase(tickets.begin());
+  EXPECT_TRUE(tickets[1]->IsAdmitted());
+}
+
 TEST(Admission, ReservesPlacesForOperators) {
   Admission admission(Places(16, 1, .05));  // 2 of 16
   std::vector<Admission::Ticket> tickets;
