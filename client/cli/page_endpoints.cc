@@ -361,14 +361,9 @@ PageResponse Page::Picture(const std::string& id) const {
   if (found == pictures_.end() || fs::canonical(found->second, error) != found->second) {
     return ErrorResponse(absl::NotFoundError("there is no such picture"));
   }
-  absl::StatusOr<std::string> bytes = ReadFileBytes(found->second);
+  absl::StatusOr<std::string> bytes = ReadFileBytes(found->second, kMaxImageBytes);
   if (!bytes.ok()) return ErrorResponse(bytes.status());
   return {200, TypeOf(found->second), *std::move(bytes)};
-}
-
-void Page::Stop() {
-  const std::lock_guard lock(mutex_);
-  *gallery_cancelled_ = true;
 }
 
 PageResponse Page::Respond(const PageRequest& request) {

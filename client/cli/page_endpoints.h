@@ -44,8 +44,6 @@ class Page {
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
-  // Ends what is computed in the background, so that no Respond waits for it. Call before the end.
-  void Stop();
 
  private:
   struct Opened {

@@ -64,7 +64,7 @@ absl::Status CheckSize(int64_t bytes, const SizeLimit& limit) {
 class SnapshotFile {
  public:
   static absl::StatusOr<SnapshotFile> Open(const std::string& path) {
-    SnapshotFile opened(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    SnapshotFile opened(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (opened.file_ >= 0) opened.size_ = ::lseek(opened.file_, 0, SEEK_END);
     if (opened.size_ < 0) return opened.Unreadable();
     PM_RETURN_IF_ERROR(opened.Rewind());

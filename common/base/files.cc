@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <system_error>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/descriptor.h"
@@ -44,53 +44,62 @@ absl::Status CheckRegular(int file, absl::string_view doing, const std::string& 
       absl::StrCat("cannot ", doing, " ", path, ": it must be a regular file, but is none"));
 }
 
+// O_NONBLOCK: opening a pipe would wait for a writer.
+Descriptor OpenToRead(const std::string& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+// Reads to the end of the file, but not much more than `max_bytes`, whatever its size was before:
+// it may grow meanwhile. False: see errno.
+bool ReadUpTo(int file, size_t max_bytes, std::string* content) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  struct stat properties = {};
+  if (::fstat(file, &properties) != 0) return false;
+  content->reserve(std::min(max_bytes, static_cast<size_t>(properties.st_size)));
+  while (content->size() <= max_bytes) {
+    const size_t before = content->size();
+    content->resize(before + std::min(kPiece, max_bytes - before) + 1);
+    const ssize_t size = ::read(file, content->data() + before, content->size() - before);
+    content->resize(before + static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    if (size <= 0) return size == 0;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& path,
                                      size_t max_bytes) {
   const std::string doing = absl::StrCat("read ", what);
-  // O_NONBLOCK: opening a pipe would wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const Descriptor file = OpenToRead(path);
   if (file.get() < 0) return Failed(doing, path);
   PM_RETURN_IF_ERROR(CheckRegular(file.get(), doing, path));
   std::string content;
-  char buffer[4096];
-  while (true) {
-    const ssize_t size = ::read(file.get(), buffer, sizeof(buffer));
-    if (size < 0) return Failed(doing, path);
-    if (size == 0) return content;
-    content.append(buffer, static_cast<size_t>(size));
-    if (content.size() > max_bytes) {
-      return absl::FailedPreconditionError(absl::StrCat("cannot ", doing, " ", path,
-                                                        ": it must be at most ", max_bytes,
-                                                        " bytes, but is larger"));
-    }
-  }
+  if (!ReadUpTo(file.get(), max_bytes, &content)) return Failed(doing, path);
+  if (content.size() <= max_bytes) return content;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot ", doing, " ", path, ": it must be at most ", max_bytes, " bytes, but is larger"));
 }
 
 absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_bytes) {
-  namespace fs = std::filesystem;
   const auto wrong = [&](const auto&... parts) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", parts...));
   };
-  std::error_code error;
-  const fs::file_type type = fs::status(path, error).type();
-  if (type == fs::file_type::not_found) return wrong("no such file");
-  if (type == fs::file_type::directory) return wrong("expected a file, but it is a folder");
-  if (!error && type != fs::file_type::regular) return wrong("expected a regular file");
-  const uintmax_t size = error ? 0 : fs::file_size(path, error);
-  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
-  if (size == 0) return wrong("the file is empty");
-  if (size > max_bytes) {
-    return wrong("expected a file of at most ", max_bytes, " bytes, got ", size);
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be opened"));
-  std::string bytes(size, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(size));
-  if (static_cast<uintmax_t>(file.gcount()) == size) return bytes;
-  return absl::DataLossError(
-      absl::StrCat(path, ": expected ", size, " bytes, read only ", file.gcount()));
+  const auto denied = [&] {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": ", std::strerror(errno)));
+  };
+  const Descriptor file = OpenToRead(path);
+  if (file.get() < 0) return errno == ENOENT ? wrong("no such file") : denied();
+  struct stat properties = {};
+  if (::fstat(file.get(), &properties) != 0) return denied();
+  if (S_ISDIR(properties.st_mode)) return wrong("expected a file, but it is a folder");
+  if (!S_ISREG(properties.st_mode)) return wrong("expected a regular file");
+  std::string content;
+  if (!ReadUpTo(file.get(), max_bytes, &content)) return denied();
+  if (content.empty()) return wrong("the file is empty");
+  if (content.size() <= max_bytes) return content;
+  return wrong("expected a file of at most ", max_bytes, " bytes, got ",
+               std::max<int64_t>(properties.st_size, std::ssize(content)));
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -120,22 +121,26 @@ void WarnAboutFilePermissions(const CommandLine& command_line, const DaemonOptio
 
 pthread_t serving_thread;
 
-// Called before the first thread is started, so that only Serve receives these signals. Threads
-// that libraries start before main (a BLAS does) do not block them; their handler forwards them.
-sigset_t BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
+// Makes the calling thread the one that receives these signals: the handler of the others, which
+// may have started before, forwards them.
+void Receive(std::initializer_list<int> signals) {
   serving_thread = pthread_self();
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    sigaddset(&signals, signal);
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) {
+    sigaddset(&set, signal);
     std::signal(signal, [](int number) { pthread_kill(serving_thread, number); });
   }
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+// Until Serve, SIGTERM and SIGINT end the process at once: it has acknowledged nothing yet.
+void PrepareSignals() {
+  Receive({SIGHUP});
   // The reader of the log may exit.
   std::signal(SIGPIPE, SIG_IGN);
   // Makes a write beyond ulimit -f fail like one to a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  return signals;
 }
 
 void Reload(const CommandLine& command_line, DaemonServer* server) {
@@ -153,7 +158,11 @@ void Reload(const CommandLine& command_line, DaemonServer* server) {
 }
 
 // Returns after SIGTERM or SIGINT.
-void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServer* server) {
+void Serve(const CommandLine& command_line, DaemonServer* server) {
+  Receive({SIGTERM, SIGINT});
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
   constexpr timespec kMemoryInterval = {.tv_sec = 5, .tv_nsec = 0};
   constexpr std::chrono::seconds kCertificateInterval(60);
   auto refreshed = std::chrono::steady_clock::now();
@@ -185,7 +194,7 @@ void Serve(const CommandLine& command_line, const sigset_t& signals, DaemonServe
 int Run(const CommandLine& command_line, const DaemonOptions& options) {
   BoundKeptMemory();
   RaiseOpenFileLimit();
-  const sigset_t signals = BlockSignals();
+  PrepareSignals();
   // Debian's Abseil checks every lock of gRPC for deadlocks, which costs some percent of a search.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   absl::StatusOr<std::unique_ptr<DaemonServer>> server = DaemonServer::Start(options);
@@ -201,7 +210,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
   Log(LogLevel::kInfo,
       absl::StrCat("privatemaild " PRIVATEMAIL_VERSION " listening on ",
                    (*server)->address().ToString(), ", data directory ", options.data_directory));
-  Serve(command_line, signals, server->get());
+  Serve(command_line, server->get());
   Log(LogLevel::kInfo, "stopped");
   return 0;
 }

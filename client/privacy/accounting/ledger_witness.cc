@@ -22,9 +22,17 @@ namespace {
 constexpr size_t kRecordBytes = 512;
 constexpr size_t kDigestBytes = 64;
 
+// A regular file or a folder. Opening and reading any other kind could block.
 class File {
  public:
-  File(const std::string& path, int flags) : descriptor_(open(path.c_str(), flags, 0600)) {}
+  File(const std::string& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_NONBLOCK, 0600)) {
+    struct stat status = {};
+    if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) return;
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return;
+    close(std::exchange(descriptor_, -1));
+    errno = EINVAL;  // "Invalid argument"
+  }
   ~File() {
     if (descriptor_ >= 0) close(descriptor_);
   }
