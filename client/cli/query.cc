@@ -98,6 +98,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
   PM_RETURN_IF_ERROR(AddLabels(flags.targets, parameters, scheme == Scheme::kEncrypted, &targets));
+  request.fingerprint = Fingerprint(parameters);  // what follows was made for these
   request.targets.clear();
   for (const QueryTarget& target : targets) request.targets.push_back(target.target);
   std::optional<LocalGallery> gallery;

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -13,6 +15,7 @@
 #include "client/python/calls.h"
 #include "client/python/session.h"
 #include "client/search/result_json.h"
+#include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
 #include "common/embedding/setting_names.h"
 #include "privatemail/search.h"
@@ -73,15 +76,16 @@ SearchRequest ToRequest(const std::string& collection, const Rows& queries,
   Take<bool>(given, "payloads", &request.with_payloads);
   Take<std::string>(given, "filter", &request.filter);
   Take<bool>(given, "accept_misalignment", &request.accept_misalignment);
-  Take<double>(given, "epsilon", &request.epsilon);
-  Take<double>(given, "delta", &request.delta);
-  Take<double>(given, "radius", &request.radius);
-  Take<int64_t>(given, "private_iterations", &request.private_iterations);
-  Take<int64_t>(given, "classes", &request.classes);
-  Take<int64_t>(given, "partition", &request.partition);
-  Take<int64_t>(given, "ask", &request.ask);
-  Take<int64_t>(given, "focus", &request.focus);
-  Take<int64_t>(given, "items", &request.items);
+  for (const RequestField& field : RequestFields()) {
+    std::visit(
+        [&](const auto& member) {
+          if constexpr (std::is_member_object_pointer_v<std::decay_t<decltype(member)>>) {
+            using Value = typename std::decay_t<decltype(request.*member)>::value_type;
+            Take<Value>(given, field.name, &(request.*member));
+          }
+        },
+        field.member);
+  }
   return request;
 }
 

@@ -23,13 +23,18 @@ namespace privatemail::client::python {
 class Session {
  public:
   explicit Session(const SearchOptions& options) : client_(Check(SearchClient::Connect(options))) {}
+  // The client's end may wait for its departure.
+  ~Session() {
+    const pybind11::gil_scoped_release release;
+    client_.reset();
+  }
 
   // For one call: after the wait of SearchClient::Admin.
   AdminClient admin() const { return Check(client_->Admin()); }
   SearchClient& client() const { return *client_; }
 
  private:
-  const std::unique_ptr<SearchClient> client_;
+  std::unique_ptr<SearchClient> client_;
 };
 
 // A collection's settings from Python's, or the defaults for these labels of anchors.

@@ -2,19 +2,29 @@
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_ANSWER_CHECK_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_ANSWER_CHECK_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::client {
 
-// The options of the request that bound its answer. Public.
+// What bounds the answer to a message. Public.
 struct ExpectedAnswer {
   int64_t k = 0;
   bool with_payloads = false;
   bool with_alignment = false;
+  size_t targets = 1;  // of the whole search
+  int64_t max_memory = ClientLimits().max_memory;
+
+  static ExpectedAnswer Of(const v1::RetrieveRequest& message, size_t targets,
+                           const ClientLimits& limits) {
+    return {message.k(), message.with_payloads(), message.with_alignment(), targets,
+            limits.max_memory};
+  }
 };
 
 // DATA_LOSS naming the slot and the field:

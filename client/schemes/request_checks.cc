@@ -1,5 +1,9 @@
 #include "client/schemes/request_checks.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "client/schemes/memory_budget.h"
 #include "common/base/field_error.h"
@@ -47,10 +51,15 @@ absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric 
   return absl::OkStatus();
 }
 
-absl::Status CheckPayloadMemory(int64_t characters, int64_t max_memory) {
+absl::Status CheckPayloadMemory(std::vector<int64_t> lengths, int64_t k, size_t targets,
+                                int64_t max_memory) {
   // A payload "[{},{},...]" takes 27 bytes for each of its own when it is parsed, and its copies in
   // the printed rows as many again.
   constexpr int64_t kBytesPerCharacter = 64;
+  const auto end = lengths.begin() + std::min<int64_t>(k, std::ssize(lengths));
+  std::partial_sort(lengths.begin(), end, lengths.end(), std::greater<>());
+  const int64_t characters =
+      static_cast<int64_t>(targets) * std::accumulate(lengths.begin(), end, int64_t{0});
   return CheckMemory(
       static_cast<double>(characters) * kBytesPerCharacter,
       absl::StrCat("the ", characters, " bytes that the payloads of the matches can have"),

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/embedding/public_parameters.h"
@@ -24,9 +25,12 @@ absl::Status CheckTargetValues(const SearchRequest& request);
 // cannot rank (CheckHasSimilarity); or no target.
 absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric metric);
 
-// RESOURCE_EXHAUSTED: the payloads of these matches, parsed to be shown, exceed max_memory.
-// characters: of all payloads together.
-absl::Status CheckPayloadMemory(int64_t characters, int64_t max_memory);
+// RESOURCE_EXHAUSTED: the payloads of the matches, parsed to be shown, could exceed max_memory
+// whichever k items match each target. What matches decides nothing: a server could give one item
+// a long payload and see who complains.
+// lengths: of the payloads of all items of an answer. targets: of the whole search.
+absl::Status CheckPayloadMemory(std::vector<int64_t> lengths, int64_t k, size_t targets,
+                                int64_t max_memory);
 
 }  // namespace privatemail::client
 

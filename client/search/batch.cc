@@ -75,12 +75,7 @@ std::string LeftOf(const LedgerEntry& entry) {
   return left;
 }
 
-bool EndsBatch(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsResourceExhausted(status) || absl::IsUnauthenticated(status) ||
-         absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status) ||
-         absl::IsAborted(status) || absl::IsCancelled(status);
-}
+bool EndsBatch(const absl::Status& status) { return !status.ok() && !absl::IsDataLoss(status); }
 
 absl::Status FailureOf(const std::vector<SearchResult>& results, size_t targets, bool can_resend,
                        int64_t not_taken) {

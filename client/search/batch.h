@@ -30,8 +30,7 @@ absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Bud
 // are charged ahead. Less than 1e-12 of the grant is rounding of sums and shown as 0.
 std::string LeftOf(const LedgerEntry& entry);
 
-// Whether a failure would meet the next message as well: server, key, quota, collection, memory, or
-// a cancelled caller.
+// Whether a failure would meet the next message as well, which is any but a malformed answer.
 bool EndsBatch(const absl::Status& status);
 
 // The first failure, and what the failures cost. OK: all targets were answered. Names no class:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,49 +34,59 @@ Scheme DefaultScheme(const std::vector<std::string>& offered) {
 
 namespace {
 
-// A field that some schemes take.
-struct Field {
-  const char* name;
-  bool given;
-  std::vector<Scheme> schemes;
-  bool is_cost = false;
-};
-
-std::vector<Field> FieldsOf(const SearchRequest& r) {
-  using enum Scheme;
-  return {{"epsilon", r.epsilon.has_value(), {kCells, kJoint}, true},
-          {"delta", r.delta.has_value(), {kJoint}, true},
-          {"mechanism", r.mechanism.has_value(), {kJoint}, true},
-          {"radius", r.radius.has_value(), {kJoint}},
-          {"private_iterations", r.private_iterations.has_value(), {kJoint}},
-          {"post_process", r.post_process.has_value(), {kJoint}},
-          {"classes", r.classes.has_value(), {kJoint}},
-          {"dummies", r.dummies.has_value(), {kJoint}},
-          {"own_anchors", r.own_anchors.has_value(), {kJoint}},
-          {"with_alignment", r.with_alignment.has_value(), {kJoint}},
-          {"accept_misalignment", r.accept_misalignment, {kJoint}},
-          {"filter", !r.filter.empty(), {kEncrypted, kJoint}},
-          {"label",
-           std::any_of(r.targets.begin(), r.targets.end(),
-                       [](const SearchTarget& target) { return target.label.has_value(); }),
-           {kEncrypted, kJoint}},
-          {"partition", r.partition.has_value(), {kCells}},
-          {"ask", r.ask.has_value(), {kCells}},
-          {"focus", r.focus.has_value(), {kCells}},
-          {"items", r.items.has_value(), {kCells}}};
+bool IsGiven(const RequestField& field, const SearchRequest& request) {
+  return std::visit(
+      [&](const auto& member) {
+        using Member = std::decay_t<decltype(member)>;
+        if constexpr (std::is_member_object_pointer_v<Member>) {
+          return (request.*member).has_value();
+        } else {
+          return member(request);
+        }
+      },
+      field.member);
 }
 
-bool Takes(const Field& field, Scheme scheme) {
+bool HasLabel(const SearchRequest& request) {
+  return std::any_of(request.targets.begin(), request.targets.end(),
+                     [](const SearchTarget& target) { return target.label.has_value(); });
+}
+
+bool Takes(const RequestField& field, Scheme scheme) {
   return std::find(field.schemes.begin(), field.schemes.end(), scheme) != field.schemes.end();
 }
 
 }  // namespace
 
+const std::vector<RequestField>& RequestFields() {
+  using enum Scheme;
+  using R = SearchRequest;
+  static const std::vector<RequestField> kFields = {
+      {"epsilon", &R::epsilon, {kCells, kJoint}, true},
+      {"delta", &R::delta, {kJoint}, true},
+      {"mechanism", [](const R& r) { return r.mechanism.has_value(); }, {kJoint}, true},
+      {"radius", &R::radius, {kJoint}},
+      {"private_iterations", &R::private_iterations, {kJoint}},
+      {"post_process", [](const R& r) { return r.post_process.has_value(); }, {kJoint}},
+      {"classes", &R::classes, {kJoint}},
+      {"dummies", [](const R& r) { return r.dummies.has_value(); }, {kJoint}},
+      {"own_anchors", [](const R& r) { return r.own_anchors.has_value(); }, {kJoint}},
+      {"with_alignment", &R::with_alignment, {kJoint}},
+      {"accept_misalignment", [](const R& r) { return r.accept_misalignment; }, {kJoint}},
+      {"filter", [](const R& r) { return !r.filter.empty(); }, {kEncrypted, kJoint}},
+      {"label", HasLabel, {kEncrypted, kJoint}},
+      {"partition", &R::partition, {kCells}},
+      {"ask", &R::ask, {kCells}},
+      {"focus", &R::focus, {kCells}},
+      {"items", &R::items, {kCells}}};
+  return kFields;
+}
+
 absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
                                      const PublicParameters& parameters) {
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
-  for (const Field& field : FieldsOf(request)) {
-    if (!field.given || Takes(field, scheme)) continue;
+  for (const RequestField& field : RequestFields()) {
+    if (!IsGiven(field, request) || Takes(field, scheme)) continue;
     std::vector<std::string> takers;
     for (const std::string& offered : OfferedSchemes(parameters)) {
       if (Takes(field, kSchemeNames.at(offered))) takers.push_back(offered);

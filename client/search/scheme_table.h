@@ -3,6 +3,11 @@
 #ifndef PRIVATEMAIL_CLIENT_SEARCH_SCHEME_TABLE_H_
 #define PRIVATEMAIL_CLIENT_SEARCH_SCHEME_TABLE_H_
 
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "client/search/scheme_entry.h"
 #include "common/embedding/public_parameters.h"
@@ -11,6 +16,18 @@
 namespace privatemail::client {
 
 const SchemeEntry& EntryOf(Scheme scheme);
+
+// A field of a request that some schemes take.
+struct RequestField {
+  const char* name;
+  // The member, if it is an optional scalar; otherwise whether it is given.
+  std::variant<std::optional<double> SearchRequest::*, std::optional<int64_t> SearchRequest::*,
+               std::optional<bool> SearchRequest::*, bool (*)(const SearchRequest&)>
+      member;
+  std::vector<Scheme> schemes;
+  bool is_cost = false;
+};
+const std::vector<RequestField>& RequestFields();
 
 // The scheme of a request to a collection with these parameters.
 // INVALID_ARGUMENT naming the field: a field is set that the scheme does not take; epsilon is

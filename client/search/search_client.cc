@@ -51,15 +51,6 @@ bool MayNeedQuality(const SearchRequest& request) {
   return !request.items.has_value() && request.scheme.value_or(Scheme::kCells) == Scheme::kCells;
 }
 
-// Checks the payloads of all results together, as they will be shown.
-absl::Status CheckPayloads(const std::vector<SearchResult>& results, int64_t max_memory) {
-  int64_t characters = 0;
-  for (const SearchResult& result : results) {
-    for (const Match& match : result.matches) characters += std::ssize(match.payload);
-  }
-  return CheckPayloadMemory(characters, max_memory);
-}
-
 // A message, and what came of it.
 struct Exchange {
   size_t first, count;  // targets
@@ -106,7 +97,7 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
     if (search.ledger == nullptr) {
       return absl::InternalError("the scheme charges for a search that it said costs nothing");
     }
-    PM_RETURN_IF_ERROR(search.ledger->Charge(uuid, guarantee).status());
+    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Charge(uuid, guarantee));
     result.guarantee = guarantee;
     return absl::OkStatus();
   };
@@ -125,9 +116,6 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
   search.saved.message = search.record.Add(*message);
   PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, search.saved));
   search.is_saved = true;
-  if (search.ledger != nullptr) {
-    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Show(uuid));
-  }
   PM_ASSIGN_OR_RETURN(exchange->answer,
                       Send(search.connection, search.departures, search.response.parameters,
                            EntryOf(search.saved.scheme).can_resend, message, &result, search.warn));
@@ -285,8 +273,6 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
     for (SearchResult& result : results) result.status = status;
     results.front().times.finish_ms = MillisecondsSince(start);
   }
-  const absl::Status shown = CheckPayloads(response.results, impl_->limits.max_memory);
-  for (SearchResult& result : response.results) result.status.Update(shown);
   searched->Complete(&response.results);
   response.status = FailureOf(response.results, request.targets.size(),
                               search.is_saved && EntryOf(response.scheme).can_resend, not_taken);
@@ -314,7 +300,6 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& target,
                       Send(connection, impl_->departures, response.parameters, /*can_resend=*/true,
                            saved.message.get(), &result, nullptr));
   PM_RETURN_IF_ERROR(saved.read(answer, &result));
-  PM_RETURN_IF_ERROR(CheckPayloads(response.results, impl_->limits.max_memory));
   return response;
 }
 

@@ -36,7 +36,8 @@ class CancellationScope {
   // The function of the innermost scope of this thread, valid as long as the scope; empty without
   // one.
   static CancelledFunction Innermost() {
-    return innermost_ == nullptr ? nullptr : CancelledFunction(std::cref(*innermost_));
+    return innermost_ == nullptr || !*innermost_ ? nullptr
+                                                 : CancelledFunction(std::cref(*innermost_));
   }
 
  private:

@@ -66,6 +66,7 @@ std::string FieldPayloadOf(const absl::Status& status) {
 void SetFieldPayload(absl::string_view bytes, absl::Status* status) {
   const std::optional<FieldProblem> problem = FromBytes(bytes);
   if (!problem.has_value() || problem->Text(problem->field) != status->message()) return;
+  if (problem->field == "budget") return;  // only the ledger of this side knows it
   status->SetPayload(kPayload, absl::Cord(bytes));
 }
 

@@ -6,6 +6,7 @@
 #define PRIVATEMAIL_COMMON_FEATURES_FEATURE_EXTRACTOR_H_
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 #include "common/base/matrix.h"
 
 namespace privatemail {
+
+inline constexpr size_t kMaxImageBytes = size_t{256} << 20;  // of an image file
 
 // Extracts one vector from one image file. Not thread-safe (a network holds its activations): one
 // extractor a thread. The vector depends on the image and identity() only.

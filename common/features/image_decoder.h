@@ -12,12 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
+#include "common/features/feature_extractor.h"
 
 namespace privatemail {
 
-// Limits, checked before a pixel is decoded. Memory of a decoder: its file, and at most 11 bytes a
+// Limits besides kMaxImageBytes, checked before a pixel is decoded. Memory of a decoder: its file, and at most 11 bytes a
 // pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8 if it is CMYK).
-inline constexpr size_t kMaxImageBytes = size_t{256} << 20;
 inline constexpr int64_t kMaxImagePixels = 100'000'000;
 inline constexpr int64_t kMaxImageSide = 65'535;  // each row takes time
 // Images with more pixels are decoded one at a time, so that memory does not grow with the cores.

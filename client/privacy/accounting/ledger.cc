@@ -299,7 +299,7 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
   const std::lock_guard lock(mutex_);
   if (batch_.not_taken > 0 && batch_.process == ::getpid() &&
       batch_.collection == collection_uuid && batch_.guarantee == guarantee) {
-    --batch_.not_taken;
+    batch_.entry.charged_ahead = --batch_.not_taken;
     return batch_.entry;
   }
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
@@ -317,7 +317,8 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                             .source = guarantee.source,
                             .made_at = Now()},
                            times, std::move(transaction)));
-  const LedgerEntry after = AddCharge(entry, guarantee, times);
+  LedgerEntry after = AddCharge(entry, guarantee, times);
+  after.charged_ahead = times - 1;
   batch_.to_come = std::max<int64_t>(0, batch_.to_come - times);
   if (batch_.not_taken == 0) {
     batch_.next = 2 * times;

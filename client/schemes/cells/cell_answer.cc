@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "client/schemes/request_checks.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/items/item_checks.h"
@@ -123,6 +124,12 @@ absl::Status ReadCellAnswer(const PublicParameters& parameters,
                             SearchResult* result) {
   PM_ASSIGN_OR_RETURN(const std::vector<FloatMatrix> rows,
                       DecodeAll(parameters, request, response));
+  std::vector<int64_t> payloads;
+  for (const v1::RetrieveCellsResponse& message : response) {
+    for (const std::string& payload : message.payloads()) payloads.push_back(std::ssize(payload));
+  }
+  PM_RETURN_IF_ERROR(
+      CheckPayloadMemory(std::move(payloads), target.k, target.targets, target.max_memory));
   CellsResult& cells = result->cells.emplace();
   cells.partition = request.partition();
   cells.cells.assign(request.cells().begin(), request.cells().end());

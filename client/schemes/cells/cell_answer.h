@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_ANSWER_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_ANSWER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
+#include "privatemail/client_limits.h"
 #include "privatemail/search_result.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -41,8 +43,10 @@ absl::StatusOr<FloatMatrix> DecodeItems(const PublicParameters& parameters, bool
 
 // The point that received items are ranked by. Private.
 struct CellTarget {
-  RowVector point;  // features scaled to length 1
-  int64_t k = 8;    // matches
+  RowVector point;     // features scaled to length 1
+  int64_t k = 8;       // matches
+  size_t targets = 1;  // of the whole search
+  int64_t max_memory = ClientLimits().max_memory;
 
   // INVALID_ARGUMENT: features of another dimension than the collection's, zero or not finite.
   static absl::StatusOr<CellTarget> From(const PublicParameters& parameters,

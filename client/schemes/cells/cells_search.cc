@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
+#include "client/schemes/memory_budget.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
 #include "client/schemes/request_checks.h"
@@ -38,8 +39,9 @@ absl::StatusOr<std::shared_ptr<const CellsCollection>> CellsCollection::Create(
 }
 
 absl::StatusOr<std::unique_ptr<SchemeSearch>> CellsSearch::Create(
-    std::shared_ptr<const CellsCollection> collection, const SearchRequest& request) {
-  std::unique_ptr<CellsSearch> search(new CellsSearch(std::move(collection), request));
+    std::shared_ptr<const CellsCollection> collection, const SearchRequest& request,
+    const ClientLimits& limits) {
+  std::unique_ptr<CellsSearch> search(new CellsSearch(std::move(collection), request, limits));
   const v1::GetCollectionResponse& published = search->collection_->published;
   const PublicParameters& parameters = search->collection_->scheme.parameters();
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", request.k, 1, kMaxNeighbors));
@@ -50,6 +52,10 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> CellsSearch::Create(
   PM_RETURN_IF_ERROR(search->ChooseItems());
   PM_RETURN_IF_ERROR(CheckCellsReady(published));
   PM_RETURN_IF_ERROR(CheckTargets(request, parameters.feature_dim, Metric::kCosine));
+  PM_RETURN_IF_ERROR(CheckMemory(
+      static_cast<double>(search->items_) * static_cast<double>(parameters.feature_dim) *
+          sizeof(float),
+      absl::StrCat("the features of ", search->items_, " received items"), limits.max_memory));
   Expectation& expected = search->expectation_;
   expected.cost = {search->cost_.epsilon, /*delta=*/0};
   if (published.changes_since_embedding() > 0) {
@@ -96,6 +102,8 @@ absl::StatusOr<PreparedSearch> CellsSearch::Prepare(size_t first, size_t /*one*/
   const Eigen::RowVectorXf& features = request_.targets[first].features;
   auto state = std::make_unique<CellsState>();
   PM_ASSIGN_OR_RETURN(state->target, CellTarget::From(scheme.parameters(), features, request_.k));
+  state->target.targets = request_.targets.size();
+  state->target.max_memory = limits_.max_memory;
   PM_ASSIGN_OR_RETURN(const CellRelease release, scheme.Release(features, cost_, charge, bits));
   auto message = std::make_unique<v1::RetrieveCellsRequest>();
   message->set_collection(collection_->published.name());
@@ -106,6 +114,15 @@ absl::StatusOr<PreparedSearch> CellsSearch::Prepare(size_t first, size_t /*one*/
   message->set_items(static_cast<uint32_t>(items_));
   message->set_with_payloads(request_.with_payloads.value_or(true));
   return PreparedSearch{.message = std::move(message), .state = std::move(state)};
+}
+
+SearchWork CellsSearch::WorkOf(const SearchAnswer& answer) const {
+  constexpr int64_t kFloatsPerBlock = 1 << 18;  // decoded and compared in the time of a block
+  const auto targets = std::ssize(request_.targets);
+  const int64_t floats = items_ * collection_->scheme.parameters().feature_dim;
+  return {.queries = targets,
+          .blocks = 1 + floats / kFloatsPerBlock,
+          .payload_bytes = targets * answer.memory};
 }
 
 absl::Status CellsSearch::Finish(PreparedSearch prepared, const SearchAnswer& answer,

@@ -50,22 +50,27 @@ class CellsSearch : public SchemeSearch {
   //   choose.
   // FAILED_PRECONDITION: the cells could not be prepared.
   // UNAVAILABLE: the cells are being prepared.
+  // RESOURCE_EXHAUSTED: the items, decoded, exceed limits.max_memory.
   static absl::StatusOr<std::unique_ptr<SchemeSearch>> Create(
-      std::shared_ptr<const CellsCollection> collection, const SearchRequest& request);
+      std::shared_ptr<const CellsCollection> collection, const SearchRequest& request,
+      const ClientLimits& limits);
 
   absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count, const ChargeFunction& charge,
                                          BitSource& bits) override;
+  SearchWork WorkOf(const SearchAnswer& answer) const override;
   absl::Status Finish(PreparedSearch prepared, const SearchAnswer& answer,
                       absl::Span<SearchResult> results) const override;
 
  private:
-  CellsSearch(std::shared_ptr<const CellsCollection> collection, const SearchRequest& request)
-      : collection_(std::move(collection)), request_(request) {}
+  CellsSearch(std::shared_ptr<const CellsCollection> collection, const SearchRequest& request,
+              const ClientLimits& limits)
+      : collection_(std::move(collection)), request_(request), limits_(limits) {}
 
   absl::Status ChooseItems();
 
   std::shared_ptr<const CellsCollection> collection_;
   const SearchRequest& request_;
+  const ClientLimits limits_;
   CellCost cost_;
   int64_t items_ = 0;
 };

@@ -69,19 +69,14 @@ double RoundScore(int32_t score) {
 
 // The rows that may match, without a look at their scores.
 std::vector<uint32_t> EligibleRows(const RowTable& table, const EncryptedRanking& ranking) {
-  std::vector<uint32_t> eligible;
-  for (size_t i = 0; i < table.blocks().size(); ++i) {
-    const TableBlock& block = *table.blocks()[i];
-    for (size_t row = 0; row < block.rows(); ++row) {
-      if (block.id(row).empty()) continue;
-      // The filter reads every row, because it takes long and the label is private.
-      const bool matches = !ranking.filter.has_value() ||
-                           ranking.filter->Matches(std::string(table.payload(i, row)));
-      if (ranking.label.has_value() && block.label(row) != *ranking.label) continue;
-      if (matches) eligible.push_back(static_cast<uint32_t>(i * kDegree + row));
-    }
+  std::vector<uint32_t> rows =
+      ranking.rows == nullptr ? CandidateRows(table, std::nullopt) : *ranking.rows;
+  if (ranking.label.has_value()) {
+    std::erase_if(rows, [&](uint32_t row) {
+      return table.blocks()[row / kDegree]->label(row % kDegree) != *ranking.label;
+    });
   }
-  return eligible;
+  return rows;
 }
 
 float NormOf(const RowTable& table, uint32_t row) {
@@ -89,6 +84,20 @@ float NormOf(const RowTable& table, uint32_t row) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> CandidateRows(const RowTable& table,
+                                    const std::optional<PayloadFilter>& filter) {
+  std::vector<uint32_t> rows;
+  for (size_t i = 0; i < table.blocks().size(); ++i) {
+    const TableBlock& block = *table.blocks()[i];
+    for (size_t row = 0; row < block.rows(); ++row) {
+      if (block.id(row).empty()) continue;
+      if (filter.has_value() && !filter->Matches(std::string(table.payload(i, row)))) continue;
+      rows.push_back(static_cast<uint32_t>(i * kDegree + row));
+    }
+  }
+  return rows;
+}
 
 EncryptedSession::EncryptedSession(int delta, std::unique_ptr<const SecretKey> secret,
                                    std::string keys)

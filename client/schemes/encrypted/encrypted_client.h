@@ -82,13 +82,18 @@ struct PreparedEncryptedQuery {
   EncryptedState state;
 };
 
+// The rows of a table that hold an item and, if there is a filter, a payload that matches it. The
+// table then has payloads. They are the same for all targets of an answer.
+std::vector<uint32_t> CandidateRows(const RowTable& table,
+                                    const std::optional<PayloadFilter>& filter);
+
 // How rows are ranked on this machine. The server sees nothing of it but whether payloads are
 // fetched, of all items: with_payloads and a filter need them.
 struct EncryptedRanking {
   int64_t k = 8;
-  bool with_payloads = false;                          // in the matches
-  std::optional<int32_t> label = std::nullopt;         // only items with it; not kNoLabel
-  std::optional<PayloadFilter> filter = std::nullopt;  // only items whose payload matches
+  bool with_payloads = false;                   // in the matches
+  std::optional<int32_t> label = std::nullopt;  // only items with it; not kNoLabel
+  const std::vector<uint32_t>* rows = nullptr;  // of CandidateRows; null: without a filter
 };
 
 // Client of one collection. Held by the client; sees targets only while Prepare runs and scores
@@ -104,7 +109,7 @@ class EncryptedClient {
   const PublicParameters& parameters() const { return parameters_; }
   int delta() const { return delta_; }
 
-  // INVALID_ARGUMENT: k or the filter.
+  // INVALID_ARGUMENT: k or the label.
   absl::Status CheckRanking(const EncryptedRanking& ranking) const;
 
   // Encrypts a target. No branch and no address depends on it, if it is usable.
@@ -117,7 +122,7 @@ class EncryptedClient {
   // Decrypts and ranks: nearest first by the metric, ties by row. Call it when everything is sent
   // and received: its time depends on the scores.
   // scores: kAnswerBytes for each block of the table; any bytes of this size are accepted. table:
-  //   of the same answer, with payloads if there is a filter.
+  //   of the same answer.
   // Distances and similarities of matches are rounded to 4 decimals of the cosine. No score
   // may reach the operator: unrounded ones, and any of a lying server, tell the session's secret.
   // INVALID_ARGUMENT: scores of another size, or errors of CheckRanking. FAILED_PRECONDITION: the

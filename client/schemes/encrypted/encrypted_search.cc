@@ -50,14 +50,14 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> EncryptedSearch::Create(
   EncryptedRanking& ranking = search->ranking_;
   ranking = {.k = request.k, .with_payloads = request.with_payloads.value_or(false)};
   if (!request.filter.empty()) {
-    PM_ASSIGN_OR_RETURN(ranking.filter, PayloadFilter::Parse(request.filter));
+    PM_ASSIGN_OR_RETURN(search->filter_, PayloadFilter::Parse(request.filter));
   }
   PM_RETURN_IF_ERROR(CheckTargets(request, parameters.feature_dim, parameters.metric));
   for (const SearchTarget& target : request.targets) {
     EncryptedRanking own{.k = request.k, .label = target.label};
     PM_RETURN_IF_ERROR(search->client_.CheckRanking(own));
   }
-  const bool with_payloads = ranking.with_payloads || ranking.filter.has_value();
+  const bool with_payloads = ranking.with_payloads || search->filter_.has_value();
   PM_RETURN_IF_ERROR(
       CheckAnswerMemory(request, collection.encrypted(), with_payloads, limits.max_memory));
   search->expectation_.targets_per_message =
@@ -73,7 +73,7 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
   message->set_fingerprint(Fingerprint(client_.parameters()));
   message->set_delta(static_cast<uint32_t>(session_->delta()));
   message->set_keys_digest(session_->keys_digest());
-  message->set_with_payloads(ranking_.with_payloads || ranking_.filter.has_value());
+  message->set_with_payloads(ranking_.with_payloads || filter_.has_value());
   add_known_blocks_(message.get());
   auto state = std::make_unique<EncryptedSearchState>();
   state->first = first;
@@ -93,7 +93,7 @@ SearchWork EncryptedSearch::WorkOf(const SearchAnswer& answer) const {
                   .blocks = std::ssize(table.blocks()),
                   .payload_bytes = targets * std::min(table.payload_bytes(),
                                                       kMaxNeighbors * table.longest_payload())};
-  if (ranking_.filter.has_value()) work.filtered_bytes = targets * table.payload_bytes();
+  if (filter_.has_value()) work.filtered_bytes = CountMessages() * table.payload_bytes();
   return work;
 }
 
@@ -104,10 +104,13 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
   if (ranking_.with_payloads) {
     // The most that matches can have, whichever rows they are.
     PM_RETURN_IF_ERROR(CheckPayloadMemory(
-        std::ssize(request_.targets) * request_.k * table.longest_payload(), limits_.max_memory));
+        std::vector<int64_t>(static_cast<size_t>(request_.k), table.longest_payload()), request_.k,
+        request_.targets.size(), limits_.max_memory));
   }
+  const std::vector<uint32_t> rows = CandidateRows(table, filter_);
   for (size_t i = 0; i < results.size(); ++i) {
     EncryptedRanking ranking = ranking_;
+    ranking.rows = &rows;
     ranking.label = request_.targets[state.first + i].label;
     PM_ASSIGN_OR_RETURN(results[i].matches, client_.Finish(std::move(state.queries[i]),
                                                            encrypted.scores()[i], table, ranking));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -63,11 +64,18 @@ class EncryptedSearch : public SchemeSearch {
         limits_(limits),
         add_known_blocks_(std::move(add_known_blocks)) {}
 
+  // The messages of the search, each of which has an answer.
+  int64_t CountMessages() const {
+    const int64_t share = expectation_.targets_per_message;
+    return (std::ssize(request_.targets) + share - 1) / share;
+  }
+
   EncryptedClient client_;
   std::shared_ptr<const EncryptedSession> session_;
   const SearchRequest& request_;
   const ClientLimits limits_;
   const AddKnownBlocks add_known_blocks_;
+  std::optional<PayloadFilter> filter_;
   EncryptedRanking ranking_;  // without the targets' labels
 };
 

@@ -161,6 +161,12 @@ absl::Status ReadJointAnswer(const PublicParameters& parameters,
                              const std::vector<ClassPlaces>& places, const ExpectedAnswer& expected,
                              const v1::RetrieveResponse& response, SearchResult* result) {
   PM_RETURN_IF_ERROR(CheckAnswer(parameters, expected, response));
+  std::vector<int64_t> payloads;
+  for (const v1::SlotMatches& slot : response.slots()) {
+    for (const v1::Match& match : slot.matches()) payloads.push_back(std::ssize(match.payload()));
+  }
+  PM_RETURN_IF_ERROR(
+      CheckPayloadMemory(std::move(payloads), expected.k, expected.targets, expected.max_memory));
   result->matches = MatchesOf(places, response);
   result->times.server_ms = response.server_seconds() * 1e3;
   JointResult& joint = result->joint.emplace();
@@ -303,6 +309,11 @@ absl::StatusOr<PreparedSearch> JointSearch::Prepare(size_t first, size_t /*one*/
                         .state = std::move(state)};
 }
 
+SearchWork JointSearch::WorkOf(const SearchAnswer& answer) const {
+  const auto targets = std::ssize(request_.targets);
+  return {.queries = targets, .payload_bytes = targets * answer.memory};
+}
+
 absl::Status JointSearch::Finish(PreparedSearch prepared, const SearchAnswer& answer,
                                  absl::Span<SearchResult> results) const {
   const JointScheme& scheme = collection_->scheme;
@@ -312,7 +323,7 @@ absl::Status JointSearch::Finish(PreparedSearch prepared, const SearchAnswer& an
   SearchResult& result = results.front();
   PM_RETURN_IF_ERROR(ReadJointAnswer(
       scheme.parameters(), state.places,
-      {message.k(), message.with_payloads(), message.with_alignment()}, response, &result));
+      ExpectedAnswer::Of(message, request_.targets.size(), scheme.limits()), response, &result));
   JointResult& joint = *result.joint;
   joint.label_guessed = state.label_guessed;
   if (state.label_guessed) joint.class_recall = class_recall_;

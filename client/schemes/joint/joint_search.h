@@ -90,6 +90,7 @@ class JointSearch : public SchemeSearch {
 
   absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count, const ChargeFunction& charge,
                                          BitSource& bits) override;
+  SearchWork WorkOf(const SearchAnswer& answer) const override;
   absl::Status Finish(PreparedSearch prepared, const SearchAnswer& answer,
                       absl::Span<SearchResult> results) const override;
 

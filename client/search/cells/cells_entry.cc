@@ -24,7 +24,7 @@ class CellsConnection : public SchemeConnection {
     };
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const CellsCollection> collection,
                         collections_.Get(published, fetch));
-    return CellsSearch::Create(std::move(collection), request);
+    return CellsSearch::Create(std::move(collection), request, context_.limits);
   }
 
   absl::StatusOr<SearchAnswer> Send(const PublicParameters& parameters,
@@ -54,8 +54,9 @@ class CellsConnection : public SchemeConnection {
     if (target.label.has_value()) {
       return FieldError("label", "absent with the scheme cells", "given");
     }
-    PM_ASSIGN_OR_RETURN(const CellTarget point, CellTarget::From(parameters, target.features,
-                                                                 k.value_or(SearchRequest().k)));
+    PM_ASSIGN_OR_RETURN(CellTarget point, CellTarget::From(parameters, target.features,
+                                                           k.value_or(SearchRequest().k)));
+    point.max_memory = context_.limits.max_memory;
     PM_ASSIGN_OR_RETURN(const auto message, ParseSaved<v1::RetrieveCellsRequest>(last));
     return SavedMessage{
         .message = std::make_unique<v1::RetrieveCellsRequest>(message),

@@ -124,7 +124,7 @@ class EncryptedConnection : public SchemeConnection {
     PM_ASSIGN_OR_RETURN(EncryptedClient client, EncryptedClient::Create(published));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const EncryptedSession> session,
                         SessionFor(client.delta()));
-    const auto add_known_blocks = [tables = TablesOf(client.parameters().collection_uuid)](
+    const auto add_known_blocks = [tables = TablesOf(published.name(), client.parameters())](
                                       v1::SearchEncryptedRequest* message) {
       tables->AddKnownBlocks(message);
     };
@@ -142,10 +142,10 @@ class EncryptedConnection : public SchemeConnection {
   absl::StatusOr<SearchAnswer> Send(const PublicParameters& parameters,
                                     google::protobuf::Message* message, SearchResult* result,
                                     const WarnFunction& warn) override {
-    PM_ASSIGN_OR_RETURN(
-        EncryptedAnswer answer,
-        SendWithKeys(static_cast<v1::SearchEncryptedRequest*>(message), &result->bytes));
-    PM_ASSIGN_OR_RETURN(RowTable table, TablesOf(parameters.collection_uuid)->Take(answer, warn));
+    auto* const request = static_cast<v1::SearchEncryptedRequest*>(message);
+    PM_ASSIGN_OR_RETURN(EncryptedAnswer answer, SendWithKeys(request, &result->bytes));
+    PM_ASSIGN_OR_RETURN(RowTable table,
+                        TablesOf(request->collection(), parameters)->Take(answer, warn));
     const auto memory = static_cast<int64_t>(answer.memory());
     return SearchAnswer{.value = EncryptedExchange{std::move(answer), std::move(table)},
                         .memory = memory};
@@ -168,12 +168,16 @@ class EncryptedConnection : public SchemeConnection {
     return session.keys;
   }
 
-  std::shared_ptr<RowTables> TablesOf(const std::string& collection_uuid) {
+  // One for each name that the caller asked for, however often the server changes the UUID.
+  std::shared_ptr<RowTables> TablesOf(const std::string& collection,
+                                      const PublicParameters& parameters) {
+    const std::string& uuid = parameters.collection_uuid;
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::shared_ptr<RowTables>& tables = tables_[collection_uuid];
-    if (tables == nullptr) {
+    auto& [of, tables] = tables_[collection];
+    if (tables == nullptr || of != uuid) {
+      of = uuid;
       tables = std::make_shared<RowTables>(
-          RowTableCache(context_.state_folder, context_.transport.server(), collection_uuid),
+          RowTableCache(context_.state_folder, context_.transport.server(), uuid),
           context_.limits.max_memory);
     }
     return tables;
@@ -183,9 +187,10 @@ class EncryptedConnection : public SchemeConnection {
                                                SearchBytes* bytes);
 
   const SearchContext context_;
-  std::mutex mutex_;                                          // guards the following
-  std::map<int, Session> sessions_;                           // by delta
-  std::map<std::string, std::shared_ptr<RowTables>> tables_;  // by collection UUID
+  std::mutex mutex_;                 // guards the following
+  std::map<int, Session> sessions_;  // by delta
+  // By the collection's name; the UUID that they belong to.
+  std::map<std::string, std::pair<std::string, std::shared_ptr<RowTables>>> tables_;
 };
 
 absl::StatusOr<EncryptedAnswer> EncryptedConnection::SendWithKeys(
@@ -222,7 +227,8 @@ std::unique_ptr<SchemeConnection> ConnectEncrypted(const SearchContext& context)
 
 absl::StatusOr<nlohmann::json> ExplainSavedEncrypted(const LastSearch& last,
                                                      const PublicParameters&) {
-  nlohmann::json view = nlohmann::json::parse(last.message);
+  nlohmann::json view = nlohmann::json::parse(last.message, nullptr, /*allow_exceptions=*/false);
+  if (!view.is_object()) return absl::DataLossError("the record of the last search is malformed");
   view["not_saved"] =
       "the ciphertexts, the session's secret key, and everything that was decrypted";
   return view;

@@ -53,7 +53,7 @@ class JointConnection : public SchemeConnection {
     PM_ASSIGN_OR_RETURN(auto message, ParseSaved<v1::RetrieveRequest>(last));
     if (k.has_value()) message.set_k(static_cast<uint32_t>(*k));
     const ClassPlaces places{.slot = slot, .places = message.k(), .posterior = 1};
-    const ExpectedAnswer expected{message.k(), message.with_payloads(), message.with_alignment()};
+    const auto expected = ExpectedAnswer::Of(message, 1, context_.limits);
     return SavedMessage{
         .message = std::make_unique<v1::RetrieveRequest>(std::move(message)),
         .read = [&parameters, places, expected](const SearchAnswer& answer, SearchResult* result) {

@@ -1,6 +1,7 @@
 #include "server/access/admission.h"
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -165,14 +166,14 @@ TEST(Admission, StoreCallsTakeHalfOfPlacesAndQueue) {
     return Admission::Caller{
         .key = absl::StrCat("key", key), .is_operator = true, .uses_store = true};
   };
-  std::vector<absl::StatusOr<Admission::Ticket>> tickets;
+  std::deque<absl::StatusOr<Admission::Ticket>> tickets;
   for (int i = 0; i < 4; ++i) tickets.push_back(admission.Enter(writer(i)));
   EXPECT_EQ(admission.running(), 2);
   EXPECT_EQ(admission.waiting(), 2);
   EXPECT_THAT(admission.Enter(writer(4)), FailsWith(kExhausted, "calls that need the store"));
   EXPECT_FALSE(tickets[2]->WaitsForOthers()) << "but for other store calls";
   EXPECT_THAT(Enter(&admission, Never, {"searcher", false}), IsOk());
-  tickets.erase(tickets.begin());
+  tickets.pop_front();
   EXPECT_TRUE(tickets[1]->IsAdmitted());
 }
 

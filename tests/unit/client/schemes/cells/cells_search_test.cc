@@ -43,8 +43,8 @@ SearchRequest RequestOf(unsigned seed = 7) {
 
 absl::StatusOr<v1::RetrieveCellsRequest> Prepare(const Collection& collection,
                                                  const SearchRequest& request, Ledger& ledger,
-                                                 BitSource& bits) {
-  PM_ASSIGN_OR_RETURN(const auto search, CellsSearch::Create(collection, request));
+                                                 BitSource& bits, const ClientLimits& limits = {}) {
+  PM_ASSIGN_OR_RETURN(const auto search, CellsSearch::Create(collection, request, limits));
   PM_ASSIGN_OR_RETURN(const PreparedSearch prepared,
                       search->Prepare(0, 1, ChargeTo(ledger, kUuid), bits));
   return static_cast<const v1::RetrieveCellsRequest&>(*prepared.message);
@@ -52,16 +52,41 @@ absl::StatusOr<v1::RetrieveCellsRequest> Prepare(const Collection& collection,
 
 // The whole search for an answer.
 absl::StatusOr<SearchResult> Search(const Collection& collection, const SearchRequest& request,
-                                    const std::vector<v1::RetrieveCellsResponse>& answer) {
+                                    const std::vector<v1::RetrieveCellsResponse>& answer,
+                                    const ClientLimits& limits = {}) {
   const FundedLedger funded;
   SeededBits bits(1);
-  PM_ASSIGN_OR_RETURN(const auto search, CellsSearch::Create(collection, request));
+  PM_ASSIGN_OR_RETURN(const auto search, CellsSearch::Create(collection, request, limits));
   PM_ASSIGN_OR_RETURN(PreparedSearch prepared,
                       search->Prepare(0, 1, ChargeTo(*funded.ledger, kUuid), bits));
   SearchResult result;
   PM_RETURN_IF_ERROR(
       search->Finish(std::move(prepared), {.value = answer}, absl::MakeSpan(&result, 1)));
   return result;
+}
+
+// Before the charge: a server chooses the dimension, and how far its codes expand.
+TEST(CellsSearch, DecodedItemsAreLimited) {
+  const FundedLedger funded;
+  SeededBits bits(1);
+  EXPECT_THAT(Prepare(MakeCollection(), RequestOf(), *funded.ledger, bits,
+                      {.max_memory = 6 * kDim * 4 - 1}),
+              FailsWith(kExhausted, "the features of 6 received items"));
+  EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
+}
+
+// Whether or not the item matches: a server could see from what follows which one does.
+TEST(CellsSearch, LongPayloadIsRefusedInEveryItem) {
+  SearchRequest request = RequestOf();
+  request.k = 1;
+  request.with_payloads = true;
+  for (int item = 0; item < 6; ++item) {
+    std::vector<v1::RetrieveCellsResponse> answer = {MessageOf(0, 6, true)};
+    answer[0].set_payloads(item, "\"" + std::string(1000, 'x') + "\"");
+    EXPECT_THAT(Search(MakeCollection(), request, answer, {.max_memory = 64 * 1002}), IsOk());
+    EXPECT_THAT(Search(MakeCollection(), request, answer, {.max_memory = 64 * 1001}),
+                FailsWith(kExhausted, "the 1002 bytes that the payloads"));
+  }
 }
 
 TEST(CellsSearch, MessageIsCellsAndPublicValuesOnly) {

@@ -211,6 +211,24 @@ TEST(ReadJointAnswer, RefusesInvalidAnswer) {
   EXPECT_THAT(Read(places, 2, Answer(kClasses, 3)), FailsWith(kDataLoss, "at most 2"));
 }
 
+// Whichever slot has it: a server could see from what follows which slot the target is in.
+TEST(ReadJointAnswer, LongPayloadIsRefusedInEverySlot) {
+  const ExpectedAnswer expected = {
+      .k = 2, .with_payloads = true, .targets = 10, .max_memory = 64 * 10 * 2000};
+  const auto read = [&](int slot, size_t characters) {
+    v1::RetrieveResponse answer = Answer(kClasses, 2);
+    answer.mutable_slots(slot)->mutable_matches(0)->set_payload(
+        "\"" + std::string(characters, 'x') + "\"");
+    SearchResult result;
+    return ReadJointAnswer(Published().parameters, {{.slot = 3, .places = 2}}, expected, answer,
+                           &result);
+  };
+  for (const int slot : {0, 3}) {
+    EXPECT_THAT(read(slot, 1000), IsOk());
+    EXPECT_THAT(read(slot, 2000), FailsWith(kExhausted, "the 20020 bytes that the payloads"));
+  }
+}
+
 TEST(JointCollection, TamperedParametersReturnFailedPrecondition) {
   Published published;
   published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
