@@ -13,13 +13,9 @@ class EmbedShareTest : public ::testing::Test {
  protected:
   EmbedShareTest() {
     collection_.parameters.settings.kernel_bandwidth = 6;
-    FloatMatrix features(kRows, kDim);
-    for (const Item& item : MakeItems(kRows, 1)) {
-      features.row(static_cast<Eigen::Index>(labels_.size())) =
-          Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
-      labels_.push_back(item.label);
-    }
-    rows_ = *UnitRows("items", features);
+    const Gallery gallery = GalleryOf(MakeItems(kRows, 1));
+    labels_ = gallery.labels;
+    rows_ = *UnitRows("items", gallery.features);
   }
 
   absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& share,

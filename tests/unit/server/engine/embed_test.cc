@@ -11,18 +11,7 @@
 namespace privatemail::testing {
 namespace {
 
-Gallery SmallGallery(int items) {
-  Gallery gallery;
-  gallery.features.resize(items, kDim);
-  for (const Item& item : MakeItems(items, 1)) {
-    gallery.features.row(static_cast<Eigen::Index>(gallery.ids.size())) =
-        Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
-    gallery.ids.push_back(item.id);
-    gallery.labels.push_back(item.label);
-    gallery.payloads.push_back("");
-  }
-  return gallery;
-}
+Gallery SmallGallery(int items) { return GalleryOf(MakeItems(items, 1)); }
 
 struct Dense {
   Matrix z;
@@ -69,25 +58,20 @@ TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
   const Dense dense =
       DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
                      DeterministicStart(Fingerprint(collection.parameters), 32, 2, 1e-8));
-  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-  ASSERT_THAT(embedded, IsOk());
-  const Embedding* embedding = &*embedded;
-  EXPECT_LT((embedding->coordinates - dense.z.topRows(20)).norm(), 1e-9);
-  EXPECT_LT((embedding->anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
-  EXPECT_NEAR(embedding->objective, dense.objective, 1e-9 * std::abs(dense.objective));
-  EXPECT_EQ(embedding->ids, gallery.ids);
-  EXPECT_EQ(embedding->labels, gallery.labels);
+  ASSERT_OK_AND_ASSIGN(const Embedding embedding,
+                       Embed(collection.parameters, collection.anchors, gallery, nullptr));
+  EXPECT_LT((embedding.coordinates - dense.z.topRows(20)).norm(), 1e-9);
+  EXPECT_LT((embedding.anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
+  EXPECT_NEAR(embedding.objective, dense.objective, 1e-9 * std::abs(dense.objective));
+  EXPECT_EQ(embedding.ids, gallery.ids);
+  EXPECT_EQ(embedding.labels, gallery.labels);
 }
 
-TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
-  const StoredCollection collection = SmallCollection("fruit");
+TEST(Embed, EmptyGalleryAndCoincidingAnchorsReturnFailedPrecondition) {
+  StoredCollection collection = SmallCollection("fruit");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
               FailsWith(kFailedPrecondition, "no items"));
-}
-
-// With a weak label graph this many steps make all rows equal.
-TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
-  StoredCollection collection = SmallCollection("fruit");
+  // With a weak label graph this many steps make all rows equal.
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(kFailedPrecondition, "alignment refused"));
@@ -141,7 +125,7 @@ TEST(Embed, RowsInFileGiveSameBits) {
   }
 }
 
-TEST(PointFile, InvalidRowsAndFolderAreRefused) {
+TEST(PointFile, InvalidRowsAndFoldersAndReadFailuresAreReturned) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
@@ -149,11 +133,6 @@ TEST(PointFile, InvalidRowsAndFolderAreRefused) {
   EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)), FailsWith(kInvalid, "items row 0"));
   EXPECT_EQ(file->rows(), 0);
   EXPECT_THAT(PointFile::Create(folder / "absent", 3), FailsWith(kFailedPrecondition, "absent"));
-}
-
-TEST(PointFile, ReadFailureIsReturned) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
   Matrix block(3, 3);
   EXPECT_THAT(file->Read(0, &block), FailsWith(kDataLoss, "shorter"));
