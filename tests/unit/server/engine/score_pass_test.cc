@@ -171,7 +171,7 @@ TEST(ScorePass, CallsThatWaitShareOnePass) {
 
 TEST(ScorePass, ManyQueriesAndBlocksGetTheScoresOfEach) {
   using Sizes = std::pair<size_t, size_t>;
-  for (const auto& [queries, blocks] : {Sizes(20, 1), Sizes(2, 66)}) {
+  for (const auto& [queries, blocks] : {Sizes(20, 1), Sizes(2, 66), Sizes(1, 0)}) {
     const auto rows = MakeRows(blocks, 1);
     ScorePass pass([&] { return rows; });
     const ScorePass::Request request = MakeRequest('!', queries);
@@ -325,13 +325,6 @@ TEST(ScorePass, QueriesOfOtherDimensionsAreRefusedAlone) {
   EXPECT_EQ(refused.status().message(),
             "queries must have the 40 dimensions of the collection, but have 41");
   EXPECT_TRUE(pass.Score({"", MakeKeys('a'), {MakeQuery('a')}}, nullptr).ok());
-}
-
-TEST(ScorePass, AnswersNoRows) {
-  ScorePass pass([] { return MakeRows(0, 1); });
-  const auto answer = pass.Score({"", MakeKeys('a'), {MakeQuery('a')}}, nullptr);
-  ASSERT_TRUE(answer.ok());
-  EXPECT_EQ(answer->scores, std::vector<std::string>{""});
 }
 
 }  // namespace
