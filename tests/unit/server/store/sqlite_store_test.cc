@@ -61,10 +61,6 @@ TEST_F(SqliteFile, SecondDaemonIsRefusedWithPid) {
   Reopen();
 }
 
-TEST_F(SqliteFile, UsesWriteAheadLog) {
-  EXPECT_EQ(AskFile(directory_.path(), "PRAGMA journal_mode"), "wal");
-}
-
 TEST_F(SqliteFile, AnotherVersionIsRefused) {
   store_.reset();
   AskFile(directory_.path(), "PRAGMA user_version = 2");
@@ -72,23 +68,16 @@ TEST_F(SqliteFile, AnotherVersionIsRefused) {
               FailsWith(kFailedPrecondition, "has schema version 2, this program knows version 1"));
 }
 
-TEST_F(SqliteFile, WrongAnchorDigestReturnsDataLoss) {
+TEST_F(SqliteFile, WrongAnchorsAndFeaturesReturnDataLoss) {
+  Upsert(MakeItems(2, 1));
   store_.reset();
+  AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
   AskFile(directory_.path(), "UPDATE collections SET anchor_features = zeroblob(192)");
   Reopen();
   EXPECT_THAT(store_->LoadCollections(),
               FailsWith(kDataLoss, "the anchors do not match their digest"));
-}
-
-TEST_F(SqliteFile, FeaturesOfWrongLengthReturnDataLoss) {
-  Upsert(MakeItems(2, 1));
-  store_.reset();
-  AskFile(directory_.path(), "UPDATE items SET features = zeroblob(12) WHERE id = 'item-001'");
-  Reopen();
   const absl::Status read = store_->LoadGallery(collection_.parameters).status();
-  EXPECT_THAT(
-      read,
-      FailsWith(kDataLoss, "features of item item-001: expected 1 x 4 values of 4 bytes, got 12"));
+  EXPECT_THAT(read, FailsWith(kDataLoss, "features of item item-001: expected 1 x 4 values"));
   EXPECT_TRUE(IsOperatorOnlyError(read)) << "it names the file";
 }
 
@@ -113,15 +102,12 @@ TEST_F(SqliteFile, DamagedOrEmptyFileReturnsDataLoss) {
   }
 }
 
-TEST(StoreDirectory, IsReadableByOwnerOnly) {
+TEST(StoreDirectory, IsReadableByOwnerOnlyAndErrorsNameTheReason) {
   const TemporaryFolder parent;
   for (const std::string name : {"a/b", "c/"}) {
     ASSERT_THAT(SqliteStore::Open(parent / name), IsOk());
     EXPECT_EQ(ModeOf(parent / name), 0700u) << name;
   }
-}
-
-TEST(StoreDirectory, CreationErrorNamesReason) {
   EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
               FailsWith(kFailedPrecondition, "cannot create directory /proc/"));
   EXPECT_THAT(SqliteStore::Open(""), FailsWith(kFailedPrecondition, "empty"));
