@@ -1,17 +1,22 @@
 // A PostgreSQL server that is killed; tests/e2e/kill_test.cc kills it under load.
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
+#include "server/store/postgres/postgres_store.h"
+#include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
-#include "tests/unit/server/store/postgres_fixture.h"
+#include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
 
 TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   PostgresServer server;
-  const auto store = OpenStore(server.NewDatabase());
+  const auto store = *PostgresStore::Open(server.NewDatabase());
   const StoredCollection fruit = SmallCollection("fruit");
   ASSERT_THAT(store->Create(fruit), IsOk());
   std::vector<std::thread> callers;  // leave several idle sessions behind
@@ -30,16 +35,20 @@ TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
 TEST(PostgresServerKilled, WatchResumesAfterRestart) {
   PostgresServer server;
   const std::string conninfo = server.NewDatabase();
-  const auto store = OpenStore(conninfo);
+  const auto store = *PostgresStore::Open(conninfo);
   std::mutex mutex;
   std::vector<absl::Status> reports;
-  Counter counter;
-  const auto watch = store->Watch(counter.callback(), [&](const absl::Status& status) {
+  std::atomic<int> calls = 0;
+  const auto count = [&] {
+    ++calls;
+    return absl::OkStatus();
+  };
+  const auto watch = store->Watch(count, [&](const absl::Status& status) {
     const std::lock_guard<std::mutex> guard(mutex);
     reports.push_back(status);
   });
-  ASSERT_TRUE(counter.WaitForMoreThan(0));
-  const int before = counter.calls();
+  ASSERT_TRUE(WaitUntil([&] { return calls > 0; }));
+  const int before = calls;
   server.Kill();
   EXPECT_TRUE(WaitUntil([&] {
     const std::lock_guard<std::mutex> guard(mutex);
@@ -47,7 +56,7 @@ TEST(PostgresServerKilled, WatchResumesAfterRestart) {
   }));
   absl::SleepFor(absl::Milliseconds(2500));  // a few more attempts: nothing shows them
   server.Start();
-  ASSERT_TRUE(counter.WaitForMoreThan(before));
+  ASSERT_TRUE(WaitUntil([&] { return calls > before; }));
   {
     const std::lock_guard<std::mutex> guard(mutex);
     ASSERT_FALSE(reports.empty());
@@ -55,9 +64,9 @@ TEST(PostgresServerKilled, WatchResumesAfterRestart) {
     EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
         << "the same reason is reported once";
   }
-  const int after = counter.calls();
-  ASSERT_THAT(OpenStore(conninfo)->Create(SmallCollection("fruit")), IsOk());
-  EXPECT_TRUE(counter.WaitForMoreThan(after));
+  const int after = calls;
+  ASSERT_THAT((*PostgresStore::Open(conninfo))->Create(SmallCollection("fruit")), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return calls > after; }));
 }
 
 }  // namespace

@@ -7,20 +7,15 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/sqlite.h"
-#include "server/store/types.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
-
-using ::testing::MatchesRegex;
-using ::testing::SizeIs;
 
 // A direct connection to the file.
 std::string AskFile(const std::string& directory, const std::string& sql) {
@@ -111,17 +106,6 @@ TEST(StoreDirectory, IsReadableByOwnerOnlyAndErrorsNameTheReason) {
   EXPECT_THAT(SqliteStore::Open("/proc/nowhere/data"),
               FailsWith(kFailedPrecondition, "cannot create directory /proc/"));
   EXPECT_THAT(SqliteStore::Open(""), FailsWith(kFailedPrecondition, "empty"));
-}
-
-TEST(Uuid, IsRandomVersion4) {
-  std::set<std::string> seen;
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_OK_AND_ASSIGN(const auto uuid, NewUuid());
-    EXPECT_THAT(uuid, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
-                                   "[0-9a-f]{12}"));
-    seen.insert(uuid);
-  }
-  EXPECT_THAT(seen, SizeIs(100));
 }
 
 // Cells of large collections take seconds to read.

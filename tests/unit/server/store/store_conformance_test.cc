@@ -152,14 +152,14 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
   EXPECT_EQ(load(first)->quality->partitions[0].own[3].recall.standard_error, .014);
 
   // Replaced with their embedding, deleted with their collection.
-  EXPECT_GT(backend_->Rows("cell_parts"), 0);
+  EXPECT_GT(Rows("cell_parts"), 0);
   ASSERT_THAT(store_->SaveEmbedding(parameters, SomeEmbedding(5)), IsOk());
-  EXPECT_EQ(backend_->Rows("cell_parts"), 0);
+  EXPECT_EQ(Rows("cell_parts"), 0);
   EXPECT_FALSE(load({2, first.items_version}).has_value());
   ASSERT_THAT(store_->SaveCells(parameters, {2, first.items_version}, image), IsOk());
   EXPECT_FALSE(load({2, first.items_version})->quality.has_value());
   ASSERT_THAT(store_->Delete(parameters.collection_uuid), IsOk());
-  EXPECT_EQ(backend_->Rows("cell_parts"), 0);
+  EXPECT_EQ(Rows("cell_parts"), 0);
   EXPECT_THAT(store_->LoadCells(parameters, {2, first.items_version}, no_limit),
               FailsWith(kNotFound));
 }
@@ -169,7 +169,7 @@ TEST_P(StoreConformance, OneOwnerHasTheClaimOfCells) {
                        store_->ClaimCells(collection_.parameters));
   EXPECT_NE(claim, nullptr);
   if (GetParam() != "postgres") return;  // no other daemon can use it
-  const auto other = backend_->Open();
+  const auto other = OpenStore();
   EXPECT_EQ(*other->ClaimCells(collection_.parameters), nullptr);
   EXPECT_NE(*other->ClaimCells(SmallCollection("other").parameters), nullptr);
   claim.reset();
@@ -191,7 +191,7 @@ TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
                                     {"deletions", 0},
                                     {"embeddings", 0},
                                     {"embedded_items", 0}}) {
-    EXPECT_EQ(backend_->Rows(table), rows) << table;
+    EXPECT_EQ(Rows(table), rows) << table;
   }
   const PublicParameters& gone = collection_.parameters;
   const auto unknown = FailsWith(kNotFound);

@@ -42,7 +42,7 @@ TEST_P(StoreImport, ImportsAllItemsBitForBitAndWritable) {
   EXPECT_EQ(upserted.latest_version, 121u);
   EXPECT_EQ(store_->DeleteItems(fish.parameters, {"item-002"})->items, 50u);
   EXPECT_EQ(*store_->Delete(fish.parameters.collection_uuid), 50u);
-  EXPECT_EQ(backend_->Rows("items"), 0);
+  EXPECT_EQ(Rows("items"), 0);
 }
 
 // Otherwise searches would find items of the deleted collection.
@@ -125,8 +125,8 @@ TEST_P(StoreImport, FailedSourceLeavesNothing) {
               FailsWith(kInvalid, "has 6 ids, 5 labels, 6 payloads and 6 features"));
   wide.features.conservativeResize(6, kDim + 1);
   EXPECT_THAT(import({wide}), FailsWith(kInvalid, "features"));
-  EXPECT_EQ(backend_->Rows("items"), 0);
-  EXPECT_EQ(backend_->Rows("collections"), 1);
+  EXPECT_EQ(Rows("items"), 0);
+  EXPECT_EQ(Rows("collections"), 1);
   EXPECT_THAT(import({whole}), IsOk());
 }
 
@@ -165,8 +165,8 @@ TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
   copy.name = "fish";
   EXPECT_THAT(Import(store_.get(), copy, gallery),
               FailsWith(kAlreadyExists, collection_.parameters.collection_uuid));
-  EXPECT_EQ(backend_->Rows("items"), 0);
-  EXPECT_EQ(backend_->Rows("collections"), 1);
+  EXPECT_EQ(Rows("items"), 0);
+  EXPECT_EQ(Rows("collections"), 1);
 }
 
 TEST(PostgresImport, DisconnectedImportLeavesNothing) {

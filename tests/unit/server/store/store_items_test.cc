@@ -1,6 +1,4 @@
 // The contract of Store: items, versions, and changes since an embedding.
-#include <map>
-
 #include "absl/strings/str_format.h"
 #include "tests/unit/server/store/store_backend.h"
 
@@ -12,7 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::Optional;
-using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -177,7 +174,7 @@ TEST_P(StoreItems, CountsChangesSinceEmbedding) {
   EXPECT_EQ(Changes(), (ChangesSinceEmbedding{1, 0, 2}));
   Embed();
   EXPECT_EQ(Changes(), ChangesSinceEmbedding{});
-  EXPECT_EQ(backend_->Rows("deletions"), 0) << "no longer needed";
+  EXPECT_EQ(Rows("deletions"), 0) << "no longer needed";
 }
 
 TEST_P(StoreItems, CountsChangesDuringBuild) {
@@ -199,9 +196,11 @@ TEST_P(StoreItems, DeletedSinceListsIdsOfEmbedding) {
   DeleteItems({"item-004", "item-001"});
   Upsert({MakeItem("item-001", 3, 1)});  // what answers is still the deleted one
   ASSERT_OK_AND_ASSIGN(const auto deleted, store_->DeletedSince(collection_.parameters, 1, 0));
-  std::map<uint64_t, std::string> ids;
-  for (const DeletedItem& item : deleted.value()) ids[item.version] = item.id;
-  EXPECT_THAT(ids, ElementsAre(Pair(7, "item-004"), Pair(8, "item-001")));
+  ASSERT_TRUE(deleted.has_value());
+  EXPECT_THAT(*deleted, UnorderedElementsAre(Field(&DeletedItem::id, "item-001"),
+                                             Field(&DeletedItem::id, "item-004")));
+  EXPECT_THAT(*deleted, UnorderedElementsAre(Field(&DeletedItem::version, 7u),
+                                             Field(&DeletedItem::version, 8u)));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 7), SizeIs(1));
   EXPECT_THAT(**store_->DeletedSince(collection_.parameters, 1, 8), IsEmpty());
   EXPECT_EQ(Embed(), 2u);
@@ -376,7 +375,7 @@ TEST_P(StoreChanges, TombstonesWithoutAnchorsArePruned) {
   for (int64_t i = 0; i < kKeptTombstones - 2; ++i) batch.push_back(changing[i % 2]);
   EXPECT_EQ(Upsert(batch).latest_version, 5u + kKeptTombstones);
   Reopen();
-  EXPECT_EQ(backend_->Rows("deletions"), 2) << "only deletions prune";
+  EXPECT_EQ(Rows("deletions"), 2) << "only deletions prune";
   erase("item-002");
   EXPECT_THAT(ReadChanges(5).summary.deleted, UnorderedElementsAre("item-001", "item-002"));
   EXPECT_EQ(ReadChanges(5).summary.items, 3u) << "one less than a reader has who applies this";
