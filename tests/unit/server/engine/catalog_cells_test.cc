@@ -14,10 +14,8 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::SizeIs;
 
 // 700 anchors in 16 dimensions.
@@ -286,7 +284,7 @@ TEST_F(StoredCellIndexes, RestartReadsWhatWasBuilt) {
     EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
               WriteCellImage(built.published->parameters, built.cells->contents()));
     EXPECT_EQ(Answering(view), Answering(built));
-    EXPECT_THAT(Answering(view), Not(Contains("item-001")));
+    EXPECT_THAT(Answering(view), ::testing::Not(::testing::Contains("item-001")));
     EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
     EXPECT_EQ(saves_, 0);
     ASSERT_THAT(catalog_->Delete("fruit"), IsOk());

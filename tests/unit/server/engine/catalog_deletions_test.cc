@@ -3,16 +3,14 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Not;
 
 class CatalogDeletions : public CatalogTest {};
 
 TEST_F(CatalogDeletions, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   const CollectionView view = CreateFruit(4);
   ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
-  DeleteItems({"item-001", "none", "item-001"});
+  DeleteItems({"item-001", "item-0015", "none", "item-001"});
   for (int restart = 0; restart < 2; ++restart) {
     EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003"));
     EXPECT_EQ(catalog_->Find("fruit")->items, 3u);
@@ -43,7 +41,7 @@ TEST_F(CatalogDeletions, ItemDeletedDuringBuildIsHidden) {
       return absl::OkStatus();
     };
     ASSERT_THAT(catalog_->Build("fruit", delete_it), IsOk());
-    EXPECT_THAT(Findable(), Not(Contains(id)));
+    EXPECT_THAT(Findable(), ::testing::Not(::testing::Contains(id)));
   }
   EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
   Reopen();

@@ -11,8 +11,6 @@ namespace privatemail::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class CatalogDimension : public CatalogTest {
@@ -45,7 +43,7 @@ TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
   EXPECT_EQ(result.inserted, 2u);
   ASSERT_THAT(result.rejected, SizeIs(4));
   EXPECT_THAT(result.rejected[3].reason,
-              HasSubstr("features has the wrong dimension: expected 3, got 2"));
+              ::testing::HasSubstr("features has the wrong dimension: expected 3, got 2"));
   EXPECT_EQ(Dimension(), 3);
   EXPECT_NE(Now().published->fingerprint, notes_.published->fingerprint);
   EXPECT_EQ(Now().published->fingerprint, Fingerprint(Now().published->parameters));
@@ -133,7 +131,7 @@ TEST_F(CatalogUnlabelledAnchors, BuildPreparesCellsOfItemsWithAndWithoutLabels) 
   EXPECT_EQ(catalog_->Find("shapes")->cells->LabelOf(0), kNoLabel);
   ASSERT_OK_AND_ASSIGN(const SnapshotContents contents,
                        Parse(SnapshotOf(*catalog_, *catalog_->Find("shapes"))));
-  EXPECT_THAT(contents.collection.anchors.labels, IsEmpty());
+  EXPECT_THAT(contents.collection.anchors.labels, ::testing::IsEmpty());
   EXPECT_EQ(contents.collection.anchors.features, SmallAnchors().features);
   ASSERT_THAT(catalog_->Delete("shapes"), IsOk());
   ASSERT_OK_AND_ASSIGN(const CollectionView restored, Restore(catalog_.get(), contents));

@@ -13,6 +13,12 @@ namespace {
 
 Gallery SmallGallery(int items) { return GalleryOf(MakeItems(items, 1)); }
 
+std::vector<int32_t> AllLabels(const Gallery& gallery, const Anchors& anchors) {
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  return labels;
+}
+
 struct Dense {
   Matrix z;
   double objective;
@@ -27,10 +33,7 @@ Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const Embed
   Matrix rows(n, kDim);
   rows << gallery.features.cast<double>(), anchors.features.cast<double>();
   rows.rowwise().normalize();
-  Vector labels(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    labels[i] = i < items ? gallery.labels[i] : anchors.labels[i - items];
-  }
+  const std::vector<int32_t> labels = AllLabels(gallery, anchors);
   Matrix w = Matrix::Zero(n, n);
   Matrix distance(n, n);
   for (Eigen::Index i = 0; i < n; ++i) {
@@ -84,19 +87,18 @@ TEST(Embed, ApproximationStaysWithinTolerance) {
   EmbeddingSettings& settings = collection.parameters.settings;
   settings.kernel_bandwidth = 6;
   const Gallery gallery = SmallGallery(4000);
-  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-  ASSERT_THAT(embedded, IsOk());
-  EXPECT_THAT(embedded->plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
+  ASSERT_OK_AND_ASSIGN(const Embedding embedded,
+                       Embed(collection.parameters, collection.anchors, gallery, nullptr));
+  EXPECT_THAT(embedded.plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
   Matrix rows(4012, kDim);
   rows << *UnitRows("items", gallery.features), *UnitRows("anchors", collection.anchors.features);
-  std::vector<int32_t> labels = gallery.labels;
-  labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+  const std::vector<int32_t> labels = AllLabels(gallery, collection.anchors);
   const auto exact =
       SmlqIterate(DeterministicStart(Fingerprint(collection.parameters), 4012, 2, 1e-8),
                   TiledAffinity(rows, 72), LabelGraph(labels, settings.label_graph, 72),
                   settings.alpha, settings.steps, settings.normalise);
   ASSERT_THAT(exact, IsOk());
-  EXPECT_LT((embedded->coordinates - exact->topRows(4000)).norm(),
+  EXPECT_LT((embedded.coordinates - exact->topRows(4000)).norm(),
             settings.steps * kEmbeddingTolerance * exact->norm());
 }
 
@@ -105,8 +107,8 @@ TEST(Embed, RowsInFileGiveSameBits) {
   collection.parameters.settings.kernel_bandwidth = 6;
   for (const int items : {20, 4000}) {
     const Gallery gallery = SmallGallery(items);
-    const auto in_memory = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-    ASSERT_THAT(in_memory, IsOk());
+    ASSERT_OK_AND_ASSIGN(const Embedding in_memory,
+                         Embed(collection.parameters, collection.anchors, gallery, nullptr));
     const TemporaryFolder folder;
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<PointFile> file, PointFile::Create(folder.path(), kDim));
     for (int first = 0; first < items; first += 700) {
@@ -115,13 +117,12 @@ TEST(Embed, RowsInFileGiveSameBits) {
     }
     ASSERT_THAT(file->Append("anchors", collection.anchors.features), IsOk());
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // nothing stays behind
-    std::vector<int32_t> labels = gallery.labels;
-    labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
-    const auto streamed = EmbedRows(collection.parameters, std::move(file), labels, nullptr);
-    ASSERT_THAT(streamed, IsOk());
-    EXPECT_EQ(streamed->coordinates.topRows(items), in_memory->coordinates);
-    EXPECT_EQ(streamed->coordinates.bottomRows(12), in_memory->anchor_coordinates);
-    EXPECT_EQ(streamed->objective, in_memory->objective);
+    ASSERT_OK_AND_ASSIGN(const EmbeddedRows streamed,
+                         EmbedRows(collection.parameters, std::move(file),
+                                   AllLabels(gallery, collection.anchors), nullptr));
+    EXPECT_EQ(streamed.coordinates.topRows(items), in_memory.coordinates);
+    EXPECT_EQ(streamed.coordinates.bottomRows(12), in_memory.anchor_coordinates);
+    EXPECT_EQ(streamed.objective, in_memory.objective);
   }
 }
 

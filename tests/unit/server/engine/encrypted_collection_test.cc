@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "common/items/item_checks.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
@@ -16,11 +15,8 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
@@ -150,7 +146,7 @@ TEST_F(EncryptedCollectionTest, ErrorInTheMiddleOfReadingKeepsFormerVersion) {
   EXPECT_THAT(Delete({"wide-7", "wide-100"}), IsOk());
   const Ids found = Found();
   EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), 149u);
-  EXPECT_THAT(found, Not(Contains(AnyOf("wide-7", "wide-100"))));
+  EXPECT_THAT(found, Not(Contains(::testing::AnyOf("wide-7", "wide-100"))));
 }
 
 TEST_F(EncryptedCollectionTest, PrunedTombstonesMakeItReadEverything) {
@@ -178,7 +174,7 @@ TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
   EXPECT_THAT(Found(), ElementsAre("a"));
   SetLimit(1);
   EXPECT_THAT(Delete({"a"}), IsOk());
-  EXPECT_THAT(Found(), IsEmpty());
+  EXPECT_THAT(Found(), ::testing::IsEmpty());
 }
 
 TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
@@ -211,7 +207,7 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   EXPECT_EQ(Now().items, 99u);
   ASSERT_TRUE(
       WaitUntil([&] { return Rows().problem().code() == absl::StatusCode::kResourceExhausted; }));
-  EXPECT_THAT(Rows().problem().message(), HasSubstr("max_resident_memory"));
+  EXPECT_THAT(Rows().problem().message(), ::testing::HasSubstr("max_resident_memory"));
   EXPECT_EQ(Rows().rows(), nullptr);
   EXPECT_TRUE(WaitUntil([&] { return Rows().memory() == 0; }));
   SetLimit(kAllMemory);

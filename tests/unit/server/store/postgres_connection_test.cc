@@ -12,9 +12,6 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 TEST(PostgresSchema, NewerVersionIsRefused) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   ASSERT_THAT(PostgresStore::Open(conninfo), IsOk());
@@ -101,7 +98,8 @@ TEST(PostgresConnection, ErrorsOmitPassword) {
         {std::string(), absl::StatusCode::kInvalidArgument, "cannot be read as one"}}) {
     const auto store = PostgresStore::Open(conninfo);
     EXPECT_THAT(store, FailsWith(code, message));
-    EXPECT_THAT(std::string(store.status().message()), Not(HasSubstr(password)));
+    EXPECT_THAT(std::string(store.status().message()),
+                ::testing::Not(::testing::HasSubstr(password)));
   }
   const auto info = postgres::ConnectionInfo::Parse(good);
   EXPECT_EQ(info->Redacted("it is " + password + "\n\there"), "it is **** here");

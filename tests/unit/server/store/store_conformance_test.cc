@@ -7,7 +7,6 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 TEST_P(StoreConformance, UpsertCountsInsertedUpdatedUnchanged) {
@@ -42,7 +41,8 @@ TEST_P(StoreConformance, GalleryOfAnyIdsAndJsonIsOrderedByIdBytes) {
   items[1].payload = "null";
   items[2].payload = std::string(64, '[') + std::string(64, ']');
   EXPECT_EQ(Upsert(items).inserted, 7u);
-  EXPECT_THAT(Load().ids, ElementsAre("B", "a", with_nul, "aa", "b", longest, "\xc3\xa9"));
+  EXPECT_THAT(Load().ids,
+              ::testing::ElementsAre("B", "a", with_nul, "aa", "b", longest, "\xc3\xa9"));
 }
 
 TEST_P(StoreConformance, CodebookIsStoredBitForBit) {

@@ -9,7 +9,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
-using ::testing::Optional;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -128,7 +127,7 @@ TEST_P(StoreItems, RareFilterReadsLimitedPartPerPage) {
   const PayloadFilter rare = Filter(R"({"path":"rare","equals":1})");
   ASSERT_OK_AND_ASSIGN(const auto page, store_->ScrollItems(collection_.parameters, rare, "", 10));
   EXPECT_THAT(page.items, IsEmpty());
-  EXPECT_THAT(page.next, Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
+  EXPECT_THAT(page.next, ::testing::Optional(absl::StrFormat("%06d", kMaxScannedItems - 1)));
   EXPECT_THAT(ScrollAll(rare, 10), ElementsAre(HasId(items.back().id)));
   EXPECT_EQ(*store_->CountItems(collection_.parameters, rare, {}), 1u);
   int polls = 0;
