@@ -29,16 +29,15 @@ NewCollection WithProductCode() {
 
 class CatalogCells : public CatalogTest {
  protected:
-  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4},
-                                 CellCode code = CellCode::kFloat16) {
+  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4}) {
     NewCollection fruit = Fruit();
     fruit.cells = std::move(cells);
-    fruit.cell_code = code;
+    fruit.cell_code = CellCode::kFloat16;
     return fruit;
   }
 
-  CollectionView Create(int items, CellCode code = CellCode::kFloat16) {
-    auto view = catalog_->Create(WithCells({3, 4}, code));
+  CollectionView Create(int items) {
+    auto view = catalog_->Create(WithCells());
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
@@ -163,29 +162,25 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   EXPECT_THAT(Answering(Ready()), SizeIs(5));
 }
 
-// With deleted items.
 TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
-    Create(200, code);
+  Create(200);
+  Build();
+  Ready();
+  DeleteItems({"item-003", "item-150"});
+  const auto build = [&](int64_t memory) {
+    catalog_->SetOptions({.cells_memory = memory});
     Build();
-    Ready();
-    DeleteItems({"item-003", "item-150"});
-    const auto build = [&](int64_t memory) {
-      catalog_->SetOptions({.cells_memory = memory});
-      Build();
-      const CollectionView view = Ready();
-      EXPECT_EQ(view.cells->items(), 198);
-      CellContents contents = view.cells->contents();
-      contents.embedding_version = 0;
-      return WriteCellImage(view.published->parameters, contents);
-    };
-    const CollectionView view = *catalog_->Find("fruit");
-    const int64_t in_file = CellIndex::MemoryToCreate(view.published->parameters, 200) + 20'000;
-    const int64_t in_memory =
-        in_file + 200 * kDim * static_cast<int64_t>(sizeof(float)) + view.retriever->memory();
-    EXPECT_EQ(build(in_file), build(in_memory));
-    EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
-  }
+    const CollectionView view = Ready();
+    EXPECT_EQ(view.cells->items(), 198);
+    CellContents contents = view.cells->contents();
+    contents.embedding_version = 0;
+    return WriteCellImage(view.published->parameters, contents);
+  };
+  const CollectionView view = *catalog_->Find("fruit");
+  const int64_t in_file = CellIndex::MemoryToCreate(view.published->parameters, 200) + 20'000;
+  const int64_t in_memory =
+      in_file + 200 * kDim * static_cast<int64_t>(sizeof(float)) + view.retriever->memory();
+  EXPECT_EQ(build(in_file), build(in_memory));
 }
 
 // Changed items keep the label and payload of the embedding; new and deleted ones are missing.
@@ -266,29 +261,25 @@ class StoredCellIndexes : public CatalogCells {
 };
 
 TEST_F(StoredCellIndexes, RestartReadsWhatWasBuilt) {
-  for (const CellCode code : {CellCode::kScalar8, CellCode::kFloat16}) {
-    Item item = MakeItem("item-002", 9, 3);
-    item.payload = "\"embedded\"";
-    ASSERT_THAT(catalog_->Upsert(Create(20, code), {{item}}), IsOk());
-    Build();
-    Ready();
-    DeleteItems({"item-001"});
-    item.payload = "\"later\"";
-    ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"),
-                                 {{item, MakeItem("item-001", 3, 9), MakeItem("new", 3, 7)}}),
-                IsOk());
-    const CollectionView built = *catalog_->Find("fruit");
-    Restart();
-    const CollectionView view = Ready();
-    EXPECT_EQ(galleries_, 0) << "nothing is built";
-    EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
-              WriteCellImage(built.published->parameters, built.cells->contents()));
-    EXPECT_EQ(Answering(view), Answering(built));
-    EXPECT_THAT(Answering(view), ::testing::Not(::testing::Contains("item-001")));
-    EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
-    EXPECT_EQ(saves_, 0);
-    ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
-  }
+  Item item = MakeItem("item-002", 9, 3);
+  item.payload = "\"embedded\"";
+  ASSERT_THAT(catalog_->Upsert(Create(20), {{item}}), IsOk());
+  Build();
+  Ready();
+  DeleteItems({"item-001"});
+  item.payload = "\"later\"";
+  const std::vector<Item> later = {item, MakeItem("item-001", 3, 9), MakeItem("new", 3, 7)};
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), later), IsOk());
+  const CollectionView built = *catalog_->Find("fruit");
+  Restart();
+  const CollectionView view = Ready();
+  EXPECT_EQ(galleries_, 0) << "nothing is built";
+  EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
+            WriteCellImage(built.published->parameters, built.cells->contents()));
+  EXPECT_EQ(Answering(view), Answering(built));
+  EXPECT_THAT(Answering(view), ::testing::Not(::testing::Contains("item-001")));
+  EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
+  EXPECT_EQ(saves_, 0);
 }
 
 TEST_F(StoredCellIndexes, DamagedOnesAreNoticedAndMadeAnew) {
@@ -382,6 +373,94 @@ TEST_F(CatalogCells, SnapshotKeepsPartitionsAndCodebook) {
               FailsWith(kDataLoss, "snapshot: cell_partitions[0]"));
   EXPECT_THAT(restore([](auto* p) { p->cell_codebook.reset(); }),
               FailsWith(kDataLoss, "snapshot: cell_codebook must be given"));
+}
+
+// Five embedded items.
+struct EmbeddedScene {
+  StoredCollection collection = SmallCollection("fruit");
+  Embedding embedding = SomeEmbedding(5);
+
+  EmbeddedScene() {
+    embedding.version = 7;
+    embedding.items_version = 5;
+    embedding.payloads.assign(5, "\"embedded\"");
+  }
+
+  Retriever MakeRetriever() const {
+    return Retriever(collection.parameters, collection.anchors.labels, embedding);
+  }
+};
+
+Gallery Later(const std::vector<Item>& items) {
+  Gallery gallery = GalleryOf(items);
+  gallery.version = 12;
+  return gallery;
+}
+
+TEST(EmbeddingFilter, KeepsCommonItemsAsEmbedded) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  std::vector<Item> items = MakeItems(7, 1);  // of which two are new
+  items[2].label = 9;
+  items[2].payload = "\"later\"";
+  items[2].features[0] += 1;
+  const std::vector<float> features = items[2].features;
+  items.erase(items.begin() + 1);
+  Gallery gallery = Later(items);
+  EmbeddingFilter embedded(retriever, nullptr);
+  embedded.Keep(&gallery);
+  EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
+  EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
+  EXPECT_THAT(gallery.payloads, ::testing::Each("\"embedded\""));
+  EXPECT_EQ(gallery.version, 5u);
+  ASSERT_EQ(gallery.features.rows(), 4);
+  EXPECT_EQ(gallery.features.row(1), Eigen::Map<const Eigen::RowVectorXf>(features.data(), kDim))
+      << "where it answers";
+  EXPECT_EQ(gallery.features.row(3), GalleryOf(MakeItems(5, 1)).features.row(4));
+}
+
+// The parts that a store passes. A hidden item was inserted again.
+TEST(EmbeddingFilter, DropsHiddenItemsOfAllParts) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const HiddenRows hidden{{false, true, false, false, false}, 1};
+  const std::vector<Item> items = MakeItems(7, 1);
+  EmbeddingFilter embedded(retriever, &hidden);
+  std::vector<std::string> ids;
+  for (const auto& [first, last] : {std::pair(0, 2), {2, 2}, {2, 3}, {3, 7}}) {
+    Gallery part = Later({items.begin() + first, items.begin() + last});
+    part.features.conservativeResize(last - first, kDim);
+    embedded.Keep(&part);
+    ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+    EXPECT_EQ(part.features.rows(), std::ssize(part.ids));
+  }
+  EXPECT_THAT(ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+}
+
+TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const auto contents = [&] {
+    CellContents stored{.gallery = GalleryOf(MakeItems(5, 1)), .embedding_version = 7};
+    stored.gallery.version = 5;
+    stored.gallery.payloads.assign(5, "");
+    return stored;
+  };
+  CellContents same = contents();
+  ASSERT_THAT(TakePayloads(retriever, &same), IsOk());
+  EXPECT_THAT(same.gallery.payloads, ::testing::Each("\"embedded\""));
+  const std::function<void(CellContents*)> changes[] = {
+      [](CellContents* of) { of->embedding_version = 8; },
+      [](CellContents* of) { of->gallery.version = 6; },
+      [](CellContents* of) { of->gallery.ids[4] = "item-005"; },
+      [](CellContents* of) { of->gallery.ids[0] = "item"; },
+      [](CellContents* of) { of->gallery.labels[2] = 3; }};
+  for (const auto& change : changes) {
+    CellContents other = contents();
+    change(&other);
+    EXPECT_THAT(TakePayloads(retriever, &other), FailsWith(kDataLoss, "of another embedding"));
+  }
 }
 
 }  // namespace

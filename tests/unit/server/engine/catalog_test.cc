@@ -7,6 +7,7 @@
 namespace privatemail::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -280,9 +281,15 @@ class WideCatalogTest : public CatalogTest {
   }
 };
 
-TEST_F(WideCatalogTest, BuildFromFileGivesSameEmbedding) {
+// Only a scratch file needs the folder, so a missing folder shows whether there was one.
+TEST_F(WideCatalogTest, BuildAboveMemoryLimitUsesFileAndGivesSameEmbedding) {
   ASSERT_GT(View().build_memory(CollectionView::Features::kInMemory), MemoryWithoutFeatures());
+  catalog_.reset();
+  catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");
   ASSERT_THAT(catalog_->Build("wide", nullptr), IsOk());
+  EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
+              FailsWith(kFailedPrecondition, "absent"));
+  Reopen();
   const auto in_memory = View().retriever;
   ASSERT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()), IsOk());
   const auto from_file = View().retriever;
@@ -295,15 +302,6 @@ TEST_F(WideCatalogTest, BuildFromFileGivesSameEmbedding) {
             in_memory->Retrieve(query)->slots[0][0].row);
 }
 
-// Only a scratch file needs the folder, so a missing folder shows whether there was one.
-TEST_F(WideCatalogTest, OnlyBuildAboveMemoryLimitUsesFile) {
-  catalog_.reset();
-  catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");
-  EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
-  EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
-              FailsWith(kFailedPrecondition, "absent"));
-}
-
 TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {
   std::vector<Item> items = MakeItems(100, 1);
   for (Item& item : items) {
@@ -314,6 +312,63 @@ TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {
   EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
               FailsWith(kExhausted, "(max_build_memory)"));
   EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
+}
+
+class CatalogDeletions : public CatalogTest {};
+
+TEST_F(CatalogDeletions, DeletedItemIsHiddenAtOnceAndAfterRestart) {
+  const CollectionView view = CreateFruit(4);
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+  DeleteItems({"item-001", "item-0015", "none", "item-001"});
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003"));
+    EXPECT_EQ(catalog_->Find("fruit")->items, 3u);
+    Reopen();
+  }
+  DeleteItems({"item-003"});
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+  // Inserted again, but the embedding still has the deleted one.
+  ASSERT_THAT(catalog_->Upsert(view, std::vector<Item>{MakeItem("item-001", 9, 5)}), IsOk());
+  for (int restart = 0; restart < 2; ++restart) {
+    EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002"));
+    Reopen();
+  }
+  // Another one is inserted again just before the build reads the gallery.
+  const auto insert_again = [&](int done, int) {
+    return done == 0 ? catalog_->Upsert(view, {{MakeItem("item-003", 3, 4)}}).status()
+                     : absl::OkStatus();
+  };
+  ASSERT_THAT(catalog_->Build("fruit", insert_again), IsOk());
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-001", "item-002", "item-003"));
+}
+
+TEST_F(CatalogDeletions, ItemDeletedDuringBuildIsHidden) {
+  CreateFruit(6);
+  for (const std::string id : {"item-001", "item-002"}) {
+    const auto delete_it = [&](int done, int) {
+      if (done == 2) DeleteItems({id});
+      return absl::OkStatus();
+    };
+    ASSERT_THAT(catalog_->Build("fruit", delete_it), IsOk());
+    EXPECT_THAT(Findable(), ::testing::Not(::testing::Contains(id)));
+  }
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+  Reopen();
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-003", "item-004", "item-005"));
+}
+
+TEST_F(CatalogDeletions, ItemDeletedAfterDeletedSinceIsHidden) {
+  StoreHooks hooks;
+  ReopenWith(&hooks);
+  CreateFruit(5);
+  // After DeletedSince and before the new embedding is installed.
+  hooks.deleted_since = [&] {
+    DeleteItems({"item-001"});
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
+  hooks.deleted_since = [] { return absl::OkStatus(); };
+  EXPECT_THAT(Findable(), ElementsAre("item-000", "item-002", "item-003", "item-004"));
 }
 
 }  // namespace

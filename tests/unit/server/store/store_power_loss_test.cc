@@ -97,7 +97,8 @@ class Story {
     SaveCells(std::string(9000, 'a'));
     SaveCells(std::string(9000, 'b'));
     Upsert(MakeItems(3, 90));
-    CreateFish();
+    Add([this](SqliteStore* store) { return store->Create(fish_); },
+        [](Model* model) { model->fish = true; });
     SaveEmbedding(7);
     Delete({"item-000", "item-008"});
     Add(
@@ -106,7 +107,8 @@ class Story {
         },
         [](Model* model) { model->fish = false; });
     Upsert(MakeItems(12, 130));
-    CreateFish();
+    Add([this](SqliteStore* store) { return store->Create(fish_); },
+        [](Model* model) { model->fish = true; });
     Add([this](SqliteStore* store) { return store->Delete(fruit().collection_uuid).status(); },
         [](Model* model) { *model = {.fish = true}; });
     const std::vector<Item> snapshot = Large(MakeItems(9, 170));
@@ -156,26 +158,12 @@ class Story {
         (*store)->Create(more).ok() && (*store)->Upsert(more.parameters, MakeItems(2, 1)).ok();
   }
 
-  ProcessRun LiveUntil(const PowerCut& cut, Stamps& stamps, const std::string& folder) const {
-    return RunUntilPowerCut(folder, cut, stamps, [&](ProcessRun& life) { Live(life, folder); });
-  }
-  // The run after a cut.
-  ProcessRun LookAfter(Stamps& stamps, const std::string& folder) const {
-    return RunUntilPowerCut(folder, {.unsynced = Unsynced::kKept}, stamps,
-                            [&](ProcessRun& life) { Look(life, folder); });
-  }
-
  private:
   void Add(std::function<absl::Status(SqliteStore*)> change,
            const std::function<void(Model*)>& means) {
     means(&model_);
     texts_.push_back(TextOf(model_));
     steps_.push_back(std::move(change));
-  }
-
-  void CreateFish() {
-    Add([this](SqliteStore* store) { return store->Create(fish_); },
-        [](Model* model) { model->fish = true; });
   }
 
   void Upsert(const std::vector<Item>& items) {
@@ -263,8 +251,12 @@ Tally CutEverywhere(PowerCut cut) {
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
     Stamps stamps;
-    const ProcessRun first = story.LiveUntil(cut, stamps, folder.path());
-    tally.Add(cut, first, story.LookAfter(stamps, folder.path()));
+    const ProcessRun first = RunUntilPowerCut(
+        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+    const ProcessRun second =
+        RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                         [&](ProcessRun& life) { story.Look(life, folder.path()); });
+    tally.Add(cut, first, second);
     if (tally.faults > 0) return tally;
     if (first.calls < cut.before_call) {
       EXPECT_EQ(first.reported, static_cast<int64_t>(story.steps())) << "the uncut life is whole";
@@ -300,7 +292,8 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
     const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
                           .unsynced = static_cast<Unsynced>(bits() % 5),
                           .seed = bits()};
-    const ProcessRun first = story.LiveUntil(cut, stamps, folder.path());
+    const ProcessRun first = RunUntilPowerCut(
+        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
     for (int opened = 0; opened < 6; ++opened) {
       const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
                               .unsynced = static_cast<Unsynced>(bits() % 5),
@@ -309,7 +302,9 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
         life.status_code = static_cast<int>(SqliteStore::Open(folder.path()).status().code());
       });
     }
-    tally.Add(cut, first, story.LookAfter(stamps, folder.path()));
+    tally.Add(cut, first,
+              RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                               [&](ProcessRun& life) { story.Look(life, folder.path()); }));
   }
   tally.Print("in a row");
   EXPECT_EQ(tally.faults, 0) << tally.first_fault;
@@ -326,11 +321,14 @@ TEST(StorePowerLoss, RemovedLogAndMarkLoseNothingUnnoticed) {
     for (cut.before_call = ++disk;; cut.before_call += 3, ++cut.seed) {
       const TemporaryFolder folder;
       Stamps stamps;
-      const ProcessRun first = story.LiveUntil(cut, stamps, folder.path());
+      const ProcessRun first = RunUntilPowerCut(
+          folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
       for (const char* suffix : {"-wal", "-mark", "-shm"}) {
         std::filesystem::remove(folder / (std::string("privatemail.sqlite") + suffix));
       }
-      const ProcessRun second = story.LookAfter(stamps, folder.path());
+      const ProcessRun second =
+          RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+                           [&](ProcessRun& life) { story.Look(life, folder.path()); });
       if (second.status_code == static_cast<int>(absl::StatusCode::kDataLoss)) {
         ++noticed;
       } else {
