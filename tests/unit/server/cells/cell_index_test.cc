@@ -153,14 +153,11 @@ TEST(CellIndex, CellsDependOnDirectionOnly) {
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
-TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
+TEST(CellIndex, GalleryOfASingleItemAnswers) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
   scene.Build();
   EXPECT_THAT(scene.Lists(0, 1, 1)[2], ::testing::ElementsAre(0));
-  scene.gallery = GalleryOf({});
-  scene.Build();
-  EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
 }
 
 TEST(CellIndex, StoppedCreateReadsOneBlock) {

@@ -212,6 +212,7 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   EXPECT_TRUE(WaitUntil([&] { return Rows().memory() == 0; }));
   SetLimit(kAllMemory);
   ASSERT_TRUE(WaitForRows()) << "tried again without a write";
+  EXPECT_THAT(Rows().problem(), IsOk());
   EXPECT_THAT(Found(), Not(Contains("7")));
   EXPECT_EQ(Rows().rows()->items, 99);
 }
@@ -244,17 +245,6 @@ TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
   ASSERT_OK_AND_ASSIGN(const CollectionView copy, Restore(catalog_.get(), contents));
   ASSERT_NE(copy.encrypted->rows(), nullptr) << "searchable at once";
   EXPECT_THAT(IdsOf(copy.encrypted->rows()), ElementsAre("a"));
-}
-
-TEST_F(EncryptedCollectionTest, FailedLoadAtTheStartIsRepeated) {
-  ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
-  ReopenWithoutLoad();
-  ASSERT_TRUE(WaitUntil([&] { return !Rows().problem().ok(); }));
-  EXPECT_EQ(Rows().rows(), nullptr);
-  blocked_ = false;
-  ASSERT_TRUE(WaitForRows());
-  EXPECT_THAT(Rows().problem(), IsOk());
-  EXPECT_THAT(Found(), ElementsAre("a"));
 }
 
 TEST_F(EncryptedCollectionTest, WritesDoNotWaitForLoadWhichFindsThem) {

@@ -164,18 +164,6 @@ TEST_P(StoreConformance, CellsBelongToTheirEmbedding) {
               FailsWith(kNotFound));
 }
 
-TEST_P(StoreConformance, OneOwnerHasTheClaimOfCells) {
-  ASSERT_OK_AND_ASSIGN(std::shared_ptr<const void> claim,
-                       store_->ClaimCells(collection_.parameters));
-  EXPECT_NE(claim, nullptr);
-  if (GetParam() != "postgres") return;  // no other daemon can use it
-  const auto other = OpenStore();
-  EXPECT_EQ(*other->ClaimCells(collection_.parameters), nullptr);
-  EXPECT_NE(*other->ClaimCells(SmallCollection("other").parameters), nullptr);
-  claim.reset();
-  EXPECT_NE(*other->ClaimCells(collection_.parameters), nullptr);
-}
-
 TEST_P(StoreConformance, DeleteRemovesCollectionOnly) {
   const StoredCollection other = SmallCollection("fish");
   ASSERT_THAT(store_->Create(other), IsOk());
