@@ -244,12 +244,12 @@ class StoredCellIndexes : public CatalogCells {
     catalog_.reset();
     galleries_ = saves_ = 0;
     warnings_.clear();
-    auto catalog = Catalog::Open(
-        std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), &hooks_),
-        directory_.path(), nullptr, {},
-        [this](const std::string& warning) { warnings_.push_back(warning); });
-    ASSERT_THAT(catalog, IsOk());
-    catalog_ = *std::move(catalog);
+    ASSERT_OK_AND_ASSIGN(
+        catalog_, Catalog::Open(std::make_unique<StoreWithHooks>(
+                                    *SqliteStore::Open(directory_.path()), &hooks_),
+                                directory_.path(), nullptr, {}, [this](const std::string& warning) {
+                                  warnings_.push_back(warning);
+                                }));
   }
 
   StoreHooks hooks_;
@@ -323,10 +323,8 @@ TEST_F(StoredCellIndexes, EveryBuildReplacesThemAndReadingIsLimited) {
   EXPECT_EQ(galleries_, 0);
   // The next start has too little memory for reading them.
   catalog_.reset();
-  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
-                               {.cells_memory = 500});
-  ASSERT_THAT(catalog, IsOk());
-  catalog_ = *std::move(catalog);
+  ASSERT_OK_AND_ASSIGN(catalog_, Catalog::Open(*SqliteStore::Open(directory_.path()),
+                                               directory_.path(), nullptr, {.cells_memory = 500}));
   EXPECT_TRUE(WaitForProblem("memory of reading it in bytes is at least "));
 }
 

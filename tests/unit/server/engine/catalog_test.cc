@@ -250,9 +250,8 @@ TEST_F(CatalogTest, BuildMemoryIsLinearInClasses) {
   many.anchors.labels.clear();
   for (int32_t label = 0; label < kClasses; ++label) many.anchors.labels.push_back(label);
   many.class_names.clear();
-  const auto view = catalog_->Create(std::move(many));
-  ASSERT_THAT(view, IsOk());
-  EXPECT_LT(view->build_memory(CollectionView::Features::kInFile), int64_t{1000} * kClasses);
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog_->Create(std::move(many)));
+  EXPECT_LT(view.build_memory(CollectionView::Features::kInFile), int64_t{1000} * kClasses);
 }
 
 // A collection "wide" with large features and more rows than a gallery part.

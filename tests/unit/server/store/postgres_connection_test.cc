@@ -38,11 +38,9 @@ TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {
 TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
   postgres::Pool pool(*postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase()),
                       {2, absl::Milliseconds(200)});
-  auto one = postgres::Transaction::Begin(&pool, /*writes=*/false);
-  ASSERT_THAT(one, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto one, postgres::Transaction::Begin(&pool, /*writes=*/false));
   {
-    auto two = postgres::Transaction::Begin(&pool, /*writes=*/false);
-    ASSERT_THAT(two, IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto two, postgres::Transaction::Begin(&pool, /*writes=*/false));
     const absl::Time start = absl::Now();
     const absl::Status busy = postgres::Transaction::Begin(&pool, /*writes=*/false).status();
     EXPECT_THAT(busy,
@@ -119,9 +117,7 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
   const auto info = *postgres::ConnectionInfo::Parse(conninfo);
   auto connection = postgres::Connection::Open(info);
-  ASSERT_THAT(connection, IsOk());
-  const auto setting = (*connection)->Query("SHOW synchronous_commit");
-  EXPECT_EQ(setting->Bytes(0), "on");
+  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0), "on");
   PostgresServer::Ask(conninfo,
                       "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
   connection = postgres::Connection::Open(info);
