@@ -199,21 +199,23 @@ class CoreLoad : public ::testing::Test {
   void Write(int number);
   void Read();
   void Build(const std::string& name);
+  void ChangeKeys();
+
+  absl::Status SearchFruit(int number, uint64_t* seen_version);
+  absl::Status SearchCrows();
+  absl::Status CopyAndDelete();
+
   void SnapshotAndRestore() {
     const std::string key = core_.MakeKey(kAdminScope).text;
     for (; GoesOn(); ++copies_) Expect(key, [&] { return CopyAndDelete(); });
   }
-  void ChangeKeys();
+
   void Reload() {
     while (GoesOn()) {
       core_.Reload();
       std::this_thread::sleep_for(milliseconds(5));
     }
   }
-
-  absl::Status SearchFruit(int number, uint64_t* seen_version);
-  absl::Status SearchCrows();
-  absl::Status CopyAndDelete();
 
   CoreCalls core_;
   const std::string limited_key_ = core_.MakeKey(kSearchScope, 50).text;
