@@ -110,6 +110,17 @@ TEST(StoreDirectory, IsReadableByOwnerOnlyAndErrorsNameTheReason) {
   EXPECT_THAT(SqliteStore::Open(""), FailsWith(kFailedPrecondition, "empty"));
 }
 
+TEST(Uuid, IsRandomVersion4) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto uuid, NewUuid());
+    EXPECT_THAT(uuid, ::testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-"
+                                              "[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+    seen.insert(uuid);
+  }
+  EXPECT_EQ(seen.size(), 100u);
+}
+
 // Cells of large collections take seconds to read.
 TEST_F(SqliteFile, ItemsAreWrittenWhileCellsAreRead) {
   Upsert(MakeItems(3, 1));
