@@ -115,13 +115,9 @@ TEST(TrainCodebook, ManyAnchorsGiveMoreCentroids) {
 
 TEST(TrainCodebook, TooFewAnchorsOrDimensionsReturnInvalidArgument) {
   EXPECT_THAT(TrainCodebook(ClusteredRows(623, 1), CellCode::kPq8),
-              FailsWith(kInvalid,
-                        "cell_code pq8 must have at least 624 anchors to be trained on, but there "
-                        "are 623; float16, scalar8 and none take any number"));
+              FailsWith(kInvalid, "cell_code pq8 must have at least 624 anchors to be trained on"));
   EXPECT_THAT(TrainCodebook(ClusteredRows(624, 1), CellCode::kPq32),
-              FailsWith(kInvalid,
-                        "cell_code pq32 must have at least 64 dimensions with 624 anchors, but "
-                        "there are 32; take a shorter code"));
+              FailsWith(kInvalid, "pq32 must have at least 64 dimensions with 624 anchors"));
   EXPECT_THAT(TrainCodebook(ClusteredRows(9984, 1), CellCode::kPq64),
               FailsWith(kInvalid, "must have at least 64 dimensions with 9984 anchors"));
   // One part a coordinate.

@@ -14,8 +14,6 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr int kItems = 200;
 
 FloatMatrix FloatUnitRows(const FloatMatrix& rows) {
@@ -37,8 +35,10 @@ struct Scene {
     parameters =
         *MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
                               *PartitionAnchors(FloatUnitRows(anchors.features), {3, 5}), code);
-    index = BuildCells(parameters, anchors, gallery);
+    Build();
   }
+
+  void Build() { index = BuildCells(parameters, anchors, gallery); }
 
   std::vector<int32_t> Rows(size_t partition, const std::vector<uint32_t>& cells, double epsilon,
                             int64_t length) const {
@@ -149,18 +149,15 @@ TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);
   scene.gallery.features *= 1e-30F;  // whose squares no float holds
-  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
+  scene.Build();
   EXPECT_LE(Differences(scene.Lists(0, 4, 20), before), 1);
 }
 
-TEST(CellIndex, EmptyAndSingleItemGalleriesAnswer) {
+TEST(CellIndex, GalleryOfASingleItemAnswers) {
   Scene scene;
   scene.gallery = GalleryOf(MakeItems(1, 1));
-  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
-  EXPECT_THAT(scene.Lists(0, 1, 1)[2], ElementsAre(0));
-  scene.gallery = GalleryOf({});
-  scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
-  EXPECT_TRUE(scene.Lists(0, 1, 0)[2].empty());
+  scene.Build();
+  EXPECT_THAT(scene.Lists(0, 1, 1)[2], ::testing::ElementsAre(0));
 }
 
 TEST(CellIndex, StoppedCreateReadsOneBlock) {
@@ -279,7 +276,7 @@ TEST(CellIndex, BlockSizeIsBounded) {
   Scene scene;
   // 10 bytes of id, 8 of code and about 12 of overhead.
   const auto rows_for = [&](bool with_payloads) {
-    scene.index = BuildCells(scene.parameters, scene.anchors, scene.gallery);
+    scene.Build();
     return scene.index->RowsPerBlock(with_payloads);
   };
   EXPECT_NEAR(static_cast<double>(rows_for(false)), 524'288. / 28, 2000);

@@ -60,20 +60,15 @@ class QualityMeasurement : public ::testing::Test {
     return {others, cell_count_, kItems};
   }
 
-  // Nearest to the item first.
-  void Sort(int64_t item, const FloatMatrix& rows, std::vector<int64_t>* order) const {
-    const Eigen::VectorXf distances =
-        (rows.rowwise() - features_.row(item)).rowwise().squaredNorm();
-    std::stable_sort(order->begin(), order->end(),
-                     [&](int64_t a, int64_t b) { return distances[a] < distances[b]; });
-  }
-
   // Fidelity and recall of a target like the item if the first `count` rows of a list but the item
   // are returned.
   std::pair<double, double> Found(int64_t item, std::vector<int64_t> list, int64_t count) const {
     list.erase(std::find(list.begin(), list.end(), item));
     list.resize(static_cast<size_t>(count));
-    Sort(item, decoded_, &list);
+    const Eigen::VectorXf distances =
+        (decoded_.rowwise() - features_.row(item)).rowwise().squaredNorm();
+    std::stable_sort(list.begin(), list.end(),
+                     [&](int64_t a, int64_t b) { return distances[a] < distances[b]; });
     list.resize(std::min(list.size(), size_t{kQualityMatches}));
     const std::vector<int64_t>& nearest = nearest_[static_cast<size_t>(item)];
     double fidelity = 0, recall = 0;
@@ -185,13 +180,12 @@ TEST_F(QualityMeasurement, OtherCellsAreAlike) {
   EXPECT_NEAR(other.recall.value, expected.other_recall, 6 * other.recall.standard_error);
 }
 
-TEST_F(QualityMeasurement, NeedsEnoughQueries) {
+TEST_F(QualityMeasurement, EndsWhenItIsStoppedAndNeedsEnoughQueries) {
+  EXPECT_FALSE(Measure(true).has_value());
   queries_.pop_back();
   nearest_.pop_back();
   EXPECT_FALSE(Measure().has_value());
 }
-
-TEST_F(QualityMeasurement, EndsWhenItIsStopped) { EXPECT_FALSE(Measure(true).has_value()); }
 
 }  // namespace
 }  // namespace privatemail::server

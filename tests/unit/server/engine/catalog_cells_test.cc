@@ -2,7 +2,6 @@
 #include <functional>
 #include <future>
 #include <new>
-#include <random>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,29 +14,14 @@
 namespace privatemail::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Not;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// 700 anchors and some items in 16 dimensions.
-constexpr int kWide = 16;
-
-std::vector<float> WideRow(unsigned seed) {
-  std::mt19937_64 bits(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> row(kWide);
-  for (float& value : row) value = normal(bits);
-  return row;
-}
-
+// 700 anchors in 16 dimensions.
 NewCollection WithProductCode() {
-  NewCollection wide{"wide", SmallSettings(), {FloatMatrix(700, kWide), {}}, {}, "vectors"};
-  for (int i = 0; i < 700; ++i) {
-    wide.anchors.features.row(i) =
-        Eigen::Map<const Eigen::RowVectorXf>(WideRow(static_cast<unsigned>(i)).data(), kWide);
-    wide.anchors.labels.push_back(i % 3);
-  }
+  NewCollection wide{"wide", SmallSettings(), {FloatMatrix::Random(700, 16), {}}, {}, "vectors"};
+  for (int i = 0; i < 700; ++i) wide.anchors.labels.push_back(i % 3);
   wide.cells = {5};
   wide.cell_code = CellCode::kPq8;
   return wide;
@@ -45,16 +29,15 @@ NewCollection WithProductCode() {
 
 class CatalogCells : public CatalogTest {
  protected:
-  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4},
-                                 CellCode code = CellCode::kFloat16) {
+  static NewCollection WithCells(std::vector<int64_t> cells = {3, 4}) {
     NewCollection fruit = Fruit();
     fruit.cells = std::move(cells);
-    fruit.cell_code = code;
+    fruit.cell_code = CellCode::kFloat16;
     return fruit;
   }
 
-  CollectionView Create(int items, CellCode code = CellCode::kFloat16) {
-    auto view = catalog_->Create(WithCells({3, 4}, code));
+  CollectionView Create(int items) {
+    auto view = catalog_->Create(WithCells());
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(catalog_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
@@ -62,14 +45,8 @@ class CatalogCells : public CatalogTest {
 
   void Build() { EXPECT_THAT(catalog_->Build("fruit", nullptr), IsOk()); }
 
-  // Waits for a cell index of at least this items version.
-  CollectionView Ready(uint64_t version) const {
-    return ReadyWhen(
-        [&](const CollectionView& view) { return view.cells->items_version() >= version; });
-  }
-
   // Waits for cells of the current embedding.
-  CollectionView CellsOfEmbeddingReady() const {
+  CollectionView Ready() const {
     return ReadyWhen([](const CollectionView& view) {
       return view.cells->embedding_version() == view.retriever->version();
     });
@@ -82,6 +59,11 @@ class CatalogCells : public CatalogTest {
       return view.cells != nullptr && ready(view);
     })) << view.cells_problem;
     return view;
+  }
+
+  bool WaitForProblem(const std::string& part) const {
+    return WaitUntil(
+        [&] { return absl::StrContains(catalog_->Find("fruit")->cells_problem.message(), part); });
   }
 
   // Labels and payloads equal those of the retriever.
@@ -145,7 +127,6 @@ TEST_F(CatalogCells, InvalidCellsOfNewCollectionAreRefused) {
   NewCollection uncoded = WithCells();
   uncoded.cell_code.reset();
   EXPECT_THAT(catalog_->Create(uncoded), FailsWith(kInvalid, "cell_code"));
-  EXPECT_THAT(catalog_->Create(WithCells({3, 4}, CellCode::kPq8)), FailsWith(kInvalid, "pq8"));
   EXPECT_THAT(catalog_->List(), SizeIs(0));
 }
 
@@ -158,11 +139,9 @@ TEST_F(CatalogCells, FailedPreparationIsReportedAndRetriedByNextBuild) {
   ReopenWith(&hooks);
   Create(5);
   Build();
-  EXPECT_TRUE(WaitUntil([&] { return !catalog_->Find("fruit")->cells_problem.ok(); }));
-  EXPECT_THAT(catalog_->Find("fruit")->cells_problem,
-              FailsWith(kUnavailable, "cells of collection fruit could not be built"));
+  EXPECT_TRUE(WaitForProblem("cells of collection fruit could not be built"));
   Build();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
   EXPECT_THAT(catalog_->Find("fruit")->cells_problem, IsOk());
   catalog_.reset();
 }
@@ -174,42 +153,34 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   for (const int64_t memory : {int64_t{1000}, beside}) {
     catalog_->SetOptions({.cells_memory = memory});
     Build();
-    const std::string limit =
-        absl::StrCat("more than the limit of ", memory, " (max_build_memory)");
-    EXPECT_TRUE(WaitUntil([&] {
-      const absl::Status problem = catalog_->Find("fruit")->cells_problem;
-      return absl::StrContains(problem.message(), "memory of building it in bytes is at least ") &&
-             absl::EndsWith(problem.message(), limit);
-    })) << catalog_->Find("fruit")->cells_problem;
+    EXPECT_TRUE(WaitForProblem(absl::StrCat("limit of ", memory, " (max_build_memory)")));
+    EXPECT_THAT(catalog_->Find("fruit")->cells_problem,
+                FailsWith(kUnavailable, "memory of building it in bytes is at least "));
   }
   catalog_->SetOptions({.cells_memory = beside + 10'000});
   Build();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
 }
 
-// With deleted items.
 TEST_F(CatalogCells, FeaturesInAFileGiveTheSameCells) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
-    Create(200, code);
+  Create(200);
+  Build();
+  Ready();
+  DeleteItems({"item-003", "item-150"});
+  const auto build = [&](int64_t memory) {
+    catalog_->SetOptions({.cells_memory = memory});
     Build();
-    Ready(200);
-    DeleteItems({"item-003", "item-150"});
-    const auto build = [&](int64_t memory) {
-      catalog_->SetOptions({.cells_memory = memory});
-      Build();
-      const CollectionView view = CellsOfEmbeddingReady();
-      EXPECT_EQ(view.cells->items(), 198);
-      CellContents contents = view.cells->contents();
-      contents.embedding_version = 0;
-      return WriteCellImage(view.published->parameters, contents);
-    };
-    const CollectionView view = *catalog_->Find("fruit");
-    const int64_t in_file = CellIndex::MemoryToCreate(view.published->parameters, 200) + 20'000;
-    const int64_t in_memory =
-        in_file + 200 * kDim * static_cast<int64_t>(sizeof(float)) + view.retriever->memory();
-    EXPECT_EQ(build(in_file), build(in_memory));
-    EXPECT_THAT(catalog_->Delete("fruit"), IsOk());
-  }
+    const CollectionView view = Ready();
+    EXPECT_EQ(view.cells->items(), 198);
+    CellContents contents = view.cells->contents();
+    contents.embedding_version = 0;
+    return WriteCellImage(view.published->parameters, contents);
+  };
+  const CollectionView view = *catalog_->Find("fruit");
+  const int64_t in_file = CellIndex::MemoryToCreate(view.published->parameters, 200) + 20'000;
+  const int64_t in_memory =
+      in_file + 200 * kDim * static_cast<int64_t>(sizeof(float)) + view.retriever->memory();
+  EXPECT_EQ(build(in_file), build(in_memory));
 }
 
 // Changed items keep the label and payload of the embedding; new and deleted ones are missing.
@@ -240,35 +211,18 @@ TEST_F(CatalogCells, CellsAreOfEmbeddedItems) {
   ReopenWith(&hooks);
   Create(6);
   Build();
-  const CollectionView view = CellsOfEmbeddingReady();
+  const CollectionView view = Ready();
   EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-001", "item-002"));
   EXPECT_EQ(view.cells->items_version(), 6u);
   EXPECT_EQ(view.cells->PayloadOf(2), "");
   ExpectItemsOfTheEmbedding(view);
   Build();
-  const CollectionView later = CellsOfEmbeddingReady();
+  const CollectionView later = Ready();
   EXPECT_THAT(Answering(later),
               ElementsAre("item-000", "item-001", "item-002", "item-004", "item-005", "item-900"));
   EXPECT_EQ(later.cells->PayloadOf(2), "\"later\"");
   ExpectItemsOfTheEmbedding(later);
   catalog_.reset();  // before the hooks
-}
-
-TEST_F(CatalogCells, CellsAreRebuiltByEveryBuildAndRestart) {
-  Create(5);
-  for (uint64_t version = 1; version < 4; ++version) {
-    Build();
-    const CollectionView view = CellsOfEmbeddingReady();
-    EXPECT_EQ(view.cells->embedding_version(), version) << "though no item has changed";
-    ExpectItemsOfTheEmbedding(view);
-  }
-  DeleteItems({"item-001"});
-  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{MakeItem("item-001", 3, 9)}}), IsOk());
-  Reopen();
-  const CollectionView view = CellsOfEmbeddingReady();
-  EXPECT_EQ(view.cells->embedding_version(), 3u);
-  EXPECT_THAT(Answering(view), ElementsAre("item-000", "item-002", "item-003", "item-004"));
-  ExpectItemsOfTheEmbedding(view);
 }
 
 class StoredCellIndexes : public CatalogCells {
@@ -290,12 +244,12 @@ class StoredCellIndexes : public CatalogCells {
     catalog_.reset();
     galleries_ = saves_ = 0;
     warnings_.clear();
-    auto catalog = Catalog::Open(
-        std::make_unique<StoreWithHooks>(*SqliteStore::Open(directory_.path()), &hooks_),
-        directory_.path(), nullptr, {},
-        [this](const std::string& warning) { warnings_.push_back(warning); });
-    ASSERT_THAT(catalog, IsOk());
-    catalog_ = *std::move(catalog);
+    ASSERT_OK_AND_ASSIGN(
+        catalog_, Catalog::Open(std::make_unique<StoreWithHooks>(
+                                    *SqliteStore::Open(directory_.path()), &hooks_),
+                                directory_.path(), nullptr, {}, [this](const std::string& warning) {
+                                  warnings_.push_back(warning);
+                                }));
   }
 
   StoreHooks hooks_;
@@ -307,47 +261,41 @@ class StoredCellIndexes : public CatalogCells {
 };
 
 TEST_F(StoredCellIndexes, RestartReadsWhatWasBuilt) {
-  for (const CellCode code : {CellCode::kScalar8, CellCode::kFloat16}) {
-    Item item = MakeItem("item-002", 9, 3);
-    item.payload = "\"embedded\"";
-    ASSERT_THAT(catalog_->Upsert(Create(20, code), {{item}}), IsOk());
-    Build();
-    Ready(0);
-    DeleteItems({"item-001"});
-    item.payload = "\"later\"";
-    ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), {{item, MakeItem("new", 3, 7)}}),
-                IsOk());
-    const CollectionView built = *catalog_->Find("fruit");
-    Restart();
-    const CollectionView view = Ready(0);
-    EXPECT_EQ(galleries_, 0) << "nothing is built";
-    EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
-              WriteCellImage(built.published->parameters, built.cells->contents()));
-    EXPECT_EQ(Answering(view), Answering(built));
-    EXPECT_THAT(Answering(view), Not(Contains("item-001")));
-    EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
-    EXPECT_EQ(saves_, 0);
-    ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
-  }
+  Item item = MakeItem("item-002", 9, 3);
+  item.payload = "\"embedded\"";
+  ASSERT_THAT(catalog_->Upsert(Create(20), {{item}}), IsOk());
+  Build();
+  Ready();
+  DeleteItems({"item-001"});
+  item.payload = "\"later\"";
+  const std::vector<Item> later = {item, MakeItem("item-001", 3, 9), MakeItem("new", 3, 7)};
+  ASSERT_THAT(catalog_->Upsert(*catalog_->Find("fruit"), later), IsOk());
+  const CollectionView built = *catalog_->Find("fruit");
+  Restart();
+  const CollectionView view = Ready();
+  EXPECT_EQ(galleries_, 0) << "nothing is built";
+  EXPECT_EQ(WriteCellImage(view.published->parameters, view.cells->contents()),
+            WriteCellImage(built.published->parameters, built.cells->contents()));
+  EXPECT_EQ(Answering(view), Answering(built));
+  EXPECT_THAT(Answering(view), ::testing::Not(::testing::Contains("item-001")));
+  EXPECT_EQ(view.cells->PayloadOf(2), "\"embedded\"");
+  EXPECT_EQ(saves_, 0);
 }
 
 TEST_F(StoredCellIndexes, DamagedOnesAreNoticedAndMadeAnew) {
   Create(5);
   Build();
-  Ready(5);
+  Ready();
   damage_ = true;
   Restart();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
   EXPECT_EQ(galleries_, 1);
   damage_ = false;
-  std::vector<std::string> warnings;
   catalog_.reset();  // waits for the store
-  std::swap(warnings, warnings_);
-  ASSERT_THAT(warnings, SizeIs(1));
-  EXPECT_THAT(warnings[0], ::testing::HasSubstr("cell index of collection fruit is replaced"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("cell index of collection fruit is replaced")));
   EXPECT_EQ(saves_, 1);
   Restart();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
   EXPECT_EQ(galleries_, 0) << "they were stored again";
 }
 
@@ -355,43 +303,29 @@ TEST_F(StoredCellIndexes, UnstorableOnesAnswerWithAWarning) {
   saving_ = absl::ResourceExhaustedError("disk full");
   Create(5);
   Build();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
   catalog_.reset();
-  ASSERT_THAT(warnings_, SizeIs(1));
-  EXPECT_THAT(warnings_[0], ::testing::HasSubstr("could not be stored"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("could not be stored")));
   Restart();
-  EXPECT_THAT(Answering(Ready(5)), SizeIs(5));
+  EXPECT_THAT(Answering(Ready()), SizeIs(5));
   EXPECT_EQ(galleries_, 1);
 }
 
-TEST_F(StoredCellIndexes, NextEmbeddingReplacesThem) {
+TEST_F(StoredCellIndexes, EveryBuildReplacesThemAndReadingIsLimited) {
   Create(5);
-  Build();
-  Ready(5);
-  DeleteItems({"item-001"});
-  Build();
-  EXPECT_THAT(ReadyWhen([](const CollectionView& view) {
-                return view.cells->embedding_version() == 2;
-              }).cells->items(),
-              4);
+  for (uint64_t version = 1; version < 4; ++version) {
+    if (version == 3) DeleteItems({"item-001"});
+    Build();
+    EXPECT_EQ(Ready().cells->embedding_version(), version);
+  }
   Restart();
-  EXPECT_EQ(Ready(0).cells->items(), 4);
+  EXPECT_EQ(Ready().cells->items(), 4);
   EXPECT_EQ(galleries_, 0);
-}
-
-TEST_F(StoredCellIndexes, MemoryOfReadingIsLimited) {
-  Create(5);
-  Build();
-  Ready(5);
+  // The next start has too little memory for reading them.
   catalog_.reset();
-  auto catalog = Catalog::Open(*SqliteStore::Open(directory_.path()), directory_.path(), nullptr,
-                               {.cells_memory = 500});
-  ASSERT_THAT(catalog, IsOk());
-  catalog_ = *std::move(catalog);
-  EXPECT_TRUE(WaitUntil([&] {
-    return absl::StrContains(catalog_->Find("fruit")->cells_problem.message(),
-                             "memory of reading it in bytes is at least ");
-  })) << catalog_->Find("fruit")->cells_problem;
+  ASSERT_OK_AND_ASSIGN(catalog_, Catalog::Open(*SqliteStore::Open(directory_.path()),
+                                               directory_.path(), nullptr, {.cells_memory = 500}));
+  EXPECT_TRUE(WaitForProblem("memory of reading it in bytes is at least "));
 }
 
 // Both measure a gallery of 1,000 items.
@@ -437,6 +371,94 @@ TEST_F(CatalogCells, SnapshotKeepsPartitionsAndCodebook) {
               FailsWith(kDataLoss, "snapshot: cell_partitions[0]"));
   EXPECT_THAT(restore([](auto* p) { p->cell_codebook.reset(); }),
               FailsWith(kDataLoss, "snapshot: cell_codebook must be given"));
+}
+
+// Five embedded items.
+struct EmbeddedScene {
+  StoredCollection collection = SmallCollection("fruit");
+  Embedding embedding = SomeEmbedding(5);
+
+  EmbeddedScene() {
+    embedding.version = 7;
+    embedding.items_version = 5;
+    embedding.payloads.assign(5, "\"embedded\"");
+  }
+
+  Retriever MakeRetriever() const {
+    return Retriever(collection.parameters, collection.anchors.labels, embedding);
+  }
+};
+
+Gallery Later(const std::vector<Item>& items) {
+  Gallery gallery = GalleryOf(items);
+  gallery.version = 12;
+  return gallery;
+}
+
+TEST(EmbeddingFilter, KeepsCommonItemsAsEmbedded) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  std::vector<Item> items = MakeItems(7, 1);  // of which two are new
+  items[2].label = 9;
+  items[2].payload = "\"later\"";
+  items[2].features[0] += 1;
+  const std::vector<float> features = items[2].features;
+  items.erase(items.begin() + 1);
+  Gallery gallery = Later(items);
+  EmbeddingFilter embedded(retriever, nullptr);
+  embedded.Keep(&gallery);
+  EXPECT_THAT(gallery.ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+  EXPECT_THAT(gallery.labels, ElementsAre(3, 9, 3, 5));
+  EXPECT_EQ(gallery.labels[1], scene.embedding.labels[2]);
+  EXPECT_THAT(gallery.payloads, ::testing::Each("\"embedded\""));
+  EXPECT_EQ(gallery.version, 5u);
+  ASSERT_EQ(gallery.features.rows(), 4);
+  EXPECT_EQ(gallery.features.row(1), Eigen::Map<const Eigen::RowVectorXf>(features.data(), kDim))
+      << "where it answers";
+  EXPECT_EQ(gallery.features.row(3), GalleryOf(MakeItems(5, 1)).features.row(4));
+}
+
+// The parts that a store passes. A hidden item was inserted again.
+TEST(EmbeddingFilter, DropsHiddenItemsOfAllParts) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const HiddenRows hidden{{false, true, false, false, false}, 1};
+  const std::vector<Item> items = MakeItems(7, 1);
+  EmbeddingFilter embedded(retriever, &hidden);
+  std::vector<std::string> ids;
+  for (const auto& [first, last] : {std::pair(0, 2), {2, 2}, {2, 3}, {3, 7}}) {
+    Gallery part = Later({items.begin() + first, items.begin() + last});
+    part.features.conservativeResize(last - first, kDim);
+    embedded.Keep(&part);
+    ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+    EXPECT_EQ(part.features.rows(), std::ssize(part.ids));
+  }
+  EXPECT_THAT(ids, ElementsAre("item-000", "item-002", "item-003", "item-004"));
+}
+
+TEST(TakePayloads, OtherEmbeddingIsDataLoss) {
+  const EmbeddedScene scene;
+  const Retriever retriever = scene.MakeRetriever();
+  const auto contents = [&] {
+    CellContents stored{.gallery = GalleryOf(MakeItems(5, 1)), .embedding_version = 7};
+    stored.gallery.version = 5;
+    stored.gallery.payloads.assign(5, "");
+    return stored;
+  };
+  CellContents same = contents();
+  ASSERT_THAT(TakePayloads(retriever, &same), IsOk());
+  EXPECT_THAT(same.gallery.payloads, ::testing::Each("\"embedded\""));
+  const std::function<void(CellContents*)> changes[] = {
+      [](CellContents* of) { of->embedding_version = 8; },
+      [](CellContents* of) { of->gallery.version = 6; },
+      [](CellContents* of) { of->gallery.ids[4] = "item-005"; },
+      [](CellContents* of) { of->gallery.ids[0] = "item"; },
+      [](CellContents* of) { of->gallery.labels[2] = 3; }};
+  for (const auto& change : changes) {
+    CellContents other = contents();
+    change(&other);
+    EXPECT_THAT(TakePayloads(retriever, &other), FailsWith(kDataLoss, "of another embedding"));
+  }
 }
 
 }  // namespace

@@ -11,8 +11,6 @@ namespace privatemail::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class CatalogDimension : public CatalogTest {
@@ -29,56 +27,34 @@ class CatalogDimension : public CatalogTest {
   const CollectionView notes_ = *catalog_->Create(Notes(Metric::kEuclidean));
 };
 
-TEST_F(CatalogDimension, NewCollectionHasNoneAndOffersEncrypted) {
-  const PublicParameters& parameters = notes_.published->parameters;
-  EXPECT_EQ(parameters.feature_dim, 0);
-  EXPECT_EQ(parameters.anchor_count, 0);
-  EXPECT_TRUE(parameters.with_encrypted);
-  EXPECT_EQ(parameters.metric, Metric::kEuclidean);
-  Reopen();
-  EXPECT_EQ(Now().published->fingerprint, notes_.published->fingerprint);
-}
-
 TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
+  EXPECT_TRUE(notes_.published->parameters.with_encrypted);
+  EXPECT_EQ(notes_.published->parameters.metric, Metric::kEuclidean);
+  const UpsertResult malformed = Upsert(
+      notes_,
+      {Row("none", {}), Row("wide", std::vector<float>(16385, 1)), Row("nan", {1, std::nanf("")})});
+  ASSERT_THAT(malformed.rejected, SizeIs(3));
+  EXPECT_EQ(malformed.rejected[1].reason,
+            "number of features must be between 1 and 16384, but is 16385");
+  EXPECT_EQ(Dimension(), 0);
   const UpsertResult result =
       Upsert(notes_, {Row("", {1, 2}), Row("nan", {1, std::nanf(""), 1, 1}), Row("none", {}),
                       Row("a", {1, 2, 3}), Row("b", {1, 2}), Row("c", {3, 2, 1})});
   EXPECT_EQ(result.inserted, 2u);
   ASSERT_THAT(result.rejected, SizeIs(4));
   EXPECT_THAT(result.rejected[3].reason,
-              HasSubstr("features has the wrong dimension: expected 3, got 2"));
+              ::testing::HasSubstr("features has the wrong dimension: expected 3, got 2"));
   EXPECT_EQ(Dimension(), 3);
   EXPECT_NE(Now().published->fingerprint, notes_.published->fingerprint);
   EXPECT_EQ(Now().published->fingerprint, Fingerprint(Now().published->parameters));
   EXPECT_EQ(Now().items, 2u);
   EXPECT_EQ(Now().changes_since_embedding(), 0u) << "searches reflect what is stored";
+  // The view of an upload that began before.
+  EXPECT_THAT(Upsert(notes_, {Row("d", {1, 2})}).rejected, SizeIs(1));
   const std::string fingerprint = Now().published->fingerprint;
   Reopen();
   EXPECT_EQ(Dimension(), 3);
   EXPECT_EQ(Now().published->fingerprint, fingerprint);
-}
-
-TEST_F(CatalogDimension, MalformedItemsDoNotFixIt) {
-  const UpsertResult result = Upsert(
-      notes_,
-      {Row("none", {}), Row("wide", std::vector<float>(16385, 1)), Row("nan", {1, std::nanf("")})});
-  EXPECT_EQ(result.inserted, 0u);
-  ASSERT_THAT(result.rejected, SizeIs(3));
-  EXPECT_EQ(result.rejected[0].reason, "number of features must be between 1 and 16384, but is 0");
-  EXPECT_EQ(result.rejected[1].reason,
-            "number of features must be between 1 and 16384, but is 16385");
-  EXPECT_EQ(Dimension(), 0);
-  EXPECT_EQ(Upsert(Now(), {Row("a", std::vector<float>(16384, 1))}).inserted, 1u);
-  EXPECT_EQ(Dimension(), 16384);
-}
-
-// The view of an upload that began before another one fixed the dimension.
-TEST_F(CatalogDimension, LaterFirstUpsertMustFit) {
-  Upsert(notes_, {Row("a", {1, 2, 3})});
-  const UpsertResult result = Upsert(notes_, {Row("b", {1, 2}), Row("c", {1, 2, 4})});
-  EXPECT_EQ(result.inserted, 1u);
-  ASSERT_THAT(result.rejected, SizeIs(1));
-  EXPECT_THAT(result.rejected[0].reason, HasSubstr("expected 3, got 2"));
 }
 
 TEST_F(CatalogDimension, ConcurrentFirstUpsertsAgree) {
@@ -155,18 +131,15 @@ TEST_F(CatalogUnlabelledAnchors, BuildPreparesCellsOfItemsWithAndWithoutLabels) 
   EXPECT_EQ(catalog_->Find("shapes")->cells->LabelOf(0), kNoLabel);
   ASSERT_OK_AND_ASSIGN(const SnapshotContents contents,
                        Parse(SnapshotOf(*catalog_, *catalog_->Find("shapes"))));
-  EXPECT_THAT(contents.collection.anchors.labels, IsEmpty());
+  EXPECT_THAT(contents.collection.anchors.labels, ::testing::IsEmpty());
   EXPECT_EQ(contents.collection.anchors.features, SmallAnchors().features);
   ASSERT_THAT(catalog_->Delete("shapes"), IsOk());
   ASSERT_OK_AND_ASSIGN(const CollectionView restored, Restore(catalog_.get(), contents));
   EXPECT_EQ(restored.published->fingerprint, shapes.published->fingerprint);
 }
 
-TEST_F(CatalogUnlabelledAnchors, NeedSettingsWithoutClasses) {
+TEST_F(CatalogUnlabelledAnchors, NeedCellsOrEncryptedSearches) {
   NewCollection shapes = Shapes();
-  shapes.settings = SmallSettings();
-  EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "settings must be alpha 0"));
-  shapes = Shapes();
   shapes.cells.clear();
   shapes.cell_code.reset();
   EXPECT_THAT(catalog_->Create(shapes), FailsWith(kInvalid, "it would offer no scheme"));

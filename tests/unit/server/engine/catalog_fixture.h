@@ -79,9 +79,7 @@ class CatalogTest : public ::testing::Test {
   }
 
   void Open(std::unique_ptr<Store> store) {
-    auto catalog = Catalog::Open(std::move(store), directory_.path());
-    ASSERT_THAT(catalog, IsOk());
-    catalog_ = *std::move(catalog);
+    ASSERT_OK_AND_ASSIGN(catalog_, Catalog::Open(std::move(store), directory_.path()));
   }
 
   const TemporaryFolder directory_;

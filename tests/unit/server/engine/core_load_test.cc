@@ -198,15 +198,24 @@ class CoreLoad : public ::testing::Test {
   void Search(int number);
   void Write(int number);
   void Read();
-  void Build();
-  void BuildCrows();
-  void SnapshotAndRestore();
+  void Build(const std::string& name);
   void ChangeKeys();
-  void Reload();
 
   absl::Status SearchFruit(int number, uint64_t* seen_version);
   absl::Status SearchCrows();
   absl::Status CopyAndDelete();
+
+  void SnapshotAndRestore() {
+    const std::string key = core_.MakeKey(kAdminScope).text;
+    for (; GoesOn(); ++copies_) Expect(key, [&] { return CopyAndDelete(); });
+  }
+
+  void Reload() {
+    while (GoesOn()) {
+      core_.Reload();
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  }
 
   CoreCalls core_;
   const std::string limited_key_ = core_.MakeKey(kSearchScope, 50).text;
@@ -218,15 +227,13 @@ class CoreLoad : public ::testing::Test {
 };
 
 absl::Status CoreLoad::SearchFruit(int number, uint64_t* seen_version) {
-  const auto view = core_.catalog().Find("fruit");
-  if (!view.ok()) return view.status();
+  PM_ASSIGN_OR_RETURN(const CollectionView view, core_.catalog().Find("fruit"));
   RetrievalQuery query{Matrix::Random(15, 2), number % 2 == 0 ? 3 : 0, 5, [] { return false; }};
-  query.hidden = view->hidden;
+  query.hidden = view.hidden;
   if (number % 3 == 0) query.filter = Below(number);
-  const Retriever& retriever = *view->retriever;
-  const auto answer = retriever.Retrieve(query);
-  if (!answer.ok()) return answer.status();
-  for (const Neighbor& neighbor : answer->slots[0]) {
+  const Retriever& retriever = *view.retriever;
+  PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, retriever.Retrieve(query));
+  for (const Neighbor& neighbor : answer.slots[0]) {
     EXPECT_EQ(retriever.RowOf(retriever.IdOf(neighbor.row)), neighbor.row);
   }
   EXPECT_GE(retriever.version(), *seen_version);
@@ -235,13 +242,11 @@ absl::Status CoreLoad::SearchFruit(int number, uint64_t* seen_version) {
 }
 
 absl::Status CoreLoad::SearchCrows() {
-  const auto view = core_.catalog().Find("crows");
-  if (!view.ok()) return view.status();
+  PM_ASSIGN_OR_RETURN(const CollectionView view, core_.catalog().Find("crows"));
   RetrievalQuery query{Matrix::Random(15, kCrowColumns), 0, 5, [] { return false; }};
-  query.hidden = view->hidden;
-  const auto answer = view->retriever->Retrieve(query);
-  if (!answer.ok()) return answer.status();
-  for (const std::vector<Neighbor>& nearest : answer->slots) EXPECT_EQ(nearest.size(), 5u);
+  query.hidden = view.hidden;
+  PM_ASSIGN_OR_RETURN(const RetrievalAnswer answer, view.retriever->Retrieve(query));
+  for (const std::vector<Neighbor>& nearest : answer.slots) EXPECT_EQ(nearest.size(), 5u);
   return absl::OkStatus();
 }
 
@@ -301,41 +306,28 @@ void CoreLoad::Read() {
   }
 }
 
-void CoreLoad::Build() {
+void CoreLoad::Build(const std::string& name) {
   const std::string key = core_.MakeKey(kWriteScope).text;
   while (GoesOn()) {
     const absl::Status status =
-        Persist(key, [&] { return core_.catalog().Build("fruit", nullptr).status(); });
-    builds_ += status.ok() ? 1 : 0;
+        Persist(key, [&] { return core_.catalog().Build(name, nullptr).status(); });
+    builds_ += status.ok() && name == "fruit" ? 1 : 0;
     if (status.ok()) continue;
     // The build of the rebuild scheduler was first.
+    EXPECT_EQ(name, "fruit");
     EXPECT_THAT(status, FailsWith(kAborted, "is being built already"));
-  }
-}
-
-void CoreLoad::BuildCrows() {
-  const std::string key = core_.MakeKey(kWriteScope).text;
-  while (GoesOn()) {
-    Expect(key, [&] { return core_.catalog().Build("crows", nullptr).status(); });
   }
 }
 
 absl::Status CoreLoad::CopyAndDelete() {
   Catalog& catalog = core_.catalog();
   const CollectionView fruit = *catalog.Find("fruit");
-  auto contents = Parse(SnapshotOf(catalog, fruit));
-  if (!contents.ok()) return contents.status();
-  contents->collection.name = "copy";
-  const auto copy = Restore(&catalog, *contents);
-  if (!copy.ok()) return copy.status();
-  EXPECT_GE(copy->items, static_cast<uint64_t>(kBaseItems));
+  PM_ASSIGN_OR_RETURN(SnapshotContents contents, Parse(SnapshotOf(catalog, fruit)));
+  contents.collection.name = "copy";
+  PM_ASSIGN_OR_RETURN(const CollectionView copy, Restore(&catalog, contents));
+  EXPECT_GE(copy.items, static_cast<uint64_t>(kBaseItems));
   EXPECT_THAT(catalog.Build("copy", nullptr), IsOk());
   return catalog.Delete("copy").status();
-}
-
-void CoreLoad::SnapshotAndRestore() {
-  const std::string key = core_.MakeKey(kAdminScope).text;
-  for (; GoesOn(); ++copies_) Expect(key, [&] { return CopyAndDelete(); });
 }
 
 void CoreLoad::ChangeKeys() {
@@ -357,21 +349,14 @@ void CoreLoad::ChangeKeys() {
   }
 }
 
-void CoreLoad::Reload() {
-  while (GoesOn()) {
-    core_.Reload();
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-}
-
 TEST_F(CoreLoad, CallsReturnDocumentedStatuses) {
   end_ = steady_clock::now() + Duration();
   std::vector<std::thread> threads;
   for (int i = 0; i < kSearchers; ++i) threads.emplace_back([this, i] { Search(i); });
   for (int i = 0; i < kWriters; ++i) threads.emplace_back([this, i] { Write(i); });
   threads.emplace_back([this] { Read(); });
-  threads.emplace_back([this] { Build(); });
-  threads.emplace_back([this] { BuildCrows(); });
+  threads.emplace_back([this] { Build("fruit"); });
+  threads.emplace_back([this] { Build("crows"); });
   threads.emplace_back([this] { SnapshotAndRestore(); });
   threads.emplace_back([this] { ChangeKeys(); });
   threads.emplace_back([this] { Reload(); });

@@ -6,22 +6,18 @@
 #include "common/base/validate.h"
 #include "common/embedding/tiled_affinity.h"
 #include "server/engine/row_file.h"
+#include "tests/testing/threaded_rows.h"
 #include "tests/unit/server/fixtures.h"
 
 namespace privatemail::testing {
 namespace {
 
-Gallery SmallGallery(int items) {
-  Gallery gallery;
-  gallery.features.resize(items, kDim);
-  for (const Item& item : MakeItems(items, 1)) {
-    gallery.features.row(static_cast<Eigen::Index>(gallery.ids.size())) =
-        Eigen::Map<const Eigen::RowVectorXf>(item.features.data(), kDim);
-    gallery.ids.push_back(item.id);
-    gallery.labels.push_back(item.label);
-    gallery.payloads.push_back("");
-  }
-  return gallery;
+Gallery SmallGallery(int items) { return GalleryOf(MakeItems(items, 1)); }
+
+std::vector<int32_t> AllLabels(const Gallery& gallery, const Anchors& anchors) {
+  std::vector<int32_t> labels = gallery.labels;
+  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
+  return labels;
 }
 
 struct Dense {
@@ -38,10 +34,7 @@ Dense DenseEmbedding(const Gallery& gallery, const Anchors& anchors, const Embed
   Matrix rows(n, kDim);
   rows << gallery.features.cast<double>(), anchors.features.cast<double>();
   rows.rowwise().normalize();
-  Vector labels(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    labels[i] = i < items ? gallery.labels[i] : anchors.labels[i - items];
-  }
+  const std::vector<int32_t> labels = AllLabels(gallery, anchors);
   Matrix w = Matrix::Zero(n, n);
   Matrix distance(n, n);
   for (Eigen::Index i = 0; i < n; ++i) {
@@ -69,25 +62,20 @@ TEST(Embed, EqualsDefinitionOverGalleryThenAnchors) {
   const Dense dense =
       DenseEmbedding(gallery, collection.anchors, collection.parameters.settings,
                      DeterministicStart(Fingerprint(collection.parameters), 32, 2, 1e-8));
-  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-  ASSERT_THAT(embedded, IsOk());
-  const Embedding* embedding = &*embedded;
-  EXPECT_LT((embedding->coordinates - dense.z.topRows(20)).norm(), 1e-9);
-  EXPECT_LT((embedding->anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
-  EXPECT_NEAR(embedding->objective, dense.objective, 1e-9 * std::abs(dense.objective));
-  EXPECT_EQ(embedding->ids, gallery.ids);
-  EXPECT_EQ(embedding->labels, gallery.labels);
+  ASSERT_OK_AND_ASSIGN(const Embedding embedding,
+                       Embed(collection.parameters, collection.anchors, gallery, nullptr));
+  EXPECT_LT((embedding.coordinates - dense.z.topRows(20)).norm(), 1e-9);
+  EXPECT_LT((embedding.anchor_coordinates - dense.z.bottomRows(12)).norm(), 1e-9);
+  EXPECT_NEAR(embedding.objective, dense.objective, 1e-9 * std::abs(dense.objective));
+  EXPECT_EQ(embedding.ids, gallery.ids);
+  EXPECT_EQ(embedding.labels, gallery.labels);
 }
 
-TEST(Embed, EmptyGalleryReturnsFailedPrecondition) {
-  const StoredCollection collection = SmallCollection("fruit");
+TEST(Embed, EmptyGalleryAndCoincidingAnchorsReturnFailedPrecondition) {
+  StoredCollection collection = SmallCollection("fruit");
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(0), nullptr),
               FailsWith(kFailedPrecondition, "no items"));
-}
-
-// With a weak label graph this many steps make all rows equal.
-TEST(Embed, CoincidingAnchorsReturnFailedPrecondition) {
-  StoredCollection collection = SmallCollection("fruit");
+  // With a weak label graph this many steps make all rows equal.
   collection.parameters.settings.steps = 3000;
   EXPECT_THAT(Embed(collection.parameters, collection.anchors, SmallGallery(9), nullptr),
               FailsWith(kFailedPrecondition, "alignment refused"));
@@ -100,19 +88,18 @@ TEST(Embed, ApproximationStaysWithinTolerance) {
   EmbeddingSettings& settings = collection.parameters.settings;
   settings.kernel_bandwidth = 6;
   const Gallery gallery = SmallGallery(4000);
-  const auto embedded = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-  ASSERT_THAT(embedded, IsOk());
-  EXPECT_THAT(embedded->plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
+  ASSERT_OK_AND_ASSIGN(const Embedding embedded,
+                       Embed(collection.parameters, collection.anchors, gallery, nullptr));
+  EXPECT_THAT(embedded.plan, ::testing::HasSubstr("factored, degree 2: proven relative error"));
   Matrix rows(4012, kDim);
   rows << *UnitRows("items", gallery.features), *UnitRows("anchors", collection.anchors.features);
-  std::vector<int32_t> labels = gallery.labels;
-  labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
+  const std::vector<int32_t> labels = AllLabels(gallery, collection.anchors);
   const auto exact =
       SmlqIterate(DeterministicStart(Fingerprint(collection.parameters), 4012, 2, 1e-8),
                   TiledAffinity(rows, 72), LabelGraph(labels, settings.label_graph, 72),
                   settings.alpha, settings.steps, settings.normalise);
   ASSERT_THAT(exact, IsOk());
-  EXPECT_LT((embedded->coordinates - exact->topRows(4000)).norm(),
+  EXPECT_LT((embedded.coordinates - exact->topRows(4000)).norm(),
             settings.steps * kEmbeddingTolerance * exact->norm());
 }
 
@@ -121,8 +108,8 @@ TEST(Embed, RowsInFileGiveSameBits) {
   collection.parameters.settings.kernel_bandwidth = 6;
   for (const int items : {20, 4000}) {
     const Gallery gallery = SmallGallery(items);
-    const auto in_memory = Embed(collection.parameters, collection.anchors, gallery, nullptr);
-    ASSERT_THAT(in_memory, IsOk());
+    ASSERT_OK_AND_ASSIGN(const Embedding in_memory,
+                         Embed(collection.parameters, collection.anchors, gallery, nullptr));
     const TemporaryFolder folder;
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<PointFile> file, PointFile::Create(folder.path(), kDim));
     for (int first = 0; first < items; first += 700) {
@@ -131,17 +118,16 @@ TEST(Embed, RowsInFileGiveSameBits) {
     }
     ASSERT_THAT(file->Append("anchors", collection.anchors.features), IsOk());
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // nothing stays behind
-    std::vector<int32_t> labels = gallery.labels;
-    labels.insert(labels.end(), collection.anchors.labels.begin(), collection.anchors.labels.end());
-    const auto streamed = EmbedRows(collection.parameters, std::move(file), labels, nullptr);
-    ASSERT_THAT(streamed, IsOk());
-    EXPECT_EQ(streamed->coordinates.topRows(items), in_memory->coordinates);
-    EXPECT_EQ(streamed->coordinates.bottomRows(12), in_memory->anchor_coordinates);
-    EXPECT_EQ(streamed->objective, in_memory->objective);
+    ASSERT_OK_AND_ASSIGN(const EmbeddedRows streamed,
+                         EmbedRows(collection.parameters, std::move(file),
+                                   AllLabels(gallery, collection.anchors), nullptr));
+    EXPECT_EQ(streamed.coordinates.topRows(items), in_memory.coordinates);
+    EXPECT_EQ(streamed.coordinates.bottomRows(12), in_memory.anchor_coordinates);
+    EXPECT_EQ(streamed.objective, in_memory.objective);
   }
 }
 
-TEST(PointFile, InvalidRowsAndFolderAreRefused) {
+TEST(PointFile, InvalidRowsAndFoldersAndReadFailuresAreReturned) {
   const TemporaryFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   EXPECT_THAT(file->Append("items", FloatMatrix::Ones(2, 4)),
@@ -149,11 +135,6 @@ TEST(PointFile, InvalidRowsAndFolderAreRefused) {
   EXPECT_THAT(file->Append("items", FloatMatrix::Zero(2, 3)), FailsWith(kInvalid, "items row 0"));
   EXPECT_EQ(file->rows(), 0);
   EXPECT_THAT(PointFile::Create(folder / "absent", 3), FailsWith(kFailedPrecondition, "absent"));
-}
-
-TEST(PointFile, ReadFailureIsReturned) {
-  const TemporaryFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto file, PointFile::Create(folder.path(), 3));
   ASSERT_THAT(file->Append("items", FloatMatrix::Ones(2, 3)), IsOk());
   Matrix block(3, 3);
   EXPECT_THAT(file->Read(0, &block), FailsWith(kDataLoss, "shorter"));
@@ -179,6 +160,81 @@ TEST(DeterministicStart, DependsOnEveryByteOfFingerprint) {
     std::string other = fingerprint;
     other[i] = '\x81';
     EXPECT_NE(start, DeterministicStart(other, 2, 2, 1)) << i;
+  }
+}
+
+constexpr int kRows = 4012;  // 16 blocks, the last of 172 rows
+
+// A collection with a polynomial plan, and its rows.
+class EmbedShareTest : public ::testing::Test {
+ protected:
+  EmbedShareTest() {
+    collection_.parameters.settings.kernel_bandwidth = 6;
+    const Gallery gallery = GalleryOf(MakeItems(kRows, 1));
+    labels_ = gallery.labels;
+    rows_ = *UnitRows("items", gallery.features);
+  }
+
+  absl::StatusOr<EmbeddedRows> Embed(const std::shared_ptr<const RowShare>& share,
+                                     const StepObserver& observer = nullptr) const {
+    const auto first = labels_.begin() + share->first_row();
+    return EmbedShare(
+        collection_.parameters, share,
+        std::make_shared<MatrixPoints>(rows_.middleRows(share->first_row(), share->rows())),
+        {first, first + share->rows()}, CountLabels(labels_), observer);
+  }
+
+  StoredCollection collection_ = SmallCollection("fruit");
+  std::vector<int32_t> labels_;
+  Matrix rows_;
+};
+
+TEST_F(EmbedShareTest, AnyNumberOfProcessesGivesSameBits) {
+  const auto whole =
+      EmbedRows(collection_.parameters, std::make_shared<MatrixPoints>(rows_), labels_, nullptr);
+  ASSERT_THAT(whole, IsOk());
+  for (const int parties : {1, 2, 3, 16}) {
+    ThreadedRows rows(kRows, parties);
+    rows.ForAll([&](int party) {
+      const auto share = rows.Share(party);
+      const auto part = Embed(share);
+      ASSERT_THAT(part, IsOk());
+      EXPECT_EQ(part->coordinates, whole->coordinates.middleRows(share->first_row(), share->rows()))
+          << party << " of " << parties;
+      EXPECT_EQ(part->objective, whole->objective);
+    });
+  }
+}
+
+TEST_F(EmbedShareTest, FailureOfOneProcessEndsAll) {
+  ThreadedRows rows(kRows, 3);
+  rows.ForAll([&](int party) {
+    const auto share = rows.Share(party);
+    const auto fails = [&](double done, int) {
+      return party == 1 && done >= 2 ? absl::CancelledError("enough") : absl::OkStatus();
+    };
+    const absl::Status own = Embed(share, fails).status();
+    EXPECT_THAT(share->Agree(own), FailsWith(kCancelled, "enough")) << party;
+  });
+}
+
+TEST_F(EmbedShareTest, PlanWithoutPolynomialReturnsFailedPrecondition) {
+  collection_.parameters.settings.kernel_bandwidth = .1;
+  ThreadedRows rows(kRows, 2);
+  rows.ForAll([&](int party) {
+    EXPECT_THAT(Embed(rows.Share(party)),
+                FailsWith(kFailedPrecondition,
+                          "cannot share these rows, expected a plan with a polynomial, got tiled"));
+  });
+}
+
+TEST(DeterministicStart, RowsAreIndependentOfFirstRow) {
+  for (const int k : {1, 2, 3}) {
+    const Matrix whole = DeterministicStart("some fingerprint", 50, k, 2);
+    for (const int first : {0, 1, 2, 17, 49}) {
+      EXPECT_EQ(DeterministicStart("some fingerprint", 50 - first, k, 2, first),
+                whole.bottomRows(50 - first));
+    }
   }
 }
 

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "common/items/item_checks.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
 #include "tests/unit/server/snapshots.h"
@@ -16,9 +15,8 @@
 namespace privatemail::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
@@ -45,8 +43,14 @@ class EncryptedCollectionTest : public CatalogTest {
   }
   ~EncryptedCollectionTest() override { catalog_.reset(); }  // it calls the hooks
 
-  // A row of so many values that the store reads 64 of them at once.
-  static Item WideRow(int i) { return Row(absl::StrCat("wide-", i), std::vector<float>(16384, 1)); }
+  // Rows of so many values that the store reads 64 of them at once.
+  static std::vector<Item> WideRows(int first, int last) {
+    std::vector<Item> rows;
+    for (int i = first; i <= last; ++i) {
+      rows.push_back(Row(absl::StrCat("wide-", i), std::vector<float>(16384, 1)));
+    }
+    return rows;
+  }
 
   CollectionView Now() const { return *catalog_->Find("notes"); }
   EncryptedCollection& Rows() const { return *Now().encrypted; }
@@ -85,12 +89,11 @@ TEST_F(EncryptedCollectionTest, DeletionThroughViewWithoutDimensionIsFollowed) {
 TEST_F(EncryptedCollectionTest, ReplacedCollectionOfSameUuidAndDimensionIsLoadedAnew) {
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {2, 1})}), IsOk());
   // As if another daemon had restored a collection of as many items in its place.
-  const auto replace = [](ItemChanges* changes, std::vector<Item>* part) {
+  hooks_.changes_part = [](ItemChanges* changes, std::vector<Item>* part) {
     changes->collection += 100;
     for (Item& item : *part) item.id = absl::StrCat("later-", item.id);
     return absl::OkStatus();
   };
-  hooks_.changes_part = replace;
   EXPECT_THAT(Delete({"none"}), IsOk());
   EXPECT_THAT(Found(), UnorderedElementsAre("later-a", "later-b"));
   EXPECT_EQ(Rows().rows()->items, 2);
@@ -126,24 +129,24 @@ TEST_F(EncryptedCollectionTest, ItemsOfUnexpectedDimensionAreDataLoss) {
   hooks_.changes_part = StoreHooks().changes_part;
   EXPECT_THAT(Upsert({Row("c", {2, 1})}), IsOk());
   EXPECT_THAT(Found(), UnorderedElementsAre("a", "b", "c"));
+  const auto before = Rows().rows();
+  ASSERT_THAT(Upsert({Row("c", {2, 1})}), IsOk());
+  EXPECT_EQ(Rows().rows(), before) << "an unchanged version is not published again";
 }
 
 TEST_F(EncryptedCollectionTest, ErrorInTheMiddleOfReadingKeepsFormerVersion) {
-  ASSERT_THAT(Upsert({WideRow(0)}), IsOk());
+  ASSERT_THAT(Upsert(WideRows(0, 0)), IsOk());
   int parts = 0;
   hooks_.changes_part = [&](ItemChanges*, std::vector<Item>*) {
     return ++parts == 2 ? absl::UnavailableError("gone") : absl::OkStatus();
   };
-  std::vector<Item> items;
-  for (int i = 1; i <= 150; ++i) items.push_back(WideRow(i));
-  EXPECT_THAT(Upsert(items), FailsWith(kUnavailable, "gone"));
+  EXPECT_THAT(Upsert(WideRows(1, 150)), FailsWith(kUnavailable, "gone"));
   EXPECT_EQ(parts, 2);
   EXPECT_THAT(Found(), ElementsAre("wide-0"));
   EXPECT_THAT(Delete({"wide-7", "wide-100"}), IsOk());
-  Ids found = Found();
+  const Ids found = Found();
   EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), 149u);
-  EXPECT_THAT(found, Not(::testing::Contains("wide-7")));
-  EXPECT_THAT(found, Not(::testing::Contains("wide-100")));
+  EXPECT_THAT(found, Not(Contains(::testing::AnyOf("wide-7", "wide-100"))));
 }
 
 TEST_F(EncryptedCollectionTest, PrunedTombstonesMakeItReadEverything) {
@@ -171,7 +174,7 @@ TEST_F(EncryptedCollectionTest, UpsertOverTheLimitIsRefusedBeforeItIsStored) {
   EXPECT_THAT(Found(), ElementsAre("a"));
   SetLimit(1);
   EXPECT_THAT(Delete({"a"}), IsOk());
-  EXPECT_THAT(Found(), IsEmpty());
+  EXPECT_THAT(Found(), ::testing::IsEmpty());
 }
 
 TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
@@ -204,23 +207,23 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   EXPECT_EQ(Now().items, 99u);
   ASSERT_TRUE(
       WaitUntil([&] { return Rows().problem().code() == absl::StatusCode::kResourceExhausted; }));
-  EXPECT_THAT(Rows().problem().message(), HasSubstr("max_resident_memory"));
+  EXPECT_THAT(Rows().problem().message(), ::testing::HasSubstr("max_resident_memory"));
   EXPECT_EQ(Rows().rows(), nullptr);
   EXPECT_TRUE(WaitUntil([&] { return Rows().memory() == 0; }));
   SetLimit(kAllMemory);
   ASSERT_TRUE(WaitForRows()) << "tried again without a write";
-  EXPECT_THAT(Found(), Not(::testing::Contains("7")));
+  EXPECT_THAT(Rows().problem(), IsOk());
+  EXPECT_THAT(Found(), Not(Contains("7")));
   EXPECT_EQ(Rows().rows()->items, 99);
 }
 
 // As when another daemon with a higher limit wrote.
 TEST_F(EncryptedCollectionTest, RowsThatOutgrowTheLimitAreReleasedNotServedStale) {
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {1, 3})}), IsOk());
-  const auto grow = [](ItemChanges*, std::vector<Item>* part) {
+  hooks_.changes_part = [](ItemChanges*, std::vector<Item>* part) {
     for (Item& item : *part) item.payload.assign(1 << 20, ' ');
     return absl::OkStatus();
   };
-  hooks_.changes_part = grow;
   SetLimit(Now().resident_memory() + 100'000);
   ASSERT_THAT(Upsert({Row("c", {2, 1})}), IsOk()) << "stored, but not searchable";
   EXPECT_EQ(Rows().rows(), nullptr);
@@ -244,17 +247,6 @@ TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
   EXPECT_THAT(IdsOf(copy.encrypted->rows()), ElementsAre("a"));
 }
 
-TEST_F(EncryptedCollectionTest, FailedLoadAtTheStartIsRepeated) {
-  ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
-  ReopenWithoutLoad();
-  ASSERT_TRUE(WaitUntil([&] { return !Rows().problem().ok(); }));
-  EXPECT_EQ(Rows().rows(), nullptr);
-  blocked_ = false;
-  ASSERT_TRUE(WaitForRows());
-  EXPECT_THAT(Rows().problem(), IsOk());
-  EXPECT_THAT(Found(), ElementsAre("a"));
-}
-
 TEST_F(EncryptedCollectionTest, WritesDoNotWaitForLoadWhichFindsThem) {
   ASSERT_THAT(Upsert({Row("a", {1, 2}), Row("b", {1, 3})}), IsOk());
   std::atomic<bool> loading = false, go_on = false;
@@ -274,9 +266,7 @@ TEST_F(EncryptedCollectionTest, WritesDoNotWaitForLoadWhichFindsThem) {
 }
 
 TEST_F(EncryptedCollectionTest, LoadStopsBetweenPartsAndFreesItsMemory) {
-  std::vector<Item> items;
-  for (int i = 0; i < 150; ++i) items.push_back(WideRow(i));
-  ASSERT_THAT(Upsert(items), IsOk());
+  ASSERT_THAT(Upsert(WideRows(0, 149)), IsOk());
   const PublicParameters parameters = Now().published->parameters;
   catalog_.reset();
   std::atomic<bool> stopped = false;
@@ -294,13 +284,6 @@ TEST_F(EncryptedCollectionTest, LoadStopsBetweenPartsAndFreesItsMemory) {
   EXPECT_THAT(rows.Load(store, parameters, kGoOn), IsOk());
   EXPECT_EQ(rows.rows()->items, 150);
   EXPECT_EQ(rows.memory(), rows.rows()->memory);
-}
-
-TEST_F(EncryptedCollectionTest, UnchangedVersionIsNotPublishedAgain) {
-  ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
-  const auto before = Rows().rows();
-  ASSERT_THAT(Upsert({Row("a", {1, 2})}), IsOk());
-  EXPECT_EQ(Rows().rows(), before);
 }
 
 // Writers with ids of their own, readers, and one load at any time among them.

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 using ::testing::SizeIs;
 
 PayloadFilter Filter(const std::string& text) { return *PayloadFilter::Parse(text); }
@@ -55,14 +56,8 @@ TEST(PayloadColumns, SkipsHiddenRows) {
   EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, {}), ElementsAre(1, 2, 4));
 }
 
-TEST(PayloadColumns, MorePathsThanCachedColumns) {
+TEST(PayloadColumns, FilterOfMorePathsThanCachedColumns) {
   const PayloadColumns columns(Payloads(20, 40));
-  for (int round = 0; round < 2; ++round) {
-    for (int path = 0; path < 40; ++path) {
-      EXPECT_THAT(*columns.MatchingRows(Below(absl::StrCat("p", path), path), nullptr, {}),
-                  SizeIs(std::min(path, 20)));
-    }
-  }
   std::string all = R"({"and":[{"path":"n","gte":0})";
   for (int path = 0; path < 40; ++path) {
     absl::StrAppend(&all, ",{\"path\":\"p", path, "\",\"gte\":18}");
@@ -136,11 +131,6 @@ TEST(PayloadColumns, AnswersConcurrentThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(PayloadColumns, EmptyGalleryHasNoRows) {
-  const PayloadColumns columns({});
-  EXPECT_THAT(*columns.MatchingRows(Below("n", 5), nullptr, {}), IsEmpty());
-}
-
 TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
   const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
   const PayloadFilter filter = Below("v", 2);
@@ -148,6 +138,58 @@ TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
               FailsWith(kExhausted, "max_request_memory"));
   EXPECT_THAT(*columns.MatchingRows(filter, nullptr, {.memory = 1000}), ElementsAre(0));
   EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, {.memory = 150}), ElementsAre(0));
+}
+
+TEST(PayloadPaths, RarePathsHaveTheirRows) {
+  std::vector<std::string> payloads(3000, R"({"common": 1, "nested": {"also": [2]}})");
+  payloads[7] = R"({"rare": null, "nested": {"rare": {"deep": []}}})";
+  payloads[9] = "";
+  payloads[11] = R"(["rare"])";
+  payloads[2999] = R"({"rare": "twice", "a.b": 1, "rare": 2})";
+  PayloadPaths paths;
+  ASSERT_THAT(paths.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("rare"), Optional(ElementsAre(7, 2999)));
+  EXPECT_THAT(paths.RowsWith("nested.rare.deep"), Optional(ElementsAre(7)));
+  EXPECT_THAT(paths.RowsWith("nested.rare"), Optional(IsEmpty())) << "an object has no value";
+  EXPECT_THAT(paths.RowsWith("none"), Optional(IsEmpty()));
+  EXPECT_EQ(paths.RowsWith("common"), std::nullopt);
+  EXPECT_EQ(paths.RowsWith("nested.also"), std::nullopt);
+}
+
+TEST(PayloadPaths, TooManyPathsAreAllCommon) {
+  std::vector<std::string> payloads;
+  for (size_t i = 0; i <= PayloadPaths::kMaxPaths; ++i) {
+    payloads.push_back(absl::StrCat(R"({"p)", i, R"(": 1})"));
+  }
+  PayloadPaths many, fewer;
+  ASSERT_THAT(many.Read(payloads, nullptr), IsOk());
+  EXPECT_EQ(many.RowsWith("none"), std::nullopt);
+  payloads.pop_back();
+  ASSERT_THAT(fewer.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(fewer.RowsWith("none"), Optional(IsEmpty()));
+}
+
+TEST(PayloadPaths, DeepAndLongPathsAreSkipped) {
+  constexpr int kDepth = 5000;
+  std::string deep;
+  for (int i = 0; i < kDepth; ++i) deep += R"({"a":)";
+  deep += "1" + std::string(kDepth, '}');
+  PayloadPaths paths;
+  ASSERT_THAT(paths.Read({deep, R"({"a": {"a": 1}})"}, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("a.a"), Optional(ElementsAre(1)));
+}
+
+TEST(PayloadPaths, CancelledReadGoesOnLater) {
+  std::vector<std::string> payloads(9000, "{}");
+  payloads[1] = R"({"early": 1})";
+  payloads[8999] = R"({"late": 1})";
+  PayloadPaths paths;
+  int polls = 0;
+  EXPECT_THAT(paths.Read(payloads, [&] { return ++polls == 3; }), FailsWith(kCancelled));
+  payloads[1] = "{}";  // is not read again
+  ASSERT_THAT(paths.Read(payloads, nullptr), IsOk());
+  EXPECT_THAT(paths.RowsWith("early"), Optional(ElementsAre(1)));
+  EXPECT_THAT(paths.RowsWith("late"), Optional(ElementsAre(8999)));
 }
 
 }  // namespace

@@ -20,9 +20,7 @@ namespace {
 class SharedCatalog : public ::testing::Test {
  protected:
   std::unique_ptr<Catalog> OpenCatalog(const StoreHooks* hooks = nullptr) {
-    auto opened = PostgresStore::Open(conninfo_);
-    EXPECT_THAT(opened, IsOk());
-    std::unique_ptr<Store> store = *std::move(opened);
+    std::unique_ptr<Store> store = *PostgresStore::Open(conninfo_);
     if (hooks != nullptr) store = std::make_unique<StoreWithHooks>(std::move(store), hooks);
     auto catalog = Catalog::Open(std::move(store), directory_.path());
     EXPECT_THAT(catalog, IsOk());
@@ -36,6 +34,17 @@ class SharedCatalog : public ::testing::Test {
     EXPECT_THAT(view, IsOk());
     EXPECT_THAT(one_->Upsert(*view, MakeItems(items, 1)), IsOk());
     return *view;
+  }
+
+  std::shared_ptr<const PublishedCollection> CreateWithCells(const char* name) {
+    NewCollection collection = Fruit();
+    collection.name = name;
+    collection.cells = {3, 4};
+    collection.cell_code = CellCode::kFloat16;
+    const auto view = one_->Create(std::move(collection));
+    EXPECT_THAT(view, IsOk());
+    EXPECT_THAT(one_->Upsert(*view, MakeItems(20, 1)), IsOk());
+    return view->published;
   }
 
   // The other catalog's view; empty: unknown.
@@ -56,17 +65,14 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   EXPECT_TRUE(WaitUntil([&] { return Other().items == 5; }));
   EXPECT_EQ(Other().published->fingerprint, view.published->fingerprint);
   EXPECT_EQ(Other().published->anchors.features, view.published->anchors.features);
-  const auto built = one_->Build("fruit", nullptr);
-  ASSERT_THAT(built, IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionView built, one_->Build("fruit", nullptr));
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
-  const auto own = built->retriever->Retrieve(query);
-  const auto others = Other().retriever->Retrieve(query);
-  ASSERT_THAT(own, IsOk());
-  ASSERT_THAT(others, IsOk());
+  ASSERT_OK_AND_ASSIGN(const RetrievalAnswer own, built.retriever->Retrieve(query));
+  ASSERT_OK_AND_ASSIGN(const RetrievalAnswer others, Other().retriever->Retrieve(query));
   for (int slot = 0; slot < 3; ++slot) {
-    EXPECT_EQ(own->slots[slot][0].row, others->slots[slot][0].row);
-    EXPECT_EQ(own->slots[slot][0].squared_distance, others->slots[slot][0].squared_distance);
+    EXPECT_EQ(own.slots[slot][0].row, others.slots[slot][0].row);
+    EXPECT_EQ(own.slots[slot][0].squared_distance, others.slots[slot][0].squared_distance);
   }
   ASSERT_THAT(other_->Upsert(Other(), MakeItems(7, 1)), IsOk());
   ASSERT_THAT(other_->Build("fruit", nullptr), IsOk());
@@ -103,11 +109,9 @@ TEST_F(SharedCatalog, AdoptsDeletions) {
   const CollectionView view = CreateFruit(5);
   ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
-  const std::vector<std::string> first = {"item-002"};
-  ASSERT_THAT(one_->DeleteItems(view, first), IsOk());
+  ASSERT_THAT(one_->DeleteItems(view, {{"item-002"}}), IsOk());
   // Its own change must not hide earlier changes of the other.
-  const std::vector<std::string> second = {"item-004"};
-  ASSERT_THAT(other_->DeleteItems(Other(), second), IsOk());
+  ASSERT_THAT(other_->DeleteItems(Other(), {{"item-004"}}), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 3; }));
   EXPECT_TRUE(Other().hidden->hidden[2]);
   EXPECT_TRUE(Other().hidden->hidden[4]);
@@ -123,10 +127,9 @@ TEST_F(SharedCatalog, AdoptsRecreatedCollection) {
   EXPECT_TRUE(WaitUntil([&] { return Other().published == nullptr; }));
   EXPECT_THAT(other_->Upsert(former, MakeItems(1, 1)),
               FailsWith(kNotFound, "collection fruit does not exist"));
-  const auto again = one_->Create(Fruit());
-  ASSERT_THAT(again, IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionView again, one_->Create(Fruit()));
   EXPECT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
-  EXPECT_EQ(Other().published->fingerprint, again->published->fingerprint);
+  EXPECT_EQ(Other().published->fingerprint, again.published->fingerprint);
   EXPECT_THAT(other_->Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
 }
 
@@ -143,11 +146,7 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
   hooks.load_cells = [&](std::optional<StoredCells>*) { ++lookups; };
   other_ = OpenCatalog(&hooks);
   one_ = OpenCatalog(&hooks);
-  NewCollection fruit = Fruit();
-  fruit.cells = {3, 4};
-  fruit.cell_code = CellCode::kFloat16;
-  ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(std::move(fruit)));
-  ASSERT_THAT(one_->Upsert(view, MakeItems(20, 1)), IsOk());
+  CreateWithCells("fruit");
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 20; }));
   ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   const auto ready = [](const Catalog& catalog) {
@@ -183,24 +182,14 @@ TEST_F(SharedCatalog, EmbeddingThatDoesNotFitMemoryIsTakenOverLater) {
 }
 
 TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {
-  const auto create = [&](const char* name) {
-    NewCollection collection = Fruit();
-    collection.name = name;
-    collection.cells = {3, 4};
-    collection.cell_code = CellCode::kFloat16;
-    const auto view = one_->Create(std::move(collection));
-    EXPECT_THAT(view, IsOk());
-    EXPECT_THAT(one_->Upsert(*view, MakeItems(20, 1)), IsOk());
-    return view->published;
-  };
   const auto has_cells = [&](const char* name) { return one_->Find(name)->cells != nullptr; };
   other_.reset();
-  const auto claimed = create("claimed");
+  const auto claimed = CreateWithCells("claimed");
   ASSERT_OK_AND_ASSIGN(const auto store, PostgresStore::Open(conninfo_));
   ASSERT_OK_AND_ASSIGN(auto claim, store->ClaimCells(claimed->parameters));
   ASSERT_NE(claim, nullptr);
   ASSERT_THAT(one_->Build("claimed", nullptr), IsOk());
-  create("fruit");
+  CreateWithCells("fruit");
   ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return has_cells("fruit"); }));
   EXPECT_FALSE(has_cells("claimed"));
@@ -211,15 +200,12 @@ TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {
 TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
   const CollectionView view = CreateFruit(3);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
-  EXPECT_THAT(one_->Build("fruit",
-                          [&](int done, int) {
-                            if (done == 2) {
-                              EXPECT_THAT(other_->Upsert(Other(), MakeItems(6, 1)), IsOk());
-                              EXPECT_THAT(other_->Build("fruit", nullptr), IsOk());
-                            }
-                            return absl::OkStatus();
-                          }),
-              FailsWith(kAborted, "an embedding of later items"));
+  const auto overtake = [&](int done, int) {
+    if (done != 2) return absl::OkStatus();
+    EXPECT_THAT(other_->Upsert(Other(), MakeItems(6, 1)), IsOk());
+    return other_->Build("fruit", nullptr).status();
+  };
+  EXPECT_THAT(one_->Build("fruit", overtake), FailsWith(kAborted, "an embedding of later items"));
   EXPECT_TRUE(WaitUntil([&] {
     const CollectionView now = *one_->Find("fruit");
     return now.retriever != nullptr && now.retriever->items() == 6;
@@ -229,15 +215,10 @@ TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
 TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
   const CollectionView view = CreateFruit(5);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 5; }));
-  const std::vector<std::string> ids = {"item-003"};
-  ASSERT_THAT(one_->Build("fruit",
-                          [&](int done, int) {
-                            if (done == 2) {
-                              EXPECT_THAT(other_->DeleteItems(Other(), ids), IsOk());
-                            }
-                            return absl::OkStatus();
-                          }),
-              IsOk());
+  const auto delete_it = [&](int done, int) {
+    return done == 2 ? other_->DeleteItems(Other(), {{"item-003"}}).status() : absl::OkStatus();
+  };
+  ASSERT_THAT(one_->Build("fruit", delete_it), IsOk());
   EXPECT_TRUE(one_->Find("fruit")->hidden->hidden[3]) << "when the build returns";
   EXPECT_TRUE(WaitUntil([&] { return Other().embedded_items() == 4; }));
 }
@@ -249,9 +230,8 @@ TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   const CollectionView others = Other();
   const auto change = [](Catalog* catalog, const CollectionView& fruit, int offset) {
     for (int i = 0; i < 20; ++i) {
-      const std::vector<std::string> ids = {
-          absl::StrCat("item-0", i < 5 ? "0" : "", 2 * i + offset)};
-      EXPECT_THAT(catalog->DeleteItems(fruit, ids), IsOk());
+      const std::string id = absl::StrCat("item-0", i < 5 ? "0" : "", 2 * i + offset);
+      EXPECT_THAT(catalog->DeleteItems(fruit, {{id}}), IsOk());
       if (i % 3 == 0) {
         EXPECT_THAT(catalog->Upsert(fruit, {{MakeItem(absl::StrCat("new", i), 3, 1)}}), IsOk());
       }
@@ -265,14 +245,13 @@ TEST_F(SharedCatalog, DaemonsConvergeAfterManyChanges) {
   change(other_.get(), others, 1);
   first.join();
   builder.join();
-  const auto store = PostgresStore::Open(conninfo_);
-  const auto stored = (*store)->LoadEmbedding(view.published->parameters);
-  ASSERT_THAT(stored, IsOk());
-  const uint64_t findable = (*stored)->ids.size() - (*stored)->deleted.size();
+  ASSERT_OK_AND_ASSIGN(const auto store, PostgresStore::Open(conninfo_));
+  ASSERT_OK_AND_ASSIGN(const auto stored, store->LoadEmbedding(view.published->parameters));
+  const uint64_t findable = stored->ids.size() - stored->deleted.size();
   for (const Catalog* catalog : {one_.get(), other_.get()}) {
     EXPECT_TRUE(WaitUntil([&] {
       const CollectionView now = *catalog->Find("fruit");
-      return now.items == 7 && now.retriever->version() == (*stored)->version &&
+      return now.items == 7 && now.retriever->version() == stored->version &&
              now.embedded_items() == findable;
     })) << (catalog == one_.get() ? "one" : "other");
   }
@@ -283,28 +262,24 @@ TEST_F(SharedCatalog, SearchesContinueDuringStoreOutage) {
   const std::string conninfo = server.NewDatabase();
   std::atomic<int> failures = 0;
   std::atomic<int> recoveries = 0;
-  auto catalog =
+  ASSERT_OK_AND_ASSIGN(
+      const auto catalog,
       Catalog::Open(*PostgresStore::Open(conninfo), directory_.path(),
-                    [&](const absl::Status& status) { ++(status.ok() ? recoveries : failures); });
-  ASSERT_THAT(catalog, IsOk());
-  const auto view = (*catalog)->Create(Fruit());
-  ASSERT_THAT(view, IsOk());
-  ASSERT_THAT((*catalog)->Upsert(*view, MakeItems(5, 1)), IsOk());
-  ASSERT_THAT((*catalog)->Build("fruit", nullptr), IsOk());
+                    [&](const absl::Status& status) { ++(status.ok() ? recoveries : failures); }));
+  ASSERT_OK_AND_ASSIGN(const CollectionView view, catalog->Create(Fruit()));
+  ASSERT_THAT(catalog->Upsert(view, MakeItems(5, 1)), IsOk());
+  ASSERT_THAT(catalog->Build("fruit", nullptr), IsOk());
   server.Kill();
   const RetrievalQuery query{Matrix::Random(15, 2), 3, 3, nullptr};
-  EXPECT_THAT((*catalog)->Find("fruit")->retriever->Retrieve(query), IsOk());
-  EXPECT_THAT((*catalog)->Upsert(*view, MakeItems(6, 1)),
+  EXPECT_THAT(catalog->Find("fruit")->retriever->Retrieve(query), IsOk());
+  EXPECT_THAT(catalog->Upsert(view, MakeItems(6, 1)),
               FailsWith(kUnavailable, "the store is unavailable"));
-  EXPECT_EQ((*catalog)->Find("fruit")->items, 5u);
+  EXPECT_EQ(catalog->Find("fruit")->items, 5u);
   EXPECT_TRUE(WaitUntil([&] { return failures > 0; }));
   server.Start();
-  {
-    const auto elsewhere = PostgresStore::Open(conninfo);
-    ASSERT_THAT(elsewhere, IsOk());
-    ASSERT_THAT((*elsewhere)->Upsert(view->published->parameters, MakeItems(8, 1)), IsOk());
-  }
-  EXPECT_TRUE(WaitUntil([&] { return (*catalog)->Find("fruit")->items == 8; }));
+  ASSERT_OK_AND_ASSIGN(const auto elsewhere, PostgresStore::Open(conninfo));
+  ASSERT_THAT(elsewhere->Upsert(view.published->parameters, MakeItems(8, 1)), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return catalog->Find("fruit")->items == 8; }));
   EXPECT_TRUE(WaitUntil([&] { return recoveries > 0; }));
 }
 
@@ -314,17 +289,15 @@ TEST_F(SharedCatalog, RestoredUuidIsNotMistakenForDeletedCollection) {
   const CollectionView fruit = CreateFruit(5);
   const SnapshotContents contents = *Parse(SnapshotOf(*one_, fruit));
   ASSERT_THAT(one_->Upsert(fruit, MakeItems(8, 1)), IsOk());
-  const StepObserver observer;
-  ASSERT_THAT(one_->Build("fruit", observer), IsOk());
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   ASSERT_TRUE(WaitUntil([&] { return OtherVersion() == 1; }));
   ASSERT_EQ(Other().retriever->items(), 8);
 
   PostgresServer::RefuseListeners(conninfo_);
   ASSERT_THAT(one_->Delete("fruit"), IsOk());
-  const auto restored = Restore(one_.get(), contents);
-  ASSERT_THAT(restored, IsOk());
-  EXPECT_EQ(restored->published->fingerprint, fruit.published->fingerprint);
-  ASSERT_THAT(one_->Build("fruit", observer), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionView restored, Restore(one_.get(), contents));
+  EXPECT_EQ(restored.published->fingerprint, fruit.published->fingerprint);
+  ASSERT_THAT(one_->Build("fruit", nullptr), IsOk());
   PostgresServer::AllowConnections(conninfo_);
   EXPECT_TRUE(
       WaitUntil([&] { return Other().retriever != nullptr && Other().retriever->items() == 5; }));

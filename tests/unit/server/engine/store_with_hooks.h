@@ -31,8 +31,6 @@ struct StoreHooks {
   std::function<absl::Status()> deleted_since = [] { return absl::OkStatus(); };
   std::function<void()> read_gallery = [] {};
   std::function<void(std::optional<StoredCells>*)> load_cells = [](std::optional<StoredCells>*) {};
-  std::function<void(std::optional<CellQuality>*)> load_quality = [](std::optional<CellQuality>*) {
-  };
 };
 
 class StoreWithHooks final : public Store {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <thread>
 #include <tuple>
 
@@ -6,14 +9,12 @@
 #include "common/base/operator_only_error.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/testing/postgres_server.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(PostgresSchema, NewerVersionIsRefused) {
   const std::string conninfo = SharedPostgres().NewDatabase();
@@ -37,11 +38,9 @@ TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {
 TEST(PostgresPool, BusyPoolReturnsErrorAfterWait) {
   postgres::Pool pool(*postgres::ConnectionInfo::Parse(SharedPostgres().NewDatabase()),
                       {2, absl::Milliseconds(200)});
-  auto one = postgres::Transaction::Begin(&pool, /*writes=*/false);
-  ASSERT_THAT(one, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto one, postgres::Transaction::Begin(&pool, /*writes=*/false));
   {
-    auto two = postgres::Transaction::Begin(&pool, /*writes=*/false);
-    ASSERT_THAT(two, IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto two, postgres::Transaction::Begin(&pool, /*writes=*/false));
     const absl::Time start = absl::Now();
     const absl::Status busy = postgres::Transaction::Begin(&pool, /*writes=*/false).status();
     EXPECT_THAT(busy,
@@ -101,7 +100,8 @@ TEST(PostgresConnection, ErrorsOmitPassword) {
         {std::string(), absl::StatusCode::kInvalidArgument, "cannot be read as one"}}) {
     const auto store = PostgresStore::Open(conninfo);
     EXPECT_THAT(store, FailsWith(code, message));
-    EXPECT_THAT(std::string(store.status().message()), Not(HasSubstr(password)));
+    EXPECT_THAT(std::string(store.status().message()),
+                ::testing::Not(::testing::HasSubstr(password)));
   }
   const auto info = postgres::ConnectionInfo::Parse(good);
   EXPECT_EQ(info->Redacted("it is " + password + "\n\there"), "it is **** here");
@@ -117,9 +117,7 @@ TEST(PostgresConnection, ServerWithoutDurabilityIsRefused) {
   PostgresServer::Ask(conninfo, "ALTER DATABASE " + database + " SET synchronous_commit = off");
   const auto info = *postgres::ConnectionInfo::Parse(conninfo);
   auto connection = postgres::Connection::Open(info);
-  ASSERT_THAT(connection, IsOk());
-  const auto setting = (*connection)->Query("SHOW synchronous_commit");
-  EXPECT_EQ(setting->Bytes(0), "on");
+  EXPECT_EQ((*connection)->Query("SHOW synchronous_commit")->Bytes(0), "on");
   PostgresServer::Ask(conninfo,
                       "ALTER DATABASE " + database + " SET synchronous_commit = remote_apply");
   connection = postgres::Connection::Open(info);
@@ -141,6 +139,62 @@ TEST(PostgresConnection, StatementTimeoutKeepsSessionUsable) {
               FailsWith(kDeadlineExceeded, "statement timeout"));
   EXPECT_TRUE(connection->usable());
   EXPECT_THAT(connection->Execute("SELECT 1"), IsOk());
+}
+
+// tests/e2e/kill_test.cc kills a server under load.
+TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
+  PostgresServer server;
+  const auto store = *PostgresStore::Open(server.NewDatabase());
+  const StoredCollection fruit = SmallCollection("fruit");
+  ASSERT_THAT(store->Create(fruit), IsOk());
+  std::vector<std::thread> callers;  // leave several idle sessions behind
+  for (int i = 0; i < 6; ++i) {
+    callers.emplace_back([&] { EXPECT_THAT(store->LoadGallery(fruit.parameters), IsOk()); });
+  }
+  for (std::thread& caller : callers) caller.join();
+  server.Kill();
+  const absl::Status away = store->ListStates().status();
+  EXPECT_THAT(away, FailsWith(kUnavailable, "the store is unavailable: database test1"));
+  EXPECT_TRUE(IsOperatorOnlyError(away));
+  server.Start();
+  EXPECT_THAT(store->Upsert(fruit.parameters, MakeItems(3, 1)), IsOk());
+}
+
+TEST(PostgresServerKilled, WatchResumesAfterRestart) {
+  PostgresServer server;
+  const std::string conninfo = server.NewDatabase();
+  const auto store = *PostgresStore::Open(conninfo);
+  std::mutex mutex;
+  std::vector<absl::Status> reports;
+  std::atomic<int> calls = 0;
+  const auto count = [&] {
+    ++calls;
+    return absl::OkStatus();
+  };
+  const auto watch = store->Watch(count, [&](const absl::Status& status) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    reports.push_back(status);
+  });
+  ASSERT_TRUE(WaitUntil([&] { return calls > 0; }));
+  const int before = calls;
+  server.Kill();
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::lock_guard<std::mutex> guard(mutex);
+    return !reports.empty();
+  }));
+  absl::SleepFor(absl::Milliseconds(2500));  // a few more attempts: nothing shows them
+  server.Start();
+  ASSERT_TRUE(WaitUntil([&] { return calls > before; }));
+  {
+    const std::lock_guard<std::mutex> guard(mutex);
+    ASSERT_FALSE(reports.empty());
+    EXPECT_EQ(reports.front().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
+        << "the same reason is reported once";
+  }
+  const int after = calls;
+  ASSERT_THAT((*PostgresStore::Open(conninfo))->Create(SmallCollection("fruit")), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return calls > after; }));
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
 // Several daemons on one PostgreSQL database.
-#include <algorithm>
+#include "server/store/postgres/postgres_store.h"
+
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
 #include "server/store/postgres/embedded_items_encoder.h"
 #include "tests/testing/wait_until.h"
-#include "tests/unit/server/store/postgres_fixture.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
@@ -21,8 +21,8 @@ class TwoDaemons : public ::testing::Test {
  protected:
   const std::string conninfo_ = SharedPostgres().NewDatabase();
   const StoredCollection fruit_ = SmallCollection("fruit");
-  const std::unique_ptr<Store> one_ = OpenStore(conninfo_);
-  const std::unique_ptr<Store> other_ = OpenStore(conninfo_);
+  const std::unique_ptr<PostgresStore> one_ = *PostgresStore::Open(conninfo_);
+  const std::unique_ptr<PostgresStore> other_ = *PostgresStore::Open(conninfo_);
 };
 
 TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
@@ -45,9 +45,8 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
     writers.emplace_back([&, writer] {
       Store& store = writer % 2 == 0 ? *one_ : *other_;
       for (int i = 0; i < 20; ++i) {
-        EXPECT_THAT(store.Upsert(fruit_.parameters,
-                                 std::vector<Item>{MakeItem(absl::StrCat(writer, "-", i), 3, 1),
-                                                   MakeItem("shared", 3, writer * 100 + i)}),
+        EXPECT_THAT(store.Upsert(fruit_.parameters, {MakeItem(absl::StrCat(writer, "-", i), 3, 1),
+                                                     MakeItem("shared", 3, writer * 100 + i)}),
                     IsOk());
       }
     });
@@ -55,10 +54,9 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
   for (std::thread& writer : writers) writer.join();
   ASSERT_OK_AND_ASSIGN(const auto page, one_->ScrollItems(fruit_.parameters, {}, "", 1000));
   EXPECT_THAT(page.items, SizeIs(121));
-  std::vector<uint64_t> versions;
-  for (const Item& item : page.items) versions.push_back(item.version);
-  std::sort(versions.begin(), versions.end());
-  EXPECT_EQ(std::unique(versions.begin(), versions.end()), versions.end());
+  std::set<uint64_t> versions;
+  for (const Item& item : page.items) versions.insert(item.version);
+  EXPECT_THAT(versions, SizeIs(121));
   EXPECT_EQ(one_->ListStates()->front().latest_version, 240u);
   EXPECT_EQ(one_->ListStates()->front().items, 121u);
 }
@@ -66,42 +64,38 @@ TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
 // GalleryPartRows(4) is 5000.
 TEST_F(TwoDaemons, RangesEqualGalleryParts) {
   constexpr int kItems = 5003;
-  const auto store = OpenStore(conninfo_);
   const Gallery all = ManyItems(kItems);
-  ASSERT_THAT(Import(store.get(), fruit_, all), IsOk());
-  const StoredCollection now = *store->LoadCollection(fruit_.parameters.collection_uuid);
+  ASSERT_THAT(Import(one_.get(), fruit_, all), IsOk());
+  const StoredCollection now = *one_->LoadCollection(fruit_.parameters.collection_uuid);
   for (const auto& [first, count] : std::vector<std::pair<int, int>>{
            {0, 0}, {0, 1}, {0, 5000}, {0, kItems}, {1, 5001}, {3, 5000}, {5002, 1}, {kItems, 0}}) {
     Gallery range;
     FloatMatrix features(count, kDim);
-    ASSERT_THAT(store->ReadRange(now, first, count,
-                                 [&](int64_t items, Gallery part) {
-                                   EXPECT_EQ(items, count);
-                                   const auto at = static_cast<Eigen::Index>(range.ids.size());
-                                   features.middleRows(at, part.features.rows()) = part.features;
-                                   AppendRows(std::move(part), &range);
-                                   return absl::OkStatus();
-                                 }),
-                IsOk());
+    const auto visit = [&, count = count](int64_t items, Gallery part) {
+      EXPECT_EQ(items, count);
+      features.middleRows(std::ssize(range.ids), part.features.rows()) = part.features;
+      AppendRows(std::move(part), &range);
+      return absl::OkStatus();
+    };
+    ASSERT_THAT(one_->ReadRange(now, first, count, visit), IsOk());
     ASSERT_THAT(range.ids, SizeIs(count)) << first;
     for (int i = 0; i < count; ++i) EXPECT_EQ(range.ids[i], all.ids[first + i]);
     EXPECT_EQ(features, all.features.middleRows(first, count));
   }
   const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
-  ASSERT_THAT(store->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
-  EXPECT_THAT(store->ReadRange(now, 0, 1, ignore),
+  ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
+  EXPECT_THAT(one_->ReadRange(now, 0, 1, ignore),
               FailsWith(kAborted, "expected version 5003 of them, found version 5004"));
 }
 
 TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
-  const auto store = OpenStore(conninfo_);
-  ASSERT_THAT(store->Create(fruit_), IsOk());
-  ASSERT_THAT(store->Upsert(fruit_.parameters, MakeItems(10, 1)), IsOk());
+  ASSERT_THAT(one_->Create(fruit_), IsOk());
+  ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(10, 1)), IsOk());
   const auto read = [&](const char* count, int64_t first, int64_t items) {
     PostgresServer::Ask(conninfo_,
                         absl::StrCat("UPDATE privatemail.collections SET items = ", count));
-    return store->ReadRange(*store->LoadCollection(fruit_.parameters.collection_uuid), first, items,
-                            [](int64_t, Gallery) { return absl::OkStatus(); });
+    return one_->ReadRange(*one_->LoadCollection(fruit_.parameters.collection_uuid), first, items,
+                           [](int64_t, Gallery) { return absl::OkStatus(); });
   };
   EXPECT_THAT(read("10", 5, 5), IsOk());
   const absl::Status damaged = read("11", 5, 6);
@@ -116,26 +110,18 @@ TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
 // parts would fetch more than four times as many.
 TEST_F(TwoDaemons, GalleryWithoutStatisticsIsReadOnce) {
   constexpr int kItems = 40000;
-  const auto store = OpenStore(conninfo_);
   PostgresServer::Ask(conninfo_, "ALTER TABLE privatemail.items SET (autovacuum_enabled = off)");
-  ASSERT_THAT(Import(store.get(), fruit_, ManyItems(kItems)), IsOk());
-  const auto fetched = [&](const char* after) {
-    // A session reports what it has read when it ends.
-    EXPECT_TRUE(WaitUntil([&] {
-      return PostgresServer::Ask(conninfo_, absl::StrCat("SELECT idx_tup_fetch > ", after,
-                                                         " FROM pg_stat_all_tables WHERE relname "
-                                                         "= 'items'")) == "t";
-    }));
-    return std::stoi(PostgresServer::Ask(
+  ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kItems)), IsOk());
+  const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
+  ASSERT_THAT((*PostgresStore::Open(conninfo_))->ReadGallery(fruit_.parameters, ignore), IsOk());
+  // A session reports what it has read when it ends.
+  int fetched = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    fetched = std::stoi(PostgresServer::Ask(
         conninfo_, "SELECT idx_tup_fetch FROM pg_stat_all_tables WHERE relname = 'items'"));
-  };
-  {
-    const auto reader = OpenStore(conninfo_);
-    ASSERT_THAT(
-        reader->ReadGallery(fruit_.parameters, [](int64_t, Gallery) { return absl::OkStatus(); }),
-        IsOk());
-  }
-  EXPECT_LE(fetched("30000"), 2 * kItems);
+    return fetched > 30000;
+  }));
+  EXPECT_LE(fetched, 2 * kItems);
 }
 
 // Encodes rows [first, end) of an embedding, as one of several processes does.
@@ -157,78 +143,61 @@ std::vector<std::string> Encode(const Embedding& embedding, int64_t key, size_t 
 class EncodedEmbedding : public TwoDaemons {
  protected:
   EncodedEmbedding() {
-    for (int i = 0; i < kRows; ++i) large_.ids.push_back(absl::StrFormat("%06d", i));
-    for (int i = 0; i < kRows; ++i) large_.payloads.push_back(absl::StrCat("{\"n\": ", i, "}"));
-    for (int i = 0; i < kRows; ++i) large_.labels.push_back(-i);
-    large_.coordinates = Matrix::Random(kRows, 2);
-    EXPECT_THAT(store_->Create(fruit_), IsOk());
-    EXPECT_THAT(store_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
+    for (int i = 0; i < kRows; ++i) {
+      large_.payloads[i] = absl::StrCat("{\"n\": ", i, "}");
+      large_.labels[i] = -i;
+    }
+    EXPECT_THAT(one_->Create(fruit_), IsOk());
+    EXPECT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
   }
 
-  absl::StatusOr<uint64_t> Save(std::vector<std::string> pieces, int64_t key) {
+  // end: what the source returns after the pieces
+  absl::StatusOr<uint64_t> Save(const std::vector<std::string>& pieces, int64_t key,
+                                const absl::StatusOr<std::string>& end = "") {
     size_t next = 0;
-    return store_->SaveEncoded(fruit_.parameters, large_, key, kRows,
-                               [&]() -> absl::StatusOr<std::string> {
-                                 return next < pieces.size() ? pieces[next++] : "";
-                               });
+    return one_->SaveEncoded(fruit_.parameters, large_, key, kRows,
+                             [&]() -> absl::StatusOr<std::string> {
+                               return next < pieces.size() ? pieces[next++] : end;
+                             });
   }
 
   void ExpectFormerVersion() {
-    EXPECT_EQ((*store_->LoadEmbedding(fruit_.parameters))->version, 1u);
+    EXPECT_EQ((*one_->LoadEmbedding(fruit_.parameters))->version, 1u);
     EXPECT_EQ(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.embedded_items"),
               "3");
   }
 
   static constexpr int kRows = 30000;  // three megabytes
-  const std::unique_ptr<PostgresStore> store_ = OpenStore(conninfo_);
-  Embedding large_ = SomeEmbedding(0);
+  Embedding large_ = EmbeddingOf(ManyItems(kRows));
 };
 
 TEST_F(EncodedEmbedding, PiecesOfTwoProcessesAreOneEmbedding) {
-  const int64_t key = *store_->NewEmbeddingKey();
+  const int64_t key = *one_->NewEmbeddingKey();
   std::vector<std::string> pieces = Encode(large_, key, 12345, kRows);
   EXPECT_THAT(pieces, SizeIs(::testing::Gt(1)));
   for (std::string& piece : Encode(large_, key, 0, 12345)) pieces.push_back(std::move(piece));
   EXPECT_EQ(*Save(pieces, key), 2u);
-  const auto loaded = store_->LoadEmbedding(fruit_.parameters);
-  ASSERT_TRUE(loaded.ok() && loaded->has_value());
-  EXPECT_EQ((*loaded)->ids, large_.ids);
-  EXPECT_EQ((*loaded)->labels, large_.labels);
-  EXPECT_EQ((*loaded)->payloads, large_.payloads);
-  EXPECT_EQ((*loaded)->coordinates, large_.coordinates);
+  const Embedding loaded = one_->LoadEmbedding(fruit_.parameters).value().value();
+  EXPECT_EQ(loaded.ids, large_.ids);
+  EXPECT_EQ(loaded.labels, large_.labels);
+  EXPECT_EQ(loaded.payloads, large_.payloads);
+  EXPECT_EQ(loaded.coordinates, large_.coordinates);
 }
 
-TEST_F(EncodedEmbedding, MissingPieceKeepsTheFormerVersion) {
-  const int64_t key = *store_->NewEmbeddingKey();
-  EXPECT_THAT(Save(Encode(large_, key, 0, 12345), key),
-              FailsWith(kInternal, "of 30000 rows came with 12345"));
-  ExpectFormerVersion();
-}
-
-TEST_F(EncodedEmbedding, RepeatedOrDamagedPieceKeepsTheFormerVersion) {
-  const int64_t key = *store_->NewEmbeddingKey();
+TEST_F(EncodedEmbedding, MissingRepeatedOrDamagedPiecesKeepTheFormerVersion) {
+  const int64_t key = *one_->NewEmbeddingKey();
   std::vector<std::string> pieces = Encode(large_, key, 0, 12345);
+  EXPECT_THAT(Save(pieces, key), FailsWith(kInternal, "of 30000 rows came with 12345"));
+  ExpectFormerVersion();
+  EXPECT_THAT(Save(pieces, key, absl::AbortedError("rank 1")), FailsWith(kAborted, "rank 1"));
+  ExpectFormerVersion();
   pieces.push_back(pieces.front());
   EXPECT_FALSE(Save(pieces, key).ok());
   ExpectFormerVersion();
   pieces.back().resize(pieces.back().size() / 2);
   EXPECT_FALSE(Save(pieces, key).ok());
   ExpectFormerVersion();
-  EXPECT_THAT(store_->SaveEmbedding(fruit_.parameters, large_), IsOk()) << "the session goes on";
-}
-
-TEST_F(EncodedEmbedding, ErrorOfTheSourceKeepsTheFormerVersion) {
-  const int64_t key = *store_->NewEmbeddingKey();
-  std::vector<std::string> pieces = Encode(large_, key, 0, 12345);
-  const auto saved = store_->SaveEncoded(fruit_.parameters, large_, key, kRows,
-                                         [&]() -> absl::StatusOr<std::string> {
-                                           if (pieces.empty()) return absl::AbortedError("rank 1");
-                                           std::string piece = std::move(pieces.back());
-                                           pieces.pop_back();
-                                           return piece;
-                                         });
-  EXPECT_THAT(saved, FailsWith(kAborted, "rank 1"));
-  ExpectFormerVersion();
+  EXPECT_THAT(one_->SaveEmbedding(fruit_.parameters, large_), IsOk()) << "the session goes on";
 }
 
 TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
@@ -255,45 +224,48 @@ TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
 }
 
 TEST_F(TwoDaemons, WatchReportsEveryKindOfChange) {
-  Counter counter;
-  const auto watch = other_->Watch(counter.callback(), nullptr);
-  ASSERT_TRUE(counter.WaitForMoreThan(0)) << "once at first";
-  const std::vector<std::string> ids = {"item-000"};
+  std::atomic<int> calls = 0;
+  const auto count = [&] {
+    ++calls;
+    return absl::OkStatus();
+  };
+  const auto watch = other_->Watch(count, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return calls > 0; })) << "once at first";
   const std::vector<std::function<absl::Status()>> changes = {
       [&] { return one_->Create(fruit_); },
       [&] { return one_->Upsert(fruit_.parameters, MakeItems(3, 1)).status(); },
-      [&] { return one_->DeleteItems(fruit_.parameters, ids).status(); },
+      [&] { return one_->DeleteItems(fruit_.parameters, {"item-000"}).status(); },
       [&] { return one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(2)).status(); },
       [&] { return one_->Delete(fruit_.parameters.collection_uuid).status(); }};
   for (size_t i = 0; i < changes.size(); ++i) {
-    const int before = counter.calls();
+    const int before = calls;
     ASSERT_THAT(changes[i](), IsOk());
-    EXPECT_TRUE(counter.WaitForMoreThan(before)) << i;
+    EXPECT_TRUE(WaitUntil([&] { return calls > before; })) << i;
   }
 }
 
 TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
   ASSERT_THAT(one_->Create(fruit_), IsOk());
   std::atomic<uint64_t> seen = 0;
-  Counter counter;
-  const auto watch = other_->Watch(
-      [&] {
-        seen = other_->ListStates()->front().latest_version;
-        return counter.callback()();
-      },
-      nullptr);
-  ASSERT_TRUE(counter.WaitForMoreThan(0));
-  const int before = counter.calls();
+  std::atomic<int> calls = 0;
+  const auto look = [&] {
+    seen = other_->ListStates()->front().latest_version;
+    ++calls;
+    return absl::OkStatus();
+  };
+  const auto watch = other_->Watch(look, nullptr);
+  ASSERT_TRUE(WaitUntil([&] { return calls > 0; }));
+  const int before = calls;
   // The watch cannot reconnect before the commit, so it gets no notification.
   PostgresServer::RefuseListeners(conninfo_);
   ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(1, 1)), IsOk());
-  EXPECT_EQ(counter.calls(), before);
+  EXPECT_EQ(calls, before);
   PostgresServer::AllowConnections(conninfo_);
-  ASSERT_TRUE(counter.WaitForMoreThan(before)) << "it has not looked again";
+  ASSERT_TRUE(WaitUntil([&] { return calls > before; })) << "it has not looked again";
   EXPECT_EQ(seen, 1u);
-  const int after = counter.calls();
+  const int after = calls;
   ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(2, 1)), IsOk());
-  EXPECT_TRUE(counter.WaitForMoreThan(after)) << "it does not listen any more";
+  EXPECT_TRUE(WaitUntil([&] { return calls > after; })) << "it does not listen any more";
 }
 
 TEST_F(TwoDaemons, FailedWatchCallbackIsRetried) {

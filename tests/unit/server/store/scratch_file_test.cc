@@ -42,10 +42,9 @@ TEST(ScratchFile, ReadsBackAppendedBytes) {
 
 TEST(ScratchFile, FullDiskIsNamed) {
   const TemporaryFolder folder;
-  const auto file = ScratchFile::Create(folder.path(), "a test");
-  ASSERT_THAT(file, IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto file, ScratchFile::Create(folder.path(), "a test"));
   const FullDisk full(1024);
-  EXPECT_THAT((*file)->Append(std::string(2000, 'x')),
+  EXPECT_THAT(file->Append(std::string(2000, 'x')),
               FailsWith(kExhausted, "cannot write the file in data_dir for a test"));
 }
 

@@ -7,52 +7,9 @@
 #include "server/store/sqlite/sqlite_store.h"
 
 namespace privatemail::testing {
-namespace {
-
-class SqliteBackend final : public StoreBackend {
- public:
-  std::unique_ptr<Store> Open() override {
-    auto store = SqliteStore::Open(directory_.path());
-    EXPECT_THAT(store, IsOk());
-    return *std::move(store);
-  }
-
-  int64_t Rows(const std::string& table) override {
-    const auto file = sqlite::Database::OpenReadOnly(directory_ / "privatemail.sqlite");
-    EXPECT_THAT(file, IsOk());
-    return std::stoll(*(*file)->Query("SELECT count(*) FROM " + table));
-  }
-
- private:
-  const TemporaryFolder directory_;
-};
-
-class PostgresBackend final : public StoreBackend {
- public:
-  std::unique_ptr<Store> Open() override {
-    auto store = PostgresStore::Open(conninfo_);
-    EXPECT_THAT(store, IsOk());
-    return *std::move(store);
-  }
-
-  int64_t Rows(const std::string& table) override {
-    return std::stoll(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail." + table));
-  }
-
- private:
-  const std::string conninfo_ = SharedPostgres().NewDatabase();
-};
-
-}  // namespace
-
 PostgresServer& SharedPostgres() {
   static PostgresServer server;
   return server;
-}
-
-std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind) {
-  if (kind == "postgres") return std::make_unique<PostgresBackend>();
-  return std::make_unique<SqliteBackend>();
 }
 
 void StoreConformance::SetUp() {
@@ -60,39 +17,41 @@ void StoreConformance::SetUp() {
   ASSERT_THAT(store_->Create(collection_), IsOk());
 }
 
+std::unique_ptr<Store> StoreConformance::OpenStore() const {
+  if (GetParam() == "postgres") return PostgresStore::Open(conninfo_).value();
+  return SqliteStore::Open(directory_.path()).value();
+}
+
 void StoreConformance::Reopen() {
   store_.reset();
-  store_ = backend_->Open();
+  store_ = OpenStore();
+}
+
+int64_t StoreConformance::Rows(const std::string& table) const {
+  const std::string count = "SELECT count(*) FROM ";
+  if (GetParam() == "postgres") {
+    return std::stoll(PostgresServer::Ask(conninfo_, count + "privatemail." + table));
+  }
+  const auto file = sqlite::Database::OpenReadOnly(directory_ / "privatemail.sqlite");
+  return std::stoll((*file)->Query(count + table).value());
 }
 
 UpsertResult StoreConformance::Upsert(const std::vector<Item>& items) {
-  auto result = store_->Upsert(collection_.parameters, items);
-  EXPECT_THAT(result, IsOk());
-  return *result;
+  return store_->Upsert(collection_.parameters, items).value();
 }
 
 DeleteResult StoreConformance::DeleteItems(const std::vector<std::string>& ids) {
-  auto result = store_->DeleteItems(collection_.parameters, ids);
-  EXPECT_THAT(result, IsOk());
-  return *result;
+  return store_->DeleteItems(collection_.parameters, ids).value();
 }
 
-Gallery StoreConformance::Load() {
-  auto gallery = store_->LoadGallery(collection_.parameters);
-  EXPECT_THAT(gallery, IsOk());
-  return *std::move(gallery);
-}
+Gallery StoreConformance::Load() { return store_->LoadGallery(collection_.parameters).value(); }
 
 ChangesSinceEmbedding StoreConformance::Changes() {
-  auto changes = store_->CountChanges(collection_.parameters);
-  EXPECT_THAT(changes, IsOk());
-  return *changes;
+  return store_->CountChanges(collection_.parameters).value();
 }
 
 uint64_t StoreConformance::Embed() {
-  const auto version = store_->SaveEmbedding(collection_.parameters, EmbeddingOf(Load()));
-  EXPECT_THAT(version, IsOk());
-  return *version;
+  return store_->SaveEmbedding(collection_.parameters, EmbeddingOf(Load())).value();
 }
 
 std::vector<Item> StoreConformance::ScrollAll(const std::optional<PayloadFilter>& filter,
@@ -100,11 +59,10 @@ std::vector<Item> StoreConformance::ScrollAll(const std::optional<PayloadFilter>
   std::vector<Item> all;
   std::optional<std::string> after = "";
   while (after) {
-    auto page = store_->ScrollItems(collection_.parameters, filter, *after, limit);
-    EXPECT_THAT(page, IsOk());
-    EXPECT_LE(page->items.size(), static_cast<size_t>(limit));
-    for (Item& item : page->items) all.push_back(std::move(item));
-    after = page->next;
+    ItemPage page = store_->ScrollItems(collection_.parameters, filter, *after, limit).value();
+    EXPECT_LE(page.items.size(), static_cast<size_t>(limit));
+    for (Item& item : page.items) all.push_back(std::move(item));
+    after = page.next;
   }
   return all;
 }

@@ -12,27 +12,18 @@
 
 namespace privatemail::testing {
 
-// Storage of one test, initially empty.
-class StoreBackend {
- public:
-  virtual ~StoreBackend() = default;
-  // Opens the store; the former one must be destroyed.
-  virtual std::unique_ptr<Store> Open() = 0;
-  // Rows of a table, read without the store.
-  virtual int64_t Rows(const std::string& table) = 0;
-};
-
 // One server for the program, started on first use.
 PostgresServer& SharedPostgres();
 
-// "sqlite" or "postgres".
-std::unique_ptr<StoreBackend> MakeBackend(const std::string& kind);
-
-// One collection, "fruit", in a store of the parameter's kind.
+// One collection, "fruit", in a store of the kind "sqlite" or "postgres".
 class StoreConformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
+  // Opens the store; of SQLite, the former one must be destroyed.
+  std::unique_ptr<Store> OpenStore() const;
   void Reopen();
+  // Rows of a table, read without the store.
+  int64_t Rows(const std::string& table) const;
 
   UpsertResult Upsert(const std::vector<Item>& items);
   DeleteResult DeleteItems(const std::vector<std::string>& ids);
@@ -43,7 +34,8 @@ class StoreConformance : public ::testing::TestWithParam<std::string> {
   // All pages, joined.
   std::vector<Item> ScrollAll(const std::optional<PayloadFilter>& filter, int64_t limit);
 
-  const std::unique_ptr<StoreBackend> backend_ = MakeBackend(GetParam());
+  const TemporaryFolder directory_;
+  const std::string conninfo_ = GetParam() == "postgres" ? SharedPostgres().NewDatabase() : "";
   const StoredCollection collection_ = SmallCollection("fruit");
   std::unique_ptr<Store> store_;
 };
