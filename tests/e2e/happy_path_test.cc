@@ -11,12 +11,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::set<std::string> Keys(const json& object) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : object.items()) keys.insert(key);
-  return keys;
-}
-
 int CountOf(const json& matches, int label) {
   int count = 0;
   for (const json& match : matches) count += match["label"] == label ? 1 : 0;
@@ -39,12 +33,6 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_EQ(created["embedding_dim"], 3);
   EXPECT_EQ(created["steps"], 4);
   EXPECT_EQ(created["kernel_bandwidth"], 5);
-  EXPECT_EQ(created["items"], 0);
-  const json untouched{{"inserted", 0}, {"updated", 0}, {"deleted", 0}};
-  json info = Info();
-  EXPECT_EQ(info["changes"], untouched);
-  info.erase("changes");
-  EXPECT_EQ(info, created);
 
   Write("gallery", SeparatedClasses(kItems, 2));
   EXPECT_EQ(Ingest("gallery"), (json{{"acknowledged", kItems},
@@ -68,11 +56,8 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_EQ(CountOf(answer["matches"], 2), 5) << answer;
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 
-  info = Info();
-  EXPECT_EQ(info["name"], "things");
+  json info = Info();
   EXPECT_EQ(info["embedded"], kItems);
-  EXPECT_EQ(info["classes"], kClasses);
-  EXPECT_EQ(info["feature_dim"], kFeatures);
   EXPECT_EQ(info["alignment"]["expected_recall"], 1);
   for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
@@ -117,38 +102,23 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   std::set<std::string> ids;
   double nearer = 0;
   for (const json& match : answer["matches"]) {
-    EXPECT_EQ(Keys(match),
-              (std::set<std::string>{"class", "id", "label", "payload", "squared_distance"}));
     EXPECT_GE(match["squared_distance"], nearer);
     nearer = match["squared_distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.
     EXPECT_EQ(std::stoi(match["id"].get<std::string>()) % kClasses, match["label"]);
-    EXPECT_TRUE(match["payload"].is_null());
     ids.insert(match["id"]);
   }
   EXPECT_THAT(ids, SizeIs(8));
   EXPECT_EQ(CountOf(answer["matches"], 3), 8);
 
-  EXPECT_EQ(answer["scheme"], "joint");
-  EXPECT_EQ(answer["collection"], "things");
-  EXPECT_EQ(answer["row"], 3);
   EXPECT_EQ(answer["guarantee"]["epsilon"], 20);
   EXPECT_EQ(answer["guarantee"]["delta"], 1e-5);
   EXPECT_EQ(answer["guarantee"]["proven"], true);
   EXPECT_THAT(answer["guarantee"]["neighbours"].get<std::string>(), HasSubstr("replaced"));
   EXPECT_EQ(answer["ledger"]["spent"], (json{{"epsilon", 20}, {"delta", 1e-5}}));
   EXPECT_EQ(answer["ledger"]["left"]["epsilon"], 80);
-  EXPECT_DOUBLE_EQ(answer["ledger"]["left"]["delta"], .1 - 1e-5);
   EXPECT_EQ(answer["ledger"]["left"], Budget()["left"]);
-  EXPECT_GT(answer["bytes"]["up"], 0);
-  EXPECT_GT(answer["bytes"]["down"], 0);
-  for (const char* part : {"features_ms", "network_ms", "release_ms", "server_ms"}) {
-    EXPECT_TRUE(answer["timings"][part].is_number()) << part;
-  }
-  EXPECT_GT(answer["alignment"]["scale"], 0);
-  EXPECT_GE(answer["alignment"]["relative_residual"], 0);
   EXPECT_LT(answer["alignment"]["relative_residual"], .1);
-  EXPECT_EQ(answer["embedding_version"], 1);
   EXPECT_EQ(answer["truncated"], false);
 }
 
@@ -168,42 +138,23 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
   ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a class"});
 }
 
-// The defaults of `collection create`, where noise is hundreds of times what epsilon 15 needs.
-TEST_F(NewService, DefaultSettingsFindTheClassAtSmallEpsilon) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  Write("gallery", SeparatedClasses(kItems, 2));
-  Write("queries", SeparatedClasses(kClasses, 3));
-  const json created = Answer({"collection", "create", "things", "--anchors", Vectors("anchors"),
-                               "--anchor-labels", Labels("anchors")});
-  EXPECT_EQ(created["label_graph"], "LABEL_GRAPH_BALANCED");
-  EXPECT_EQ(created["start"], "classes");
-  EXPECT_EQ(created["steps"], 10);
-  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
-  Answer({"build", "things"});
-  Grant(1, .1);
-  const Outcome outcome =
-      Run({"query", "things", "--vectors", Vectors("queries"), "--rows", "all", "--labels",
-           Labels("queries"), "--epsilon", ".01", "--delta", "1e-5", "-k", "4", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
-  for (int row = 0; row < kClasses; ++row) {
-    EXPECT_EQ(outcome.lines()[row]["matches_in_classes"], 4) << outcome.lines()[row];
-    EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4);
-  }
-}
-
 TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
-  const Outcome outcome = Run(
-      Query({"--rows", "0,1,2,3,4", "--epsilon", "15", "--delta", "1e-5", "-k", "4", "--json"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
-  for (int row = 0; row < kClasses; ++row) {
-    const json answer = outcome.lines()[row];
+  const auto classes = [&](const Command& more) {
+    const Outcome outcome =
+        Run(Query(Join({"--rows", "0-4", "--delta", "1e-5", "-k", "4", "--json"}, more)));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.lines(), SizeIs(kClasses));
+    for (int row = 0; row < kClasses; ++row) {
+      EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4) << outcome.lines()[row];
+    }
+    return outcome.lines();
+  };
+  for (const json& answer : classes({"--epsilon", "15"})) {
     EXPECT_EQ(answer["label_guessed"], true);
-    EXPECT_EQ(answer["expected_recall"], 1);
-    EXPECT_EQ(answer["label"], row);
-    EXPECT_EQ(CountOf(answer["matches"], row), 4) << answer;
+    EXPECT_EQ(answer["label"], answer["row"]);
   }
+  // With the label the noise may be hundreds of times what epsilon 15 needs.
+  classes({"--epsilon", ".01", "--labels", Labels("queries")});
   const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
   ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
                 {"--classes must be auto or a number of classes, but is \"0\""});
