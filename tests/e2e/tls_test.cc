@@ -47,29 +47,25 @@ class Tls : public Service {
   }
 };
 
-TEST_F(Tls, PrintedFingerprintOrCertificateIsTrusted) {
-  for (const Command& trust : Trusts()) {
-    const Outcome outcome = ListWith(trust);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.json(), IsEmpty());
-  }
-}
-
-TEST_F(Tls, OtherFingerprintIsRefusedNamingBoth) {
-  std::string other = daemon_->fingerprint();
-  other[63] = other[63] == '0' ? '1' : '0';
-  ExpectRefused({"--trust", other}, "UNAVAILABLE",
-                {daemon_->address(), daemon_->fingerprint(), other});
-}
-
-TEST_F(Tls, UntrustedCertificateIsRefused) {
+TEST_F(Tls, UntrustedServerIsRefused) {
   const std::string remedy = "its certificate is not trusted";
   ExpectRefused(
       {}, "UNAVAILABLE",
       {daemon_->address(), remedy, "or it is not valid at this time: set this machine's clock ("});
-  const Daemon stranger(folder_ / "other");
-  ASSERT_TRUE(stranger.listening());
-  ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE", {daemon_->address(), remedy});
+  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address(), "it probably speaks TLS"});
+  std::string other = daemon_->fingerprint();
+  ExpectRefused({"--insecure", "--trust", other}, "INVALID_ARGUMENT",
+                {"--trust must be absent with an authority and without TLS"});
+  other[63] = other[63] == '0' ? '1' : '0';
+  ExpectRefused({"--trust", other}, "UNAVAILABLE",
+                {daemon_->address(), daemon_->fingerprint(), other});
+  daemon_ = std::make_unique<Daemon>(folder_ / "other");
+  ASSERT_TRUE(daemon_->listening());
+  ExpectRefused({"--ca", folder_ / "data/tls/server.crt"}, "UNAVAILABLE",
+                {daemon_->address(), remedy});
+  daemon_ = std::make_unique<Daemon>(folder_ / "plain", Command{"--insecure"});
+  ASSERT_TRUE(daemon_->listening());
+  ExpectRefused({"--trust", other}, "UNAVAILABLE", {daemon_->address(), "it does not speak TLS"});
 }
 
 // As after a clock that is set to another year, on either side.
@@ -96,18 +92,6 @@ TEST_F(Tls, ExpiredCertificateSaysWhatToDoOnBothSides) {
   EXPECT_THAT(ended.err,
               HasSubstr("clients with --ca will refuse it; set the clock if it is wrong, "
                         "otherwise delete it and "));
-}
-
-TEST_F(Tls, InsecureClientOfATlsServerIsRefused) {
-  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address(), "it probably speaks TLS"});
-}
-
-TEST_F(Tls, TlsClientOfAnInsecureServerIsRefused) {
-  const std::string fingerprint = daemon_->fingerprint();
-  daemon_ = std::make_unique<Daemon>(folder_ / "other", Command{"--insecure"});
-  ASSERT_TRUE(daemon_->listening());
-  ExpectRefused({"--trust", fingerprint}, "UNAVAILABLE",
-                {daemon_->address(), "it does not speak TLS"});
 }
 
 // The daemon accepts the user's self-signed certificate as authority.
@@ -138,35 +122,22 @@ TEST_F(MutualTls, ClientWithCertificateIsAccepted) {
 }
 
 TEST_F(MutualTls, MissingOrUnusableCertificateOrKeyIsRefused) {
-  const std::string open = folder_.Write("open.key", "key"),
-                    text = folder_.Write("text.key", "key"), other = folder_ / "other.key";
-  const Outcome made = Program({"/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
-                                "ec_paramgen_curve:P-256", "-out", other})
-                           .Wait();
-  ASSERT_EQ(made.exit_code, 0) << made.err;
-  std::filesystem::permissions(open, std::filesystem::perms(0644));
-  for (const std::string& path : {other, text}) {
-    std::filesystem::permissions(path, std::filesystem::perms(0600));
-  }
   for (const Command& trust : Trusts()) {
     ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "requires a client certificate"});
   }
-  const auto with_key = [&](const std::string& key) -> Command {
+  const auto with_key = [&](const std::string& key, unsigned mode) -> Command {
+    std::filesystem::permissions(key, std::filesystem::perms(mode));
     return {"--cert", certificate_, "--cert-key", key};
   };
   ExpectRefused({"--cert", certificate_}, "INVALID_ARGUMENT",
                 {"--cert-key must be given with a certificate"});
-  ExpectRefused(with_key(open), "PERMISSION_DENIED", {"--cert-key", "mode 0644"});
-  ExpectRefused(with_key(other), "INVALID_ARGUMENT",
-                {"--cert-key must be the key of the certificate", certificate_, "other.key"});
+  const std::string text = folder_.Write("text.key", "key");
+  ExpectRefused(with_key(text, 0644), "PERMISSION_DENIED", {"--cert-key", "mode 0644"});
   ExpectRefused(
-      with_key(text), "INVALID_ARGUMENT",
+      with_key(text, 0600), "INVALID_ARGUMENT",
       {"--cert-key", "text.key", "holds no private key in PEM format without a passphrase"});
-}
-
-TEST_F(Tls, ContradictingTrustFlagsAreRefused) {
-  ExpectRefused({"--insecure", "--trust", daemon_->fingerprint()}, "INVALID_ARGUMENT",
-                {"--trust must be absent with an authority and without TLS"});
+  ExpectRefused(with_key(folder_ / "data/tls/server.key", 0600), "INVALID_ARGUMENT",
+                {"--cert-key must be the key of the certificate", certificate_, "server.key"});
 }
 
 }  // namespace
