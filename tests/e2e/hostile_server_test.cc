@@ -136,9 +136,8 @@ TEST_F(HostileServer, FailedBatchIsSentToItsEndAndItsLastReleaseAgainAtNoCost) {
   relay_->retrieve_status = grpc::Status::OK;
   EXPECT_THAT(Answer({"resend", "--label", "0"})["matches"], SizeIs(8));
   EXPECT_EQ(Budget(), spent);
-}
-
-TEST_F(HostileServer, DamagedAnswerLeavesTheOthersReadable) {
+  // A damaged answer leaves the others readable.
+  relay_->retrievals = 0;
   relay_->tamper = [&](v1::RetrieveResponse* response) {
     if (relay_->retrievals == 2) response->clear_slots();
   };
