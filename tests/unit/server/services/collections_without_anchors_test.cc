@@ -1,5 +1,4 @@
 // Collections without anchors over the network.
-#include "common/items/item_checks.h"
 #include "common/rpc/status.h"
 #include "common/wire/proto_conversions.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -30,6 +29,7 @@ class WithoutAnchors : public ServiceTest {
   }
 };
 
+// ItemLabelProto's tests have the labels that are refused.
 TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
   ASSERT_THAT(Create(Notes()), IsOk());
   std::vector<v1::Item> items = {Row("a", 3), Row("b", 3)};
@@ -44,67 +44,48 @@ TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
   items[0].set_label(4);
   EXPECT_THAT(Send("notes", items),
               FailsWith(kInvalid, "items[0]: label must be 0 where unlabelled is set, but is 4"));
-  items = {Row("c", 3)};
-  items[0].set_unlabelled(false);
-  items[0].set_label(kNoLabel);
-  EXPECT_THAT(Send("notes", items), FailsWith(kInvalid, "label must not be -2147483648"));
 }
 
+// The parameters' own tests have the other fields.
 TEST_F(WithoutAnchors, CreateNamesWhatNeedsAnchors) {
-  struct Case {
-    std::function<void(v1::CreateCollectionRequest*)> spoil;
-    const char* message;
-  };
-  for (const Case& bad : {
-           Case{[](auto* r) { ToProto(EmbeddingSettings(), r->mutable_settings()); },
-                "settings must not be given where there are no anchors"},
-           Case{[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels must not be given"},
-           Case{[](auto* r) { r->add_class_names("a"); }, "class_names must not be given"},
-           Case{[](auto* r) {
-                  r->add_cells(3);
-                  r->set_cell_code(v1::CELL_CODE_SCALAR8);
-                },
-                "cells must not be given"},
-           Case{[](auto* r) { r->set_publish_quality(true); }, "publish_quality must not be given"},
-           Case{[](auto* r) { r->set_metric(static_cast<v1::Metric>(7)); }, "metric must be 1"},
-           Case{[](auto* r) { r->clear_extractor(); }, "extractor must name"},
-       }) {
-    v1::CreateCollectionRequest request = Notes();
-    bad.spoil(&request);
-    EXPECT_THAT(Create(request), FailsWith(kInvalid, bad.message));
-  }
-  v1::CreateCollectionRequest fruit = Fruit();
-  fruit.set_metric(v1::METRIC_DOT);
-  EXPECT_THAT(Create(fruit), FailsWith(kInvalid, "metric must be cosine unless with_encrypted"));
-  fruit.set_with_encrypted(true);
-  EXPECT_THAT(Create(fruit), IsOk());
+  v1::CreateCollectionRequest request = Notes();
+  ToProto(EmbeddingSettings(), request.mutable_settings());
+  EXPECT_THAT(Create(request),
+              FailsWith(kInvalid, "settings must not be given where there are no anchors"));
+  request = Notes();
+  request.add_anchor_labels(3);
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "anchor_labels must not be given"));
+  request = Notes();
+  request.add_cells(3);
+  request.set_cell_code(v1::CELL_CODE_SCALAR8);
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must not be given"));
+  request = Notes();
+  request.set_metric(static_cast<v1::Metric>(7));
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "metric must be 1"));
+  request = Fruit();
+  request.set_metric(v1::METRIC_DOT);
+  EXPECT_THAT(Create(request), FailsWith(kInvalid, "metric must be cosine unless with_encrypted"));
+  request.set_with_encrypted(true);
+  EXPECT_THAT(Create(request), IsOk());
   EXPECT_EQ(Get("fruit").parameters().metric(), v1::METRIC_DOT);
 }
 
 TEST_F(WithoutAnchors, CallsOfOtherSchemesNameWhatIsOffered) {
   ASSERT_THAT(Create(Notes()), IsOk());
-  ASSERT_THAT(Send("notes", {Row("a", 3)}), IsOk());
   const std::string fingerprint = Get("notes").fingerprint();
-  constexpr char kMessage[] = "collection notes has no anchors: it offers the scheme encrypted";
-  grpc::ClientContext anchors_context, cells_context;
+  const auto refused = FailsWith(kFailedPrecondition,
+                                 "collection notes has no anchors: it offers the scheme encrypted");
+  grpc::ClientContext context;
   v1::GetAnchorsRequest anchors;
   anchors.set_collection("notes");
   anchors.set_fingerprint(fingerprint);
-  EXPECT_THAT(FromGrpc(retrieval_->GetAnchors(&anchors_context, anchors)->Finish()),
-              FailsWith(kFailedPrecondition, kMessage));
+  EXPECT_THAT(FromGrpc(retrieval_->GetAnchors(&context, anchors)->Finish()), refused);
   v1::RetrieveRequest retrieve;
   retrieve.set_collection("notes");
   retrieve.set_fingerprint(fingerprint);
   retrieve.set_k(1);
-  EXPECT_THAT(Ask(retrieval_.get(), &Retrieval::Retrieve, retrieve),
-              FailsWith(kFailedPrecondition, kMessage));
-  v1::RetrieveCellsRequest cells;
-  cells.set_collection("notes");
-  cells.set_fingerprint(fingerprint);
-  EXPECT_THAT(FromGrpc(retrieval_->RetrieveCells(&cells_context, cells)->Finish()),
-              FailsWith(kFailedPrecondition,
-                        "collection notes has no cells: it offers the scheme encrypted"));
-  EXPECT_THAT(Build("notes"), FailsWith(kFailedPrecondition, kMessage));
+  EXPECT_THAT(Ask(retrieval_.get(), &Retrieval::Retrieve, retrieve), refused);
+  EXPECT_THAT(Build("notes"), refused);
   grpc::health::v1::HealthCheckRequest check;
   check.set_service("privatemail.collection.notes");
   using grpc::health::v1::Health;

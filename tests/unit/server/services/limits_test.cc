@@ -34,31 +34,22 @@ TEST_F(LimitsTest, CreateNamesLimitAndValue) {
   EXPECT_THAT(Create(request),
               FailsWith(kExhausted, "number of anchors is 13, more than the limit of 12"));
   ToProto(FloatMatrix::Random(12, kDim + 1).eval(), request.mutable_anchors());
-  EXPECT_THAT(Create(request), FailsWith(kExhausted,
-                                         "number of dimensions of the anchors is 5, more than the "
-                                         "limit of 4"));
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, "dimensions of the anchors is 5, more than"));
   EXPECT_THAT(Create(Fruit()), IsOk());
   request = Fruit();
   request.set_name("fish");
-  EXPECT_THAT(Create(request), FailsWith(kExhausted,
-                                         "with this one is 2, more than the limit of 1 "
-                                         "(max_collections)"));
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, "the limit of 1 (max_collections)"));
 }
 
-TEST_F(LimitsTest, UploadNamesLimitAndKeepsEarlierMessages) {
-  ASSERT_THAT(Create(Fruit()), IsOk());
-  EXPECT_THAT(
-      Upsert({Message("fruit", MakeItems(6, 1)), Message("fruit", MakeItems(3, 50))}),
-      FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
-  const v1::ListCollectionsResponse list = ListAll();
-  EXPECT_EQ(list.collections(0).items(), 6u);
-}
-
-TEST_F(LimitsTest, SearchNamesLimitAndValue) {
+TEST_F(LimitsTest, UploadAndSearchNameLimitAndValue) {
   const v1::GetCollectionResponse fruit = MakeFruit(6, true);
   EXPECT_THAT(Retrieve(fruit, 4), IsOk());
   EXPECT_THAT(Retrieve(fruit, 5),
               FailsWith(kExhausted, "k is 5, more than the limit of 4 (max_k)"));
+  EXPECT_THAT(
+      Upsert({Message("fruit", MakeItems(7, 1)), Message("fruit", MakeItems(2, 50))}),
+      FailsWith(kExhausted, "with this message is 9, more than the limit of 8 (max_items)"));
+  EXPECT_EQ(Get("fruit").items(), 7u) << "of the message before";
 }
 
 TEST_F(LimitsTest, MessageLimitShortensPages) {
@@ -91,14 +82,11 @@ TEST_F(LimitsTest, MessageLimitShortensPages) {
 TEST_F(LimitsTest, OversizedRequestNamesLimit) {
   v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(70'000, 'x'));
-  const absl::Status status = Create(request).status();
-  EXPECT_THAT(status, FailsWith(kExhausted, "larger than max"));
-  EXPECT_THAT(status, FailsWith(kExhausted, " vs. 65536)"));
+  EXPECT_THAT(Create(request), FailsWith(kExhausted, " vs. 65536)"));
   ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> large = MakeItems(1, 1);
   large[0].payload = absl::StrCat("\"", std::string(70'000, 'x'), "\"");
-  EXPECT_THAT(Upsert({Message("fruit", MakeItems(2, 1)), Message("fruit", large)}),
-              FailsWith(kExhausted, " vs. 65536)"));
+  EXPECT_THAT(Upsert({Message("fruit", large)}), FailsWith(kExhausted, " vs. 65536)"));
 }
 
 class ResponseLimitsTest : public ServiceTest {
@@ -110,16 +98,12 @@ class ResponseLimitsTest : public ServiceTest {
   }
 };
 
-// Refused by the daemon, not by gRPC, so that it is audited.
 TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
   v1::CreateCollectionRequest request = Fruit();
   request.set_extractor(std::string(1024, 'x'));
   for (int i = 0; i < 55; ++i) {  // each of more than 1,024 + 150 bytes
     request.set_name(absl::StrCat("fruit", i));
     ASSERT_THAT(Create(request), IsOk());
-    if (i == 40) {
-      EXPECT_EQ(ListAll().collections_size(), 41);
-    }
   }
   EXPECT_THAT(List(), FailsWith(kExhausted,
                                 "the response would exceed the limit of 65536 bytes: get "
@@ -127,25 +111,19 @@ TEST_F(ResponseLimitsTest, OversizedListIsRefusedAndAudited) {
   EXPECT_EQ(CallsIn(directory_ / "audit.jsonl").back()["code"], "RESOURCE_EXHAUSTED");
 }
 
-TEST_F(ResponseLimitsTest, OversizedSearchIsRefused) {
+TEST_F(ResponseLimitsTest, OversizedSearchOrPageIsRefused) {
   ASSERT_THAT(Create(Fruit()), IsOk());
   std::vector<Item> items = MakeItems(6, 1);  // each in three slots
   for (Item& item : items) item.payload = absl::StrCat("\"", std::string(5000, 'x'), "\"");
   ASSERT_THAT(Upsert({Message("fruit", items)}), IsOk());
-  std::vector<v1::BuildEmbeddingResponse> progress;
-  ASSERT_THAT(Build("fruit", &progress), IsOk());
-  const v1::GetCollectionResponse& fruit = progress.back().collection();
+  ASSERT_THAT(Build("fruit"), IsOk());
+  const v1::GetCollectionResponse fruit = Get("fruit");
   EXPECT_THAT(Retrieve(fruit, 6), IsOk());
   EXPECT_THAT(Retrieve(fruit, 6, /*with_payloads=*/true),
               FailsWith(kExhausted, "the response would exceed the limit of 65536 bytes"));
-}
-
-// The item fits into an upload, but not into a page beside the cursor.
-TEST_F(ResponseLimitsTest, OversizedItemFailsScroll) {
-  ASSERT_THAT(Create(Fruit()), IsOk());
-  Item item = MakeItem("item-000", 3, 1);
-  item.payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
-  ASSERT_THAT(Upsert({Message("fruit", {item})}), IsOk());
+  // The item fits into an upload, but not into a page beside the cursor.
+  items[0].payload = absl::StrCat("\"", std::string(65'300, 'x'), "\"");
+  ASSERT_THAT(Upsert({Message("fruit", {items[0]})}), IsOk());
   v1::ScrollItemsRequest scroll;
   scroll.set_collection("fruit");
   scroll.set_limit(1);
