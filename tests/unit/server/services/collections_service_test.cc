@@ -1,6 +1,6 @@
 #include "server/services/collections_service.h"
 
-#include <cmath>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
@@ -18,60 +18,48 @@ class CollectionsServiceTest : public ServiceTest {};
 TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
   const v1::GetCollectionResponse created = MakeFruit(5, false);
   EXPECT_THAT(created.fingerprint(), SizeIs(32));
-  EXPECT_EQ(created.parameters().feature_dim(), 4u);
   EXPECT_EQ(created.parameters().anchor_count(), 12u);
+  EXPECT_THAT(Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
   v1::CreateCollectionRequest second = Fruit();
   second.set_name("Ants");
   ASSERT_THAT(Create(second), IsOk());
-
   const v1::ListCollectionsResponse list = ListAll();
   ASSERT_EQ(list.collections_size(), 2);
   EXPECT_EQ(list.collections(0).name(), "Ants");
   EXPECT_EQ(list.collections(1).items(), 5u);
-  EXPECT_EQ(list.collections(1).embedding_version(), 0u);
-
   EXPECT_EQ(DeleteCollection("fruit")->deleted_items(), 5u);
   EXPECT_THAT(DeleteCollection("fruit"), FailsWith(kNotFound, "fruit"));
 }
 
+// The parameters' own tests have the other fields.
 TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
-  struct Case {
-    std::function<void(v1::CreateCollectionRequest*)> spoil;
-    const char* field;
+  const std::pair<std::function<void(v1::CreateCollectionRequest*)>, const char*> faults[] = {
+      {[](auto* r) { r->set_name("no spaces"); }, "name"},
+      {[](auto* r) { r->mutable_settings()->set_kernel(v1::KERNEL_UNSPECIFIED); }, "kernel"},
+      {[](auto* r) {
+         r->mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);
+         r->mutable_settings()->set_embedding_dim(3);
+       },
+       "embedding_dim must be at most 2, one less than the 3 classes"},
+      {[](auto* r) { r->mutable_anchors()->set_cols(5); }, "anchors"},
+      {[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels"},
+      {[](auto* r) { r->add_class_names("only one"); }, "class_names"},
+      {[](auto* r) {
+         for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
+       },
+       "class_names[0] and class_names[2] are the same: \"heron\""},
+      {[](auto* r) { r->add_cells(3); }, "cell_code must be given"},
   };
-  for (const Case& bad : {
-           Case{[](auto* r) { r->set_name("no spaces"); }, "name"},
-           Case{[](auto* r) { r->mutable_settings()->set_kernel(v1::KERNEL_UNSPECIFIED); },
-                "kernel"},
-           Case{[](auto* r) {
-                  r->mutable_settings()->set_label_graph(v1::LABEL_GRAPH_BALANCED);
-                  r->mutable_settings()->set_embedding_dim(3);
-                },
-                "embedding_dim must be at most 2, one less than the 3 classes"},
-           Case{[](auto* r) { r->mutable_anchors()->set_cols(5); }, "anchors"},
-           Case{[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels"},
-           Case{[](auto* r) { r->add_class_names("only one"); }, "class_names"},
-           Case{[](auto* r) {
-                  for (int i = 0; i < 3; ++i) r->add_class_names(std::string(255 + i, 'x'));
-                },
-                "class_names[2] must have at most 256 bytes, but has 257"},
-           Case{[](auto* r) {
-                  for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
-                },
-                "class_names[0] and class_names[2] are the same: \"heron\""},
-           Case{[](auto* r) { r->add_cells(3); }, "cell_code must be given"},
-           Case{[](auto* r) {
-                  r->add_cells(3);
-                  r->set_cell_code(static_cast<v1::CellCode>(9));
-                },
-                "cell_code must be 1 (float16), 2 (scalar8) or 3 to 6 (pq8 to pq64)"},
-       }) {
+  for (const auto& [spoil, field] : faults) {
     v1::CreateCollectionRequest request = Fruit();
-    bad.spoil(&request);
-    EXPECT_THAT(Create(request), FailsWith(kInvalid, bad.field));
+    spoil(&request);
+    EXPECT_THAT(Create(request), FailsWith(kInvalid, field));
   }
-  ASSERT_THAT(Create(Fruit()), IsOk());
-  EXPECT_THAT(Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
+  v1::CreateCollectionRequest collapsing = Fruit();
+  collapsing.mutable_settings()->set_steps(10000);
+  EXPECT_THAT(Create(collapsing), FailsWith(kFailedPrecondition,
+                                            "settings do not suit the anchors: alignment refused"));
+  EXPECT_THAT(ListAll().collections(), SizeIs(0));
 }
 
 TEST_F(CollectionsServiceTest, UpsertCountsOverWholeStream) {
@@ -109,7 +97,6 @@ TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument)
   EXPECT_THAT(Upsert({Message("fruit", {}), Message("fish", {})}),
               FailsWith(kInvalid, "expected 'fruit', got 'fish' in message 1"));
   EXPECT_THAT(Upsert({}), FailsWith(kInvalid, "collection must be named"));
-  EXPECT_THAT(Upsert({Message("", {})}), FailsWith(kInvalid, "collection must be named"));
   EXPECT_THAT(Upsert({Message("fish", {})}), FailsWith(kNotFound, "fish"));
 }
 
@@ -120,25 +107,11 @@ TEST_F(CollectionsServiceTest, BuildReportsProgressAfterEachStep) {
   ASSERT_THAT(progress, SizeIs(5));
   for (uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(progress[i].steps_done(), i);
-    EXPECT_EQ(progress[i].steps(), 3u);
     EXPECT_EQ(progress[i].share(), i / 3.);
-    EXPECT_EQ(progress[i].rows(), 6u + SmallAnchors().labels.size());
     EXPECT_FALSE(progress[i].has_collection());
   }
-  EXPECT_EQ(progress[4].steps_done(), 3u);
   EXPECT_EQ(progress[4].collection().embedded_items(), 6u);
-  EXPECT_EQ(progress[4].collection().embedding_version(), 1u);
-  EXPECT_NE(progress[4].objective(), 0);
   EXPECT_EQ(progress[4].plan(), "tiled: for 18 rows exact affinities cost next to nothing");
-}
-
-TEST_F(CollectionsServiceTest, SettingsThatCollapseTheAnchorsAreRefusedAtCreation) {
-  v1::CreateCollectionRequest request = Fruit();
-  request.mutable_settings()->set_steps(10000);
-  EXPECT_THAT(Create(request), FailsWith(kFailedPrecondition,
-                                         "settings do not suit the anchors: alignment refused"));
-  EXPECT_THAT(Upsert({Message("fruit", {MakeItem("a", 3, 1)})}),
-              FailsWith(kNotFound, "fruit does not exist"));
 }
 
 // A collection whose build takes minutes unless it is stopped.
@@ -162,25 +135,12 @@ class LongBuildTest : public CollectionsServiceTest {
 };
 
 TEST_F(LongBuildTest, OthersSeeItsProgressUntilItEnds) {
-  struct Shares {
-    double of_list, of_get;  // -1: nothing is built
+  const auto both = [&](const std::function<bool(const v1::GetCollectionResponse&)>& hold) {
+    return WaitUntil([&] { return hold(Get("fruit")) && hold(ListAll().collections(0)); });
   };
-  const auto shares = [&]() -> Shares {
-    const v1::GetCollectionResponse one = Get("fruit");
-    const v1::GetCollectionResponse listed = ListAll().collections(0);
-    return {listed.has_build_share() ? listed.build_share() : -1,
-            one.has_build_share() ? one.build_share() : -1};
-  };
-  const auto under_way = [](double share) { return share > 0 && share < 1; };
-  EXPECT_TRUE(WaitUntil([&] {
-    const auto [of_list, of_get] = shares();
-    return under_way(of_list) && under_way(of_get);
-  }));
+  EXPECT_TRUE(both([](const auto& one) { return one.build_share() > 0 && one.build_share() < 1; }));
   context_.TryCancel();
-  EXPECT_TRUE(WaitUntil([&] {
-    const auto [of_list, of_get] = shares();
-    return of_list == -1 && of_get == -1;
-  }));
+  EXPECT_TRUE(both([](const auto& one) { return !one.has_build_share(); }));
 }
 
 TEST_F(LongBuildTest, CancelledCallStopsBuild) {
