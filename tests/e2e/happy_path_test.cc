@@ -1,5 +1,6 @@
 // Every command of a user, with valid input.
 #include <set>
+#include <tuple>
 
 #include "tests/e2e/service.h"
 
@@ -67,28 +68,26 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
 
 // The client's own model has more columns, in reverse order.
 TEST_F(FilledService, QueryByAnotherModelFindsTheClass) {
-  const auto other = [](Labelled rows) {
-    FloatMatrix wide = FloatMatrix::Zero(rows.vectors.rows(), kFeatures + 5);
-    wide.rightCols(kFeatures) = rows.vectors.rowwise().reverse();
-    rows.vectors = wide;
-    return rows;
+  const auto query = [&](unsigned seed_of_anchors, const std::string& row, const Command& more) {
+    for (const auto& [name, rows, seed] :
+         {std::tuple{"own_queries", kClasses, 3U},
+          {"own_anchors", kClasses * kAnchorsPerClass, seed_of_anchors}}) {
+      Labelled other = SeparatedClasses(rows, seed);
+      FloatMatrix wide = FloatMatrix::Zero(rows, kFeatures + 5);
+      wide.rightCols(kFeatures) = other.vectors.rowwise().reverse();
+      other.vectors = wide;
+      Write(name, other);
+    }
+    return Join({"query", "things", "--vectors", Vectors("own_queries"), "--own-anchors",
+                 Vectors("own_anchors"), "--row", row, "--epsilon", "20", "--delta", "1e-5"},
+                more);
   };
-  Write("own_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 1)));
-  Write("other_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 17)));
-  Write("own_queries", other(SeparatedClasses(kClasses, 3)));
-  const auto query = [&](const std::string& anchors, const Command& more) {
-    return Join(
-        {"query", "things", "--vectors", Vectors("own_queries"), "--own-anchors", Vectors(anchors)},
-        more);
-  };
-  const Command cost = {"--epsilon", "20", "--delta", "1e-5"};
-  const json guessed = Answer(query("own_anchors", Join({"--row", "1"}, cost)));
+  const json guessed = Answer(query(1, "1", {}));
   EXPECT_EQ(CountOf(guessed["matches"], 1), 8) << guessed;
-  const json told = Answer(query("own_anchors", Join({"--row", "4", "--label", "4"}, cost)));
+  const json told = Answer(query(1, "4", {"--label", "4"}));
   EXPECT_EQ(CountOf(told["matches"], 4), 8) << told;
   EXPECT_EQ(CountOf(Answer({"resend", "--label", "4"})["matches"], 4), 8);
-
-  const Command wrong = query("other_anchors", Join({"--row", "1"}, cost));
+  const Command wrong = query(17, "1", {});
   ExpectRefused(
       wrong, "FAILED_PRECONDITION",
       {"--own-anchors must be the collection's anchors in their order", "--accept-misalignment"});

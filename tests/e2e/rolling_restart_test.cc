@@ -9,7 +9,6 @@
 #include <mutex>
 #include <set>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -72,19 +71,8 @@ class TwoDaemons : public Service {
   void Fill() {
     const AdminClient transport = Connect(daemons_[0]->address());
     ASSERT_THAT(transport.CreateCollection(NewThings()), IsOk());
-    bool sent = false;
-    const auto filled = transport.UpsertItems([&](v1::UpsertItemsRequest* message) {
-      if (std::exchange(sent, true)) return false;
-      message->set_collection("things");
-      for (int i = 0; i < kItems; ++i) {
-        *message->add_items() = ItemOf(absl::StrCat(i), /*number=*/static_cast<uint64_t>(i));
-      }
-      return true;
-    });
-    ASSERT_THAT(filled, IsOk());
-    ASSERT_THAT(transport.BuildEmbedding(
-                    "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true),
-                IsOk());
+    Service::Fill(transport);
+    ASSERT_THAT(transport.BuildEmbedding("things", [](const auto& /*progress*/) {}), IsOk());
     WaitUntilReady(0);
     WaitUntilReady(1);
   }
