@@ -2,7 +2,6 @@
 #include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/pictures.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
@@ -51,21 +50,6 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
   EXPECT_THAT(nothing.json()["matches"], SizeIs(0));
   EXPECT_THAT(nothing.err, HasSubstr("nothing is found: --label must be"));
-}
-
-TEST_F(WithoutAnchors, ImagesNeedNoClasses) {
-  folder_.Write("pictures/red/1.png", PngOfOneColour(16, 16, 240, 16, 16));
-  folder_.Write("pictures/blue/1.png", PngOfOneColour(16, 16, 16, 16, 240));
-  const Command images = {"--images", folder_ / "pictures"};
-  Answer({"collection", "create", "vectors"});
-  ExpectRefused(Join({"ingest", "vectors"}, images), "FAILED_PRECONDITION",
-                {"the collection's features come from vectors", "builtin:hog-colour/1"});
-  Answer({"collection", "create", "pictures", "--extractor", "builtin:hog-colour/1"});
-  EXPECT_EQ(Answer(Join({"ingest", "pictures"}, images))["inserted"], 2);
-  const json items = Answer({"items", "list", "pictures"})["items"];
-  ASSERT_THAT(items, SizeIs(2));
-  EXPECT_EQ(items[0]["id"], "blue/1.png");
-  EXPECT_EQ(items[0]["label"], nullptr);
 }
 
 TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {

@@ -97,10 +97,5 @@ TEST_F(KeyFileTest, NewerVersionIsRefused) {
               FailsWith(kFailedPrecondition, "is of a version that this program does not know"));
 }
 
-TEST(KeyFile, MissingFileIsNamed) {
-  EXPECT_THAT(KeyFile("/nowhere/keys").Load(), FailsWith(kFailedPrecondition, "/nowhere/keys"));
-  EXPECT_THAT(KeyFile("/nowhere/keys").Save({}), FailsWith(kFailedPrecondition, "/nowhere/keys"));
-}
-
 }  // namespace
 }  // namespace privatemail::testing

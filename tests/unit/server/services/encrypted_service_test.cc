@@ -149,59 +149,52 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
     r->set_keys_digest(Sha256::Of(keys));
   };
   const std::string other_level = SessionKeys(3, 64);
-  struct Case {
-    std::string message;
-    std::function<void(v1::SearchEncryptedRequest*)> spoil;
+  const std::pair<std::string, std::function<void(v1::SearchEncryptedRequest*)>> faults[] = {
+      {"delta must be one of 32, 64, 128, 256, but is 48", [](auto* r) { r->set_delta(48); }},
+      {"keys_digest must have 32 bytes, but has 31",
+       [](auto* r) { r->mutable_keys_digest()->pop_back(); }},
+      {"keys_digest must be the SHA-256 of keys, but is not",
+       [](auto* r) { r->set_keys_digest(std::string(32, 'x')); }},
+      {"keys_digest must be the SHA-256 of keys, but is not",
+       [](auto* r) { r->set_keys(SessionKeys(2)); }},  // the digest of keys that are cached
+      {absl::StrCat("keys must have ", lattice::KeysBytes(32), " bytes, but has ",
+                    other_level.size()),
+       [&](auto* r) { set_keys(r, other_level); }},
+      {"keys must hold numbers less than 2199023251457",
+       [&](auto* r) {
+         set_keys(r, SessionKeys(2).substr(0, 32 + kChunkBytes) +
+                         std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
+       }},
+      {"queries must hold at least one", [](auto* r) { r->clear_queries(); }},
+      {"queries[0].seed must have 32 bytes, but has 0",
+       [](auto* r) { r->mutable_queries(0)->clear_seed(); }},
+      {"queries[0].chunks must have 20992 bytes, but has 20991",
+       [](auto* r) { r->mutable_queries(0)->mutable_chunks()->pop_back(); }},
+      {"queries[1].chunks must hold numbers less than",
+       [](auto* r) {
+         AddQuery(r);
+         r->mutable_queries(1)->mutable_chunks()->replace(2 * kChunkBytes - 6, 6, 6, '\xff');
+       }},
+      {"queries must hold at most 4096, but hold 4097",
+       [](auto* r) {
+         for (int i = 0; i < 4096; ++i) r->add_queries();
+       }},
+      {"known_blocks must hold at most 1048576, but hold 1048577",
+       [](auto* r) { r->mutable_known_blocks()->Resize((1 << 20) + 1, 7); }},
+      {"known_payload_blocks must hold at most 1048576, but hold 1048577",
+       [](auto* r) {
+         r->set_with_payloads(true);
+         r->mutable_known_payload_blocks()->Resize((1 << 20) + 1, 7);
+       }},
+      {"known_payload_blocks must not be given unless with_payloads is set",
+       [](auto* r) { r->add_known_payload_blocks(7); }},
   };
-  for (const Case& bad : {
-           Case{"delta must be one of 32, 64, 128, 256, but is 48",
-                [](auto* r) { r->set_delta(48); }},
-           Case{"keys_digest must have 32 bytes, but has 31",
-                [](auto* r) { r->mutable_keys_digest()->pop_back(); }},
-           Case{"keys_digest must be the SHA-256 of keys, but is not",
-                [](auto* r) { r->set_keys_digest(std::string(32, 'x')); }},
-           Case{
-               "keys_digest must be the SHA-256 of keys, but is not",
-               [](auto* r) { r->set_keys(SessionKeys(2)); }},  // the digest of keys that are cached
-           Case{absl::StrCat("keys must have ", lattice::KeysBytes(32), " bytes, but has ",
-                             other_level.size()),
-                [&](auto* r) { set_keys(r, other_level); }},
-           Case{"keys must hold numbers less than 2199023251457",
-                [&](auto* r) {
-                  set_keys(r, SessionKeys(2).substr(0, 32 + kChunkBytes) +
-                                  std::string(lattice::KeysBytes(32) - 32 - kChunkBytes, '\xff'));
-                }},
-           Case{"queries must hold at least one", [](auto* r) { r->clear_queries(); }},
-           Case{"queries[0].seed must have 32 bytes, but has 0",
-                [](auto* r) { r->mutable_queries(0)->clear_seed(); }},
-           Case{"queries[0].chunks must have 20992 bytes, but has 20991",
-                [](auto* r) { r->mutable_queries(0)->mutable_chunks()->pop_back(); }},
-           Case{"queries[1].chunks must hold numbers less than",
-                [](auto* r) {
-                  AddQuery(r);
-                  for (size_t i = 0; i < 6; ++i) {
-                    (*r->mutable_queries(1)->mutable_chunks())[2 * kChunkBytes - 6 + i] = '\xff';
-                  }
-                }},
-           Case{"queries must hold at most 4096, but hold 4097",
-                [](auto* r) {
-                  for (int i = 0; i < 4096; ++i) r->add_queries();
-                }},
-           Case{"known_blocks must hold at most 1048576, but hold 1048577",
-                [](auto* r) { r->mutable_known_blocks()->Resize((1 << 20) + 1, 7); }},
-           Case{"known_payload_blocks must hold at most 1048576, but hold 1048577",
-                [](auto* r) {
-                  r->set_with_payloads(true);
-                  r->mutable_known_payload_blocks()->Resize((1 << 20) + 1, 7);
-                }},
-           Case{"known_payload_blocks must not be given unless with_payloads is set",
-                [](auto* r) { r->add_known_payload_blocks(7); }},
-       }) {
+  for (const auto& [message, spoil] : faults) {
     v1::SearchEncryptedRequest request = good;
-    bad.spoil(&request);
+    spoil(&request);
     const SearchResult result = Search(request);
-    EXPECT_THAT(result.status, FailsWith(kInvalid, bad.message));
-    EXPECT_TRUE(result.messages.empty()) << bad.message;
+    EXPECT_THAT(result.status, FailsWith(kInvalid, message));
+    EXPECT_TRUE(result.messages.empty()) << message;
   }
   // Cached keys of one delta with a query of another one.
   v1::SearchEncryptedRequest request = good;
