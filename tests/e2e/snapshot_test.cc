@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/match.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -22,16 +21,6 @@ std::string Contents(const std::string& path) {
 class Snapshots : public FilledService {
  protected:
   json Take() const { return Answer({"snapshot", "things", "--out", file_}); }
-  // Names in the folder that begin with `start`.
-  std::vector<std::string> Files(const std::string& start) const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-      const std::string name = entry.path().filename();
-      if (absl::StartsWith(name, start)) names.push_back(name);
-    }
-    return names;
-  }
-
   const std::string file_ = folder_ / "things.snapshot";
 };
 
@@ -56,20 +45,17 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   EXPECT_EQ(answer["matches"].size(), 5u);
 }
 
+// PrivateFile's tests have drafts and failures while writing.
 TEST_F(Snapshots, ExistingFileIsReplacedOnlyWithForce) {
   std::ofstream(file_) << "precious";
   ExpectRefused({"snapshot", "things", "--out", file_}, "ALREADY_EXISTS",
                 {"exists already: replace it with --force"});
-  EXPECT_EQ(Contents(file_), "precious");
-  // A failure keeps the old file and leaves no draft.
   ExpectRefused({"snapshot", "nothing", "--out", file_, "--force"}, "NOT_FOUND", {"nothing"});
-  EXPECT_EQ(Contents(file_), "precious");
-  EXPECT_EQ(Files("things.snapshot").size(), 1u);
+  EXPECT_EQ(Contents(file_), "precious") << "a failure keeps the old file";
   ExpectRefused({"snapshot", "things", "--out", folder_ / "none/here"}, "INVALID_ARGUMENT",
                 {"cannot be written"});
   EXPECT_EQ(Answer({"snapshot", "things", "--out", file_, "--force"})["items"], kItems);
   EXPECT_THAT(Contents(file_), Not(HasSubstr("precious")));
-  EXPECT_EQ(Files("things.snapshot").size(), 1u);
 }
 
 TEST_F(Snapshots, DamagedFileIsRefusedWithoutServer) {
