@@ -48,15 +48,6 @@ TEST(DaemonOptions, InsecureNeedsLoopbackAndNoTls) {
   EXPECT_THAT(CheckOptions(options).status(), IsOk());
 }
 
-TEST(DaemonOptions, ReportsAllProblems) {
-  DaemonOptions options;
-  options.listen = "nowhere";
-  options.tls_key = "k";
-  for (const char* problem : {"--data-dir", "--listen must be", "only --tls-key is"}) {
-    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, problem));
-  }
-}
-
 TEST(DaemonOptions, TrustedProxiesAreAddresses) {
   DaemonOptions options = Minimal();
   options.trusted_proxies = "::ffff:10.0.0.1, ::1,";
