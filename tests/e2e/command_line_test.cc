@@ -29,11 +29,9 @@ class CommandLine : public Service {
 };
 
 TEST_F(CommandLine, MistypedWordIsSuggested) {
-  ExpectUsageError({"quary"}, "there is no command \"quary\"; did you mean \"query\"?");
   ExpectUsageError({"info"}, "there is no command \"info\"; did you mean \"collection info\"?");
   ExpectUsageError({"query", "things", "--vector", "v.npy", "--epsilon", "1"},
                    "there is no option --vector; did you mean \"--vectors\"?");
-  ExpectUsageError({"query", "things", "--sevrer=there"}, "did you mean \"--server\"?");
   ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
 }
 
@@ -51,23 +49,15 @@ TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
 }
 
 TEST(Evaluation, RunsItsOwnProgram) {
-  const auto run = [](const Command& words) { return Program(Join({PRIVATEMAIL}, words)).Wait(); };
-  const Outcome help = run({"evaluate", "--help"});
+  const Outcome help = Program({PRIVATEMAIL, "evaluate", "--help"}).Wait();
   EXPECT_EQ(help.exit_code, 0) << help.err;
   EXPECT_THAT(help.out, HasSubstr("--anchors-per-class"));
-  const Outcome no_vectors =
-      run({"tune", "--vectors", "/nowhere.npy", "--labels", "/nowhere.txt", "--out", "/nowhere"});
-  EXPECT_EQ(no_vectors.exit_code, 2);
-  EXPECT_THAT(no_vectors.err, HasSubstr("/nowhere.npy"));
-}
-
-TEST(Evaluation, MissingPackageIsNamed) {
   const TemporaryFolder folder;
   const std::string alone = folder.path() + "/privatemail";
   std::filesystem::copy_file(PRIVATEMAIL, alone);
-  const Outcome outcome = Program({alone, "evaluate", "--help"}).Wait();
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err,
+  const Outcome missing = Program({alone, "evaluate", "--help"}).Wait();
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err,
               AllOf(HasSubstr(folder.path() + "/python"), HasSubstr("cmake --preset release")));
 }
 
@@ -76,27 +66,18 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
   ExpectUsageError(
       {"collection", "create", "n", "--label-graph", "round"},
       "--label-graph must be balanced, distance, kernel or one_hot_kernel, but is \"round\"");
-  for (const std::string text : {"x", "1.5", "1e1", "2 "}) {
+  for (const std::string text : {"x", "1.5", "2 "}) {
     ExpectUsageError({"collection", "create", "n", "--dim", text},
                      "--dim: must be a whole number, but is \"" + text + '"');
   }
-  ExpectUsageError({"query", "n", "--filter", ""}, "--filter: must not be empty, but is");
   ExpectUsageError({"collection", "info", ""}, "NAME: must not be empty, but is");
   ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
-  ExpectUsageError({"items", "list", "n", "--cursor", "caf\xe9"},
-                   "--cursor: must be UTF-8, but is");
   ExpectUsageError({"sensitivity", "--seed", "-1"},
                    "--seed: must be a whole number from 0 to 4294967295, but is \"-1\"");
-  ExpectUsageError({"query", "n", "--epsilon", ""}, "--epsilon");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");
-  ExpectUsageError({"query", "n", "--epsilon", "1", "--row", "x"},
-                   "--row,--rows must be rows such as 7, 0-9, 3,7,9-12 or all, but has \"x\"");
-}
-
-TEST_F(CommandLine, InvalidNumberOfListIsRefused) {
   const Command calibrate = {
       "calibrate", "--mechanism", "bounded-gaussian", "--epsilon", "1", "--sensitivity", "1"};
-  for (const char* lower : {"", ",", "0,,1", "0,1,", ",0,1", "[0,,1]", "0 1"}) {
+  for (const char* lower : {"", "0,,1", "0 1"}) {
     ExpectUsageError(Join(calibrate, {"--lower", lower, "--upper", "10,10"}),
                      "--lower must be numbers separated by commas, but has \"");
   }
@@ -131,9 +112,9 @@ TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
   EXPECT_THAT(state.err, HasSubstr(folder_ / "elsewhere"));
 }
 
-class StateFolder : public FilledService {};
+class Advice : public FilledService {};
 
-TEST_F(StateFolder, FilesAreForOwnerOnly) {
+TEST_F(Advice, FilesAreForOwnerOnly) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "--report",
                 folder_ / "report.html"}));
   EXPECT_EQ(ModeOf(user_.state), 0700u);
@@ -142,8 +123,6 @@ TEST_F(StateFolder, FilesAreForOwnerOnly) {
   }
   EXPECT_EQ(ModeOf(folder_ / "report.html"), 0600u);
 }
-
-class Advice : public FilledService {};
 
 TEST_F(Advice, QueryWarnsOfUnsearchableItems) {
   const std::vector<std::string> query =
@@ -160,20 +139,18 @@ TEST_F(Advice, QueryWarnsOfUnsearchableItems) {
   EXPECT_THAT(Run(query).err, HasSubstr("warning: " + warning + "\n"));
 }
 
-TEST_F(Advice, DefaultAlphaDependsOnLabels) {
+TEST_F(Advice, DefaultsDependOnTheLabelGraph) {
   const Command anchors = {"--anchors", Vectors("anchors"), "--anchor-labels", Labels("anchors")};
-  const Outcome outcome = Run(Join({"collection", "create", "others", "--json"}, anchors));
-  EXPECT_EQ(outcome.json()["alpha"], 5);
-  EXPECT_THAT(outcome.err, IsEmpty());
+  const json balanced = Answer(Join({"collection", "create", "others"}, anchors));
+  EXPECT_EQ(balanced["label_graph"], "LABEL_GRAPH_BALANCED");
+  EXPECT_EQ(balanced["start"], "classes");
+  EXPECT_EQ(balanced["steps"], 10);
+  EXPECT_EQ(balanced["alpha"], 5);
   const Command kernel = {"collection", "create", "kernels", "--label-graph", "kernel"};
   EXPECT_EQ(Answer(Join(kernel, anchors))["alpha"], .6);
   // The authors' code.
-  const Command printed = {"collection",    "create",   "printed",
-                           "--label-graph", "distance", "--start",
-                           "random",        "--steps",  "5"};
-  const json settings = Answer(Join(printed, anchors));
-  EXPECT_EQ(settings["alpha"], 12);
-  EXPECT_EQ(settings["start"], "random");
+  const Command printed = {"collection", "create", "printed", "--label-graph", "distance"};
+  EXPECT_EQ(Answer(Join(printed, anchors))["alpha"], 12);
 }
 
 }  // namespace

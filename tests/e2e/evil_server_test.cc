@@ -1,7 +1,9 @@
 // A server that sends what no daemon does. It fills neither memory nor disk, keeps nobody computing
 // and controls no terminal, and nothing is charged for its collection.
+#include <grpcpp/grpcpp.h>
+
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/wire/proto_conversions.h"
 #include "common/wire/snapshot.h"
+#include "privatemail/v1/retrieval.grpc.pb.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/canned_server.h"
 
@@ -22,6 +25,7 @@ using privatemail::testing::Repeated;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr int64_t kMegabyte = 1'000'000;
 constexpr char kUuid[] = "5a0c2a4e-1c0b-4d5f-8a35-8d1f7f1c9e11";
@@ -60,7 +64,6 @@ class EvilServer : public ::testing::Test {
   void Grant() const {
     ASSERT_EQ(Run({"budget", "set", "things", "--epsilon", "10", "--delta", ".1"}).exit_code, 0);
   }
-  json Spent() const { return Run({"budget", "show", "things", "--json"}).json()["spent"]; }
 
   Outcome Run(const Command& command) const { return user_.Run(command); }
 
@@ -76,21 +79,7 @@ class EvilServer : public ::testing::Test {
                            "--labels", labels_,  "--replace"};
 };
 
-// 60 MB of empty descriptions take 15 GB when parsed.
-TEST_F(EvilServer, EmptyMessagesDoNotFillTheMemory) {
-  for (const auto& [method, command] :
-       std::map<std::string, Command>{{"ListCollections", {"collection", "list"}},
-                                      {"ListKeys", {"key", "list"}},
-                                      {"ScrollItems", {"items", "list", "things"}}}) {
-    server_.Answer(method, {Repeated({'\x0a', '\0'}, 30 * kMegabyte)});
-    const Outcome outcome = Run(command);
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("--max-memory"), HasSubstr("RESOURCE_EXHAUSTED")));
-    EXPECT_LT(outcome.peak_memory, 600 * kMegabyte) << command[0];
-  }
-}
-
-// Within the limit when parsed, but not with their text.
+// Within the limit when parsed, but not with their text. EvilAnswers has messages beyond it.
 TEST_F(EvilServer, RowsOfAListDoNotFillTheMemory) {
   server_.Answer("ListCollections", {Repeated({'\x0a', '\0'}, kMegabyte)});
   const Outcome outcome = Run({"collection", "list"});
@@ -117,20 +106,6 @@ TEST_F(EvilServer, AnchorsBeyondTheLimitAreNotFetched) {
   EXPECT_LT(outcome.peak_memory, 200 * kMegabyte);
 }
 
-// Other anchors than announced, without end.
-TEST_F(EvilServer, UnannouncedAnchorsDoNotFillTheMemory) {
-  Publish(20, 8, EmbeddingSettings{});
-  Grant();
-  v1::GetAnchorsResponse chunk;
-  ToProto(FloatMatrix(FloatMatrix::Ones(100'000, 8)), chunk.mutable_features());
-  const std::string bytes = chunk.SerializeAsString();
-  server_.Answer("GetAnchors", CannedAnswer{[&](int64_t) { return bytes; }});
-  const Outcome outcome = Query({"--max-memory", "200M"});
-  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
-  EXPECT_LT(outcome.peak_memory, 500 * kMegabyte);
-  EXPECT_EQ(Spent()["epsilon"], 0);
-}
-
 // Within the memory, but minutes of post-processing, and nothing that could be rehearsed against.
 TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
   EmbeddingSettings settings;
@@ -143,7 +118,8 @@ TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
   EXPECT_EQ(outcome.json()["error"]["code"], "DEADLINE_EXCEEDED") << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr("--deadline must be longer for a release"));
   EXPECT_LT(absl::Now() - start, absl::Seconds(30));
-  EXPECT_EQ(Spent()["epsilon"], 0);
+  const json budget = Run({"budget", "show", "things", "--json"}).json();
+  EXPECT_EQ(budget["spent"]["epsilon"], 0);
 }
 
 // Else lost items would look stored.
@@ -272,6 +248,142 @@ TEST_F(EvilServer, EndlessSnapshotDoesNotFillTheDisk) {
   // Twice 1,020 rows of 1,032 bytes and a megabyte.
   EXPECT_THAT(take({}), AllOf(HasSubstr("--max-bytes must be at least"), HasSubstr("but is 4")));
   EXPECT_THAT(take({"--max-bytes", "2M"}), HasSubstr("but is 2000000 (as given)"));
+}
+
+// A relay that tampers with the daemon's answers. No answer may crash the client, or make what it
+// sends next depend on the target's slot.
+class Relay final : public v1::RetrievalService::Service {
+ public:
+  explicit Relay(AdminClient daemon) : daemon_(std::move(daemon)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  grpc::Status GetCollection(grpc::ServerContext*, const v1::GetCollectionRequest* request,
+                             v1::GetCollectionResponse* response) override {
+    *response = *daemon_.GetCollection(request->collection());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetAnchors(grpc::ServerContext*, const v1::GetAnchorsRequest* request,
+                          grpc::ServerWriter<v1::GetAnchorsResponse>* writer) override {
+    const auto chunks = daemon_.GetAnchors(request->collection(), request->fingerprint());
+    for (const v1::GetAnchorsResponse& chunk : *chunks) {
+      writer->Write(chunk);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Retrieve(grpc::ServerContext*, const v1::RetrieveRequest* request,
+                        v1::RetrieveResponse* response) override {
+    ++retrievals;
+    *response = *daemon_.Retrieve(*request);
+    tamper(response);
+    return retrieve_status;
+  }
+
+  std::function<void(v1::RetrieveResponse*)> tamper = [](auto*) {};
+  grpc::Status retrieve_status;
+  int retrievals = 0;
+
+ private:
+  AdminClient daemon_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+class HostileServer : public FilledService {
+ protected:
+  void SetUp() override {
+    FilledService::SetUp();
+    relay_ = std::make_unique<Relay>(Connect());
+    user_.flags = {"--server", relay_->address(), "--insecure"};
+  }
+
+  Command Batch(const Command& more = {}) const {
+    return Query(Join(
+        {"--rows", "0,1,2", "--labels", Labels("queries"), "--epsilon", "1", "--delta", "1e-5"},
+        more));
+  }
+
+  Outcome RunWithJson(const Command& command) const { return Run(Join(command, {"--json"})); }
+
+  std::unique_ptr<Relay> relay_;
+};
+
+TEST_F(HostileServer, DamagedSlotDoesNotStopABatch) {
+  for (int slot = 0; slot < kClasses; ++slot) {
+    relay_->retrievals = 0;
+    relay_->tamper = [&](v1::RetrieveResponse* response) {
+      response->mutable_slots(slot)->mutable_matches(0)->set_payload("{");
+    };
+    const Outcome outcome = RunWithJson(Batch());
+    EXPECT_EQ(relay_->retrievals, 3) << "when slot " << slot << " is spoilt";
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS");
+    EXPECT_THAT(outcome.err, HasSubstr("3 of 3 queries failed; the first, "));
+  }
+}
+
+TEST_F(HostileServer, PayloadsThatFillTheMemoryAsJsonAreRefused) {
+  std::string many = "[{}";
+  for (int i = 1; i < (1 << 20); ++i) many += ",{}";  // 3 MB, as JSON some 80
+  relay_->tamper = [&](v1::RetrieveResponse* response) {
+    response->mutable_slots(0)->mutable_matches(0)->set_payload(many + "]");
+  };
+  const Command query = Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5",
+                               "--payloads", "--max-memory", "150M"});
+  const Outcome outcome = RunWithJson(query);
+  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out.substr(0, 500);
+  EXPECT_THAT(outcome.err, HasSubstr("--max-memory"));
+  EXPECT_LT(outcome.peak_memory, int64_t{200} << 20);
+  EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "150M"}).exit_code, 1);
+  EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "1G"}).exit_code, 0);
+}
+
+// The message says what was charged and how to resend it; the rest is not charged.
+TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
+  const int before = Budget()["releases"];
+  int sent = 0;
+  for (const auto code :
+       {grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::UNAUTHENTICATED,
+        grpc::StatusCode::PERMISSION_DENIED, grpc::StatusCode::FAILED_PRECONDITION}) {
+    relay_->retrieve_status = grpc::Status(code, "not you");
+    const Outcome outcome = RunWithJson(Batch());
+    EXPECT_EQ(relay_->retrievals, ++sent);
+    EXPECT_EQ(Budget()["releases"], before + sent);
+    EXPECT_EQ(outcome.exit_code, 1);
+    const std::string message =
+        "1 of 3 queries failed; the first, " + Vectors("queries") +
+        " row 0: not you; epsilon 1 was spent for it; `resend` sends the "
+        "last of these releases again at no cost; 2 more were not sent and cost nothing";
+    EXPECT_EQ(outcome.json()["error"]["message"], message);
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  }
+}
+
+TEST_F(HostileServer, FailedBatchIsSentToItsEndAndItsLastReleaseAgainAtNoCost) {
+  relay_->retrieve_status = grpc::Status(grpc::StatusCode::INTERNAL, "not now");
+  EXPECT_EQ(RunWithJson(Batch()).json()["error"]["code"], "INTERNAL");
+  EXPECT_EQ(relay_->retrievals, 3) << "another query may be answered";
+  const json spent = Budget();
+  relay_->retrieve_status = grpc::Status::OK;
+  EXPECT_THAT(Answer({"resend", "--label", "0"})["matches"], SizeIs(8));
+  EXPECT_EQ(Budget(), spent);
+  // A damaged answer leaves the others readable.
+  relay_->retrievals = 0;
+  relay_->tamper = [&](v1::RetrieveResponse* response) {
+    if (relay_->retrievals == 2) response->clear_slots();
+  };
+  const Outcome outcome = RunWithJson(Batch());
+  ASSERT_THAT(outcome.lines(), SizeIs(3)) << outcome.out;
+  EXPECT_THAT(outcome.lines()[1]["query"].get<std::string>(), HasSubstr("row 2"));
+  EXPECT_THAT(outcome.lines()[2]["error"]["message"].get<std::string>(),
+              HasSubstr("1 of 3 queries failed; the first, " + Vectors("queries") + " row 1: "));
 }
 
 }  // namespace

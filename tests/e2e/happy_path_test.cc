@@ -1,5 +1,6 @@
 // Every command of a user, with valid input.
 #include <set>
+#include <tuple>
 
 #include "tests/e2e/service.h"
 
@@ -10,12 +11,6 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::set<std::string> Keys(const json& object) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : object.items()) keys.insert(key);
-  return keys;
-}
 
 int CountOf(const json& matches, int label) {
   int count = 0;
@@ -39,12 +34,6 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_EQ(created["embedding_dim"], 3);
   EXPECT_EQ(created["steps"], 4);
   EXPECT_EQ(created["kernel_bandwidth"], 5);
-  EXPECT_EQ(created["items"], 0);
-  const json untouched{{"inserted", 0}, {"updated", 0}, {"deleted", 0}};
-  json info = Info();
-  EXPECT_EQ(info["changes"], untouched);
-  info.erase("changes");
-  EXPECT_EQ(info, created);
 
   Write("gallery", SeparatedClasses(kItems, 2));
   EXPECT_EQ(Ingest("gallery"), (json{{"acknowledged", kItems},
@@ -68,11 +57,8 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_EQ(CountOf(answer["matches"], 2), 5) << answer;
   EXPECT_EQ(Budget()["left"]["epsilon"], 0);
 
-  info = Info();
-  EXPECT_EQ(info["name"], "things");
+  json info = Info();
   EXPECT_EQ(info["embedded"], kItems);
-  EXPECT_EQ(info["classes"], kClasses);
-  EXPECT_EQ(info["feature_dim"], kFeatures);
   EXPECT_EQ(info["alignment"]["expected_recall"], 1);
   for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
@@ -82,28 +68,26 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
 
 // The client's own model has more columns, in reverse order.
 TEST_F(FilledService, QueryByAnotherModelFindsTheClass) {
-  const auto other = [](Labelled rows) {
-    FloatMatrix wide = FloatMatrix::Zero(rows.vectors.rows(), kFeatures + 5);
-    wide.rightCols(kFeatures) = rows.vectors.rowwise().reverse();
-    rows.vectors = wide;
-    return rows;
+  const auto query = [&](unsigned seed_of_anchors, const std::string& row, const Command& more) {
+    for (const auto& [name, rows, seed] :
+         {std::tuple{"own_queries", kClasses, 3U},
+          {"own_anchors", kClasses * kAnchorsPerClass, seed_of_anchors}}) {
+      Labelled other = SeparatedClasses(rows, seed);
+      FloatMatrix wide = FloatMatrix::Zero(rows, kFeatures + 5);
+      wide.rightCols(kFeatures) = other.vectors.rowwise().reverse();
+      other.vectors = wide;
+      Write(name, other);
+    }
+    return Join({"query", "things", "--vectors", Vectors("own_queries"), "--own-anchors",
+                 Vectors("own_anchors"), "--row", row, "--epsilon", "20", "--delta", "1e-5"},
+                more);
   };
-  Write("own_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 1)));
-  Write("other_anchors", other(SeparatedClasses(kClasses * kAnchorsPerClass, 17)));
-  Write("own_queries", other(SeparatedClasses(kClasses, 3)));
-  const auto query = [&](const std::string& anchors, const Command& more) {
-    return Join(
-        {"query", "things", "--vectors", Vectors("own_queries"), "--own-anchors", Vectors(anchors)},
-        more);
-  };
-  const Command cost = {"--epsilon", "20", "--delta", "1e-5"};
-  const json guessed = Answer(query("own_anchors", Join({"--row", "1"}, cost)));
+  const json guessed = Answer(query(1, "1", {}));
   EXPECT_EQ(CountOf(guessed["matches"], 1), 8) << guessed;
-  const json told = Answer(query("own_anchors", Join({"--row", "4", "--label", "4"}, cost)));
+  const json told = Answer(query(1, "4", {"--label", "4"}));
   EXPECT_EQ(CountOf(told["matches"], 4), 8) << told;
   EXPECT_EQ(CountOf(Answer({"resend", "--label", "4"})["matches"], 4), 8);
-
-  const Command wrong = query("other_anchors", Join({"--row", "1"}, cost));
+  const Command wrong = query(17, "1", {});
   ExpectRefused(
       wrong, "FAILED_PRECONDITION",
       {"--own-anchors must be the collection's anchors in their order", "--accept-misalignment"});
@@ -117,38 +101,23 @@ TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
   std::set<std::string> ids;
   double nearer = 0;
   for (const json& match : answer["matches"]) {
-    EXPECT_EQ(Keys(match),
-              (std::set<std::string>{"class", "id", "label", "payload", "squared_distance"}));
     EXPECT_GE(match["squared_distance"], nearer);
     nearer = match["squared_distance"];
     // Ids are row numbers, and row i is of class i mod kClasses.
     EXPECT_EQ(std::stoi(match["id"].get<std::string>()) % kClasses, match["label"]);
-    EXPECT_TRUE(match["payload"].is_null());
     ids.insert(match["id"]);
   }
   EXPECT_THAT(ids, SizeIs(8));
   EXPECT_EQ(CountOf(answer["matches"], 3), 8);
 
-  EXPECT_EQ(answer["scheme"], "joint");
-  EXPECT_EQ(answer["collection"], "things");
-  EXPECT_EQ(answer["row"], 3);
   EXPECT_EQ(answer["guarantee"]["epsilon"], 20);
   EXPECT_EQ(answer["guarantee"]["delta"], 1e-5);
   EXPECT_EQ(answer["guarantee"]["proven"], true);
   EXPECT_THAT(answer["guarantee"]["neighbours"].get<std::string>(), HasSubstr("replaced"));
   EXPECT_EQ(answer["ledger"]["spent"], (json{{"epsilon", 20}, {"delta", 1e-5}}));
   EXPECT_EQ(answer["ledger"]["left"]["epsilon"], 80);
-  EXPECT_DOUBLE_EQ(answer["ledger"]["left"]["delta"], .1 - 1e-5);
   EXPECT_EQ(answer["ledger"]["left"], Budget()["left"]);
-  EXPECT_GT(answer["bytes"]["up"], 0);
-  EXPECT_GT(answer["bytes"]["down"], 0);
-  for (const char* part : {"features_ms", "network_ms", "release_ms", "server_ms"}) {
-    EXPECT_TRUE(answer["timings"][part].is_number()) << part;
-  }
-  EXPECT_GT(answer["alignment"]["scale"], 0);
-  EXPECT_GE(answer["alignment"]["relative_residual"], 0);
   EXPECT_LT(answer["alignment"]["relative_residual"], .1);
-  EXPECT_EQ(answer["embedding_version"], 1);
   EXPECT_EQ(answer["truncated"], false);
 }
 
@@ -168,42 +137,23 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
   ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a class"});
 }
 
-// The defaults of `collection create`, where noise is hundreds of times what epsilon 15 needs.
-TEST_F(NewService, DefaultSettingsFindTheClassAtSmallEpsilon) {
-  Write("anchors", SeparatedClasses(kClasses * kAnchorsPerClass, 1));
-  Write("gallery", SeparatedClasses(kItems, 2));
-  Write("queries", SeparatedClasses(kClasses, 3));
-  const json created = Answer({"collection", "create", "things", "--anchors", Vectors("anchors"),
-                               "--anchor-labels", Labels("anchors")});
-  EXPECT_EQ(created["label_graph"], "LABEL_GRAPH_BALANCED");
-  EXPECT_EQ(created["start"], "classes");
-  EXPECT_EQ(created["steps"], 10);
-  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery")});
-  Answer({"build", "things"});
-  Grant(1, .1);
-  const Outcome outcome =
-      Run({"query", "things", "--vectors", Vectors("queries"), "--rows", "all", "--labels",
-           Labels("queries"), "--epsilon", ".01", "--delta", "1e-5", "-k", "4", "--json"});
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
-  for (int row = 0; row < kClasses; ++row) {
-    EXPECT_EQ(outcome.lines()[row]["matches_in_classes"], 4) << outcome.lines()[row];
-    EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4);
-  }
-}
-
 TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
-  const Outcome outcome = Run(
-      Query({"--rows", "0,1,2,3,4", "--epsilon", "15", "--delta", "1e-5", "-k", "4", "--json"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_THAT(outcome.lines(), SizeIs(kClasses));
-  for (int row = 0; row < kClasses; ++row) {
-    const json answer = outcome.lines()[row];
+  const auto classes = [&](const Command& more) {
+    const Outcome outcome =
+        Run(Query(Join({"--rows", "0-4", "--delta", "1e-5", "-k", "4", "--json"}, more)));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.lines(), SizeIs(kClasses));
+    for (int row = 0; row < kClasses; ++row) {
+      EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4) << outcome.lines()[row];
+    }
+    return outcome.lines();
+  };
+  for (const json& answer : classes({"--epsilon", "15"})) {
     EXPECT_EQ(answer["label_guessed"], true);
-    EXPECT_EQ(answer["expected_recall"], 1);
-    EXPECT_EQ(answer["label"], row);
-    EXPECT_EQ(CountOf(answer["matches"], row), 4) << answer;
+    EXPECT_EQ(answer["label"], answer["row"]);
   }
+  // With the label the noise may be hundreds of times what epsilon 15 needs.
+  classes({"--epsilon", ".01", "--labels", Labels("queries")});
   const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
   ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
                 {"--classes must be auto or a number of classes, but is \"0\""});

@@ -32,24 +32,18 @@ class InterruptedIngest : public Service {
             Labels("many"), "--ids",  ids_,        "--json"};
   }
 
-  // Waits until the server has this many items; returns how many it has.
-  uint64_t WaitForItems(uint64_t wanted) const {
-    const AdminClient transport = Connect();
-    while (true) {
-      const auto collection = transport.GetCollection("things");
-      if (!collection.ok()) return 0;
-      if (collection->items() >= wanted) return collection->items();
-    }
-  }
-
   std::string ids_;
 };
 
 TEST_F(InterruptedIngest, KilledDaemonKeepsAcknowledgedItemsAndUploadResumes) {
   EXPECT_EQ(Ingest("first")["acknowledged"], kItems);
   Program upload(user_.CommandLine(Upload()));
-  const uint64_t seen = WaitForItems(kItems + 1000);
-  ASSERT_GE(seen, kItems + 1000u);
+  const AdminClient transport = Connect();
+  uint64_t seen = 0;
+  ASSERT_TRUE(WaitUntil([&] {
+    seen = transport.GetCollection("things")->items();
+    return seen >= kItems + 1000u;
+  }));
   // Stopped, so that it cannot resume before the items are counted.
   upload.Signal(SIGSTOP);
   daemon_->program().Signal(SIGKILL);
@@ -71,7 +65,6 @@ TEST_F(InterruptedIngest, KilledDaemonKeepsAcknowledgedItemsAndUploadResumes) {
     EXPECT_EQ(repeated["unchanged"], kept - kItems);
     EXPECT_EQ(repeated["updated"], 0);
   }
-  EXPECT_EQ(Info()["items"], kItems + kMany);
   EXPECT_EQ(Answer(Upload())["unchanged"], kMany);
   EXPECT_EQ(Ingest("first")["unchanged"], kItems);
   EXPECT_EQ(Info()["items"], kItems + kMany);

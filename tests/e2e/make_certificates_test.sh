@@ -38,7 +38,6 @@ done
 
 accepted -purpose sslserver -verify_hostname db.example "$pki/db.crt" || fail "db is no server db.example"
 accepted -purpose sslserver -verify_ip 10.0.0.1 "$pki/db.crt" || fail "db is no server 10.0.0.1"
-accepted -purpose sslserver -verify_ip ::1 "$pki/db.crt" || fail "db is no server ::1"
 accepted -purpose sslclient "$pki/alice.crt" || fail "alice is no client"
 accepted -purpose sslserver -verify_hostname other.example "$pki/db.crt" && fail "db is any server"
 accepted -purpose sslclient "$pki/db.crt" && fail "a server is a client"
@@ -46,16 +45,12 @@ accepted -purpose sslserver "$pki/alice.crt" && fail "a client is a server"
 "$make" authority "$folder/other" >/dev/null
 openssl verify -CAfile "$folder/other/ca.crt" "$pki/db.crt" >/dev/null 2>&1 && fail "another authority vouches for db"
 
-refused 1 "ca.key exists" authority "$pki"
 refused 1 "db.key exists" server "$pki" db db.example
-refused 1 "alice.key exists" client "$pki" alice
 rm "$pki/alice.key"
 refused 1 "alice.crt exists" client "$pki" alice
-refused 1 "NAME must" client "$pki" ca
 refused 1 "NAME must" client "$pki" ../mallory
 refused 1 "SAN must" server "$pki" web "a.example,DNS:b.example"
 refused 1 "ca.crt cannot be read" client "$folder/none" bob
-refused 2 "usage:" server "$pki" web
 refused 2 "usage:" bogus
 DAYS=0 refused 1 "DAYS must" client "$pki" bob
-echo "make-certificates.sh: three pairs, 11 refusals"
+echo "make-certificates.sh: three pairs, 7 refusals"

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/match.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -10,6 +9,7 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -18,30 +18,9 @@ std::string Contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void Save(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 class Snapshots : public FilledService {
  protected:
   json Take() const { return Answer({"snapshot", "things", "--out", file_}); }
-  std::vector<std::string> Ids(const std::string& name) const {
-    std::vector<std::string> ids;
-    for (const json& item : Answer({"items", "list", name, "--limit", "1000"})["items"]) {
-      ids.push_back(item["id"]);
-    }
-    return ids;
-  }
-  // Names in the folder that begin with `start`.
-  std::vector<std::string> Files(const std::string& start) const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-      const std::string name = entry.path().filename();
-      if (absl::StartsWith(name, start)) names.push_back(name);
-    }
-    return names;
-  }
-
   const std::string file_ = folder_ / "things.snapshot";
 };
 
@@ -49,7 +28,6 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   const json before = Info();
   const json taken = Take();
   EXPECT_EQ(taken["items"], kItems);
-  EXPECT_EQ(taken["anchors"], kClasses * kAnchorsPerClass);
   EXPECT_EQ(taken["bytes"], std::filesystem::file_size(file_));
   EXPECT_EQ(ModeOf(file_), 0600u);
 
@@ -57,7 +35,6 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   std::filesystem::rename(folder_ / "data", folder_ / "lost");
   StartDaemon();
   const json restored = Answer({"restore", "things", "--in", file_});
-  EXPECT_EQ(restored["items"], kItems);
   EXPECT_EQ(restored["same_digest"], true);
   EXPECT_EQ(restored["built"], true);
   const json after = Info();
@@ -68,34 +45,28 @@ TEST_F(Snapshots, LostCollectionIsRestoredWithDigestAndBudget) {
   EXPECT_EQ(answer["matches"].size(), 5u);
 }
 
+// PrivateFile's tests have drafts and failures while writing.
 TEST_F(Snapshots, ExistingFileIsReplacedOnlyWithForce) {
-  Save(file_, "precious");
+  std::ofstream(file_) << "precious";
   ExpectRefused({"snapshot", "things", "--out", file_}, "ALREADY_EXISTS",
                 {"exists already: replace it with --force"});
-  EXPECT_EQ(Contents(file_), "precious");
-  // A failure keeps the old file and leaves no draft.
   ExpectRefused({"snapshot", "nothing", "--out", file_, "--force"}, "NOT_FOUND", {"nothing"});
-  EXPECT_EQ(Contents(file_), "precious");
-  EXPECT_EQ(Files("things.snapshot").size(), 1u);
+  EXPECT_EQ(Contents(file_), "precious") << "a failure keeps the old file";
   ExpectRefused({"snapshot", "things", "--out", folder_ / "none/here"}, "INVALID_ARGUMENT",
                 {"cannot be written"});
   EXPECT_EQ(Answer({"snapshot", "things", "--out", file_, "--force"})["items"], kItems);
   EXPECT_THAT(Contents(file_), Not(HasSubstr("precious")));
-  EXPECT_EQ(Files("things.snapshot").size(), 1u);
 }
 
-// snapshot_damage_test.cc of the format flips and truncates far more.
 TEST_F(Snapshots, DamagedFileIsRefusedWithoutServer) {
   Take();
   const std::string file = folder_.Write("damaged", Contents(file_).substr(0, 100));
-  ExpectRefused({"restore", "new", "--in", file}, "DATA_LOSS", {file + ": block "});
   ExpectRefused({"restore", "new", "--in", folder_ / "none"}, "INVALID_ARGUMENT",
                 {"cannot be read: No such file"});
-  ExpectRefused({"restore", "new", "--in", folder_.path()}, "INVALID_ARGUMENT", {"Is a directory"});
   daemon_.reset();
   const Outcome outcome = Run({"restore", "new", "--in", file});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("(DATA_LOSS)"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(file + ": block "), HasSubstr("(DATA_LOSS)")));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
-// TLS: trusted and untrusted servers, mutual TLS.
+// TLS: trusted and untrusted servers, mutual TLS. Access keys: create, list, revoke, calls without.
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/e2e/service.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A daemon with its self-signed certificate.
 class Tls : public Service {
@@ -47,29 +50,25 @@ class Tls : public Service {
   }
 };
 
-TEST_F(Tls, PrintedFingerprintOrCertificateIsTrusted) {
-  for (const Command& trust : Trusts()) {
-    const Outcome outcome = ListWith(trust);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.json(), IsEmpty());
-  }
-}
-
-TEST_F(Tls, OtherFingerprintIsRefusedNamingBoth) {
-  std::string other = daemon_->fingerprint();
-  other[63] = other[63] == '0' ? '1' : '0';
-  ExpectRefused({"--trust", other}, "UNAVAILABLE",
-                {daemon_->address(), daemon_->fingerprint(), other});
-}
-
-TEST_F(Tls, UntrustedCertificateIsRefused) {
+TEST_F(Tls, UntrustedServerIsRefused) {
   const std::string remedy = "its certificate is not trusted";
   ExpectRefused(
       {}, "UNAVAILABLE",
       {daemon_->address(), remedy, "or it is not valid at this time: set this machine's clock ("});
-  const Daemon stranger(folder_ / "other");
-  ASSERT_TRUE(stranger.listening());
-  ExpectRefused({"--ca", stranger.certificate()}, "UNAVAILABLE", {daemon_->address(), remedy});
+  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address(), "it probably speaks TLS"});
+  std::string other = daemon_->fingerprint();
+  ExpectRefused({"--insecure", "--trust", other}, "INVALID_ARGUMENT",
+                {"--trust must be absent with an authority and without TLS"});
+  other[63] = other[63] == '0' ? '1' : '0';
+  ExpectRefused({"--trust", other}, "UNAVAILABLE",
+                {daemon_->address(), daemon_->fingerprint(), other});
+  daemon_ = std::make_unique<Daemon>(folder_ / "other");
+  ASSERT_TRUE(daemon_->listening());
+  ExpectRefused({"--ca", folder_ / "data/tls/server.crt"}, "UNAVAILABLE",
+                {daemon_->address(), remedy});
+  daemon_ = std::make_unique<Daemon>(folder_ / "plain", Command{"--insecure"});
+  ASSERT_TRUE(daemon_->listening());
+  ExpectRefused({"--trust", other}, "UNAVAILABLE", {daemon_->address(), "it does not speak TLS"});
 }
 
 // As after a clock that is set to another year, on either side.
@@ -96,18 +95,6 @@ TEST_F(Tls, ExpiredCertificateSaysWhatToDoOnBothSides) {
   EXPECT_THAT(ended.err,
               HasSubstr("clients with --ca will refuse it; set the clock if it is wrong, "
                         "otherwise delete it and "));
-}
-
-TEST_F(Tls, InsecureClientOfATlsServerIsRefused) {
-  ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address(), "it probably speaks TLS"});
-}
-
-TEST_F(Tls, TlsClientOfAnInsecureServerIsRefused) {
-  const std::string fingerprint = daemon_->fingerprint();
-  daemon_ = std::make_unique<Daemon>(folder_ / "other", Command{"--insecure"});
-  ASSERT_TRUE(daemon_->listening());
-  ExpectRefused({"--trust", fingerprint}, "UNAVAILABLE",
-                {daemon_->address(), "it does not speak TLS"});
 }
 
 // The daemon accepts the user's self-signed certificate as authority.
@@ -138,35 +125,99 @@ TEST_F(MutualTls, ClientWithCertificateIsAccepted) {
 }
 
 TEST_F(MutualTls, MissingOrUnusableCertificateOrKeyIsRefused) {
-  const std::string open = folder_.Write("open.key", "key"),
-                    text = folder_.Write("text.key", "key"), other = folder_ / "other.key";
-  const Outcome made = Program({"/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
-                                "ec_paramgen_curve:P-256", "-out", other})
-                           .Wait();
-  ASSERT_EQ(made.exit_code, 0) << made.err;
-  std::filesystem::permissions(open, std::filesystem::perms(0644));
-  for (const std::string& path : {other, text}) {
-    std::filesystem::permissions(path, std::filesystem::perms(0600));
-  }
   for (const Command& trust : Trusts()) {
     ExpectRefused(trust, "UNAVAILABLE", {daemon_->address(), "requires a client certificate"});
   }
-  const auto with_key = [&](const std::string& key) -> Command {
+  const auto with_key = [&](const std::string& key, unsigned mode) -> Command {
+    std::filesystem::permissions(key, std::filesystem::perms(mode));
     return {"--cert", certificate_, "--cert-key", key};
   };
   ExpectRefused({"--cert", certificate_}, "INVALID_ARGUMENT",
                 {"--cert-key must be given with a certificate"});
-  ExpectRefused(with_key(open), "PERMISSION_DENIED", {"--cert-key", "mode 0644"});
-  ExpectRefused(with_key(other), "INVALID_ARGUMENT",
-                {"--cert-key must be the key of the certificate", certificate_, "other.key"});
+  const std::string text = folder_.Write("text.key", "key");
+  ExpectRefused(with_key(text, 0644), "PERMISSION_DENIED", {"--cert-key", "mode 0644"});
   ExpectRefused(
-      with_key(text), "INVALID_ARGUMENT",
+      with_key(text, 0600), "INVALID_ARGUMENT",
       {"--cert-key", "text.key", "holds no private key in PEM format without a passphrase"});
+  ExpectRefused(with_key(folder_ / "data/tls/server.key", 0600), "INVALID_ARGUMENT",
+                {"--cert-key must be the key of the certificate", certificate_, "server.key"});
 }
 
-TEST_F(Tls, ContradictingTrustFlagsAreRefused) {
-  ExpectRefused({"--insecure", "--trust", daemon_->fingerprint()}, "INVALID_ARGUMENT",
-                {"--trust must be absent with an authority and without TLS"});
+class Keys : public Tls {
+ protected:
+  void SetUp() override {
+    Tls::SetUp();
+    user_.flags = {"--server", daemon_->address(), "--trust", daemon_->fingerprint()};
+  }
+
+  Outcome With(const std::string& key_file, std::vector<std::string> command) const {
+    command.insert(command.end(), {"--key-file", key_file, "--json"});
+    return Run(command);
+  }
+  Outcome Admin(const Command& command) const { return With(daemon_->admin_key(), command); }
+};
+
+TEST_F(Keys, DaemonPrintsNoKey) {
+  std::string key;
+  std::ifstream(daemon_->admin_key()) >> key;
+  EXPECT_EQ(Admin({"collection", "list"}).exit_code, 0);
+  daemon_->program().Signal(SIGTERM);
+  const Outcome ended = daemon_->program().Wait();
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr(key.substr(16))));
+}
+
+// Scopes: AccessControlTest. Expired keys: KeyRingTest.ExpiredKeyReturnsTimeOfExpiry.
+TEST_F(Keys, CreatedKeyHasItsScopeUntilRevoked) {
+  const std::string file = folder_ / "reader.key";
+  const Outcome outcome = Admin({"key", "create", "reader", "--scope", "search", "--collection",
+                                 "fruit", "--rate", "50", "--expires", "30d", "--out", file});
+  EXPECT_THAT(outcome.err, HasSubstr("warning: collection fruit"));
+  const json made = outcome.json();
+  EXPECT_EQ(made["scopes"], json::array({"search"}));
+  EXPECT_EQ(made["collections"], json::array({"fruit"}));
+  EXPECT_EQ(made["requests_per_second"], 50);
+  const int64_t lasts = made["expires_at"].get<int64_t>() - made["created_at"].get<int64_t>();
+  EXPECT_NEAR(static_cast<double>(lasts), 30 * 86400, 60);
+  EXPECT_EQ(made.count("key"), 0u);
+  EXPECT_EQ(ModeOf(file), 0600u);
+  EXPECT_THAT(With(file, {"collection", "list"}).json(), IsEmpty());
+  EXPECT_EQ(With(file, {"collection", "info", "fish"}).json()["error"]["code"],
+            "PERMISSION_DENIED");
+  for (const json& key : Admin({"key", "list"}).json()) {
+    EXPECT_EQ(key["expires_at"].is_null(), key["name"] == "admin") << key;
+  }
+  EXPECT_FALSE(Admin({"key", "revoke", made["id"]}).json()["revoked_at"].is_null());
+  EXPECT_EQ(With(file, {"collection", "list"}).json()["error"]["code"], "UNAUTHENTICATED");
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 2u);
+  const json printed = Admin({"key", "create", "n", "--scope", "write", "--out", "-"}).json();
+  EXPECT_THAT(printed["key"].get<std::string>(),
+              HasSubstr("pm_" + printed["id"].get<std::string>()));
+}
+
+TEST_F(Keys, InvalidScopeOrFileCreatesNoKey) {
+  const auto error = [&](const std::string& scope, const std::string& file) {
+    return Admin({"key", "create", "n", "--scope", scope, "--out", file}).json()["error"];
+  };
+  EXPECT_EQ(error("search", folder_.Write("n.key", "of somebody else"))["code"], "ALREADY_EXISTS");
+  EXPECT_EQ(error("search", folder_ / "none/n.key")["code"], "INVALID_ARGUMENT");
+  EXPECT_THAT(error("all", folder_ / "m.key")["message"].get<std::string>(),
+              HasSubstr("--scope must be admin, search or write"));
+  EXPECT_EQ(Admin({"key", "list"}).json().size(), 1u) << "no key was made";
+}
+
+TEST_F(Keys, HealthOfACollectionRequiresAKey) {
+  EXPECT_EQ(Run({"health", "--json"}).json(), (json{{"status", "SERVING"}, {"read_only", false}}));
+  const json nameless = Run({"health", "--collection", "things", "--json"}).json()["error"];
+  EXPECT_EQ(nameless["code"], "UNAUTHENTICATED");
+  EXPECT_EQ(Admin({"health", "--collection", "things"}).json()["error"]["code"], "NOT_FOUND");
+  daemon_->program().Signal(SIGTERM);
+  EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
+  EXPECT_EQ(Run({"health"}).exit_code, 1);
+  // Exit code 1 would make a supervisor restart the server.
+  EXPECT_EQ(Run({"health", "--key-file", folder_ / "none.key"}).exit_code, 2);
+  const std::string open = folder_.Write("open.key", "key");
+  std::filesystem::permissions(open, std::filesystem::perms(0644));
+  EXPECT_EQ(Run({"health", "--key-file", open}).exit_code, 2);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tests/testing/full_disk.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
@@ -80,14 +80,13 @@ TEST_F(AuditLogTest, EscapesTextOfPeers) {
 TEST_F(AuditLogTest, AppendsAcrossRestartsAndReopensByName) {
   ASSERT_THAT((*AuditLog::Open(folder_ / "a", 0))->Write(Entry("one")), IsOk());
   const auto log = AuditLog::Open(folder_ / "a", 0);
-  ASSERT_THAT((*log)->Write(Entry("two")), IsOk());
   std::filesystem::rename(folder_ / "a", folder_ / "a.1");
-  ASSERT_THAT((*log)->Write(Entry("three")), IsOk());
-  EXPECT_EQ(LinesOf(folder_ / "a.1").size(), 3u);
+  ASSERT_THAT((*log)->Write(Entry("two")), IsOk());
   ASSERT_THAT((*log)->Reopen(), IsOk());
-  ASSERT_THAT((*log)->Write(Entry("four")), IsOk());
-  EXPECT_EQ(LinesOf(folder_ / "a.1").size(), 3u);
-  EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
+  ASSERT_THAT((*log)->Record("reload"), IsOk());
+  EXPECT_EQ(LinesOf(folder_ / "a.1").size(), 2u);
+  ASSERT_EQ(LinesOf(folder_ / "a").size(), 1u);
+  EXPECT_EQ(nlohmann::json::parse(LinesOf(folder_ / "a")[0])["event"], "reload");
 }
 
 TEST_F(AuditLogTest, ErrorsNameFile) {
@@ -96,6 +95,10 @@ TEST_F(AuditLogTest, ErrorsNameFile) {
   const auto full = AuditLog::Open("/dev/full", 0);
   ASSERT_THAT(full, IsOk());
   EXPECT_THAT((*full)->Write(Entry("x")), FailsWith(kUnavailable, "audit log /dev/full"));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(AuditLog::Open(folder_ / "pipe", 0),
+              FailsWith(kFailedPrecondition, "cannot open audit log"))
+      << "blocks if it waits for a reader";
 }
 
 TEST_F(AuditLogTest, LineWithoutSpaceIsDroppedAsAWhole) {
@@ -126,28 +129,17 @@ TEST_F(AuditLogTest, ConcurrentLinesDoNotMix) {
   for (const std::string& line : lines) EXPECT_EQ(line, lines[0]);
 }
 
-TEST_F(AuditLogTest, RecordsEventsOfDaemon) {
-  const auto log = AuditLog::Open(folder_ / "a", 0);
-  const absl::Time before = absl::Now() - absl::Milliseconds(1);
-  ASSERT_THAT((*log)->Record("start"), IsOk());
-  const auto line = nlohmann::json::parse(LinesOf(folder_ / "a").at(0));
-  EXPECT_EQ(line.size(), 2u);
-  EXPECT_EQ(line["event"], "start");
-  absl::Time time;
-  std::string error;
-  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, line["time"].get<std::string>(), &time, &error));
-  EXPECT_GE(time, before);
-  EXPECT_LE(time, absl::Now());
-}
-
 TEST_F(AuditLogTest, RotationKeepsLatestLines) {
   constexpr uintmax_t kMaxBytes = 2000;
+  folder_.Write("a", std::string(5000, 'x') + "\n");  // of a daemon with a larger limit
   const auto log = AuditLog::Open(folder_ / "a", kMaxBytes);
+  ASSERT_THAT((*log)->Record("start"), IsOk());
+  EXPECT_EQ(Size("a.1"), 5001u);
   for (int i = 0; i < 100; ++i) {
     ASSERT_THAT((*log)->Write(Entry(std::to_string(i))), IsOk());
     EXPECT_LE(Size("a"), kMaxBytes) << i;
-    EXPECT_LE(Size("a.1"), kMaxBytes) << i;
   }
+  EXPECT_LE(Size("a.1"), kMaxBytes);
   std::vector<std::string> lines = LinesOf(folder_ / "a.1");
   EXPECT_GT(lines.size(), 5u);
   for (const std::string& line : LinesOf(folder_ / "a")) lines.push_back(line);
@@ -156,14 +148,6 @@ TEST_F(AuditLogTest, RotationKeepsLatestLines) {
               std::to_string(100 - lines.size() + i));
   }
   EXPECT_EQ(Size("a.2"), 0u);
-}
-
-TEST_F(AuditLogTest, RestartOverLargerFileRotates) {
-  folder_.Write("a", std::string(5000, 'x') + "\n");
-  const auto log = AuditLog::Open(folder_ / "a", 2000);
-  ASSERT_THAT((*log)->Record("start"), IsOk());
-  EXPECT_EQ(Size("a.1"), 5001u);
-  EXPECT_EQ(LinesOf(folder_ / "a").size(), 1u);
 }
 
 // Two concurrent rotations would lose most lines.
@@ -202,12 +186,6 @@ TEST_F(AuditLogTest, FailedRotationStopsGrowth) {
 TEST_F(AuditLogTest, DeviceIsNotRotated) {
   const auto log = AuditLog::Open("/dev/null", 1);
   for (int i = 0; i < 3; ++i) EXPECT_THAT((*log)->Write(Entry("fruit")), IsOk());
-}
-
-TEST_F(AuditLogTest, PipeWithoutReaderDoesNotBlock) {
-  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(AuditLog::Open(folder_ / "pipe", 0),
-              FailsWith(kFailedPrecondition, "cannot open audit log"));
 }
 
 }  // namespace

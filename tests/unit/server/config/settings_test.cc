@@ -54,48 +54,27 @@ TEST(Config, ErrorNamesLineKeyExpectedAndActual) {
        {std::pair{"\nmax_k = 0",
                   "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0"},
         {"max_k = 10001", "but is 10001"},
-        {"max_k = 'many'", "but is 'many'"},
         {"max_k = '5'", "but is '5'"},
         {"max_k = 1.5", "but is 1.5"},
         {"max_k = [1]", "x.toml line 1: must be KEY = VALUE"},
-        {"max_k = 1979-05-27", "but is 1979-05-27"},
         {"insecure = 1", "insecure must be true or false, but is 1"},
         {"log_level = 'loud'", "must be one of debug, info, warning, error, but is 'loud'"},
         {"drain_seconds = nan", "must be a number between 0 and 3600, but is nan"},
-        {"drain_seconds = -1", "but is -1"},
         {"listen = true", "listen must be a text, but is true"},
-        {"\n\nlisten = 'a:1'\nport = 1", "x.toml line 4: 'port' is no setting"},
         {"[limits]\nmax_k = 1", "x.toml line 1: must be KEY = VALUE"},
         {"max_k = 1\nmax_k = 2", "x.toml line 2: this is no TOML"},
-        {"max_k", "x.toml line 1: must be KEY = VALUE"},
-        {"max_k = 1 2", "x.toml line 1: this is no TOML"}}) {
+        {"listen = 'a:1'\nmax_k = x", "x.toml line 2: this is no TOML"}}) {
     DaemonOptions options;
     EXPECT_THAT(Parse(text, &options), FailsWith(kInvalid, message)) << text;
     EXPECT_EQ(options.limits.max_k, Limits().max_k) << text;
+    EXPECT_EQ(options.listen, DaemonOptions().listen) << text;
   }
-}
-
-TEST(Config, AppliesCorrectLinesAndReportsOthers) {
-  DaemonOptions options;
-  EXPECT_THAT(
-      Parse("log_level = 1\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
-      FailsWith(kInvalid,
-                "x.toml line 1: log_level must be one of debug, info, warning, error, but is 1; "
-                "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
-                "x.toml line 4: 'port' is no setting"));
+  DaemonOptions options;  // correct lines apply
+  EXPECT_THAT(Parse("drain_seconds = 2\nmax_k = 0\nlisten = 'a:1'\nport = 1", &options),
+              FailsWith(kInvalid,
+                        "x.toml line 2: max_k must be an integer between 1 and 10000, but is 0; "
+                        "x.toml line 4: 'port' is no setting"));
   EXPECT_EQ(options.listen, "a:1");
-}
-
-TEST(Config, InvalidTomlChangesNothing) {
-  DaemonOptions options;
-  EXPECT_THAT(ParseConfig("listen = 'a:1'\nmax_k = x", "x.toml", &options),
-              FailsWith(kInvalid, "x.toml line 2: this is no TOML"));
-  EXPECT_EQ(options.listen, DaemonOptions().listen);
-}
-
-TEST(Config, AcceptsIntegerForFloat) {
-  DaemonOptions options;
-  EXPECT_THAT(Parse("drain_seconds = 2", &options), IsOk());
   EXPECT_EQ(options.drain_seconds, 2);
 }
 
@@ -149,32 +128,25 @@ TEST(CommandLine, FlagsOverrideTheFile) {
 }
 
 TEST(CommandLine, NamesInvalidFlagOrFile) {
-  EXPECT_THAT(Typed({"--max-k", "0"}),
-              FailsWith(kInvalid, "--max-k must be an integer between 1 and 10000, but is '0'"));
   EXPECT_THAT(Typed({"--log-format", "xml"}),
               FailsWith(kInvalid, "--log-format must be one of text, json, but is 'xml'"));
   EXPECT_THAT(Typed({"--drain-seconds", "nan"}), FailsWith(kInvalid, "but is 'nan'"));
-  EXPECT_THAT(Typed({"--drain-seconds", "x"}), FailsWith(kInvalid, "but is 'x'"));
   EXPECT_THAT(
       Typed({"--max-k", "0", "--max-concurrent", "0", "--config", "/none.toml"}),
       FailsWith(kInvalid, "cannot read --config /none.toml: No such file or directory; --max-"));
-  EXPECT_THAT(Typed({"--config", "/none.toml"}),
-              FailsWith(kInvalid, "cannot read --config /none.toml"));
 }
 
 TEST(CommandLine, ReportsRangesAndConflictsTogether) {
   const TemporaryFolder folder;
   const std::string file = folder.Write("d.toml", "max_k = 0\ntls_key = 'k'\n");
-  EXPECT_THAT(Typed({"--config", file, "--max-concurrent", "0", "--listen", "nowhere"}),
-              FailsWith(kInvalid,
-                        absl::StrCat(file,
-                                     " line 1: max_k must be an integer between 1 and 10000, but "
-                                     "is 0; --max-concurrent must be an integer between 1 and "
-                                     "10000, but is '0'; a data directory must be given: "
-                                     "--data-dir, or data_dir in the file of --config; --listen "
-                                     "must be HOST:PORT with a port from 0 to 65535, but is "
-                                     "'nowhere'; --tls-cert and --tls-key must be given together, "
-                                     "but only --tls-key is")));
+  const auto options = Typed({"--config", file, "--max-concurrent", "0", "--listen", "nowhere"});
+  for (const std::string& part :
+       {file + " line 1: max_k must be an integer between 1 and 10000, but is 0; --max-concurrent",
+        std::string("; a data directory must be given: --data-dir, or data_dir in the file of"),
+        std::string("; --listen must be HOST:PORT with a port from 0 to 65535, but is 'nowhere'"),
+        std::string("; --tls-cert and --tls-key must be given together, but only --tls-key is")}) {
+    EXPECT_THAT(options, FailsWith(kInvalid, part));
+  }
 }
 
 TEST(Settings, HaveFlagsAndValidDefaults) {

@@ -5,7 +5,7 @@
 #include <openssl/x509v3.h>
 
 #include <filesystem>
-#include <fstream>
+#include <tuple>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -69,16 +69,11 @@ TEST(LoadOrCreateIdentity, SecondCallLoadsPrivateFiles) {
   EXPECT_EQ(files, 2) << "something temporary was left";
 }
 
-TEST(LoadOrCreateIdentity, KeyWithoutCertificateIsReplaced) {
+TEST(LoadOrCreateIdentity, LoneKeyIsReplacedLoneCertificateFails) {
   const TemporaryFolder directory;
   ASSERT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.crt");
   EXPECT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
-}
-
-TEST(LoadOrCreateIdentity, CertificateWithoutKeyFails) {
-  const TemporaryFolder directory;
-  ASSERT_THAT(LoadOrCreateIdentity(directory / "tls"), IsOk());
   std::filesystem::remove(directory / "tls/server.key");
   EXPECT_THAT(LoadOrCreateIdentity(directory / "tls"),
               FailsWith(kFailedPrecondition, "server.key is missing"));
@@ -88,21 +83,16 @@ TEST(LoadIdentity, InvalidFileIsNamed) {
   const TemporaryFolder directory;
   ASSERT_THAT(LoadOrCreateIdentity(directory / "a"), IsOk());
   ASSERT_THAT(LoadOrCreateIdentity(directory / "b"), IsOk());
-  std::ofstream(directory / "text") << "hello";
-  EXPECT_THAT(
-      LoadIdentity(directory / "none", directory / "a/server.key"),
-      FailsWith(kFailedPrecondition, absl::StrCat("cannot read --tls-cert ", directory / "none",
-                                                  ": No such file or directory")));
-  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "none"),
-              FailsWith(kFailedPrecondition, "cannot read --tls-key"));
-  EXPECT_THAT(LoadIdentity(directory / "a", directory / "a/server.key"),
-              FailsWith(kFailedPrecondition, "Is a directory"));
-  EXPECT_THAT(LoadIdentity(directory / "text", directory / "a/server.key"),
-              FailsWith(kFailedPrecondition, "holds no certificate in PEM format"));
-  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "text"),
-              FailsWith(kFailedPrecondition, "holds no private key in PEM format"));
-  EXPECT_THAT(LoadIdentity(directory / "a/server.crt", directory / "b/server.key"),
-              FailsWith(kFailedPrecondition, "is not the key of --tls-cert"));
+  const std::string certificate = directory / "a/server.crt", key = directory / "a/server.key";
+  const std::string text = directory.Write("text", "hello"), none = directory / "none";
+  for (const auto& [first, second, part] :
+       {std::tuple{none, key, "cannot read --tls-cert " + none + ": No such file or directory"},
+        {certificate, none, "cannot read --tls-key"},
+        {text, key, "holds no certificate in PEM format"},
+        {certificate, text, "holds no private key in PEM format"},
+        {certificate, directory / "b/server.key", "is not the key of --tls-cert"}}) {
+    EXPECT_THAT(LoadIdentity(first, second), FailsWith(kFailedPrecondition, part));
+  }
 }
 
 // Certificate files: root signs middle, middle signs leaf.
@@ -130,51 +120,36 @@ class CertificateChainTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(CertificateChainTest, OrderedChainIsAccepted) {
+TEST_F(CertificateChainTest, OnlyAnOrderedChainIsAccepted) {
   EXPECT_THAT(Load(Text("leaf.crt")), IsOk());
-  EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt")), IsOk());
   EXPECT_THAT(Load(Text("leaf.crt") + Text("middle.crt") + Text("root.crt")), IsOk());
-}
-
-TEST_F(CertificateChainTest, UnorderedOrForeignCertificateIsRefused) {
-  for (const auto& [chain, number] :
-       {std::pair{Text("leaf.crt") + Text("root.crt"), "number 2 has not issued number 1"},
-        {Text("leaf.crt") + Text("root.crt") + Text("middle.crt"), "number 2 has not issued"},
-        {Text("leaf.crt") + Text("middle.crt") + Text("middle.crt"), "number 3 has not issued"},
-        {Text("leaf.crt") + Text("leaf.crt"), "number 2 has not issued number 1"}}) {
-    EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, number));
-    EXPECT_THAT(Load(chain),
-                FailsWith(kFailedPrecondition, "--tls-cert " + (folder_ / "chain.pem")));
-  }
-  EXPECT_THAT(Load(Text("middle.crt") + Text("leaf.crt")),
-              FailsWith(kFailedPrecondition, "is not the key"));
   // An issuer of the right name with another key.
   std::filesystem::create_directories(folder_ / "twin");
   MakeAuthority(folder_ / "twin", "middle");
-  EXPECT_THAT(Load(Text("leaf.crt") + Text("twin/middle.crt")),
-              FailsWith(kFailedPrecondition, "number 2"));
+  for (const auto& [chain, number] :
+       {std::pair{Text("leaf.crt") + Text("root.crt"), "number 2 has not issued number 1"},
+        {Text("leaf.crt") + Text("middle.crt") + Text("middle.crt"), "number 3 has not issued"},
+        {Text("leaf.crt") + Text("leaf.crt"), "number 2 has not issued number 1"},
+        {Text("leaf.crt") + Text("twin/middle.crt"), "number 2"},
+        {Text("middle.crt") + Text("leaf.crt"), "is not the key"}}) {
+    EXPECT_THAT(Load(chain), FailsWith(kFailedPrecondition, number));
+  }
 }
 
 TEST_F(CertificateChainTest, DamagedCertificateIsRefused) {
   const std::string middle = Text("middle.crt");
   std::string cut = middle;
   cut.erase(100, 7);
-  std::string no_end = middle.substr(0, middle.size() - 5);
-  std::string no_beginning = middle.substr(1);
-  for (const std::string& damaged : {cut, no_end, no_beginning}) {
+  for (const std::string& damaged : {cut, middle.substr(0, middle.size() - 5), middle.substr(1)}) {
     EXPECT_THAT(
         Load(Text("leaf.crt") + damaged),
         FailsWith(kFailedPrecondition, "holds a damaged certificate in PEM format, number 2"));
-    EXPECT_THAT(Load(damaged + Text("leaf.crt")),
-                FailsWith(kFailedPrecondition, "damaged certificate"));
     const std::string authorities =
         folder_.Write("authorities.pem", Text("root.crt") + damaged + Text("leaf.crt"));
     EXPECT_THAT(LoadAuthorities("--client-ca", authorities),
                 FailsWith(kFailedPrecondition,
                           "--client-ca " + authorities + " holds a damaged certificate"));
   }
-  const std::string whole = folder_.Write("authorities.pem", Text("root.crt") + Text("leaf.crt"));
-  EXPECT_THAT(LoadAuthorities("--client-ca", whole), IsOk());
 }
 
 // As some tools write them; the chain must not be served twice.
@@ -185,46 +160,29 @@ TEST_F(CertificateChainTest, KeyAndChainMayShareFile) {
   EXPECT_THAT(identity.key_pem, ::testing::Not(::testing::HasSubstr("CERTIFICATE")));
 }
 
-TEST_F(CertificateChainTest, WeakOrUnsupportedKeyIsRefused) {
-  MakeWeak(folder_.path(), "weak");
-  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"),
-              FailsWith(kFailedPrecondition, "weak.key cannot be served over TLS: "));
-  EXPECT_THAT(Load(Text("weak.crt"), "weak.key"), FailsWith(kFailedPrecondition, "key too small"));
+TEST_F(CertificateChainTest, ClientOnlyPurposeOrUnsupportedKeyIsRefused) {
+  for (const std::string purpose : {"clientAuth", "clientAuth,serverAuth"}) {
+    OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+                                         "-nodes -keyout k.key -out k.crt -subj /CN=k -days 2 "
+                                         "-addext extendedKeyUsage=",
+                                         purpose));
+    if (purpose != "clientAuth") {
+      EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk());
+      continue;
+    }
+    EXPECT_THAT(Load(Text("k.crt"), "k.key"),
+                FailsWith(kFailedPrecondition, "chain.pem is not a server's certificate"));
+  }
   OpenSsl(folder_.path(), "dsaparam -genkey -out dsa.key 2048");
   OpenSsl(folder_.path(), "req -x509 -new -key dsa.key -out dsa.crt -subj /CN=dsa -days 2");
   EXPECT_THAT(Load(Text("dsa.crt"), "dsa.key"),
               FailsWith(kFailedPrecondition, "Ed448, but is of DSA"));
 }
 
-TEST_F(CertificateChainTest, ClientOnlyPurposeIsRefused) {
-  const auto make = [&](const std::string& purpose) {
-    OpenSsl(folder_.path(), absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
-                                         "-nodes -keyout k.key -out k.crt -subj /CN=k -days 2 "
-                                         "-addext extendedKeyUsage=",
-                                         purpose));
-  };
-  make("clientAuth");
-  EXPECT_THAT(Load(Text("k.crt"), "k.key"),
-              FailsWith(kFailedPrecondition, "chain.pem is not a server's certificate"));
-  for (const std::string purpose : {"serverAuth", "clientAuth,serverAuth"}) {
-    make(purpose);
-    EXPECT_THAT(Load(Text("k.crt"), "k.key"), IsOk()) << purpose;
-  }
-}
-
-TEST_F(CertificateChainTest, NotYetValidIsRefusedExpiredIsLoaded) {
-  MakeEarly(folder_.path(), "early", "root");
-  EXPECT_THAT(Load(Text("early.crt"), "early.key"),
-              FailsWith(kFailedPrecondition, "is not valid before "));
-  MakeClient(folder_.path(), "late", "root", -1);
-  ASSERT_OK_AND_ASSIGN(const auto late, Load(Text("late.crt"), "late.key"));
-  EXPECT_LT(late.not_after, absl::Now());
-}
-
 TEST_F(CertificateChainTest, WrongDatesSayWhatToDo) {
   MakeEarly(folder_.path(), "early", "root");
   const auto early = Load(Text("early.crt"), "early.key");
-  EXPECT_THAT(early, FailsWith(kFailedPrecondition, ", and by this machine's clock it is "));
+  EXPECT_THAT(early, FailsWith(kFailedPrecondition, "is not valid before "));
   EXPECT_THAT(early, FailsWith(kFailedPrecondition,
                                ": set the clock if it is wrong, otherwise replace it by one that "
                                "is valid now"));
@@ -233,17 +191,14 @@ TEST_F(CertificateChainTest, WrongDatesSayWhatToDo) {
   std::filesystem::create_directory(tls);
   std::filesystem::copy_file(folder_ / "early.crt", tls + "/server.crt");
   std::filesystem::copy_file(folder_ / "early.key", tls + "/server.key");
-  EXPECT_THAT(
-      LoadOrCreateIdentity(tls),
-      FailsWith(kFailedPrecondition,
-                absl::StrCat(": set the clock if it is wrong, otherwise delete it and ", tls,
-                             "/server.key and start again to have both created again "
-                             "(clients must then trust the new fingerprint)")));
-  const auto now = absl::Now();
-  EXPECT_EQ(DescribeInvalidity("it", {.not_before = absl::UnixEpoch(), .not_after = now},
-                               now + absl::Seconds(1), "wait")
-                .find("it expired at "),
-            0u);
+  EXPECT_THAT(LoadOrCreateIdentity(tls),
+              FailsWith(kFailedPrecondition,
+                        absl::StrCat("otherwise delete it and ", tls,
+                                     "/server.key and start again to have both created again")));
+  // One that has expired is loaded: tls_test.cc has what is said of it.
+  MakeClient(folder_.path(), "late", "root", -1);
+  ASSERT_OK_AND_ASSIGN(const auto late, Load(Text("late.crt"), "late.key"));
+  EXPECT_LT(late.not_after, absl::Now());
 }
 
 TEST_F(CertificateChainTest, ExpiresWithEarliestCertificate) {

@@ -15,23 +15,6 @@ DaemonOptions Options(const std::string& directory) {
   return options;
 }
 
-TEST(Daemon, PortInUseReturnsFailedPrecondition) {
-  const TemporaryFolder directory;
-  ASSERT_OK_AND_ASSIGN(const auto first, DaemonServer::Start(Options(directory / "a")));
-  DaemonOptions options = Options(directory / "b");
-  options.listen = first->address().ToString();
-  EXPECT_THAT(DaemonServer::Start(options),
-              FailsWith(kFailedPrecondition, absl::StrCat("cannot listen on ", options.listen,
-                                                          ": Address already in use")));
-}
-
-TEST(Daemon, LockedDirectoryReturnsFailedPrecondition) {
-  const TemporaryFolder directory;
-  ASSERT_OK_AND_ASSIGN(const auto first, DaemonServer::Start(Options(directory.path())));
-  EXPECT_THAT(DaemonServer::Start(Options(directory.path())),
-              FailsWith(kFailedPrecondition, "is locked by another daemon (pid "));
-}
-
 // The lock does not depend on the store. Refused before the database server is called.
 TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
   const TemporaryFolder directory;

@@ -57,8 +57,8 @@ std::vector<std::string> EventsIn(const std::string& audit_log) {
 }
 
 TEST(Privatemaild, PrintsTrustInstructionsAndStopsOnSignal) {
+  const TemporaryFolder directory;
   for (const int signal : {SIGTERM, SIGINT}) {
-    const TemporaryFolder directory;
     const Outcome ended = RunningDaemon(directory).StopWith(signal);
     ASSERT_OK_AND_ASSIGN(const auto identity, LoadOrCreateIdentity(directory / "data/tls"));
     EXPECT_THAT(
@@ -66,6 +66,9 @@ TEST(Privatemaild, PrintsTrustInstructionsAndStopsOnSignal) {
         AllOf(HasSubstr(
                   absl::StrCat("\ntrust this server with: --trust ", identity.fingerprint, "\n")),
               HasSubstr(absl::StrCat("\nor with: --ca ", directory / "data/tls/server.crt", "\n")),
+              HasSubstr(absl::StrCat("\nadmin key, made ",
+                                     signal == SIGTERM ? "now" : "by the first start", ": ",
+                                     directory / "data/admin.key", "\n")),
               ContainsRegex("\nlistening on 127.0.0.1:[1-9][0-9]*\n")));
     EXPECT_THAT(ended.err, HasSubstr("INFO stopped\n"));
   }
@@ -147,17 +150,6 @@ TEST(Privatemaild, SighupReloadsConfigurationAndReopensLogInAnyCase) {
   EXPECT_THAT(EventsIn(audit), ElementsAre("reload", "stop"));
 }
 
-TEST(Privatemaild, AnnouncesExistingAdminKey) {
-  const TemporaryFolder directory;
-  for (const char* when : {"now", "by the first start"}) {
-    EXPECT_THAT(RunningDaemon(directory).StopWith().out,
-                HasSubstr(absl::StrCat("\nadmin key, made ", when, ": ",
-                                       directory / "data/admin.key", "\n")));
-  }
-  std::filesystem::remove(directory / "data/admin.key");
-  EXPECT_THAT(RunningDaemon(directory).StopWith().out, Not(HasSubstr("admin key")));
-}
-
 TEST(Privatemaild, FailedListenCreatesNothing) {
   const TemporaryFolder directory;
   const TemporaryFolder elsewhere;
@@ -178,24 +170,14 @@ TEST(Privatemaild, FailedListenCreatesNothing) {
   }
 }
 
-TEST(Privatemaild, LogFormatAndLevelApply) {
-  const TemporaryFolder directory;
-  const Outcome ended =
-      RunningDaemon(directory, {"--insecure", "--log-format", "json", "--log-level", "warning"})
-          .StopWith();
-  EXPECT_THAT(ended.err, ContainsRegex("^\\{\"time\":\"[^\"]+Z\",\"level\":\"WARNING\",\"text\":"
-                                       "\"TLS is off \\(--insecure\\)"));
-  EXPECT_THAT(ended.err, Not(HasSubstr("INFO")));
-}
-
 TEST(Privatemaild, WarnsBeyondLoopbackWithoutProxies) {
   constexpr char kWarning[] = "WARNING listening beyond loopback without trusted_proxies";
-  const std::string everywhere = "0.0.0.0:0", proxies = "--trusted-proxies";
   const TemporaryFolder directory;
-  EXPECT_THAT(RunningDaemon(directory, {}, everywhere).StopWith().err, HasSubstr(kWarning));
-  EXPECT_THAT(RunningDaemon(directory, {proxies, "192.0.2.1"}, everywhere).StopWith().err,
-              Not(HasSubstr(kWarning)));
-  EXPECT_THAT(RunningDaemon(directory).StopWith().err, Not(HasSubstr(kWarning)));
+  EXPECT_THAT(RunningDaemon(directory, {"--log-level", "warning"}, "0.0.0.0:0").StopWith().err,
+              AllOf(HasSubstr(kWarning), Not(HasSubstr("INFO"))));
+  EXPECT_THAT(
+      RunningDaemon(directory, {"--trusted-proxies", "192.0.2.1"}, "0.0.0.0:0").StopWith().err,
+      Not(HasSubstr(kWarning)));
 }
 
 // protobuf logs texts that are not UTF-8.
@@ -216,6 +198,35 @@ TEST(Privatemaild, ProtobufMessagesUseLogFormat) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   }
+}
+
+Outcome RunToEnd(const TemporaryFolder& folder, const e2e::Command& flags) {
+  return e2e::Program(e2e::Join({PRIVATEMAILD, "--data-dir", folder / "data"}, flags)).Wait();
+}
+
+// settings_test.cc and file_check_test.cc test each problem of the file, of ranges, of pairs and of
+// named files.
+TEST(Privatemaild, CheckConfigReportsAllProblemsAndDoesNotServe) {
+  const TemporaryFolder directory;
+  const std::string config = directory.Write("d.toml", "max_k = 7\n");
+  const Outcome good = RunToEnd(directory, {"--config", config, "--check-config"});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("\nmax_k = 7\n"));
+  directory.Write("d.toml",
+                  "max_k = 0\ntls_key = 'k'\nclient_ca = '" + (directory / "none") + "'\n");
+  std::filesystem::permissions(config, std::filesystem::perms(0666));
+  const Outcome bad = RunToEnd(directory, {"--config", config, "--check-config"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_EQ(bad.out, "");
+  EXPECT_THAT(bad.err, AllOf(HasSubstr(" WARNING --config " + config + " can be written by"),
+                             HasSubstr(" ERROR " + config + " line 1: max_k must be"),
+                             HasSubstr(" ERROR --tls-cert and --tls-key must be given"),
+                             HasSubstr(" ERROR cannot read --client-ca ")));
+  const Outcome flags = RunToEnd(directory, {"--listen", "0.0.0.0:0", "--insecure"});
+  EXPECT_EQ(flags.exit_code, 2);
+  EXPECT_THAT(flags.err,
+              ::testing::MatchesRegex("[-0-9T:.Z]+ ERROR --insecure serves plaintext[^\n]*\n"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "data"));
 }
 
 }  // namespace

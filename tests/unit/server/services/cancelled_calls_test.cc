@@ -1,5 +1,4 @@
 // Calls whose caller cancels or passes its deadline: work stops early, queued calls do not start.
-#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -76,7 +75,6 @@ class CancelledCallsTest : public ServiceTest {
       ms = outcome["ms"];
     }
     EXPECT_LT(ms, .6 * whole);
-    std::printf("%.0f ms as a whole, %.0f ms for a caller who is gone\n", whole, ms);
   }
 };
 

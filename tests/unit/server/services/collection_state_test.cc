@@ -39,28 +39,6 @@ class CollectionState : public ::testing::Test {
   PublicParameters parameters_;
 };
 
-TEST_F(CollectionState, EmptyCollectionNamesIngest) {
-  EXPECT_THAT(CheckHasItems(View()),
-              FailsWith(kFailedPrecondition, "collection fruit has no items yet"));
-}
-
-TEST_F(CollectionState, UnbuiltCollectionNamesBuild) {
-  constexpr char kMessage[] = "collection fruit is not built yet";
-  EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kMessage));
-  EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kMessage));
-}
-
-TEST_F(CollectionState, CollectionWithoutCellsNamesWhatItOffers) {
-  parameters_.cell_partitions.clear();
-  EXPECT_THAT(
-      RequireCells(Built()),
-      FailsWith(kFailedPrecondition, "collection fruit has no cells: it offers the scheme joint"));
-}
-
-TEST_F(CollectionState, CellsInPreparationReturnUnavailable) {
-  EXPECT_THAT(RequireCells(Built()), FailsWith(kUnavailable, "collection fruit is being built"));
-}
-
 TEST_F(CollectionState, CellsAreDescribedAtEachStage) {
   const auto expect = [](const CollectionView& view, v1::CellsStatus status, uint64_t items,
                          const std::string& text) {
@@ -72,7 +50,11 @@ TEST_F(CollectionState, CellsAreDescribedAtEachStage) {
     EXPECT_EQ(proto.cells(), text);
   };
   expect(View(), v1::CELLS_STATUS_NOT_BUILT, 0, "");
+  constexpr char kNotBuilt[] = "collection fruit is not built yet";
+  EXPECT_THAT(RequireRetriever(View()), FailsWith(kFailedPrecondition, kNotBuilt));
+  EXPECT_THAT(RequireCells(View()), FailsWith(kFailedPrecondition, kNotBuilt));
   CollectionView view = Built();
+  EXPECT_THAT(RequireCells(view), FailsWith(kUnavailable, "collection fruit is being built"));
   expect(view, v1::CELLS_STATUS_PREPARING, 0, "being made");
   view.cells_problem = absl::UnavailableError("could not be built: no memory");
   const std::string problem = "could not be built: no memory; a build tries again";
@@ -88,6 +70,9 @@ TEST_F(CollectionState, CellsAreDescribedAtEachStage) {
   expect(view, v1::CELLS_STATUS_READY, 3, "ready: 3 items");
   parameters_.cell_partitions.clear();
   expect(View(), v1::CELLS_STATUS_NONE, 0, "");
+  EXPECT_THAT(
+      RequireCells(Built()),
+      FailsWith(kFailedPrecondition, "collection fruit has no cells: it offers the scheme joint"));
 }
 
 // Errors of the store may name its file or host.

@@ -1,8 +1,11 @@
 #include "tests/unit/server/services/service_fixture.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "common/wire/proto_conversions.h"
+#include "tests/unit/server/daemon/http_client.h"
 #include "tests/unit/server/snapshots.h"
 
 namespace privatemail::testing {
@@ -112,7 +115,10 @@ std::vector<nlohmann::json> ServiceTest::Audited(const std::string& rpc) const {
 }
 
 double ServiceTest::Metric(const std::string& metric) const {
-  return MetricAt(daemon_->http_address(), metric);
+  const std::string page = HttpGet(daemon_->http_address(), "/metrics");
+  const std::string line = absl::StrCat("\n", metric, " ");
+  const size_t at = page.find(line);
+  return at == std::string::npos ? 0 : std::atof(page.c_str() + at + line.size());
 }
 
 absl::Status ServiceTest::Retrieve(const v1::GetCollectionResponse& fruit, uint32_t k,

@@ -74,6 +74,7 @@ class ServiceTest : public ::testing::Test {
                                                       const std::vector<std::string>& ids) const;
   // The audited calls of this RPC, in order.
   std::vector<nlohmann::json> Audited(const std::string& rpc) const;
+  // "privatemail_requests_queued" or with labels; 0 if it is absent.
   double Metric(const std::string& metric) const;
   // Searches a collection like Fruit() with a random release.
   absl::Status Retrieve(const v1::GetCollectionResponse& fruit, uint32_t k,

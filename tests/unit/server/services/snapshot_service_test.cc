@@ -1,12 +1,10 @@
 // SnapshotCollection and RestoreCollection over the network.
 #include <gmock/gmock.h>
 
-#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "common/rpc/status.h"
 #include "common/wire/snapshot.h"
-#include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 #include "tests/unit/server/snapshots.h"
 
@@ -82,6 +80,11 @@ TEST_F(SnapshotServiceTest, RestoreKeepsFingerprintOfLostCollection) {
   EXPECT_EQ(again.fingerprint(), fruit.fingerprint());
   EXPECT_THAT(Build("fruit"), IsOk());
   EXPECT_EQ(CountCollections(), 2);
+  for (const char* rpc : {"SnapshotCollection", "RestoreCollection"}) {
+    const nlohmann::json audited = Audited(rpc).at(0);
+    EXPECT_EQ(audited["rows"], 300);
+    EXPECT_THAT(audited.dump(), Not(HasSubstr("item-")));
+  }
 }
 
 TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
@@ -98,6 +101,7 @@ TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
   EXPECT_EQ(CountCollections(), 1);
 }
 
+// SnapshotDamage has every kind of damage.
 TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
   const std::string good = SnapshotBytes(5);
   std::string bytes = good;
@@ -105,8 +109,6 @@ TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
   EXPECT_THAT(Restore("new", bytes), FailsWith(kDataLoss, "block "));
   EXPECT_THAT(Restore("new", good.substr(0, good.size() - 1)),
               FailsWith(kDataLoss, "block 4 (end) is cut off"));
-  EXPECT_THAT(Restore("new", good + "x"), FailsWith(kDataLoss, "block 4 (end) is followed"));
-  EXPECT_THAT(Send({{"new", ""}}), FailsWith(kDataLoss, "block 0 (header) is cut off"));
   EXPECT_EQ(CountCollections(), 0);
   EXPECT_THAT(Restore("new", good), IsOk());
 }
@@ -127,23 +129,6 @@ TEST_F(SnapshotServiceTest, CancelledRestoreStoresNothing) {
   EXPECT_TRUE((*catalog)->List().empty());
 }
 
-TEST_F(SnapshotServiceTest, AuditLogHoldsOnlyCounts) {
-  MakeFruit(3, false);
-  const auto bytes = Snapshot("fruit");
-  ASSERT_THAT(Restore("copy", *bytes), IsOk());
-  int seen = 0;
-  for (const nlohmann::json& entry : CallsIn(directory_ / "audit.jsonl")) {
-    const std::string line = entry.dump();
-    if (entry["rpc"] != "SnapshotCollection" && entry["rpc"] != "RestoreCollection") continue;
-    ++seen;
-    EXPECT_EQ(entry["rows"], 3);
-    EXPECT_EQ(entry["collection"], entry["rpc"] == "RestoreCollection" ? "copy" : "fruit");
-    EXPECT_THAT(line, Not(HasSubstr("item-00")));
-    EXPECT_THAT(line, Not(HasSubstr(".png")));
-  }
-  EXPECT_EQ(seen, 2);
-}
-
 DaemonOptions Tight() {
   DaemonOptions options;
   options.limits.max_items = 5;
@@ -157,12 +142,6 @@ DaemonOptions Tight() {
 class SnapshotLimitsTest : public SnapshotServiceTest {
  protected:
   SnapshotLimitsTest() { Serve(Tight()); }
-
-  void SetLimit(int64_t Limits::*limit, int64_t value) {
-    DaemonOptions updated = daemon_->options();
-    updated.limits.*limit = value;
-    daemon_->Reload(updated);
-  }
 };
 
 class SnapshotBytesTest : public SnapshotServiceTest {
@@ -180,26 +159,22 @@ TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
       FailsWith(kExhausted, "items of the snapshot is 6, more than the limit of 5 (max_items)"));
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotBytes(1)));
   contents.collection.parameters.feature_dim = kDim + 1;
-  EXPECT_THAT(
-      Restore("new", BytesOf(contents)),
-      FailsWith(kExhausted,
-                "dimensions of the anchors of the snapshot is 5, more than the limit of 4"));
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kExhausted, "dimensions of the anchors of the snapshot is 5, more than"));
   contents.collection.parameters.feature_dim = kDim;
   contents.collection.parameters.anchor_count = 2001;
-  EXPECT_THAT(
-      Restore("new", BytesOf(contents)),
-      FailsWith(kExhausted, "anchors of the snapshot is 2001, more than the limit of 2000"));
-  SetLimit(&Limits::max_request_memory, 65536);
+  EXPECT_THAT(Restore("new", BytesOf(contents)),
+              FailsWith(kExhausted, "anchors of the snapshot is 2001, more than"));
+  DaemonOptions updated = daemon_->options();
+  updated.limits.max_request_memory = 65536;
+  daemon_->Reload(updated);
   contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
   EXPECT_THAT(Restore("new", BytesOf(contents)),
-              FailsWith(kExhausted,
-                        "memory of the anchors of the snapshot in bytes is 96000, more "
-                        "than the limit of 65536 (max_request_memory)"));
+              FailsWith(kExhausted, "in bytes is 96000, more than the limit of 65536 (max_req"));
   EXPECT_EQ(CountCollections(), 0);
   EXPECT_THAT(Restore("new", SnapshotBytes(5)), IsOk());
   EXPECT_THAT(Restore("more", SnapshotBytes(5)),
               FailsWith(kExhausted, "is 2, more than the limit of 1 (max_collections)"));
-  EXPECT_EQ(CountCollections(), 1);
 }
 
 TEST_F(SnapshotBytesTest, BytesAreLimited) {
@@ -210,43 +185,32 @@ TEST_F(SnapshotBytesTest, BytesAreLimited) {
                         "number of bytes of all snapshots under way is 3713, more than the limit "
                         "of 3000 (max_snapshot_bytes)"));
   EXPECT_EQ(CountCollections(), 0);
-  MakeFruit(100, false);
-  EXPECT_THAT(Snapshot("fruit"),
-              FailsWith(kExhausted, "more than the limit of 3000 (max_snapshot_bytes)"));
-}
-
-TEST_F(SnapshotBytesTest, OversizedFeaturesFailBeforeWriting) {
   MakeFruit(200, false);
   EXPECT_THAT(Snapshot("fruit"), FailsWith(kExhausted, "snapshots under way is 3200, more than"))
-      << "200 items of 4 dimensions and 4 bytes";
+      << "200 items of 4 dimensions and 4 bytes, before anything is written";
 }
 
 // Each restore alone is within the limit.
 TEST_F(SnapshotBytesTest, RunningRestoresShareBytes) {
-  const std::string bytes = SnapshotBytes(10);
-  ASSERT_GT(bytes.size(), 600u);
-  ASSERT_LT(bytes.size(), 1500u);
-  {
-    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-    std::deque<v1::RestoreCollectionResponse> responses;
-    std::vector<std::unique_ptr<grpc::ClientWriter<v1::RestoreCollectionRequest>>> writers;
-    absl::Status status;
-    // Adds open restores until they hold the whole quota.
-    for (int i = 0; i < 100 && status.ok(); ++i) {
-      contexts.push_back(std::make_unique<grpc::ClientContext>());
-      writers.push_back(
-          collections_->RestoreCollection(contexts.back().get(), &responses.emplace_back()));
-      v1::RestoreCollectionRequest request;
-      request.set_collection("new" + std::to_string(i));
-      request.set_data(bytes);
-      writers.back()->Write(request);  // the stream does not end
-      status = Restore("late", bytes).status();
-      if (status.ok()) Delete("late");
-    }
-    EXPECT_THAT(status, FailsWith(kExhausted, "(max_snapshot_bytes)"));
-    for (const auto& context : contexts) context->TryCancel();
-    for (const auto& writer : writers) writer->Finish();
-  }
+  const std::string bytes = SnapshotBytes(60);
+  ASSERT_GT(bytes.size(), 1500u);
+  ASSERT_LT(bytes.size(), 3000u);
+  grpc::ClientContext context;
+  v1::RestoreCollectionResponse response;
+  const auto writer = collections_->RestoreCollection(&context, &response);
+  v1::RestoreCollectionRequest request;
+  request.set_collection("new");
+  request.set_data(bytes);
+  ASSERT_TRUE(writer->Write(request));  // the stream does not end
+  absl::Status status;
+  EXPECT_TRUE(WaitUntil([&] {
+    status = Restore("late", bytes).status();
+    if (status.ok()) Delete("late");
+    return !status.ok();
+  }));
+  EXPECT_THAT(status, FailsWith(kExhausted, "(max_snapshot_bytes)"));
+  context.TryCancel();
+  writer->Finish();
   EXPECT_TRUE(WaitUntil([&] { return Restore("late", bytes).ok(); })) << "quota was not released";
 }
 
