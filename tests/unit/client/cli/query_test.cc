@@ -103,13 +103,6 @@ TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
   EXPECT_NE(output_.find("computational"), std::string::npos) << output_;
 }
 
-// ResolveScheme's tests have all fields.
-TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
-  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--mechanism", "gaussian"}),
-              FailsWith(kInvalid, "together with mechanism"));
-  EXPECT_TRUE(server_.TakeRequests().empty());
-}
-
 TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
   CLI::App app;
   Context context;
@@ -122,14 +115,6 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
             "budget must be left, but is exhausted; see `privatemail budget set`");
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
-}
-
-TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
-  server_.describe = [](v1::GetCollectionResponse* collection) {
-    *collection = PublishedThings().collection;
-  };
-  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0"}),
-              FailsWith(kInvalid, "epsilon must be given with the scheme joint"));
 }
 
 TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {

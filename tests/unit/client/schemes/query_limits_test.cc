@@ -63,12 +63,6 @@ TEST(ClientLimits, JointClientStopsComputingAtItsDeadline) {
               FailsWith(kDeadline, "max_computing must be longer for"));
 }
 
-TEST(ClientLimits, ObserversAreNullWithoutALimit) {
-  const ComputingDeadline none("a release", ClientLimits::None());
-  EXPECT_FALSE(none.work() || none.products() || none.steps());
-  EXPECT_THAT(none.Check(), IsOk());
-}
-
 TEST(CheckRanking, NamesTheSizes) {
   EXPECT_THAT(CheckRanking(Sizes(8000, 1024, 2), 1024, {}), IsOk());
   EXPECT_FALSE(CheckRanking(Sizes(8000, 1024, 2), 8000, {}).ok()) << "own anchors";

@@ -117,48 +117,6 @@ TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
   EXPECT_LT(answer.results[0].bytes.up, lattice::kPolynomialBytes + 500);
 }
 
-// Against the ranking of the items in doubles, whose lengths differ by a factor of six.
-TEST(SearchClient, FindsTheFirstEightOfTheExactRankingByEachMetric) {
-  constexpr int kItems = 4000, kFeatures = 64, kTargets = 100, kFirst = 8;
-  FloatMatrix features = NormalRows(kItems, kFeatures, 1);
-  for (int row = 0; row < kItems; ++row) {
-    features.row(row) *= .5F + .4F * static_cast<float>(row % 7);
-  }
-  const Eigen::MatrixXd items = features.cast<double>();
-  for (const v1::Metric metric : {v1::METRIC_COSINE, v1::METRIC_DOT, v1::METRIC_EUCLIDEAN}) {
-    EncryptedThings things(features, /*delta=*/64, metric);
-    EncryptedServer server(&things);
-    TemporaryFolder folder;
-    fs::permissions(folder.path(), fs::perms::owner_all);
-    const auto client =
-        *SearchClient::Connect({.connection = server.options, .state_folder = folder.path()});
-    std::vector<SearchTarget> targets;
-    for (int i = 0; i < kTargets; ++i)
-      targets.push_back({.features = 3 * NormalRows(1, kFeatures, 500 + i)});
-    ASSERT_OK_AND_ASSIGN(const SearchResponse answer,
-                         client->Search({.collection = "things", .targets = targets, .k = kFirst}));
-    int found = 0;
-    for (int i = 0; i < kTargets; ++i) {
-      const Eigen::VectorXd target = targets[i].features.cast<double>().transpose();
-      Eigen::VectorXd order = -(items * target);  // the least first
-      if (metric == v1::METRIC_COSINE) order = order.cwiseQuotient(items.rowwise().norm());
-      if (metric == v1::METRIC_EUCLIDEAN) order = 2 * order + items.rowwise().squaredNorm();
-      std::vector<int> rows(kItems);
-      std::iota(rows.begin(), rows.end(), 0);
-      std::partial_sort(rows.begin(), rows.begin() + kFirst, rows.end(),
-                        [&order](int one, int other) { return order[one] < order[other]; });
-      std::set<std::string> nearest;
-      for (int place = 0; place < kFirst; ++place) {
-        nearest.insert(EncryptedThings::IdOf(rows[place]));
-      }
-      ASSERT_EQ(answer.results[i].matches.size(), size_t{kFirst});
-      for (const Match& match : answer.results[i].matches)
-        found += nearest.contains(match.id) ? 1 : 0;
-    }
-    EXPECT_GE(found, .99 * kTargets * kFirst) << v1::Metric_Name(metric);
-  }
-}
-
 TEST_F(SearchClientTest, KeysAndTableTravelOnceASession) {
   const auto client = NewClient();
   ASSERT_THAT(Search(*client, 1), IsOk());

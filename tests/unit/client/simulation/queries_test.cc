@@ -37,10 +37,6 @@ TEST_F(CellTrialTest, LittlePrivacyFindsNearlyAllAndTheWholeGalleryFindsAll) {
   EXPECT_EQ(FidelityOf({.cells = 4, .length = 1200}, .1), 1);
 }
 
-TEST_F(CellTrialTest, LargerEpsilonHasMoreCells) {
-  EXPECT_LT(cells_.PlanFor(.5, .1)->cells, cells_.PlanFor(8, .1)->cells);
-}
-
 // Noise in many directions: lists that were made of an item find much more of its neighbours than
 // others', so that a plan must not be tried on such items.
 TEST(CellPlan, IsTriedOnItemsThatItsListsDoNotKnow) {

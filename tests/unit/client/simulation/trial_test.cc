@@ -64,17 +64,6 @@ TEST(Scene, OverCachedAffinitiesEqualsTheDaemonsBitForBit) {
   }
 }
 
-TEST(Scene, IsCachedForItsSettings) {
-  const auto trial = SmallTrial();
-  ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 6)));
-  EXPECT_EQ(*trial->SceneOf(SmallSettings(3, 6)), scene);
-  ASSERT_OK_AND_ASSIGN(const auto other_alpha, trial->SceneOf(SmallSettings(1, 6)));
-  EXPECT_NE(other_alpha, scene);
-  EXPECT_EQ(other_alpha->joint.anchors, scene->joint.anchors);
-  ASSERT_OK_AND_ASSIGN(const auto other_bandwidth, trial->SceneOf(SmallSettings(3, 1)));
-  EXPECT_NE(other_bandwidth->joint.anchors, scene->joint.anchors);
-}
-
 TEST(MemoCache, EvictsLeastRecentlyUsed) {
   MemoCache<int, int> cache(2);
   int computed = 0;

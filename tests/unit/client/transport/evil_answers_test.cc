@@ -67,6 +67,21 @@ TEST_F(EvilAnswers, MessagesThatAreNotKeptDoNotAddUp) {
   EXPECT_EQ(bytes, 3'000'000U);
 }
 
+TEST_F(EvilAnswers, RefusedMessageEndsAnEndlessStream) {
+  v1::RetrieveCellsResponse message;
+  message.add_ids("again");
+  const std::string bytes = message.SerializeAsString();
+  server_.Answer("RetrieveCells", CannedAnswer{[&](int64_t) { return bytes; }});
+  int seen = 0;
+  const auto answer = Connect().RetrieveCells({}, [&] {
+    return [&](const v1::RetrieveCellsResponse&) {
+      return ++seen <= 5 ? absl::OkStatus() : absl::DataLossError("too many");
+    };
+  });
+  EXPECT_THAT(answer, FailsWith(kDataLoss, "too many"));
+  EXPECT_EQ(seen, 6);
+}
+
 TEST_F(EvilAnswers, MessageAboveTheMemoryLimitIsNotReceived) {
   v1::GetItemsResponse items;
   items.add_items()->set_payload(std::string(2'000'000, 'x'));

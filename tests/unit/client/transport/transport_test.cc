@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -54,20 +53,6 @@ class FailingService final : public v1::RetrievalService::Service {
 
   std::vector<grpc::StatusCode> endings;
   std::vector<std::string> requests;
-};
-
-// Streams items without end.
-class EndlessService final : public v1::RetrievalService::Service {
- public:
-  grpc::Status RetrieveCells(grpc::ServerContext* /*context*/, const v1::RetrieveCellsRequest*,
-                             grpc::ServerWriter<v1::RetrieveCellsResponse>* writer) override {
-    v1::RetrieveCellsResponse message;
-    message.add_ids("again");
-    while (writer->Write(message)) ++written;
-    return grpc::Status::OK;
-  }
-
-  std::atomic<int> written = 0;
 };
 
 // Refuses a number of calls for the key's rate, then succeeds.
@@ -143,26 +128,6 @@ class RateLimitTest : public TransportTest {
 
   RateLimitingService limiting_;
 };
-
-class EndlessStreamTest : public TransportTest {
- protected:
-  ~EndlessStreamTest() override { server_->Shutdown(); }
-  grpc::Service* SearchService() override { return &endless_; }
-
-  EndlessService endless_;
-};
-
-TEST_F(EndlessStreamTest, RefusedMessageEndsCall) {
-  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
-  int seen = 0;
-  const auto answer = transport.RetrieveCells({}, [&] {
-    return [&](const v1::RetrieveCellsResponse&) {
-      return ++seen <= 5 ? absl::OkStatus() : absl::DataLossError("too many");
-    };
-  });
-  EXPECT_THAT(answer, FailsWith(kDataLoss, "too many"));
-  EXPECT_EQ(seen, 6);
-}
 
 TEST_F(TransportTest, SendsKeyOfKeyFile) {
   ASSERT_OK_AND_ASSIGN(const AdminClient nameless, AdminClient::Create(options_));

@@ -43,17 +43,6 @@ TEST(Demand, QuerySpreadsOverItsNeighbours) {
   EXPECT_NEAR(demand.ForCell(0, 1).sum(), 3, 1e-6);
 }
 
-TEST(Demand, WeightsFallByAFactorOfEEveryTwentyRanks) {
-  const std::vector<float> weights = Demand::Weights(3);
-  ASSERT_EQ(weights.size(), 3U);
-  EXPECT_NEAR(weights[1] / weights[0], std::exp(-.05), 1e-6);
-  EXPECT_NEAR(weights[2] / weights[1], std::exp(-.05), 1e-6);
-  const Demand demand({.nearest = {{0, 1, 2}}, .cells = {0}}, 1, 3);
-  EXPECT_THAT(ValuesOf(demand.ForCell(0, 1)),
-              ElementsAre(FloatNear(weights[0], 1e-6), FloatNear(weights[1], 1e-6),
-                          FloatNear(weights[2], 1e-6)));
-}
-
 TEST(CellLists, SmallEpsilonPrefersOverallDemand) {
   const ItemCells item_cells{.cells = {0, 0, 0, 1, 1}, .squared_distances = {0, 0, 0, 16, 1}};
   // Cell 1 prefers item 1 to 2; items 3 and 4 have no demand, and 4 is nearer to the centroid.

@@ -12,14 +12,6 @@ namespace {
 PublicParameters SomeParameters() {
   PublicParameters parameters;
   parameters.collection_uuid = "4ccbd2bb-24d1-4c1c-8a5e-1f53ad5dd2a5";
-  parameters.settings.kernel_bandwidth = 6;
-  parameters.settings.alpha = .5;
-  parameters.settings.kernel = KernelConvention::kTwoSigmaSquared;
-  parameters.settings.label_graph = LabelGraphKind::kDistance;
-  parameters.settings.embedding_dim = 2;
-  parameters.settings.steps = 5;
-  parameters.settings.normalise = true;
-  parameters.settings.start_stddev = .25;
   parameters.feature_dim = 4;
   parameters.extractor = "vectors";
   parameters.slot_labels = {3, 5, 9};

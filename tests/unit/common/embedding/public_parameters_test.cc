@@ -60,16 +60,6 @@ TEST(PublicParameters, DigestOfAnchorsWithoutLabelsIsThatOfTheirFeatures) {
             "9c334ad8a46185c6623fe1237b275f73e95f384f80aaa5664420c651e08b2291");
 }
 
-TEST(PublicParameters, EveryKindOfCollectionIsValid) {
-  EXPECT_THAT(Validate(Labelled()), IsOk());
-  EXPECT_THAT(Validate(Unlabelled()), IsOk());
-  for (const int64_t dimension : {0, 1, 16384}) {
-    PublicParameters parameters = WithoutAnchors(Metric::kDot);
-    parameters.feature_dim = dimension;
-    EXPECT_THAT(Validate(parameters), IsOk());
-  }
-}
-
 struct Invalid {
   std::function<PublicParameters()> base;
   std::function<void(PublicParameters*)> spoil;

@@ -210,16 +210,5 @@ TEST_F(BuiltInExtractor, PositionOfColourMatters) {
   EXPECT_LT(Feature(Halves(true)).dot(Feature(Halves(false))), .8f);
 }
 
-TEST_F(BuiltInExtractor, IdentityIsFixed) {
-  EXPECT_EQ(extractor_->identity(), "builtin:hog-colour/1");
-}
-
-TEST_F(BuiltInExtractor, InvalidImageFileIsNamed) {
-  EXPECT_THAT(extractor_->Extract(folder_ / "none.png"),
-              FailsWith(kInvalid, "none.png: no such file"));
-  EXPECT_THAT(extractor_->Extract(folder_.Write("text.png", "hello")),
-              FailsWith(kInvalid, "text.png: expected an image in JPEG, PNG or WebP"));
-}
-
 }  // namespace
 }  // namespace privatemail

@@ -21,11 +21,5 @@ TEST(VisitBlocks, PassesEachRowOnceInOrder) {
   EXPECT_EQ(blocks, 3);
 }
 
-TEST(VisitBlocks, NoRowsAreNoBlocks) {
-  EXPECT_TRUE(VisitBlocks(MatrixRows(FloatMatrix(0, 0)), [](Eigen::Index, const FloatMatrix&) {
-                return absl::InternalError("not called");
-              }).ok());
-}
-
 }  // namespace
 }  // namespace privatemail

@@ -1,9 +1,9 @@
 #include "client/schemes/cells/cells_search.h"
 
 #include <functional>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
 #include "tests/testing/published_things.h"
 #include "tests/testing/seeded_bits.h"

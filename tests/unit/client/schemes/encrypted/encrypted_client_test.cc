@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "privatemail/client_limits.h"
 #include "tests/testing/encrypted_things.h"
 
 namespace privatemail::client::encrypted_client_test {
@@ -393,15 +394,6 @@ TEST(EncryptedClient, ForkedProcessCannotUseTheSession) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8)), IsOk());
-}
-
-TEST(EncryptedGuarantee, NamesStrengthAssumptionAndProof) {
-  const EncryptedGuarantee guarantee;
-  EXPECT_EQ(guarantee.kind, "computational");
-  EXPECT_EQ(guarantee.bits, 128);
-  EXPECT_NE(guarantee.assumption.find("ring-LWE"), std::string::npos);
-  EXPECT_NE(guarantee.assumption.find("circular security"), std::string::npos);
-  EXPECT_EQ(guarantee.source, "PRIVACY.md section 9");
 }
 
 }  // namespace

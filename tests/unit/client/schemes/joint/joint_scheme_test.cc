@@ -30,30 +30,13 @@ PublicParameters Parameters(const Anchors& anchors) {
   return *MakePublicParameters(kUuid, EmbeddingSettings{}, anchors, {}, "vectors");
 }
 
-Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
+JointScheme MakeScheme() { return *JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()); }
 
-// -1/2 J |y_i - y_j| J off the diagonal, independent of the target.
-TEST(JointSetting, LabelGraphCoversSlotsThenAnchors) {
-  const Anchors anchors = MakeAnchors();
-  ASSERT_OK_AND_ASSIGN(const JointSetting setting, MakeJointSetting(Parameters(anchors), anchors));
-  constexpr int kRows = kClasses + kAnchors;
-  const auto label = [&](int row) {
-    return row < kClasses ? 10. * row : static_cast<double>(anchors.labels[row - kClasses]);
-  };
-  const Matrix distance = Matrix::NullaryExpr(
-      kRows, kRows, [&](int i, int j) { return std::abs(label(i) - label(j)); });
-  const Matrix centring =
-      Matrix::Identity(kRows, kRows) - Matrix::Constant(kRows, kRows, 1. / kRows);
-  const Matrix affinity = -.5 * centring * distance * centring;
-  const Matrix degrees = affinity.rowwise().sum().asDiagonal();
-  EXPECT_TRUE(setting.label_graph.MultiplyLaplacian(Matrix::Identity(kRows, kRows))
-                  .isApprox(degrees - affinity, 1e-12));
-}
+Target TargetOf(int32_t label, unsigned seed) { return {NormalRows(1, kDim, seed), label}; }
 
 TEST(JointRelease, RepeatedReleasesDifferAndAreCharged) {
   const FundedLedger funded;
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   SecureBits bits;
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
   ASSERT_OK_AND_ASSIGN(
@@ -71,8 +54,7 @@ TEST(JointRelease, RepeatedReleasesDifferAndAreCharged) {
 }
 
 TEST(JointRelease, ReleaseOfDummyHasFreshNoise) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   SecureBits bits;
   const PrivacyCost cost{.epsilon = 1, .delta = 1e-5};
   ASSERT_OK_AND_ASSIGN(const FloatMatrix one, scheme.ReleaseOfDummy(kClasses - 1, cost, bits));
@@ -87,8 +69,7 @@ TEST(JointRelease, ReleaseOfDummyHasFreshNoise) {
 
 TEST(JointRelease, FailureWhileSamplingStaysCharged) {
   const FundedLedger funded;
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   ExpectFailureWhileSamplingStaysCharged(funded, [&](BitSource& bits) {
     return scheme.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6},
                           ChargeTo(*funded.ledger, kUuid), bits);
@@ -97,8 +78,7 @@ TEST(JointRelease, FailureWhileSamplingStaysCharged) {
 
 TEST(JointRelease, RefusedReleaseIsNotCharged) {
   const FundedLedger funded;
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   SecureBits bits;
   const auto release = [&](const Target& target, const PrivacyCost& cost) {
     return scheme.Release(target, cost, ChargeTo(*funded.ledger, kUuid), bits);
@@ -128,8 +108,7 @@ TEST(JointRelease, RefusedReleaseIsNotCharged) {
 // Every mechanism by name, the printed ones included, charges what it promises and says what it
 // protects.
 TEST(JointRelease, TakesEveryMechanism) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   for (const MechanismTraits& traits : AllMechanisms()) {
     SCOPED_TRACE(traits.name);
     const FundedLedger funded;
@@ -286,8 +265,7 @@ TEST(OwnAnchors, InvalidRowsReturnInvalidArgument) {
 }
 
 TEST(JointScheme, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
+  const JointScheme scheme = MakeScheme();
   const Target target = TargetOf(10, 3);
   for (const int64_t k : {int64_t{0}, int64_t{-3}, int64_t{1} << 40}) {
     EXPECT_THAT(scheme.AllotClasses(target.features, k, 0),
@@ -313,19 +291,6 @@ TEST(JointScheme, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
                      ChargeTo(*funded.ledger, kUuid), bits),
       FailsWith(kInvalid, "places must not be given with lap-output"));
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
-}
-
-TEST(JointScheme, AllotClassesPrefersClassOfNearestMean) {
-  ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
-                       JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors()));
-  for (int c = 0; c < kClasses; ++c) {
-    Eigen::RowVectorXf features = Eigen::RowVectorXf::Constant(kDim, .1f);
-    features[c] = 3;
-    ASSERT_OK_AND_ASSIGN(const auto places, scheme.AllotClasses(features, 8, 1));
-    ASSERT_EQ(places.size(), 1u);
-    EXPECT_EQ(places[0].slot, c);
-    EXPECT_EQ(places[0].places, 8);
-  }
 }
 
 TEST(JointScheme, UnpublishedAnchorsReturnError) {
@@ -387,16 +352,9 @@ TEST(RadiusStats, CountsPairsByDistance) {
 }
 
 TEST(RadiusStats, ToStringGivesShares) {
-  const RadiusStats stats{.radius = .5,
-                          .same_class_pairs = 200,
-                          .cross_class_pairs = 1000,
-                          .same_class_pairs_within = 6,
-                          .cross_class_pairs_within = 2};
-  EXPECT_EQ(stats.ToString(),
-            "closer than 0.5: 3 % of pairs of one class, 0.2 % of pairs of two classes");
   EXPECT_EQ(
-      (RadiusStats{.radius = 2, .cross_class_pairs = 1, .cross_class_pairs_within = 1}).ToString(),
-      "closer than 2: there are no pairs of one class, 100 % of pairs of two classes");
+      (RadiusStats{.radius = .5, .same_class_pairs = 200, .same_class_pairs_within = 6}).ToString(),
+      "closer than 0.5: 3 % of pairs of one class, there are no pairs of two classes");
 }
 
 TEST(RadiusStats, SamplesManyAnchorsEvenly) {

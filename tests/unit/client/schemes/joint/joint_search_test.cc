@@ -211,23 +211,15 @@ TEST(ReadJointAnswer, RefusesInvalidAnswer) {
   EXPECT_THAT(Read(places, 2, Answer(kClasses, 3)), FailsWith(kDataLoss, "at most 2"));
 }
 
-TEST(JointCollection, TamperedParametersReturnFailedPrecondition) {
-  Published published;
-  published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
-  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
-}
-
-TEST(JointCollection, TooFewAnchorsReturnDataLoss) {
-  Published published;
-  published.collection.mutable_parameters()->set_anchor_count(2);
-  EXPECT_THAT(CollectionOf(published),
+TEST(JointCollection, TamperedUnbuiltOrTooSmallIsRefused) {
+  Published tampered, small, unbuilt;
+  tampered.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
+  EXPECT_THAT(CollectionOf(tampered), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
+  small.collection.mutable_parameters()->set_anchor_count(2);
+  EXPECT_THAT(CollectionOf(small),
               FailsWith(kDataLoss, "anchors must be at least embedding_dim + 1 = 3, but are 2"));
-}
-
-TEST(JointCollection, UnbuiltCollectionReturnsFailedPrecondition) {
-  Published published;
-  published.collection.set_embedding_version(0);
-  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "things is not built yet"));
+  unbuilt.collection.set_embedding_version(0);
+  EXPECT_THAT(CollectionOf(unbuilt), FailsWith(kFailedPrecondition, "things is not built yet"));
 }
 
 TEST(JointCollection, CollectionWithoutClassesReturnsFailedPrecondition) {
