@@ -1,8 +1,5 @@
 #include "client/cli/plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <nlohmann/json.hpp>
 

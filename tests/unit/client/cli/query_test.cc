@@ -1,5 +1,4 @@
 // `query`, `explain` and `resend` of encrypted searches, against a server in the test's process.
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -7,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
 #include "common/base/field_error.h"

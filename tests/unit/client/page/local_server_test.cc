@@ -1,6 +1,5 @@
 #include "client/page/local_server.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 
 #include <regex>

@@ -1,8 +1,5 @@
 #include "client/planning/query_plan.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 

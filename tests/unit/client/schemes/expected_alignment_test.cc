@@ -1,7 +1,5 @@
 #include "client/schemes/expected_alignment.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>

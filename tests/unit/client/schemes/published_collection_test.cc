@@ -1,12 +1,8 @@
 #include "client/schemes/published_collection.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 
-#include "common/wire/proto_conversions.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
 namespace privatemail::client::published_collection_test {

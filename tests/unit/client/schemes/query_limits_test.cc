@@ -1,13 +1,8 @@
 #include "client/schemes/query_limits.h"
 
-#include <gtest/gtest.h>
-
 #include "client/schemes/cells/cells_search.h"
 #include "client/schemes/joint/joint_search.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::client_limits_test {
 namespace {

@@ -1,9 +1,5 @@
 // Sensitivity and noise stddev of a release against independent formulas: the bounds of
 // one_column_bounds.h, values of make_golden.py's functions, and closed forms written here.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <random>
 
 #include "client/schemes/release_noise.h"
 #include "tests/golden/one_column_bounds.h"

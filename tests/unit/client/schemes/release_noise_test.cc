@@ -5,7 +5,6 @@
 #include "client/privacy/accounting/composition.h"
 #include "client/schemes/joint/joint_scheme.h"
 #include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::release_noise_test {
 namespace {

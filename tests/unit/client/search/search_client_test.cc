@@ -1,5 +1,4 @@
 // The view that a server has of searches, and their results: the rules of PRIVACY.md section 9.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 #include "client/simulation/attacks.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 

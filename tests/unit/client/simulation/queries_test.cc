@@ -1,7 +1,5 @@
 #include "client/simulation/queries.h"
 
-#include <algorithm>
-
 #include "tests/unit/client/simulation/clouds.h"
 
 namespace privatemail::client::simulation {

@@ -1,7 +1,6 @@
 #include "client/simulation/trial.h"
 
 #include <array>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_format.h"

@@ -1,5 +1,4 @@
 // Answers that no honest server sends, against the limits of the transport.
-#include <gtest/gtest.h>
 
 #include "privatemail/admin_client.h"
 #include "tests/testing/canned_server.h"

@@ -1,8 +1,5 @@
 #include "common/base/serial_miss_lru_cache.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <new>
 #include <string>

@@ -1,7 +1,6 @@
 #include "common/cells/cell_lists.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>

@@ -1,8 +1,5 @@
 #include "common/embedding/alignment.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <Eigen/LU>
 #include <cmath>
 #include <random>

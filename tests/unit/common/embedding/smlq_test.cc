@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <cmath>
-#include <vector>
 
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/tiled_affinity.h"

@@ -1,8 +1,5 @@
 #include "common/features/feature_extractor.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <limits>
 
 #include "tests/testing/matchers.h"

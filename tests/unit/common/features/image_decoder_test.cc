@@ -1,7 +1,5 @@
 #include "common/features/image_decoder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <webp/encode.h>
 

@@ -1,8 +1,5 @@
 #include "common/features/image_folder.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 

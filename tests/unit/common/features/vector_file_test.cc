@@ -1,8 +1,5 @@
 #include "common/features/vector_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 

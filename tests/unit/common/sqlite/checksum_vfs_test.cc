@@ -1,11 +1,7 @@
 #include "common/sqlite/checksum_vfs.h"
 
-#include <fstream>
 #include <random>
-#include <string>
 
-#include "absl/strings/str_cat.h"
-#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"

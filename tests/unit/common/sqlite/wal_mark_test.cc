@@ -4,18 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/checksums.h"
-#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"

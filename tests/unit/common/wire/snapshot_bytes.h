@@ -2,8 +2,6 @@
 #ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_WIRE_SNAPSHOT_BYTES_H_
 #define PRIVATEMAIL_TESTS_UNIT_COMMON_WIRE_SNAPSHOT_BYTES_H_
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <openssl/sha.h>
 
 #include <string>

@@ -6,10 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "privatemail/ledger.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/release_inputs.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client {
 

@@ -2,18 +2,13 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
-#include "privatemail/ledger.h"
-#include "tests/testing/matchers.h"
-#include "tests/testing/temporary_folder.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
 
 namespace privatemail::client {

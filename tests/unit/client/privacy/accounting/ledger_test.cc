@@ -14,8 +14,6 @@
 #include <vector>
 
 #include "client/privacy/accounting/ledger_witness.h"
-#include "tests/testing/matchers.h"
-#include "tests/testing/temporary_folder.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/client/privacy/accounting/ledger_fixture.h"
 

@@ -1,7 +1,5 @@
 #include "client/privacy/mechanisms/calibration.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>

@@ -2,11 +2,9 @@
 
 #include <functional>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::cells_search_test {
 namespace {

@@ -1,7 +1,5 @@
 #include "client/schemes/encrypted/encrypted_answer.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
 
 #include "privatemail/client_limits.h"

@@ -1,6 +1,5 @@
 #include "client/schemes/encrypted/encrypted_client.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

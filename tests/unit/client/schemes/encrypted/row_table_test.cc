@@ -1,7 +1,5 @@
 #include "client/schemes/encrypted/row_table.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 

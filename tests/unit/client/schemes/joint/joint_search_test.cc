@@ -2,10 +2,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/embedding/smlq.h"
-#include "common/wire/proto_conversions.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::joint_search_test {
 namespace {
