@@ -33,14 +33,6 @@ int64_t CentredRemainder(Wide value) {
   return remainder;
 }
 
-TEST(Lattice, ModulusIsPrimeAndHasRootsOfUnity) {
-  for (int64_t divisor = 2; divisor * divisor <= kModulus; ++divisor) {
-    ASSERT_NE(kModulus % divisor, 0) << divisor;
-  }
-  EXPECT_EQ((kModulus - 1) % (2 * kDegree), 0);
-  EXPECT_LT(kModulus, int64_t{1} << kModulusBits);
-}
-
 TEST(Lattice, MultiplicationsReduceExtremeValues) {
   const std::vector<int64_t> factors = {0, 1, -1, kLargest, -kLargest, kLargest - 1, 1 << 20};
   std::vector<int64_t> values = factors;
@@ -59,10 +51,6 @@ TEST(Lattice, MultiplicationsReduceExtremeValues) {
     }
     EXPECT_EQ(Centre(x), CentredRemainder(x));
   }
-}
-
-TEST(LatticeScores, OtherDeltasAreNone) {
-  for (const int64_t delta : {0, 16, 512}) EXPECT_FALSE(IsDelta(delta)) << delta;
 }
 
 // Any bytes will do for what both paths expand alike.
