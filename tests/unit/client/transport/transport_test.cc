@@ -105,7 +105,7 @@ class TransportTest : public ::testing::Test {
   }
 
   std::string KeyFile(const std::string& text, mode_t mode) const {
-    const std::string path = folder_.Write("key", text);
+    const std::string path = folder_.Write(absl::StrCat("key", text.size()), text);
     EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
@@ -145,33 +145,30 @@ TEST_F(TransportTest, SendsKeyOfKeyFile) {
   }
 }
 
-TEST_F(TransportTest, KeyFileReadableByOthersReturnsPermissionDenied) {
+TEST_F(TransportTest, UnusableKeyOrCaFileIsRefused) {
   for (const mode_t mode : {0644, 0640, 0604, 0620}) {
     options_.key_file = KeyFile("key", mode);
     EXPECT_THAT(AdminClient::Create(options_), FailsWith(kPermissionDenied, "mode 06"));
   }
-  options_.key_file = KeyFile("key", 0600);
-  options_.trust_fingerprint.clear();
-  options_.insecure = true;
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "key_file needs TLS"));
-}
-
-TEST_F(TransportTest, UnusableFileReturnsInvalidArgument) {
-  options_.key_file = KeyFile(" \n", 0600);
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "is empty"));
-  options_.key_file = KeyFile("two\nlines\n", 0600);
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "one key on one line"));
-  options_.key_file = folder_ / "absent";
-  EXPECT_THAT(
-      AdminClient::Create(options_),
-      FailsWith(kInvalid, "key_file cannot be used: cannot read file " + (folder_ / "absent")));
-  // Reading it would never end.
-  options_.key_file = "/dev/zero";
-  EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "cannot read file /dev/zero"));
+  const std::string absent = folder_ / "absent";
+  // Reading /dev/zero would never end.
+  for (const auto& [file, message] : std::vector<std::pair<std::string, std::string>>{
+           {KeyFile(" \n", 0600), "is empty"},
+           {KeyFile("two\nlines\n", 0600), "one key on one line"},
+           {absent, "key_file cannot be used: cannot read file " + absent},
+           {"/dev/zero", "cannot read file /dev/zero"}}) {
+    options_.key_file = file;
+    EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, message));
+  }
+  ConnectionOptions insecure = options_;
   options_.key_file.clear();
   options_.trust_fingerprint.clear();
   options_.ca_file = "/dev/zero";
   EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "ca_file cannot be used"));
+  insecure.key_file = KeyFile("key", 0600);
+  insecure.trust_fingerprint.clear();
+  insecure.insecure = true;
+  EXPECT_THAT(AdminClient::Create(insecure), FailsWith(kInvalid, "key_file needs TLS"));
 }
 
 TEST_F(TransportTest, RetriesRetrieveWithSameBytes) {

@@ -70,18 +70,11 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
   const auto without = [] { return WithoutAnchors(); };
   for (const Invalid& invalid : {
            Invalid{without, [](auto* p) { p->with_encrypted = false; }, "with_encrypted must be"},
-           Invalid{without,
-                   [](auto* p) {
-                     p->slot_labels = {1, 2};
-                   },
-                   "slot_labels must not be"},
+           Invalid{without, [](auto* p) { p->slot_labels.resize(2); }, "slot_labels must not be"},
            Invalid{without, [](auto* p) { p->class_names = {"a"}; }, "class_names must not be"},
            Invalid{without, [](auto* p) { p->cell_code = CellCode::kPq8; }, "cell_code must not"},
            Invalid{without, [](auto* p) { p->publish_quality = true; }, "publish_quality must not"},
-           Invalid{without,
-                   [](auto* p) {
-                     p->cell_partitions = {{2, {0, 1}}};
-                   },
+           Invalid{without, [](auto* p) { p->cell_partitions.resize(1); },
                    "cell_partitions must not be given where there are no anchors"},
            Invalid{without, [](auto* p) { p->feature_dim = 16385; },
                    "feature_dim must be at most 16384 where with_encrypted is set, but is 16385"},

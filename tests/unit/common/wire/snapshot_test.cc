@@ -74,7 +74,7 @@ std::string SnapshotOf(int items, size_t payload_bytes = 0) {
 
 // Reads in pieces of `piece` bytes.
 absl::Status ReadAll(absl::string_view bytes, size_t piece = 1 << 16,
-                            SnapshotHandlers handlers = {}) {
+                     SnapshotHandlers handlers = {}) {
   SnapshotReader reader(std::move(handlers));
   for (size_t first = 0; first < bytes.size(); first += piece) {
     if (!reader.Read(bytes.substr(first, piece)).ok()) break;  // Finish returns the same status

@@ -13,6 +13,12 @@ namespace privatemail::client {
 class LedgerTest : public ::testing::Test {
  protected:
   std::unique_ptr<Ledger> Open() const { return Ledger::Open(path_).value(); }
+  std::unique_ptr<Ledger> OpenGranted(const Budget& budget,
+                                      Accounting accounting = Accounting::kBasic) const {
+    std::unique_ptr<Ledger> ledger = Open();
+    EXPECT_THAT(ledger->Grant(kUuid, budget, accounting), IsOk());
+    return ledger;
+  }
 
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "ledger";

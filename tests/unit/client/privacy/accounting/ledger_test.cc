@@ -27,8 +27,7 @@ TEST_F(LedgerTest, ChargeWithoutGrantIsRefused) {
 }
 
 TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)),
               FailsWith(kExhausted,
@@ -41,8 +40,7 @@ TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
 }
 
 TEST_F(LedgerTest, ThreeTenthsFitExactly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {.3, 3e-6}), IsOk());
+  const auto ledger = OpenGranted({.3, 3e-6});
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1e-9, 0)), FailsWith(kExhausted, "left epsilon 0 "));
 }
@@ -62,8 +60,7 @@ TEST_F(LedgerTest, EntriesAreByCollectionAndSurviveReopening) {
 }
 
 TEST_F(LedgerTest, LowerGrantKeepsCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.8, 1e-6)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {.5, 1e-5}), IsOk());
   EXPECT_EQ(ledger->Show(kUuid)->left().epsilon, 0);
@@ -138,8 +135,7 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
 // 40 releases of mu .1 compose to mu .1 sqrt(40): epsilon 2.594383 at delta 1e-5 (scipy), against
 // 40 * .341 by sums; a 41st makes it 2.6308.
 TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
+  const auto ledger = OpenGranted({2.6, 1e-5}, Accounting::kGaussian);
   const Guarantee one = Gaussian(.341, 1e-5, .1);
   for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -155,8 +151,7 @@ TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
 }
 
 TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}), IsOk());
+  const auto ledger = OpenGranted({3, 1e-4});
   ASSERT_THAT(ledger->Charge(kUuid, Gaussian(.341, 1e-5, .1)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kGaussian), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kBasic), IsOk());
@@ -171,8 +166,7 @@ TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
 }
 
 TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
+  const auto ledger = OpenGranted({1, 0});
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
   EXPECT_THAT(
       ledger->Charge(kUuid, Costs(.05, 1e-300)),
@@ -190,8 +184,7 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
 }
 
 TEST_F(LedgerTest, EntryNamesTheNeighboursOfAllCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 0}), IsOk());
+  const auto ledger = OpenGranted({10, 0});
   EXPECT_EQ(ledger->Show(kUuid)->neighbours, "");
   Guarantee near = Costs(.1, 0);
   near.neighbours = "any two inputs within .5";
@@ -210,8 +203,7 @@ TEST_F(LedgerTest, EntryNamesTheNeighboursOfAllCharges) {
 }
 
 TEST_F(LedgerTest, GaussianAccountingRefusesGuaranteesWithoutMu) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
+  const auto ledger = OpenGranted({10, 1e-5}, Accounting::kGaussian);
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 0)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 1e-6)),
               FailsWith(kFailedPrecondition, "accounting must be basic"));
@@ -252,8 +244,7 @@ TEST_F(LedgerTest, BatchCostsWhatItsReleasesCostOneByOne) {
 }
 
 TEST_F(LedgerTest, BatchThatEndsEarlyKeepsItsCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ledger->StartBatch(100);
   for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
   EXPECT_EQ(ledger->EndBatch(), 3);
@@ -265,8 +256,7 @@ TEST_F(LedgerTest, BatchThatEndsEarlyKeepsItsCharges) {
 
 // 1 + 2 + 4 of ten are charged together; then the budget covers 3 more.
 TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ledger->StartBatch(100);
   for (int i = 0; i < 10; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk()) << i;
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0)),
@@ -276,8 +266,7 @@ TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
 
 // Neither another guarantee or collection nor another process takes what a batch has charged.
 TEST_F(LedgerTest, BatchPaysForEqualReleasesOfItsProcessOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({10, 1e-5});
   ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
   ledger->StartBatch(100);
   for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
