@@ -86,14 +86,12 @@ TEST_F(QueryEncryptedTest, IsTheDefaultAndSearchesForAllRows) {
 }
 
 TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
-  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
-                   "--filter", R"({"path":"i","lt":50})"}),
-              IsOk());
+  const std::vector<std::string> words = {
+      "query", "things",  "--vectors", vectors_,   "--row",
+      "0",     "--label", "2",         "--filter", R"({"path":"i","lt":50})"};
+  ASSERT_THAT(Run(words), IsOk());
   const nlohmann::json matches = Lines()[0]["matches"];
-  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
-                   "--filter", R"({"path":"i","lt":50})"},
-                  /*json=*/false),
-              IsOk());
+  ASSERT_THAT(Run(words, /*json=*/false), IsOk());
   for (const nlohmann::json& match : matches) {
     EXPECT_EQ(match["label"], 2);
     EXPECT_NE(output_.find(match["id"].get<std::string>()), std::string::npos) << output_;

@@ -49,6 +49,10 @@ class SearchClientTest : public ::testing::Test {
                                    .limits = {.max_memory = max_memory}});
   }
 
+  std::unique_ptr<SearchClient> ClientOf(const ConnectionOptions& options) const {
+    return *SearchClient::Connect({.connection = options, .state_folder = folder_.path()});
+  }
+
   absl::StatusOr<SearchResponse> Search(SearchClient& client, unsigned seed = 1,
                                         const Ranking& ranking = {}) {
     return Search(client, {{.features = TargetOf(seed), .label = ranking.label}}, ranking);
@@ -332,9 +336,7 @@ TEST_F(SearchClientTest, DamagedBlocksAreFetchedAgain) {
 TEST_F(SearchClientTest, CacheOfOneServerIsNotShownToAnother) {
   ASSERT_THAT(Search(*NewClient()), IsOk());
   EncryptedServer other(&things_);  // of another address
-  const auto client =
-      *SearchClient::Connect({.connection = other.options, .state_folder = folder_.path()});
-  ASSERT_THAT(Search(*client), IsOk());
+  ASSERT_THAT(Search(*ClientOf(other.options)), IsOk());
   EXPECT_EQ(other.TakeRequests()[0].known_blocks_size(), 0);
 }
 
@@ -346,9 +348,7 @@ TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
     fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
   };
   const auto save_table_of = [this](EncryptedServer& other) {
-    const auto client =
-        *SearchClient::Connect({.connection = other.options, .state_folder = folder_.path()});
-    ASSERT_THAT(Search(*client), IsOk());
+    ASSERT_THAT(Search(*ClientOf(other.options)), IsOk());
   };
   EncryptedServer first(&things_), second(&things_), third(&things_);  // of other addresses
   age_by_days(29);
@@ -549,9 +549,7 @@ TEST_F(SearchClientTest, CancelledCallEnds) {
     ended.get_future().wait();
     return things_.Answer(request);
   };
-  const auto client =
-      *SearchClient::Connect({.connection = options, .state_folder = folder_.path()});
-  EXPECT_THAT(Search(*client), FailsWith(kCancelled));
+  EXPECT_THAT(Search(*ClientOf(options)), FailsWith(kCancelled));
   ended.set_value();
 }
 

@@ -88,11 +88,5 @@ TEST(CellPartition, TooManyCellsAreRejected) {
               FailsWith(kInvalid, "must be between 2 and 4096, but is 4097"));
 }
 
-TEST(CellPartition, CentroidsAreMeansOfAnchors) {
-  const Matrix anchors = (Matrix(4, 2) << 1, 0, 0, 1, 0, -1, .6, .8).finished();
-  const Matrix expected = (Matrix(2, 2) << .8, .4, 0, 0).finished();
-  EXPECT_LT((CellCentroids({2, {0, 1, 1, 0}}, anchors) - expected).cwiseAbs().maxCoeff(), 1e-15);
-}
-
 }  // namespace
 }  // namespace privatemail

@@ -50,9 +50,13 @@ class Searcher {
 
   absl::StatusOr<std::vector<Match>> Search(const Eigen::RowVectorXf& target,
                                             const EncryptedRanking& ranking = {}) {
-    PreparedEncryptedQuery prepared = *client.Prepare(target, session_, bits_);
+    PreparedEncryptedQuery prepared = Prepare(target);
     return client.Finish(std::move(prepared.state), Scores(prepared.request),
                          TableOf(*things_, true), ranking);
+  }
+
+  PreparedEncryptedQuery Prepare(const Eigen::RowVectorXf& target) {
+    return *client.Prepare(target, session_, bits_);
   }
 
   const std::shared_ptr<const EncryptedSession>& session() const { return session_; }
@@ -175,14 +179,11 @@ TEST(EncryptedClient, TiesAreBrokenByRow) {
   // In one dimension every score is 1 or -1 with the same rounding: but for errors all tie.
   EncryptedThings things(FloatMatrix::Ones(30, 1));
   Searcher searcher(&things, 32);
-  const auto prepared = [&] {
-    return searcher.client.Prepare(Eigen::RowVectorXf::Ones(1), searcher.session(),
-                                   searcher.bits());
-  };
+  PreparedEncryptedQuery prepared = searcher.Prepare(Eigen::RowVectorXf::Ones(1));
   const std::string zeros(lattice::kAnswerBytes, '\0');  // every score is exactly 0
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Match> matches,
-      searcher.client.Finish(std::move(prepared()->state), zeros, TableOf(things), {.k = 4}));
+      searcher.client.Finish(std::move(prepared.state), zeros, TableOf(things), {.k = 4}));
   std::vector<std::string> ids;
   for (const Match& match : matches) ids.push_back(match.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"item 0", "item 1", "item 2", "item 3"}));
@@ -218,8 +219,7 @@ TEST(EncryptedClient, FilterTakesTheSameTimeForEveryLabel) {
   const auto seconds = [&](std::optional<int32_t> label) {
     EncryptedRanking ranking{.label = label};
     ranking.filter = *PayloadFilter::Parse(R"({"path":"i","gte":0})");
-    PreparedEncryptedQuery prepared =
-        *searcher.client.Prepare(Eigen::RowVectorXf::Ones(10), searcher.session(), searcher.bits());
+    PreparedEncryptedQuery prepared = searcher.Prepare(Eigen::RowVectorXf::Ones(10));
     timespec begin = {}, end = {};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     EXPECT_THAT(searcher.client.Finish(std::move(prepared.state), scores, table, ranking), IsOk());
@@ -310,16 +310,14 @@ TEST(EncryptedClient, AnyScoresOfTheRightSizeAreAccepted) {
   ASSERT_THAT(seeded.Fill(absl::MakeSpan(reinterpret_cast<uint8_t*>(random.data()), bytes)),
               IsOk());
   for (const std::string& scores : {std::string(bytes, '\0'), std::string(bytes, '\xff'), random}) {
-    PreparedEncryptedQuery prepared =
-        *searcher.client.Prepare(target, searcher.session(), searcher.bits());
+    PreparedEncryptedQuery prepared = searcher.Prepare(target);
     ASSERT_OK_AND_ASSIGN(const auto matches, searcher.client.Finish(std::move(prepared.state),
                                                                     scores, TableOf(things), {}));
     EXPECT_EQ(matches.size(), 8U);
     for (const Match& match : matches) EXPECT_TRUE(std::isfinite(match.squared_distance));
   }
   for (const size_t wrong : {size_t{0}, bytes - 1, bytes + lattice::kAnswerBytes}) {
-    PreparedEncryptedQuery prepared =
-        *searcher.client.Prepare(target, searcher.session(), searcher.bits());
+    PreparedEncryptedQuery prepared = searcher.Prepare(target);
     EXPECT_THAT(searcher.client.Finish(std::move(prepared.state), std::string(wrong, '\0'),
                                        TableOf(things), {}),
                 FailsWith(kInvalid, "scores must have 18432 bytes"));
@@ -376,8 +374,7 @@ TEST(EncryptedClient, UnusableTargetsAreRefused) {
 TEST(EncryptedClient, ForkedProcessCannotUseTheSession) {
   EncryptedThings things(NormalRows(10, 8, 1));
   Searcher searcher(&things, 32);
-  PreparedEncryptedQuery prepared =
-      *searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
+  PreparedEncryptedQuery prepared = searcher.Prepare(Eigen::RowVectorXf::Ones(8));
   const RowTable table = TableOf(things);
   const pid_t child = ::fork();
   if (child == 0) {
