@@ -63,21 +63,6 @@ TEST(Scene, OverCachedAffinitiesEqualsTheDaemonsBitForBit) {
   }
 }
 
-TEST(MemoCache, EvictsLeastRecentlyUsed) {
-  MemoCache<int, int> cache(2);
-  int computed = 0;
-  const auto get = [&](int key) {
-    return **cache.Get(key, [&]() -> MemoCache<int, int>::Value {
-      ++computed;
-      return std::make_shared<const int>(10 * key);
-    });
-  };
-  for (const int key : {1, 2, 1, 3, 1}) EXPECT_EQ(get(key), 10 * key);
-  EXPECT_EQ(computed, 3);
-  EXPECT_EQ(get(2), 20);
-  EXPECT_EQ(computed, 4);
-}
-
 TEST(Trial, InvalidSplitsReturnInvalidArgument) {
   const auto refused = [](void (*change)(Split*), int64_t k, const char* message) {
     Split split = SplitOf(Clouds(20, 20, 8, 1), 4, 1);

@@ -168,13 +168,6 @@ TEST_F(BuiltInExtractor, SimilarGreysHaveSimilarFeatures) {
   }
 }
 
-TEST_F(BuiltInExtractor, ColourDistinguishesEqualShapes) {
-  const Eigen::RowVectorXf red = Feature(PngOfOneColour(64, 64, 200, 30, 30));
-  const Eigen::RowVectorXf dark_red = Feature(PngOfOneColour(64, 64, 180, 30, 30));
-  const Eigen::RowVectorXf blue = Feature(PngOfOneColour(64, 64, 30, 30, 200));
-  EXPECT_GT(red.dot(dark_red), red.dot(blue) + .2f);
-}
-
 // Black and white bars of 2 pixels: same mean colour everywhere, other gradients.
 std::string Bars(bool vertical, int shift) {
   std::string pixels;
@@ -183,11 +176,6 @@ std::string Bars(bool vertical, int shift) {
     pixels.append(3, position / 2 % 2 ? '\xff' : '\0');
   }
   return RgbPng(64, 64, pixels);
-}
-
-TEST_F(BuiltInExtractor, ShapeDistinguishesEqualColours) {
-  const Eigen::RowVectorXf vertical = Feature(Bars(true, 0));
-  EXPECT_GT(vertical.dot(Feature(Bars(true, 1))), vertical.dot(Feature(Bars(false, 0))) + .2f);
 }
 
 // The upper half red and the lower half blue, or the other way round.
@@ -199,7 +187,12 @@ std::string Halves(bool red_above) {
   return RgbPng(64, 64, pixels);
 }
 
-TEST_F(BuiltInExtractor, PositionOfColourMatters) {
+TEST_F(BuiltInExtractor, ColourShapeAndPositionAreDistinguished) {
+  const Eigen::RowVectorXf red = Feature(PngOfOneColour(64, 64, 200, 30, 30));
+  EXPECT_GT(red.dot(Feature(PngOfOneColour(64, 64, 180, 30, 30))),
+            red.dot(Feature(PngOfOneColour(64, 64, 30, 30, 200))) + .2f);
+  const Eigen::RowVectorXf vertical = Feature(Bars(true, 0));
+  EXPECT_GT(vertical.dot(Feature(Bars(true, 1))), vertical.dot(Feature(Bars(false, 0))) + .2f);
   EXPECT_LT(Feature(Halves(true)).dot(Feature(Halves(false))), .8f);
 }
 

@@ -171,12 +171,7 @@ TEST(CellsSearch, FinishReturnsNearestItems) {
 
 using Answer = std::vector<v1::RetrieveCellsResponse>;
 
-struct Fault {
-  std::function<void(Answer*)> corrupt;
-  const char* part;
-};
-
-const Fault kFaults[] = {
+const std::pair<std::function<void(Answer*)>, const char*> kFaults[] = {
     {[](Answer* a) { (*a)[1].add_labels(1); }, "message 1: it must have 2 labels and 0 payloads"},
     {[](Answer* a) { (*a)[0].add_payloads("{}"); }, "but has 4 and 1"},
     {[](Answer* a) { (*a)[0].set_labels(2, 77); }, "message 0: label must be one of"},
@@ -195,11 +190,11 @@ const Fault kFaults[] = {
 
 TEST(CellsSearch, CorruptAnswerReturnsDataLossForEveryTarget) {
   const Collection collection = MakeCollection();
-  for (const Fault& fault : kFaults) {
+  for (const auto& [corrupt, part] : kFaults) {
     Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
-    fault.corrupt(&answer);
+    corrupt(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      EXPECT_THAT(Search(collection, RequestOf(seed), answer), FailsWith(kDataLoss, fault.part));
+      EXPECT_THAT(Search(collection, RequestOf(seed), answer), FailsWith(kDataLoss, part));
     }
   }
 }
