@@ -15,7 +15,6 @@
 namespace privatemail::client {
 namespace {
 
-// Records the callers' authorization.
 class RecordingService final : public v1::CollectionsService::Service {
  public:
   grpc::Status ListCollections(grpc::ServerContext* context, const v1::ListCollectionsRequest*,

@@ -142,7 +142,6 @@ TEST(ProductCodebook, FingerprintCoversCodebook) {
   }
 }
 
-// The server may be hostile.
 TEST(ProductCodebook, InvalidMessageIsRejected) {
   v1::PublicParameters message;
   ToProto(WithCodebook(), &message);

@@ -127,22 +127,5 @@ TEST(OfferedSchemes, FollowFromAnchorsLabelsCellsAndTheOperator) {
   EXPECT_THAT(OfferedSchemes(WithoutAnchors()), ElementsAre("encrypted"));
 }
 
-TEST(OfferedSchemes, RefusalNamesWhatIsMissingAndWhatIsOffered) {
-  EXPECT_THAT(CheckHasAnchors("things", WithoutAnchors()),
-              FailsWith(kFailedPrecondition,
-                        "collection things has no anchors: it offers the scheme encrypted"));
-  EXPECT_THAT(CheckHasClasses("things", WithoutAnchors()),
-              FailsWith(kFailedPrecondition, "has no anchors"));
-  EXPECT_THAT(CheckHasClasses("things", Unlabelled()),
-              FailsWith(kFailedPrecondition,
-                        "collection things has no classes, since its anchors have no labels: it "
-                        "offers the scheme encrypted"));
-  EXPECT_THAT(
-      CheckHasCells("things", Labelled()),
-      FailsWith(kFailedPrecondition, "collection things has no cells: it offers the scheme joint"));
-  EXPECT_THAT(CheckHasAnchors("things", Unlabelled()), IsOk());
-  EXPECT_THAT(CheckHasClasses("things", Labelled()), IsOk());
-}
-
 }  // namespace
 }  // namespace privatemail

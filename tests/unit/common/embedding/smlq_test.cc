@@ -24,7 +24,6 @@ std::vector<int32_t> Labels(int n, int classes) {
   return labels;
 }
 
-// The dense definition.
 Matrix DenseLaplacian(const Matrix& affinity) {
   Matrix laplacian = -affinity;
   laplacian.diagonal() += affinity.rowwise().sum();

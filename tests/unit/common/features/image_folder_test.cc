@@ -15,7 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Ids of images or skipped entries.
 template <typename Entries>
 std::vector<std::string> Ids(const Entries& entries) {
   std::vector<std::string> ids;

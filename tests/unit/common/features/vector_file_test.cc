@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A literal with its zero bytes.
 template <size_t N>
 std::string Bytes(const char (&text)[N]) {
   return std::string(text, N - 1);

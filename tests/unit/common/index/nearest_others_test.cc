@@ -37,13 +37,11 @@ Rows EvenlySpaced(int64_t items, int64_t count) {
   return rows;
 }
 
-// From memory.
 std::vector<std::vector<int64_t>> NearestOf(const FloatMatrix& items, const Rows& queries,
                                             int64_t count) {
   return NearestOthers(MatrixRows(items), queries, count, {false}).value();
 }
 
-// The rows that a scan in double finds.
 std::vector<int64_t> Scan(const FloatMatrix& items, Eigen::Index query, int64_t count) {
   const Matrix all = items.cast<double>();
   std::vector<int64_t> rows;
@@ -54,7 +52,6 @@ std::vector<int64_t> Scan(const FloatMatrix& items, Eigen::Index query, int64_t 
   return rows;
 }
 
-// Recall against a scan, over a sample of the queries.
 double Recall(const FloatMatrix& items, const Rows& queries,
               const std::vector<std::vector<int64_t>>& nearest, int64_t count) {
   double found = 0, wanted = 0;

@@ -16,7 +16,6 @@ bool Matches(const std::string& filter, const std::string& payload) {
   return parsed.ok() && parsed->Matches(payload);
 }
 
-// value: JSON.
 std::string Equals(const std::string& path, const std::string& value) {
   return absl::StrCat("{\"path\":\"", path, "\",\"equals\":", value, "}");
 }

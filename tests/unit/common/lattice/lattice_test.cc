@@ -88,7 +88,6 @@ void RunSerially(int count, const std::function<void(int)>& task) {
   for (int i = count - 1; i >= 0; --i) task(i);
 }
 
-// The answers of each target in turn.
 std::string Answers(const Evaluator& evaluator, const Case& c) {
   std::mt19937_64 random(5);
   const auto row_bound = static_cast<int>(16384 / std::sqrt(static_cast<double>(c.dimensions))) + 1;

@@ -50,7 +50,6 @@ class Wal : public ::testing::Test {
     ASSERT_GT(log_.size(), 100'000u);
   }
 
-  // Writes a row in one transaction.
   void Put(int row, int bytes) {
     const std::string blob(static_cast<size_t>(bytes), 'x');
     auto insert = database_->Prepare("INSERT OR REPLACE INTO t VALUES (?1, ?2)");

@@ -137,33 +137,29 @@ TEST(CellQualityProto, KeepsWhatIsPublished) {
 }
 
 TEST(CellQualityProto, MalformedFieldIsNamed) {
-  const auto read = [](auto change) {
+  const auto refused = [](auto change, const char* message) {
     v1::CellQuality proto = Proto();
     change(&proto);
-    return FromProto(proto, 1);
+    EXPECT_THAT(FromProto(proto, 1), FailsWith(kInvalid, message));
   };
-  EXPECT_THAT(read([](auto* proto) { proto->set_queries(999); }),
-              FailsWith(kInvalid, "quality.queries must be at least 1000, but is 999"));
-  EXPECT_THAT(read([](auto* proto) { proto->set_items(1, 8); }),
-              FailsWith(kInvalid, "quality.items must be positive and ascend, but has 8 after 8"));
-  EXPECT_THAT(read([](auto* proto) { proto->set_items(1, 16385); }),
-              FailsWith(kInvalid, "quality.items must be between 1 and 16384, but is 16385"));
-  EXPECT_THAT(read([](auto* proto) { proto->clear_items(); }),
-              FailsWith(kInvalid, "quality.items must have at least 2 numbers, but has 0"));
-  EXPECT_THAT(read([](auto* proto) { proto->set_epsilons(1, std::nan("")); }),
-              FailsWith(kInvalid, "quality.epsilons"));
-  EXPECT_THAT(read([](auto* proto) { proto->add_partitions(); }),
-              FailsWith(kInvalid, "quality.partitions must have 1 partitions, but has 2"));
-  EXPECT_THAT(read([](auto* proto) {
-                proto->mutable_partitions(0)->mutable_own()->mutable_recall()->push_back(1);
-              }),
-              FailsWith(kInvalid, "quality.partitions.own must have curves of 4 bytes"));
-  EXPECT_THAT(read([](auto* proto) {
-                (*proto->mutable_partitions(0)->mutable_other()->mutable_fidelity())[2] = 101;
-              }),
-              FailsWith(kInvalid, "quality.partitions.other"));
-  EXPECT_THAT(read([](auto* proto) { proto->mutable_partitions(0)->clear_other(); }),
-              FailsWith(kInvalid, "quality.partitions.other must have 4 means, but has 0"));
+  refused([](auto* p) { p->set_queries(999); },
+          "quality.queries must be at least 1000, but is 999");
+  refused([](auto* p) { p->set_items(1, 8); },
+          "quality.items must be positive and ascend, but has 8 after 8");
+  refused([](auto* p) { p->set_items(1, 16385); },
+          "quality.items must be between 1 and 16384, but is 16385");
+  refused([](auto* p) { p->clear_items(); },
+          "quality.items must have at least 2 numbers, but has 0");
+  refused([](auto* p) { p->set_epsilons(1, std::nan("")); }, "quality.epsilons");
+  refused([](auto* p) { p->add_partitions(); },
+          "quality.partitions must have 1 partitions, but has 2");
+  refused([](auto* p) { p->mutable_partitions(0)->mutable_own()->mutable_recall()->push_back(1); },
+          "quality.partitions.own must have curves of 4 bytes");
+  refused(
+      [](auto* p) { (*p->mutable_partitions(0)->mutable_other()->mutable_fidelity())[2] = 101; },
+      "quality.partitions.other");
+  refused([](auto* p) { p->mutable_partitions(0)->clear_other(); },
+          "quality.partitions.other must have 4 means, but has 0");
 }
 
 }  // namespace

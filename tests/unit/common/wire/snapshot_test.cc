@@ -72,7 +72,6 @@ std::string SnapshotOf(int items, size_t payload_bytes = 0) {
       .value();
 }
 
-// Reads in pieces of `piece` bytes.
 absl::Status ReadAll(absl::string_view bytes, size_t piece = 1 << 16,
                      SnapshotHandlers handlers = {}) {
   SnapshotReader reader(std::move(handlers));
@@ -115,7 +114,6 @@ uint32_t LittleEndian(absl::string_view bytes, size_t at) {
 
 constexpr size_t kHeader = 12;
 
-// The blocks after the header.
 std::vector<std::string> BlocksOf(absl::string_view bytes) {
   std::vector<std::string> blocks;
   for (size_t at = kHeader; at < bytes.size();) {
@@ -180,7 +178,6 @@ TEST(Snapshot, RoundTripsInPiecesOfAnySize) {
   EXPECT_THAT(ReadAll(SnapshotOf(0)), IsOk());
 }
 
-// Writes and reads a snapshot of such a collection.
 absl::StatusOr<FoundSnapshot> CopySnapshot(const PublicParameters& parameters,
                                            const Anchors& anchors,
                                            const std::vector<v1::Item>& items) {
@@ -304,22 +301,22 @@ TEST(SnapshotDamage, TruncationIsDetected) {
 TEST(SnapshotDamage, MissingRepeatedMisplacedOrForeignBlockIsNamed) {
   const std::string bytes = SnapshotOf(40, 100'000);
   const std::vector<std::string> good = BlocksOf(bytes);
-  const auto read = [&](const std::vector<std::string>& blocks) {
-    return ReadAll(Join(bytes, blocks));
+  const auto refused = [&](const std::vector<std::string>& blocks, const char* message) {
+    EXPECT_THAT(ReadAll(Join(bytes, blocks)), FailsWith(kDataLoss, message));
   };
   std::vector<std::string> blocks = good;
   std::swap(blocks[3], blocks[4]);
-  EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 4 (items) calls itself number 5"));
+  refused(blocks, "block 4 (items) calls itself number 5");
   blocks = good;
   blocks.insert(blocks.begin() + 4, good[3]);
-  EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 5 (items) calls itself number 4"));
+  refused(blocks, "block 5 (items) calls itself number 4");
   blocks = good;
   blocks.erase(blocks.begin() + 3);
-  EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 4 (items) calls itself number 5"));
+  refused(blocks, "block 4 (items) calls itself number 5");
   // A block of another snapshot with the right number.
   blocks = good;
   blocks[4] = BlocksOf(SnapshotOf(40, 99'990))[4];
-  EXPECT_THAT(read(blocks), FailsWith(kDataLoss, "block 7 (end) does not match the blocks before"));
+  refused(blocks, "block 7 (end) does not match the blocks before");
   EXPECT_THAT(ReadAll(bytes + "x"), FailsWith(kDataLoss, "block 7 (end) is followed by bytes"));
   EXPECT_THAT(ReadAll(bytes + bytes), FailsWith(kDataLoss, "block 7 (end) is followed by bytes"));
 }
@@ -328,51 +325,45 @@ TEST(SnapshotDamage, HostileBlockIsNamed) {
   const std::string bytes = SnapshotOf(3);
   const std::vector<std::string> good = BlocksOf(bytes);
   const auto body = [&](int block) { return good[block].substr(9, good[block].size() - 25); };
-  const auto read = [&](std::vector<std::string> blocks) { return ReadAll(Join(bytes, blocks)); };
-  EXPECT_THAT(read({good[0], good[1], Block(4, 3, body(3))}),
-              FailsWith(kDataLoss, "block 3 (end) counts 3 items in 4 blocks, but there are 0"));
-  EXPECT_THAT(read({good[0], Block(3, 2, body(2))}),
-              FailsWith(kDataLoss, "block 2 (items) follows 0 anchors of 8"));
-  EXPECT_THAT(read({Block(2, 1, body(1))}),
-              FailsWith(kDataLoss, "block 1 (anchors) is out of place"));
-  EXPECT_THAT(read({good[0], Block(1, 2, body(0))}),
-              FailsWith(kDataLoss, "block 2 (collection) is out of place"));
-  EXPECT_THAT(read({good[0], good[1], Block(2, 3, body(1))}),
-              FailsWith(kDataLoss, "block 3 (anchors) is one too many"));
-  EXPECT_THAT(read({good[0], good[1], good[2], Block(3, 4, body(2))}),
-              FailsWith(kDataLoss, "block 4 (items) holds item 6 of 3"));
-  EXPECT_THAT(read({good[0], good[1], Block(3, 3, "")}),
-              FailsWith(kDataLoss, "block 3 (items) holds item 0 of 3"));
-  EXPECT_THAT(read({good[0], good[1], Block(3, 3, "\xff\xff")}),
-              FailsWith(kDataLoss, "block 3 (items) cannot be parsed"));
-  EXPECT_THAT(read({Block(9, 1, "")}), FailsWith(kDataLoss, "block 1 (of unknown type 9)"));
+  const auto refused = [&](const std::vector<std::string>& blocks, const char* message) {
+    EXPECT_THAT(ReadAll(Join(bytes, blocks)), FailsWith(kDataLoss, message));
+  };
+  refused({good[0], good[1], Block(4, 3, body(3))},
+          "block 3 (end) counts 3 items in 4 blocks, but there are 0");
+  refused({good[0], Block(3, 2, body(2))}, "block 2 (items) follows 0 anchors of 8");
+  refused({Block(2, 1, body(1))}, "block 1 (anchors) is out of place");
+  refused({good[0], Block(1, 2, body(0))}, "block 2 (collection) is out of place");
+  refused({good[0], good[1], Block(2, 3, body(1))}, "block 3 (anchors) is one too many");
+  refused({good[0], good[1], good[2], Block(3, 4, body(2))}, "block 4 (items) holds item 6 of 3");
+  refused({good[0], good[1], Block(3, 3, "")}, "block 3 (items) holds item 0 of 3");
+  refused({good[0], good[1], Block(3, 3, "\xff\xff")}, "block 3 (items) cannot be parsed");
+  refused({Block(9, 1, "")}, "block 1 (of unknown type 9)");
 
   v1::SnapshotItems items;
   for (const int number : {1, 0, 2}) *items.add_items() = SomeItem(number);
-  EXPECT_THAT(read({good[0], good[1], Block(3, 3, items.SerializeAsString())}),
-              FailsWith(kDataLoss, "block 3 (items) holds items out of the order of their ids"));
+  refused({good[0], good[1], Block(3, 3, items.SerializeAsString())},
+          "block 3 (items) holds items out of the order of their ids");
   items.Clear();
   *items.add_items() = SomeItem(0);
   items.mutable_items(0)->add_features(1);
-  EXPECT_THAT(read({good[0], good[1], Block(3, 3, items.SerializeAsString())}),
-              FailsWith(kDataLoss, "block 3 (items) holds an item of 4 features, not of 3"));
+  refused({good[0], good[1], Block(3, 3, items.SerializeAsString())},
+          "block 3 (items) holds an item of 4 features, not of 3");
 
   v1::SnapshotAnchors anchors;
   ASSERT_TRUE(anchors.ParseFromString(body(1)));
   anchors.set_labels(0, 2);
-  EXPECT_THAT(
-      read({good[0], Block(2, 2, anchors.SerializeAsString())}),
-      FailsWith(kDataLoss, "block 2 (anchors) ends anchors that do not match their digest"));
+  refused({good[0], Block(2, 2, anchors.SerializeAsString())},
+          "block 2 (anchors) ends anchors that do not match their digest");
   anchors.add_labels(2);
-  EXPECT_THAT(read({good[0], Block(2, 2, anchors.SerializeAsString())}),
-              FailsWith(kDataLoss, "block 2 (anchors) does not have the shape"));
+  refused({good[0], Block(2, 2, anchors.SerializeAsString())},
+          "block 2 (anchors) does not have the shape");
   anchors.mutable_features()->set_rows(UINT32_MAX);  // RESOURCE_EXHAUSTED in other messages
-  EXPECT_THAT(read({good[0], Block(2, 2, anchors.SerializeAsString())}),
-              FailsWith(kDataLoss, "block 2 (anchors) is invalid: anchors is 4294967295 x 3"));
+  refused({good[0], Block(2, 2, anchors.SerializeAsString())},
+          "block 2 (anchors) is invalid: anchors is 4294967295 x 3");
   v1::SnapshotCollection head = HeadOf(SomeAnchors(), 3);
   head.mutable_parameters()->mutable_settings()->set_embedding_dim(0);
-  EXPECT_THAT(read({Block(1, 1, head.SerializeAsString())}),
-              FailsWith(kDataLoss, "block 1 (collection) is invalid: embedding_dim"));
+  refused({Block(1, 1, head.SerializeAsString())},
+          "block 1 (collection) is invalid: embedding_dim");
 }
 
 TEST(SnapshotDamage, HostileLengthIsRejectedBeforeAllocation) {

@@ -123,7 +123,6 @@ TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
   for (const char* put_back : {
            // Committed and not witnessed, then another change in its place.
            "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
-           // Without ids.
            "former_change = '', change = ''",
        }) {
     const TemporaryFolder folder;

@@ -48,7 +48,6 @@ absl::StatusOr<v1::RetrieveCellsRequest> Prepare(const Collection& collection,
   return static_cast<const v1::RetrieveCellsRequest&>(*prepared.message);
 }
 
-// The whole search for an answer.
 absl::StatusOr<SearchResult> Search(const Collection& collection, const SearchRequest& request,
                                     const std::vector<v1::RetrieveCellsResponse>& answer) {
   const FundedLedger funded;

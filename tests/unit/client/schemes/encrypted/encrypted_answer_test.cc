@@ -48,12 +48,11 @@ class EncryptedAnswerTest : public testing::Test {
     return answer;
   }
 
-  // The status of the answer with message `index` changed.
-  template <typename Change>
-  absl::Status Changed(size_t index, const Change& change) {
+  // With message `index` changed.
+  void ExpectRefused(size_t index, const auto& change, const char* message) {
     Messages messages = messages_;
     change(&messages[index]);
-    return Take(messages).status();
+    EXPECT_THAT(Take(messages), FailsWith(kDataLoss, message));
   }
 
   absl::Status WithOrder(const std::vector<size_t>& order) {
@@ -126,33 +125,36 @@ TEST_F(EncryptedAnswerTest, PartsOutOfOrderReturnDataLoss) {
 
 TEST_F(EncryptedAnswerTest, WrongSizesReturnDataLoss) {
   for (const size_t bytes : {size_t{0}, size_t{31}, size_t{65}}) {
-    EXPECT_THAT(
-        Changed(0, [&](auto* m) { m->mutable_header()->mutable_table_digests()->resize(bytes); }),
-        FailsWith(kDataLoss, "table_digests must have 32 bytes for each block"));
+    ExpectRefused(
+        0, [&](auto* m) { m->mutable_header()->mutable_table_digests()->resize(bytes); },
+        "table_digests must have 32 bytes for each block");
   }
-  EXPECT_THAT(Changed(0, [](auto* m) { m->mutable_header()->clear_payload_digests(); }),
-              FailsWith(kDataLoss, "payload_digests must have 64 bytes, but have 0"));
-  const auto with_scores = [this](size_t query, size_t bytes) {
-    return Changed(5 + query,
-                   [&](auto* m) { m->mutable_scores()->mutable_answers()->resize(bytes); });
+  ExpectRefused(
+      0, [](auto* m) { m->mutable_header()->clear_payload_digests(); },
+      "payload_digests must have 64 bytes, but have 0");
+  const auto with_scores = [this](size_t query, size_t bytes, const char* message) {
+    ExpectRefused(
+        5 + query, [&](auto* m) { m->mutable_scores()->mutable_answers()->resize(bytes); },
+        message);
   };
   for (const size_t bytes : {size_t{0}, kAnswer - 1, 2 * kAnswer - 1, 3 * kAnswer}) {
-    EXPECT_THAT(with_scores(0, bytes),
-                FailsWith(kDataLoss, "scores.answers must have 9216 bytes for each of 1 to 2"));
+    with_scores(0, bytes, "scores.answers must have 9216 bytes for each of 1 to 2");
   }
   // A whole block too few is seen at the end.
-  EXPECT_THAT(with_scores(1, kAnswer),
-              FailsWith(kDataLoss, "scores of query 1 must have 18432 bytes, but have 9216"));
-  EXPECT_THAT(Changed(6, [](auto* m) { m->mutable_scores()->set_query(2); }),
-              FailsWith(kDataLoss, "scores.query must be less than 2, but is 2"));
+  with_scores(1, kAnswer, "scores of query 1 must have 18432 bytes, but have 9216");
+  ExpectRefused(
+      6, [](auto* m) { m->mutable_scores()->set_query(2); },
+      "scores.query must be less than 2, but is 2");
   EXPECT_THAT(WithOrder({0, 1, 2, 3, 4, 5}), FailsWith(kDataLoss, "scores of query 1"));
 }
 
 TEST_F(EncryptedAnswerTest, BlocksWithAnotherDigestReturnDataLoss) {
-  EXPECT_THAT(Changed(2, [](auto* m) { m->mutable_table_block()->set_content("x"); }),
-              FailsWith(kDataLoss, "block 1 of the row table does not have the digest"));
-  EXPECT_THAT(Changed(4, [](auto* m) { m->mutable_payload_block()->set_content("x"); }),
-              FailsWith(kDataLoss, "block 1 of the payloads does not have the digest"));
+  ExpectRefused(
+      2, [](auto* m) { m->mutable_table_block()->set_content("x"); },
+      "block 1 of the row table does not have the digest");
+  ExpectRefused(
+      4, [](auto* m) { m->mutable_payload_block()->set_content("x"); },
+      "block 1 of the payloads does not have the digest");
 }
 
 TEST_F(EncryptedAnswerTest, PayloadsThatWereNotAskedForReturnDataLoss) {

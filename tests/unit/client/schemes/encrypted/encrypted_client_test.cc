@@ -19,7 +19,6 @@ namespace {
 // (PRIVACY.md section 9).
 constexpr double kErrorBound = 1.5e-3;
 
-// The table of an answer.
 RowTable TableOf(const EncryptedThings& things, bool with_payloads = false) {
   RowTable::TableBlocks blocks;
   RowTable::PayloadBlocks payloads;
@@ -31,7 +30,6 @@ RowTable TableOf(const EncryptedThings& things, bool with_payloads = false) {
   return *RowTable::Create(std::move(blocks), std::move(payloads));
 }
 
-// A session at such a server.
 class Searcher {
  public:
   Searcher(EncryptedThings* things, int delta)

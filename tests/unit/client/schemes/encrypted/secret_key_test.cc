@@ -19,7 +19,6 @@ using lattice::kModulus;
 using lattice::kPolynomialBytes;
 using Polynomial = std::vector<int64_t>;
 
-// Remembers what it hands out.
 class RecordingBits final : public BitSource {
  public:
   explicit RecordingBits(uint64_t seed) : bits_(seed) {}

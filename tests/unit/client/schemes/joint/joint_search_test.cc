@@ -127,28 +127,27 @@ TEST(JointSearch, WrongFieldsAreRefusedBeforeTheCharge) {
   Published published;
   published.collection.set_max_k(10);
   ASSERT_OK_AND_ASSIGN(const Collection collection, CollectionOf(published));
-  const auto refusal = [&](auto corrupt) {
+  const auto refused = [&](auto corrupt, const char* message) {
     SearchRequest request = RequestOf(1, 7);
+    request.k = 10;
+    EXPECT_THAT(JointSearch::Create(collection, request), IsOk());
     corrupt(request);
-    return JointSearch::Create(collection, request).status();
+    EXPECT_THAT(JointSearch::Create(collection, request), FailsWith(kInvalid, message));
   };
-  EXPECT_THAT(refusal([](auto& r) { r.k = 0; }), FailsWith(kInvalid, "k must be between 1 and 10"));
-  EXPECT_THAT(refusal([](auto& r) { r.k = 11; }),
-              FailsWith(kInvalid, "k must be between 1 and 10"));
-  EXPECT_THAT(refusal([](auto& r) { r.k = 10; }), IsOk());
-  EXPECT_THAT(refusal([](auto& r) { r.filter = R"({"path": "year"})"; }),
-              FailsWith(kInvalid, "filter"));
-  EXPECT_THAT(refusal([](auto& r) { r.targets[0].label = 77; }),
-              FailsWith(kInvalid, "label must be one of the collection's 5 classes"));
-  EXPECT_THAT(refusal([](auto& r) { r.classes = kClasses + 1; }), FailsWith(kInvalid, "classes"));
-  EXPECT_THAT(refusal([](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); }),
-              FailsWith(kInvalid, "target 0"));
-  EXPECT_THAT(refusal([](auto& r) {
-                r.targets[0].label = std::nullopt;
-                r.mechanism = MechanismKind::kGaussOutput;
-                r.radius = 1;
-              }),
-              FailsWith(kInvalid, "does not hide the class"));
+  refused([](auto& r) { r.k = 0; }, "k must be between 1 and 10");
+  refused([](auto& r) { r.k = 11; }, "k must be between 1 and 10");
+  refused([](auto& r) { r.filter = R"({"path": "year"})"; }, "filter");
+  refused([](auto& r) { r.targets[0].label = 77; },
+          "label must be one of the collection's 5 classes");
+  refused([](auto& r) { r.classes = kClasses + 1; }, "classes");
+  refused([](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); }, "target 0");
+  refused(
+      [](auto& r) {
+        r.targets[0].label = std::nullopt;
+        r.mechanism = MechanismKind::kGaussOutput;
+        r.radius = 1;
+      },
+      "does not hide the class");
 }
 
 v1::RetrieveResponse Answer(int slots, int matches) {
