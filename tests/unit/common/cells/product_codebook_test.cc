@@ -2,8 +2,8 @@
 
 #include <faiss/impl/ProductQuantizer.h>
 
+#include <cmath>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "common/items/item_code.h"
@@ -148,6 +148,14 @@ TEST(ProductCodebook, InvalidMessageIsRejected) {
   const auto centroids = [](v1::PublicParameters* m) {
     return m->mutable_cell_codebook()->mutable_centroids();
   };
+  const auto shaped = [&](uint32_t rows, uint32_t cols) {
+    return [=](v1::PublicParameters* m) {
+      centroids(m)->set_rows(rows);
+      centroids(m)->set_cols(cols);
+      const int64_t values = int64_t{rows} * cols;
+      if (values < 12 * 256) centroids(m)->mutable_values()->Truncate(static_cast<int>(values));
+    };
+  };
   const std::pair<std::function<void(v1::PublicParameters*)>, const char*> faults[] = {
       {[](auto* m) { m->clear_cell_codebook(); },
        "cell_codebook must be given where cell_code is a pq code, but is not"},
@@ -161,36 +169,18 @@ TEST(ProductCodebook, InvalidMessageIsRejected) {
       {[](auto* m) { m->mutable_cell_codebook()->clear_centroids(); }, "cell_codebook.centroids"},
       {[&](auto* m) { centroids(m)->mutable_values()->RemoveLast(); },
        "cell_codebook.centroids has 12 rows of 256 columns but 3071 values"},
-      {[&](auto* m) {
-         centroids(m)->set_rows(1U << 31);
-         centroids(m)->set_cols(1U << 31);
-       },
-       "cell_codebook.centroids"},
-      {[&](auto* m) {
-         centroids(m)->set_rows(256);
-         centroids(m)->set_cols(12);
-       },
+      {shaped(1U << 31, 1U << 31), "cell_codebook.centroids"},
+      {shaped(256, 12),
        "cell_codebook.centroids must have 12 rows of 16 or 256 columns, but have 256 of 12"},
-      {[&](auto* m) {
-         centroids(m)->set_cols(128);
-         centroids(m)->mutable_values()->Truncate(12 * 128);
-       },
+      {shaped(12, 128),
        "cell_codebook.centroids must have 12 rows of 16 or 256 columns, but have 12 of 128"},
-      {[&](auto* m) {
-         centroids(m)->set_cols(16);
-         centroids(m)->mutable_values()->Truncate(12 * 16);
-       },
+      {shaped(12, 16),
        "cell_codebook.centroids must have a row or more for each of 16 parts, but have 12"},
       {[](auto* m) { m->set_cell_code(v1::CELL_CODE_PQ16); },
        "cell_codebook.centroids must have a row or more for each of 16 parts, but have 12"},
-      {[&](auto* m) { centroids(m)->set_values(700, std::numeric_limits<float>::quiet_NaN()); },
-       "cell_codebook.centroids"},
-      {[&](auto* m) { centroids(m)->set_values(0, std::numeric_limits<float>::infinity()); },
-       "cell_codebook.centroids"},
-      {[](auto* m) {
-         m->mutable_cell_codebook()->set_relative_squared_error(
-             std::numeric_limits<double>::quiet_NaN());
-       },
+      {[&](auto* m) { centroids(m)->set_values(700, NAN); }, "cell_codebook.centroids"},
+      {[&](auto* m) { centroids(m)->set_values(0, INFINITY); }, "cell_codebook.centroids"},
+      {[](auto* m) { m->mutable_cell_codebook()->set_relative_squared_error(NAN); },
        "cell_codebook.relative_squared_error must be"},
       {[](auto* m) { m->mutable_cell_codebook()->set_relative_squared_error(-.1); },
        "cell_codebook.relative_squared_error must be"},
