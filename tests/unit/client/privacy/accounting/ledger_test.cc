@@ -2,23 +2,61 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_witness.h"
+#include "common/sqlite/sqlite.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/wait_until.h"
-#include "tests/unit/client/privacy/accounting/ledger_fixture.h"
 
 namespace privatemail::client {
 namespace {
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Ledger> Open() const { return Ledger::Open(path_).value(); }
+  std::unique_ptr<Ledger> OpenGranted(const Budget& budget,
+                                      Accounting accounting = Accounting::kBasic) const {
+    std::unique_ptr<Ledger> ledger = Open();
+    EXPECT_THAT(ledger->Grant(kUuid, budget, accounting), IsOk());
+    return ledger;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "ledger";
+};
+
+Guarantee Costs(double epsilon, double delta) {
+  return {
+      .epsilon = epsilon, .delta = delta, .neighbours = "test", .proven = true, .source = "test"};
+}
+
+// Grants 1 and charges .1 `charges` times.
+void SpendTenths(const std::string& path, int charges) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  for (int i = 0; i < charges; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+// In place: the file keeps its inode.
+void Overwrite(const std::string& from, const std::string& to) {
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+}
 
 TEST_F(LedgerTest, ChargeWithoutGrantIsRefused) {
   const auto ledger = Open();
@@ -332,6 +370,198 @@ TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {
   EXPECT_EQ(changes[2].epsilon, .1);
   EXPECT_TRUE(changes[2].proven);
   EXPECT_TRUE(ledger->History("another")->empty());
+}
+
+// Ledgers that were copied, restored, lost or damaged, or whose witness was: refused.
+using LedgerRestore = LedgerTest;
+
+void CopyState(const std::string& from, const std::string& to) {
+  for (const char* suffix : {"", ".witness"}) Overwrite(from + suffix, to + suffix);
+}
+
+// Charge, Grant and Show refuse; History reads.
+void ExpectRefused(const std::string& path, size_t changes_known) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Show(kUuid), FailsWith(kDataLoss, "restored"));
+  EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
+}
+
+TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "backup");
+  SpendTenths(path_, 3);
+  CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
+  ExpectRefused(path_, 3);
+  EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
+              FailsWith(kDataLoss, "both count 3 changes, but this witness is not the one"));
+}
+
+// As in a backup that runs between two releases.
+TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::copy_file(path_, folder_ / "backup");
+  {
+    const auto ledger = Open();
+    ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
+  }
+  std::filesystem::copy_file(path_ + ".witness", folder_ / "backup.witness");
+  Overwrite(folder_ / "backup", path_);
+  ExpectRefused(path_, 3);  // the ledger alone
+  Overwrite(folder_ / "backup.witness", path_ + ".witness");
+  ExpectRefused(path_, 3);  // both
+}
+
+// The witness counts a change when the call that made it returns, not when the next one begins.
+TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
+  for (const bool grant : {false, true}) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    SpendTenths(path, 2);
+    std::filesystem::copy_file(path, folder / "backup");
+    {
+      ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+      ASSERT_THAT(grant ? ledger->Grant(kUuid, {.5, 1e-5})
+                        : ledger->Charge(kUuid, Costs(.1, 1e-6)).status(),
+                  IsOk());
+    }
+    Overwrite(folder / "backup", path);
+    ExpectRefused(path, 3);
+  }
+}
+
+// States between the two writes of a change, made by hand.
+TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
+  SpendTenths(path_, 2);
+  for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
+                          "former_stamp = witness_stamp, witness_stamp = 0",
+                          "witness_stamp = 0"}) {
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
+    }
+    const auto ledger = Open();
+    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  }
+}
+
+TEST_F(LedgerRestore, AnySetOfFilesRestoredRefundsNothing) {
+  constexpr int kRestores = 35;
+  constexpr int kAffordable = 8;
+  const std::vector<std::string> suffixes = {"", ".witness"};
+  int refused = 0;
+  for (int i = 0; i < kRestores; ++i) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    int released = 0;
+    const auto spend = [&](int most) {
+      ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+      if (released == 0) {
+        ASSERT_THAT(ledger->Grant(kUuid, {kAffordable * .1, 1e-5}), IsOk());
+      }
+      ledger->StartBatch(most);
+      while (most-- > 0 && ledger->Charge(kUuid, Costs(.1, 1e-6)).ok()) ++released;
+    };
+    ASSERT_NO_FATAL_FAILURE(spend(2));
+    for (const std::string& suffix : suffixes) Overwrite(path + suffix, folder / "copy" + suffix);
+    ASSERT_NO_FATAL_FAILURE(spend(1 + i % 5));
+    for (size_t f = 0; f < suffixes.size(); ++f) {
+      if (((i % 3 + 1) >> f) % 2 != 0) Overwrite(folder / "copy" + suffixes[f], path + suffixes[f]);
+    }
+    const int before = released;
+    ASSERT_NO_FATAL_FAILURE(spend(2 * kAffordable));
+    EXPECT_LE(released, kAffordable) << i;
+    refused += released == before ? 1 : 0;
+  }
+  EXPECT_GE(refused, kRestores);
+}
+
+// Two changes on top of the same one have the same count and different ids.
+TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
+  for (const char* put_back : {
+           // Committed and not witnessed, then another change in its place.
+           "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
+           "former_change = '', change = ''",
+       }) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    SpendTenths(path, 2);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
+                  IsOk());
+    }
+    ExpectRefused(path, 3);
+  }
+}
+
+// As if another ledger had replaced it between the two writes of a change.
+TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("CREATE TRIGGER lose AFTER INSERT ON changes BEGIN "
+                                "DELETE FROM changes WHERE number = NEW.number; END"),
+              IsOk());
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(kDataLoss, "just made is not in it"));
+}
+
+// Two processes with different ledger files (one restored while the other was open) share only the
+// witness's lock.
+TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
+  const TemporaryFolder folder;
+  const LedgerWitness witness(folder / "witness");
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
+  ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
+              IsOk());
+  EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "other"}),
+              FailsWith(kAborted, "another ledger"));
+  EXPECT_EQ(witness.Read()->change, "one");
+}
+
+TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
+  ExpectRefused(path_, 2);
+}
+
+TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "copy");
+  ExpectRefused(folder_ / "copy", 3);
+  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(path_));
+  EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::rename(path_ + ".witness", folder_ / "aside");
+  ExpectRefused(path_, 3);
+  std::filesystem::rename(folder_ / "aside", path_ + ".witness");
+  std::filesystem::remove(path_);
+  EXPECT_THAT(Ledger::Open(path_), FailsWith(kDataLoss, "its witness counts 3 changes"));
+}
+
+// A process that ends between creating a witness and its first record leaves it empty.
+TEST_F(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
+  std::ofstream(path_ + ".witness").close();
+  SpendTenths(path_, 1);
+  EXPECT_EQ(Ledger::Open(path_).value()->Show(kUuid)->releases, 1);
+  std::filesystem::resize_file(path_ + ".witness", 0);
+  ExpectRefused(path_, 2);
+}
+
+TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  std::fstream(path_ + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "digest"));
 }
 
 }  // namespace
