@@ -103,24 +103,24 @@ class SearchClientTest : public ::testing::Test {
 TEST_F(SearchClientTest, FindsTheNearestItemsAndNamesTheGuarantee) {
   ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*client_));
   ASSERT_EQ(answer.results.size(), 1U);
-  ASSERT_EQ(answer.results[0].matches.size(), 3U);
-  EXPECT_EQ(answer.results[0].matches[0].id, NearestInTheClear(1));
-  EXPECT_EQ(answer.results[0].matches[0].payload, "");
-  EXPECT_EQ(answer.results[0].encrypted->items, 2100U);
-  EXPECT_EQ(answer.results[0].encrypted->items_version, 7U);
-  EXPECT_EQ(answer.results[0].encrypted->delta, 32);
-  EXPECT_EQ(answer.results[0].encrypted->tables,
-            std::vector{
-                Sha256::Of(Sha256::Of(things_.TableBlock(0)) + Sha256::Of(things_.TableBlock(1)))});
-  EXPECT_EQ(answer.results[0].encryption->bits, 128);
+  const SearchResult& found = answer.results[0];
+  ASSERT_EQ(found.matches.size(), 3U);
+  EXPECT_EQ(found.matches[0].id, NearestInTheClear(1));
+  EXPECT_EQ(found.matches[0].payload, "");
+  EXPECT_EQ(found.encrypted->items, 2100U);
+  EXPECT_EQ(found.encrypted->items_version, 7U);
+  EXPECT_EQ(found.encrypted->delta, 32);
+  EXPECT_EQ(found.encrypted->tables, std::vector{Sha256::Of(Sha256::Of(things_.TableBlock(0)) +
+                                                            Sha256::Of(things_.TableBlock(1)))});
+  EXPECT_EQ(found.encryption->bits, 128);
   EXPECT_TRUE(warnings_.empty());
-  EXPECT_EQ(answer.results[0].bytes.keys, lattice::KeysBytes(32));
-  EXPECT_GT(answer.results[0].bytes.table, things_.TableBlock(0).size());
-  EXPECT_EQ(answer.results[0].bytes.payloads, 0U);
-  EXPECT_GT(answer.results[0].bytes.down, 2 * lattice::kAnswerBytes);
-  EXPECT_LT(answer.results[0].bytes.down, 2 * lattice::kAnswerBytes + 500);
-  EXPECT_GT(answer.results[0].bytes.up, lattice::kPolynomialBytes);
-  EXPECT_LT(answer.results[0].bytes.up, lattice::kPolynomialBytes + 500);
+  EXPECT_EQ(found.bytes.keys, lattice::KeysBytes(32));
+  EXPECT_GT(found.bytes.table, things_.TableBlock(0).size());
+  EXPECT_EQ(found.bytes.payloads, 0U);
+  EXPECT_GT(found.bytes.down, 2 * lattice::kAnswerBytes);
+  EXPECT_LT(found.bytes.down, 2 * lattice::kAnswerBytes + 500);
+  EXPECT_GT(found.bytes.up, lattice::kPolynomialBytes);
+  EXPECT_LT(found.bytes.up, lattice::kPolynomialBytes + 500);
 }
 
 TEST_F(SearchClientTest, KeysAndTableTravelOnceASession) {
