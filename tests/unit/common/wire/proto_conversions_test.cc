@@ -137,29 +137,29 @@ TEST(CellQualityProto, KeepsWhatIsPublished) {
 }
 
 TEST(CellQualityProto, MalformedFieldIsNamed) {
-  const auto refused = [](auto change, const char* message) {
+  const auto refused = [](const char* message, auto change) {
     v1::CellQuality proto = Proto();
     change(&proto);
     EXPECT_THAT(FromProto(proto, 1), FailsWith(kInvalid, message));
   };
-  refused([](auto* p) { p->set_queries(999); },
-          "quality.queries must be at least 1000, but is 999");
-  refused([](auto* p) { p->set_items(1, 8); },
-          "quality.items must be positive and ascend, but has 8 after 8");
-  refused([](auto* p) { p->set_items(1, 16385); },
-          "quality.items must be between 1 and 16384, but is 16385");
-  refused([](auto* p) { p->clear_items(); },
-          "quality.items must have at least 2 numbers, but has 0");
-  refused([](auto* p) { p->set_epsilons(1, std::nan("")); }, "quality.epsilons");
-  refused([](auto* p) { p->add_partitions(); },
-          "quality.partitions must have 1 partitions, but has 2");
-  refused([](auto* p) { p->mutable_partitions(0)->mutable_own()->mutable_recall()->push_back(1); },
-          "quality.partitions.own must have curves of 4 bytes");
-  refused(
-      [](auto* p) { (*p->mutable_partitions(0)->mutable_other()->mutable_fidelity())[2] = 101; },
-      "quality.partitions.other");
-  refused([](auto* p) { p->mutable_partitions(0)->clear_other(); },
-          "quality.partitions.other must have 4 means, but has 0");
+  refused("quality.queries must be at least 1000, but is 999",
+          [](auto* p) { p->set_queries(999); });
+  refused("quality.items must be positive and ascend, but has 8 after 8",
+          [](auto* p) { p->set_items(1, 8); });
+  refused("quality.items must be between 1 and 16384, but is 16385",
+          [](auto* p) { p->set_items(1, 16385); });
+  refused("quality.items must have at least 2 numbers, but has 0",
+          [](auto* p) { p->clear_items(); });
+  refused("quality.epsilons", [](auto* p) { p->set_epsilons(1, std::nan("")); });
+  refused("quality.partitions must have 1 partitions, but has 2",
+          [](auto* p) { p->add_partitions(); });
+  refused("quality.partitions.own must have curves of 4 bytes",
+          [](auto* p) { p->mutable_partitions(0)->mutable_own()->mutable_recall()->push_back(1); });
+  refused("quality.partitions.other", [](auto* p) {
+    (*p->mutable_partitions(0)->mutable_other()->mutable_fidelity())[2] = 101;
+  });
+  refused("quality.partitions.other must have 4 means, but has 0",
+          [](auto* p) { p->mutable_partitions(0)->clear_other(); });
 }
 
 }  // namespace

@@ -16,20 +16,20 @@ Guarantee Sound() {
 
 TEST(Guarantee, BadFieldsAreNamed) {
   const double nan = std::nan("");
-  const auto refused = [](auto change, const char* message) {
+  const auto refused = [](const char* message, auto change) {
     Guarantee guarantee = Sound();
     change(guarantee);
     EXPECT_THAT(Validate(guarantee), FailsWith(kInvalid, message));
   };
-  refused([&](Guarantee& g) { g.epsilon = nan; }, "epsilon");
-  refused([&](Guarantee& g) { g.epsilon = -1; }, "epsilon");
-  refused([&](Guarantee& g) { g.delta = nan; }, "delta");
-  refused([&](Guarantee& g) { g.delta = 1; }, "delta");
-  refused([&](Guarantee& g) { g.radius = nan; }, "radius");
-  refused([&](Guarantee& g) { g.radius = 1; }, "a radius without a metric");
-  refused([&](Guarantee& g) { g.metric = "l2"; }, "a metric without a radius");
-  refused([&](Guarantee& g) { g.gaussian_mu = nan; }, "gaussian_mu");
-  refused([](Guarantee& g) { g.source.clear(); }, "source must name the theorem");
+  refused("epsilon", [&](Guarantee& g) { g.epsilon = nan; });
+  refused("epsilon", [&](Guarantee& g) { g.epsilon = -1; });
+  refused("delta", [&](Guarantee& g) { g.delta = nan; });
+  refused("delta", [&](Guarantee& g) { g.delta = 1; });
+  refused("radius", [&](Guarantee& g) { g.radius = nan; });
+  refused("a radius without a metric", [&](Guarantee& g) { g.radius = 1; });
+  refused("a metric without a radius", [&](Guarantee& g) { g.metric = "l2"; });
+  refused("gaussian_mu", [&](Guarantee& g) { g.gaussian_mu = nan; });
+  refused("source must name the theorem", [](Guarantee& g) { g.source.clear(); });
 }
 
 TEST(Guarantee, InfiniteRadiusIsValid) {

@@ -127,27 +127,25 @@ TEST(JointSearch, WrongFieldsAreRefusedBeforeTheCharge) {
   Published published;
   published.collection.set_max_k(10);
   ASSERT_OK_AND_ASSIGN(const Collection collection, CollectionOf(published));
-  const auto refused = [&](auto corrupt, const char* message) {
+  const auto refused = [&](const char* message, auto corrupt) {
     SearchRequest request = RequestOf(1, 7);
     request.k = 10;
     EXPECT_THAT(JointSearch::Create(collection, request), IsOk());
     corrupt(request);
     EXPECT_THAT(JointSearch::Create(collection, request), FailsWith(kInvalid, message));
   };
-  refused([](auto& r) { r.k = 0; }, "k must be between 1 and 10");
-  refused([](auto& r) { r.k = 11; }, "k must be between 1 and 10");
-  refused([](auto& r) { r.filter = R"({"path": "year"})"; }, "filter");
-  refused([](auto& r) { r.targets[0].label = 77; },
-          "label must be one of the collection's 5 classes");
-  refused([](auto& r) { r.classes = kClasses + 1; }, "classes");
-  refused([](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); }, "target 0");
-  refused(
-      [](auto& r) {
-        r.targets[0].label = std::nullopt;
-        r.mechanism = MechanismKind::kGaussOutput;
-        r.radius = 1;
-      },
-      "does not hide the class");
+  refused("k must be between 1 and 10", [](auto& r) { r.k = 0; });
+  refused("k must be between 1 and 10", [](auto& r) { r.k = 11; });
+  refused("filter", [](auto& r) { r.filter = R"({"path": "year"})"; });
+  refused("label must be one of the collection's 5 classes",
+          [](auto& r) { r.targets[0].label = 77; });
+  refused("classes", [](auto& r) { r.classes = kClasses + 1; });
+  refused("target 0", [](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); });
+  refused("does not hide the class", [](auto& r) {
+    r.targets[0].label = std::nullopt;
+    r.mechanism = MechanismKind::kGaussOutput;
+    r.radius = 1;
+  });
 }
 
 v1::RetrieveResponse Answer(int slots, int matches) {
