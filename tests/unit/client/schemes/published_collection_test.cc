@@ -46,16 +46,16 @@ TEST(JoinCoordinates, ConcatenatesChunks) {
 const std::pair<std::function<void(std::vector<v1::GetAnchorsResponse>*)>, const char*>
     kAnchorFaults[] = {
         {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
-         "anchors, chunk 1: coordinates"},
+         "chunk 1: coordinates"},
         {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[2].mutable_coordinates()); },
-         "anchors, chunk 2: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
+         "must be 10 x 2, one row an anchor, but are 9 x 2"},
         {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[2].mutable_coordinates()); },
-         "coordinates must be 10 x 2, one row an anchor, but are 10 x 3"},
-        {[](auto* c) { (*c)[1].clear_coordinates(); }, "anchors, chunk 1: coordinates"},
+         "but are 10 x 3"},
+        {[](auto* c) { (*c)[1].clear_coordinates(); }, "chunk 1: coordinates"},
         {[](auto* c) { (*c)[1].set_embedding_version(4); },
-         "anchors, chunk 1: embedding_version must be the same in all chunks, but is 3 and 4"},
+         "chunk 1: embedding_version must be the same"},
         {[](auto* c) { (*c)[0].clear_embedding_version(); },
-         "anchors, chunk 0: embedding_version must be given with coordinates"},
+         "chunk 0: embedding_version must be given"},
 };
 
 TEST(JoinCoordinates, CorruptChunksReturnDataLoss) {

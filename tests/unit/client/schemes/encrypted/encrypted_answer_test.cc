@@ -125,10 +125,10 @@ TEST_F(EncryptedAnswerTest, PartsOutOfOrderReturnDataLoss) {
 
 TEST_F(EncryptedAnswerTest, WrongSizesReturnDataLoss) {
   for (const size_t bytes : {size_t{0}, size_t{31}, size_t{65}}) {
-    ExpectRefused(0, "table_digests must have 32 bytes for each block",
+    ExpectRefused(0, "table_digests must",
                   [&](auto* m) { m->mutable_header()->mutable_table_digests()->resize(bytes); });
   }
-  ExpectRefused(0, "payload_digests must have 64 bytes, but have 0",
+  ExpectRefused(0, "payload_digests must",
                 [](auto* m) { m->mutable_header()->clear_payload_digests(); });
   const auto with_scores = [this](size_t query, size_t bytes, const char* message) {
     ExpectRefused(5 + query, message,
@@ -139,15 +139,14 @@ TEST_F(EncryptedAnswerTest, WrongSizesReturnDataLoss) {
   }
   // A whole block too few is seen at the end.
   with_scores(1, kAnswer, "scores of query 1 must have 18432 bytes, but have 9216");
-  ExpectRefused(6, "scores.query must be less than 2, but is 2",
-                [](auto* m) { m->mutable_scores()->set_query(2); });
+  ExpectRefused(6, "scores.query must", [](auto* m) { m->mutable_scores()->set_query(2); });
   EXPECT_THAT(WithOrder({0, 1, 2, 3, 4, 5}), FailsWith(kDataLoss, "scores of query 1"));
 }
 
 TEST_F(EncryptedAnswerTest, BlocksWithAnotherDigestReturnDataLoss) {
-  ExpectRefused(2, "block 1 of the row table does not have the digest",
+  ExpectRefused(2, "block 1 of the row table",
                 [](auto* m) { m->mutable_table_block()->set_content("x"); });
-  ExpectRefused(4, "block 1 of the payloads does not have the digest",
+  ExpectRefused(4, "block 1 of the payloads",
                 [](auto* m) { m->mutable_payload_block()->set_content("x"); });
 }
 

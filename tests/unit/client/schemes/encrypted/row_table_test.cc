@@ -48,11 +48,10 @@ TEST(TableBlock, MalformedBlocksReturnDataLoss) {
   const std::pair<std::function<void(v1::RowTableBlock*)>, const char*> faults[] = {
       {[](auto* b) { b->Clear(); }, "rows must be between 1 and 2048, but are 0"},
       {[](auto* b) { *b = Rows(2049); }, "but are 2049"},
-      {[](auto* b) { b->add_norms(1); }, "norms must have 3 entries, one for each row, but have 4"},
+      {[](auto* b) { b->add_norms(1); }, "norms must have 3 entries"},
       {[](auto* b) { b->add_labels(1); }, "labels must have no entry or 3"},
       {[](auto* b) { b->set_ids(1, "\xff"); }, "row 1: id is not UTF-8"},
-      {[](auto* b) { b->set_ids(1, std::string(513, 'a')); },
-       "row 1: id must have at most 512 bytes, but has 513"},
+      {[](auto* b) { b->set_ids(1, std::string(513, 'a')); }, "row 1: id must"},
       {[](auto* b) { b->set_norms(2, -1.F); }, "row 2: norm must be finite and not negative"},
       {[](auto* b) { b->set_norms(2, NAN); }, "row 2: norm must be finite and not negative"},
       {[](auto* b) { b->set_norms(2, INFINITY); }, "row 2: norm must be finite and not negative"},
