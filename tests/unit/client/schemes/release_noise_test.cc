@@ -332,9 +332,7 @@ TEST_F(ReleaseNoise, RadiusAboveSphereDiameterReturnsInvalidArgument) {
     ASSERT_OK_AND_ASSIGN(const JointRelease release, Release(cost));
     EXPECT_EQ(release.guarantee.radius, 2);
     cost.radius = 2.5;
-    EXPECT_THAT(Release(cost), FailsWith(kInvalid,
-                                         "radius must be at most 2, the diameter of the unit "
-                                         "sphere that features lie on, but is 2.5"));
+    EXPECT_THAT(Release(cost), FailsWith(kInvalid, "radius must be at most 2"));
     cost.radius = std::nextafter(2., 3.);
     EXPECT_THAT(Release(cost), FailsWith(kInvalid, "radius"));
     cost.radius = INFINITY;

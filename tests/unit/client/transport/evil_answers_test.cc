@@ -86,8 +86,7 @@ TEST_F(EvilAnswers, MessageAboveTheMemoryLimitIsNotReceived) {
   items.add_items()->set_payload(std::string(2'000'000, 'x'));
   server_.Answer("GetItems", items);
   EXPECT_THAT(Connect().GetItems({}), IsOk());
-  EXPECT_THAT(Connect(1'500'000).GetItems({}),
-              FailsWith(kExhausted, "max_memory must be larger for this answer"));
+  EXPECT_THAT(Connect(1'500'000).GetItems({}), FailsWith(kExhausted, "max_memory must be larger"));
 }
 
 TEST_F(EvilAnswers, MalformedMessageReturnsDataLoss) {
@@ -122,8 +121,7 @@ TEST_F(EvilAnswers, CallThatTheClientEndedIsNotRepeated) {
 TEST(Transport, TooLittleMemoryReturnsInvalidArgument) {
   ConnectionOptions options;
   options.max_memory = 999'999;
-  EXPECT_THAT(AdminClient::Create(options),
-              FailsWith(kInvalid, "max_memory must be between 1000000 and "));
+  EXPECT_THAT(AdminClient::Create(options), FailsWith(kInvalid, "max_memory must be between"));
 }
 
 }  // namespace

@@ -82,8 +82,7 @@ TEST(CellPartition, RoundTripValidatesFields) {
 TEST(CellPartition, TooManyCellsAreRejected) {
   CellPartition partition{.cells = kMaxCells + 1, .cell_of_anchor = {}};
   for (int32_t i = 0; i <= kMaxCells; ++i) partition.cell_of_anchor.push_back(i);
-  EXPECT_THAT(Validate({partition}, kMaxCells + 1),
-              FailsWith(kInvalid, "must be between 2 and 4096, but is 4097"));
+  EXPECT_THAT(Validate({partition}, kMaxCells + 1), FailsWith(kInvalid, "must be between"));
 }
 
 }  // namespace

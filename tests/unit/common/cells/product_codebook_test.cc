@@ -189,8 +189,7 @@ TEST(ProductCodebook, InvalidMessageIsRejected) {
 TEST(ProductCodebook, PartsAreThoseOfTheCode) {
   ProductCodebook fewer = RandomCodebook(CellCode::kPq8, 12, 256);
   fewer.parts = 7;
-  EXPECT_THAT(Validate(fewer, CellCode::kPq8, 12),
-              FailsWith(kInvalid, "cell_codebook.parts must be 8, but are 7"));
+  EXPECT_THAT(Validate(fewer, CellCode::kPq8, 12), FailsWith(kInvalid, "cell_codebook.parts must"));
 }
 
 }  // namespace

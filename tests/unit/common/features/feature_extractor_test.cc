@@ -74,8 +74,7 @@ TEST(OnnxExtractor, InvalidOptionModelOrLayerIsNamed) {
   const std::string model = folder.Write("m.onnx", ChannelMeansModel());
   OnnxOptions options = SmallOptions(model);
   options.input_width = 0;  // and a height
-  EXPECT_THAT(MakeOnnxExtractor(options),
-              FailsWith(kInvalid, "input_width must be between 1 and 4096, but is 0"));
+  EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "input_width must be between"));
   options = SmallOptions(model);
   options.scale = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "scale must be finite"));

@@ -50,8 +50,7 @@ TEST(ImageFolder, InvalidFolderIsNamed) {
   EXPECT_THAT(ListImageFolder(folder.Write("file", "x")), FailsWith(kInvalid, "but it is a file"));
   EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but there is no sub-folder"));
   folder.Write("class/readme.txt", "x");
-  EXPECT_THAT(ListImageFolder(folder.path()),
-              FailsWith(kInvalid, "but no sub-folder holds an image"));
+  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but no sub-folder holds"));
 }
 
 class ExtractFolderTest : public ::testing::Test {

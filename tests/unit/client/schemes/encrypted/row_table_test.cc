@@ -98,8 +98,7 @@ TEST(RowTable, BlocksBeforeTheLastMustBeFull) {
   v1::RowPayloadBlock payloads;
   payloads.add_payloads("1");
   const auto one = *PayloadBlock::Parse(payloads.SerializeAsString(), kMaxMemory);
-  EXPECT_THAT(RowTable::Create({block(2)}, {one}),
-              FailsWith(kDataLoss, "block 0 of the payloads must have 2 rows, but has 1"));
+  EXPECT_THAT(RowTable::Create({block(2)}, {one}), FailsWith(kDataLoss, "block 0 of the payloads"));
   EXPECT_THAT(RowTable::Create({block(1)}, {one}), IsOk());
 }
 

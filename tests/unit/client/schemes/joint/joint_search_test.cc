@@ -210,8 +210,7 @@ TEST(JointCollection, TamperedUnbuiltOrTooSmallIsRefused) {
   tampered.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
   EXPECT_THAT(CollectionOf(tampered), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
   small.collection.mutable_parameters()->set_anchor_count(2);
-  EXPECT_THAT(CollectionOf(small),
-              FailsWith(kDataLoss, "anchors must be at least embedding_dim + 1 = 3, but are 2"));
+  EXPECT_THAT(CollectionOf(small), FailsWith(kDataLoss, "anchors must be at least"));
   unbuilt.collection.set_embedding_version(0);
   EXPECT_THAT(CollectionOf(unbuilt), FailsWith(kFailedPrecondition, "things is not built yet"));
 }
