@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <new>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "common/index/exact_index.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
