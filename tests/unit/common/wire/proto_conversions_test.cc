@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kUuid[] = "00000000-0000-4000-8000-000000000000";
+constexpr char kCollection[] = "00000000-0000-4000-8000-000000000000";
 
 PublicParameters WithAnchors(std::vector<int32_t> labels) {
   Anchors anchors;
@@ -22,7 +22,7 @@ PublicParameters WithAnchors(std::vector<int32_t> labels) {
   anchors.labels = std::move(labels);
   const EmbeddingSettings settings =
       anchors.labels.empty() ? DefaultSettings({}) : EmbeddingSettings();
-  return *MakePublicParameters(kUuid, settings, anchors, {}, "vectors");
+  return *MakePublicParameters(kCollection, settings, anchors, {}, "vectors");
 }
 
 v1::PublicParameters Encode(const PublicParameters& parameters) {
@@ -38,7 +38,8 @@ TEST(ParametersProto, EveryKindOfCollectionRoundTrips) {
   encrypted.metric = Metric::kDot;
   PublicParameters unlabelled = WithAnchors({});
   unlabelled.with_encrypted = true;
-  PublicParameters empty = *MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kEuclidean);
+  PublicParameters empty =
+      *MakeParametersWithoutAnchors(kCollection, "vectors", Metric::kEuclidean);
   PublicParameters filled = empty;
   filled.feature_dim = 16384;
   for (const PublicParameters& parameters : {labelled, encrypted, unlabelled, empty, filled}) {
@@ -54,7 +55,7 @@ TEST(ParametersProto, EveryKindOfCollectionRoundTrips) {
 
 TEST(ParametersProto, MalformedFieldIsNamed) {
   const v1::PublicParameters empty =
-      Encode(*MakeParametersWithoutAnchors(kUuid, "vectors", Metric::kCosine));
+      Encode(*MakeParametersWithoutAnchors(kCollection, "vectors", Metric::kCosine));
   v1::PublicParameters bad = empty;
   ToProto(EmbeddingSettings(), bad.mutable_settings());
   EXPECT_THAT(FromProto(bad), FailsWith(kInvalid, "settings must not be given"));
