@@ -1,5 +1,4 @@
 // `query`, `explain` and `resend` of encrypted searches, against a server in the test's process.
-#include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -7,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
 #include "common/base/field_error.h"
@@ -88,26 +86,17 @@ TEST_F(QueryEncryptedTest, IsTheDefaultAndSearchesForAllRows) {
 }
 
 TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
-  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
-                   "--filter", R"({"path":"i","lt":50})"}),
-              IsOk());
+  const std::vector<std::string> words = {
+      "query", "things",  "--vectors", vectors_,   "--row",
+      "0",     "--label", "2",         "--filter", R"({"path":"i","lt":50})"};
+  ASSERT_THAT(Run(words), IsOk());
   const nlohmann::json matches = Lines()[0]["matches"];
-  ASSERT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0", "--label", "2",
-                   "--filter", R"({"path":"i","lt":50})"},
-                  /*json=*/false),
-              IsOk());
+  ASSERT_THAT(Run(words, /*json=*/false), IsOk());
   for (const nlohmann::json& match : matches) {
     EXPECT_EQ(match["label"], 2);
     EXPECT_NE(output_.find(match["id"].get<std::string>()), std::string::npos) << output_;
   }
   EXPECT_NE(output_.find("computational"), std::string::npos) << output_;
-}
-
-// ResolveScheme's tests have all fields.
-TEST_F(QueryEncryptedTest, OptionsOfNoiseNeedTheSchemeByName) {
-  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--mechanism", "gaussian"}),
-              FailsWith(kInvalid, "together with mechanism"));
-  EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
 TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
@@ -122,14 +111,6 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
             "budget must be left, but is exhausted; see `privatemail budget set`");
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
-}
-
-TEST_F(QueryEncryptedTest, CollectionsThatDoNotOfferItAreSearchedByJoint) {
-  server_.describe = [](v1::GetCollectionResponse* collection) {
-    *collection = PublishedThings().collection;
-  };
-  EXPECT_THAT(Run({"query", "things", "--vectors", vectors_, "--row", "0"}),
-              FailsWith(kInvalid, "epsilon must be given with the scheme joint"));
 }
 
 TEST_F(QueryEncryptedTest, ExplainShowsSizesAndNothingThatWasDecrypted) {

@@ -1,7 +1,5 @@
 #include "client/cli/values.h"
 
-#include <gmock/gmock.h>
-
 #include "absl/strings/str_split.h"
 #include "tests/testing/matchers.h"
 

@@ -1,10 +1,7 @@
 #include "client/planning/published_quality.h"
 
-#include <gmock/gmock.h>
-
 #include <limits>
 
-#include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
 namespace privatemail::client {

@@ -14,7 +14,6 @@
 
 namespace privatemail::client {
 
-// Seeded draws.
 class Adversary {
  public:
   explicit Adversary(unsigned seed) : bits_(seed) {}

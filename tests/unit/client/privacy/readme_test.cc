@@ -1,5 +1,4 @@
 // The table of mechanisms in client/privacy/README.md against the code.
-#include <gmock/gmock.h>
 
 #include <fstream>
 #include <map>

@@ -1,7 +1,5 @@
 #include "client/schemes/expected_alignment.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -68,11 +66,7 @@ TEST(ExpectAlignment, CountsSlotsThatLandAtOtherClasses) {
   ASSERT_OK_AND_ASSIGN(const ExpectedAlignment alignment,
                        ExpectAlignment(rows, cloud.slots, Turned(cloud.anchors)));
   EXPECT_DOUBLE_EQ(alignment.recall, .8);
-  EXPECT_THAT(
-      CheckAlignment(alignment),
-      FailsWith(kFailedPrecondition,
-                "expected_recall must be at least 90 %, since the collection's embedding must "
-                "align with this client's, but is 80 %"));
+  EXPECT_THAT(CheckAlignment(alignment), FailsWith(kFailedPrecondition, "expected_recall must"));
 }
 
 TEST(ExpectAlignment, RefusesNaN) {
@@ -137,8 +131,7 @@ TEST(PairingScore, RefusesWrongOrders) {
 TEST(PairingScore, OneAnchorAClassShowsNothing) {
   const Matrix rows = Matrix::Random(4, 2);
   EXPECT_EQ(PairingScore(rows, rows, {0, 1, 2, 3}), 0);
-  EXPECT_THAT(CheckPairing(0),
-              FailsWith(kFailedPrecondition, "own_anchors must be the collection's anchors"));
+  EXPECT_THAT(CheckPairing(0), FailsWith(kFailedPrecondition, "own_anchors must be"));
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 #include "client/schemes/published_collection.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 
-#include "common/wire/proto_conversions.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
 
 namespace privatemail::client::published_collection_test {
@@ -47,31 +43,26 @@ TEST(JoinCoordinates, ConcatenatesChunks) {
   EXPECT_FALSE(none.has_value());
 }
 
-struct AnchorFault {
-  std::function<void(std::vector<v1::GetAnchorsResponse>*)> corrupt;
-  const char* part;
-};
-
-const AnchorFault kAnchorFaults[] = {
-    {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
-     "anchors, chunk 1: coordinates"},
-    {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[2].mutable_coordinates()); },
-     "anchors, chunk 2: coordinates must be 10 x 2, one row an anchor, but are 9 x 2"},
-    {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[2].mutable_coordinates()); },
-     "coordinates must be 10 x 2, one row an anchor, but are 10 x 3"},
-    {[](auto* c) { (*c)[1].clear_coordinates(); }, "anchors, chunk 1: coordinates"},
-    {[](auto* c) { (*c)[1].set_embedding_version(4); },
-     "anchors, chunk 1: embedding_version must be the same in all chunks, but is 3 and 4"},
-    {[](auto* c) { (*c)[0].clear_embedding_version(); },
-     "anchors, chunk 0: embedding_version must be given with coordinates"},
+const std::pair<std::function<void(std::vector<v1::GetAnchorsResponse>*)>, const char*>
+    kAnchorFaults[] = {
+        {[](auto* c) { (*c)[1].mutable_coordinates()->set_values(3, NAN); },
+         "chunk 1: coordinates"},
+        {[](auto* c) { ToProto(FloatMatrix(NormalRows(9, 2, 1)), (*c)[2].mutable_coordinates()); },
+         "must be 10 x 2, one row an anchor, but are 9 x 2"},
+        {[](auto* c) { ToProto(FloatMatrix(NormalRows(10, 3, 1)), (*c)[2].mutable_coordinates()); },
+         "but are 10 x 3"},
+        {[](auto* c) { (*c)[1].clear_coordinates(); }, "chunk 1: coordinates"},
+        {[](auto* c) { (*c)[1].set_embedding_version(4); },
+         "chunk 1: embedding_version must be the same"},
+        {[](auto* c) { (*c)[0].clear_embedding_version(); },
+         "chunk 0: embedding_version must be given"},
 };
 
 TEST(JoinCoordinates, CorruptChunksReturnDataLoss) {
-  for (const AnchorFault& fault : kAnchorFaults) {
+  for (const auto& [corrupt, part] : kAnchorFaults) {
     std::vector<v1::GetAnchorsResponse> chunks = ChunksWithCoordinates();
-    fault.corrupt(&chunks);
-    EXPECT_THAT(JoinCoordinates(PublishedThings().parameters, chunks),
-                FailsWith(kDataLoss, fault.part));
+    corrupt(&chunks);
+    EXPECT_THAT(JoinCoordinates(PublishedThings().parameters, chunks), FailsWith(kDataLoss, part));
   }
 }
 

@@ -1,13 +1,8 @@
 #include "client/schemes/query_limits.h"
 
-#include <gtest/gtest.h>
-
 #include "client/schemes/cells/cells_search.h"
 #include "client/schemes/joint/joint_search.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::client_limits_test {
 namespace {
@@ -61,12 +56,6 @@ TEST(ClientLimits, JointClientStopsComputingAtItsDeadline) {
   const ClientLimits no_time{.max_computing = absl::ZeroDuration()};
   EXPECT_THAT(JointCollection::Create(slots.collection, Sends(slots.chunks), {}, no_time),
               FailsWith(kDeadline, "max_computing must be longer for"));
-}
-
-TEST(ClientLimits, ObserversAreNullWithoutALimit) {
-  const ComputingDeadline none("a release", ClientLimits::None());
-  EXPECT_FALSE(none.work() || none.products() || none.steps());
-  EXPECT_THAT(none.Check(), IsOk());
 }
 
 TEST(CheckRanking, NamesTheSizes) {

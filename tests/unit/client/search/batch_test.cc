@@ -46,16 +46,5 @@ TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {
               ::testing::Not(::testing::HasSubstr("nothing")));
 }
 
-TEST(LeftOf, SaysWhatIsChargedAhead) {
-  LedgerEntry entry;
-  entry.granted = {2, 1e-5};
-  entry.sums = {.5, 0};
-  EXPECT_EQ(LeftOf(entry), "epsilon 1.5 delta 1e-05");
-  entry.charged_ahead = 1;
-  EXPECT_EQ(LeftOf(entry), "epsilon 1.5 delta 1e-05, with 1 query to come charged already");
-  entry.charged_ahead = 3;
-  EXPECT_EQ(LeftOf(entry), "epsilon 1.5 delta 1e-05, with 3 queries to come charged already");
-}
-
 }  // namespace
 }  // namespace privatemail::client

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "privatemail/transport.h"
 #include "privatemail/v1/encrypted.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"

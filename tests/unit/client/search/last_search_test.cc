@@ -31,25 +31,18 @@ TEST(LastSearch, RoundTripsWithOwnerOnlyMode) {
   const TemporaryFolder folder;
   EXPECT_THAT(LoadLastRelease(folder.path()), FailsWith(kNotFound, "nothing was released yet"));
   for (const int sender : {2, 0}) {
-    ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(sender)), IsOk());
-    ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastRelease(folder.path()));
-    EXPECT_EQ(BytesOf(last), BytesOf(ReleaseOf(sender)));
+    for (const auto& [name, scheme] : kSchemeNames) {
+      LastSearch saved = ReleaseOf(sender);
+      saved.scheme = scheme;
+      ASSERT_THAT(SaveLastSearch(folder.path(), saved), IsOk());
+      ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastSearch(folder.path()));
+      EXPECT_EQ(last.scheme, scheme) << name;
+      EXPECT_EQ(BytesOf(last), BytesOf(saved));
+    }
   }
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
     EXPECT_EQ(file.status().permissions(),
               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  }
-}
-
-TEST(LastSearch, SchemeRoundTrips) {
-  for (const auto& [name, scheme] : kSchemeNames) {
-    const TemporaryFolder folder;
-    LastSearch saved = ReleaseOf(1);
-    saved.scheme = scheme;
-    ASSERT_THAT(SaveLastSearch(folder.path(), saved), IsOk());
-    ASSERT_OK_AND_ASSIGN(const LastSearch last, LoadLastSearch(folder.path()));
-    EXPECT_EQ(last.scheme, scheme) << name;
-    EXPECT_EQ(BytesOf(last), BytesOf(saved));
   }
 }
 

@@ -39,25 +39,23 @@ TEST(ResolveScheme, FieldsOfOtherSchemesAreRefusedByName) {
   };
   using enum Scheme;
   const Given fields[] = {
-      {"epsilon", [](SearchRequest& r) { r.epsilon = 1; }, {kCells, kJoint}},
-      {"delta", [](SearchRequest& r) { r.delta = 1e-5; }, {kJoint}},
-      {"mechanism", [](SearchRequest& r) { r.mechanism = MechanismKind::kLaplace; }, {kJoint}},
-      {"radius", [](SearchRequest& r) { r.radius = 1; }, {kJoint}},
-      {"private_iterations", [](SearchRequest& r) { r.private_iterations = 1; }, {kJoint}},
-      {"post_process",
-       [](SearchRequest& r) { r.post_process = PostProcessing::kClient; },
-       {kJoint}},
-      {"classes", [](SearchRequest& r) { r.classes = 1; }, {kJoint}},
-      {"dummies", [](SearchRequest& r) { r.dummies.emplace(); }, {kJoint}},
-      {"own_anchors", [](SearchRequest& r) { r.own_anchors.emplace(); }, {kJoint}},
-      {"with_alignment", [](SearchRequest& r) { r.with_alignment = true; }, {kJoint}},
-      {"accept_misalignment", [](SearchRequest& r) { r.accept_misalignment = true; }, {kJoint}},
-      {"filter", [](SearchRequest& r) { r.filter = "{}"; }, {kEncrypted, kJoint}},
-      {"label", [](SearchRequest& r) { r.targets[0].label = 1; }, {kEncrypted, kJoint}},
-      {"partition", [](SearchRequest& r) { r.partition = 0; }, {kCells}},
-      {"ask", [](SearchRequest& r) { r.ask = 1; }, {kCells}},
-      {"focus", [](SearchRequest& r) { r.focus = 1; }, {kCells}},
-      {"items", [](SearchRequest& r) { r.items = 1; }, {kCells}}};
+      {"epsilon", [](auto& r) { r.epsilon = 1; }, {kCells, kJoint}},
+      {"delta", [](auto& r) { r.delta = 1e-5; }, {kJoint}},
+      {"mechanism", [](auto& r) { r.mechanism = MechanismKind::kLaplace; }, {kJoint}},
+      {"radius", [](auto& r) { r.radius = 1; }, {kJoint}},
+      {"private_iterations", [](auto& r) { r.private_iterations = 1; }, {kJoint}},
+      {"post_process", [](auto& r) { r.post_process = PostProcessing::kClient; }, {kJoint}},
+      {"classes", [](auto& r) { r.classes = 1; }, {kJoint}},
+      {"dummies", [](auto& r) { r.dummies.emplace(); }, {kJoint}},
+      {"own_anchors", [](auto& r) { r.own_anchors.emplace(); }, {kJoint}},
+      {"with_alignment", [](auto& r) { r.with_alignment = true; }, {kJoint}},
+      {"accept_misalignment", [](auto& r) { r.accept_misalignment = true; }, {kJoint}},
+      {"filter", [](auto& r) { r.filter = "{}"; }, {kEncrypted, kJoint}},
+      {"label", [](auto& r) { r.targets[0].label = 1; }, {kEncrypted, kJoint}},
+      {"partition", [](auto& r) { r.partition = 0; }, {kCells}},
+      {"ask", [](auto& r) { r.ask = 1; }, {kCells}},
+      {"focus", [](auto& r) { r.focus = 1; }, {kCells}},
+      {"items", [](auto& r) { r.items = 1; }, {kCells}}};
   for (const auto& [field, set, takers] : fields) {
     for (const Scheme scheme : {kCells, kEncrypted, kJoint}) {
       SearchRequest request{.collection = "moths", .targets = {SearchTarget()}, .scheme = scheme};

@@ -1,6 +1,5 @@
 // The trace of searches: number, order, sizes and times of the messages that a server sees depend
 // on neither targets nor answers.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>

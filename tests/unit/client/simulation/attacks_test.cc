@@ -1,6 +1,5 @@
 #include "client/simulation/attacks.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -42,22 +41,6 @@ Matrix PlainRows(const Scene& scene, const std::vector<int64_t>& dummies, const 
   rows.bottomRows(anchors.features.rows()) = anchors.features;
   labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
   return PlainIteration(rows, labels, start, scene.settings());
-}
-
-// With one candidate a class, the other slots' dummies are known and the prediction is exact.
-TEST(RowPrediction, IsTheIterationWithoutNoise) {
-  const auto trial = *Trial::Create(SplitOf(Clouds(20, 20, 8, 1), 1, 1), 4, 1);
-  ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 1)));
-  const Matrix start = Clouds(2, 20, 2, 5).features;
-  RowPrediction prediction(scene->joint);
-  prediction.Start(start);
-  std::vector<int64_t> dummies(20);
-  std::iota(dummies.begin(), dummies.end(), 0);
-  for (const int64_t slot : {0, 7}) {
-    const RowVector expected =
-        PlainRows(*scene, dummies, start, slot, trial->split().anchors.features.row(3)).row(slot);
-    EXPECT_LT((prediction.RowsOf(slot).row(3) - expected).norm(), 1e-6 * expected.norm()) << slot;
-  }
 }
 
 TEST(Attack, UnknownNameReturnsInvalidArgument) {

@@ -1,7 +1,6 @@
 #include "client/simulation/trial.h"
 
 #include <array>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -62,32 +61,6 @@ TEST(Scene, OverCachedAffinitiesEqualsTheDaemonsBitForBit) {
       EXPECT_EQ(scene->embedded->anchors, expected.anchor_coordinates);
     }
   }
-}
-
-TEST(Scene, IsCachedForItsSettings) {
-  const auto trial = SmallTrial();
-  ASSERT_OK_AND_ASSIGN(const auto scene, trial->SceneOf(SmallSettings(3, 6)));
-  EXPECT_EQ(*trial->SceneOf(SmallSettings(3, 6)), scene);
-  ASSERT_OK_AND_ASSIGN(const auto other_alpha, trial->SceneOf(SmallSettings(1, 6)));
-  EXPECT_NE(other_alpha, scene);
-  EXPECT_EQ(other_alpha->joint.anchors, scene->joint.anchors);
-  ASSERT_OK_AND_ASSIGN(const auto other_bandwidth, trial->SceneOf(SmallSettings(3, 1)));
-  EXPECT_NE(other_bandwidth->joint.anchors, scene->joint.anchors);
-}
-
-TEST(MemoCache, EvictsLeastRecentlyUsed) {
-  MemoCache<int, int> cache(2);
-  int computed = 0;
-  const auto get = [&](int key) {
-    return **cache.Get(key, [&]() -> MemoCache<int, int>::Value {
-      ++computed;
-      return std::make_shared<const int>(10 * key);
-    });
-  };
-  for (const int key : {1, 2, 1, 3, 1}) EXPECT_EQ(get(key), 10 * key);
-  EXPECT_EQ(computed, 3);
-  EXPECT_EQ(get(2), 20);
-  EXPECT_EQ(computed, 4);
 }
 
 TEST(Trial, InvalidSplitsReturnInvalidArgument) {

@@ -1,7 +1,5 @@
 #include "common/base/field_error.h"
 
-#include <gtest/gtest.h>
-
 #include "tests/testing/matchers.h"
 
 namespace privatemail {

@@ -1,6 +1,5 @@
 #include "common/base/files.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>

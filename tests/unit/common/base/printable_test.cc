@@ -45,13 +45,5 @@ TEST(TruncateUtf8, InvalidUtf8IsCutAnywhere) {
   EXPECT_EQ(TruncateUtf8("abcd", 3), "...");
 }
 
-TEST(FormatExact, UsesFewestDigits) {
-  EXPECT_EQ(FormatExact(.1), "0.1");
-  EXPECT_EQ(FormatExact(2.), "2");
-  EXPECT_EQ(FormatExact(-.5), "-0.5");
-  EXPECT_EQ(FormatExact(.1 + .2), "0.30000000000000004");
-  EXPECT_EQ(FormatExact(.1f), "0.1");
-}
-
 }  // namespace
 }  // namespace privatemail

@@ -9,8 +9,6 @@
 #include <chrono>
 #include <future>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -57,20 +55,6 @@ TEST(ParallelFor, RunsEachTaskOnce) {
     ParallelFor(count, [&](int i) { ++runs[i]; });
     for (int i = 0; i < count; ++i) EXPECT_EQ(runs[i], 1) << i << " of " << count;
   }
-}
-
-TEST(ParallelFor, ReusesThreads) {
-  std::mutex mutex;
-  std::set<pid_t> threads;  // Linux reuses thread ids only after wrapping around
-  for (int round = 0; round < 200; ++round) {
-    ParallelFor(4, [&](int) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-      const std::lock_guard<std::mutex> guard(mutex);
-      threads.insert(::gettid());
-    });
-  }
-  // A thread that has ended its job may not be idle yet when the next one starts.
-  EXPECT_LT(threads.size(), 4 * std::thread::hardware_concurrency());
 }
 
 TEST(ParallelFor, WorksInForkedProcess) {

@@ -1,7 +1,6 @@
 #include "common/base/validate.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 
@@ -30,11 +29,6 @@ TEST(Validate, OpenBoundsAreExcluded) {
   EXPECT_TRUE(CheckOpenUnitInterval("x", .5).ok());
   EXPECT_TRUE(CheckIntegerBetween("k", 1, 1, 3).ok());
   EXPECT_EQ(CheckIntegerBetween("k", 0, 1, 3).message(), "k must be between 1 and 3, but is 0");
-}
-
-TEST(CheckColumns, MismatchNamesBothDimensions) {
-  EXPECT_EQ(CheckColumns("query", 64, 128).message(),
-            "query has the wrong dimension: expected 64, got 128");
 }
 
 TEST(UnitRows, AnyMagnitudeScalesToLengthOne) {

@@ -1,7 +1,6 @@
 #include "common/cells/cell_lists.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
@@ -41,17 +40,6 @@ TEST(Demand, QuerySpreadsOverItsNeighbours) {
               ElementsAre(FloatNear(.5F, 1e-6), FloatNear(first + .5F, 1e-6),
                           FloatNear(second, 1e-6), 0, 0));
   EXPECT_NEAR(demand.ForCell(0, 1).sum(), 3, 1e-6);
-}
-
-TEST(Demand, WeightsFallByAFactorOfEEveryTwentyRanks) {
-  const std::vector<float> weights = Demand::Weights(3);
-  ASSERT_EQ(weights.size(), 3U);
-  EXPECT_NEAR(weights[1] / weights[0], std::exp(-.05), 1e-6);
-  EXPECT_NEAR(weights[2] / weights[1], std::exp(-.05), 1e-6);
-  const Demand demand({.nearest = {{0, 1, 2}}, .cells = {0}}, 1, 3);
-  EXPECT_THAT(ValuesOf(demand.ForCell(0, 1)),
-              ElementsAre(FloatNear(weights[0], 1e-6), FloatNear(weights[1], 1e-6),
-                          FloatNear(weights[2], 1e-6)));
 }
 
 TEST(CellLists, SmallEpsilonPrefersOverallDemand) {

@@ -2,8 +2,8 @@
 
 #include <faiss/impl/ProductQuantizer.h>
 
+#include <cmath>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "common/items/item_code.h"
@@ -142,73 +142,54 @@ TEST(ProductCodebook, FingerprintCoversCodebook) {
   }
 }
 
-// The server may be hostile.
 TEST(ProductCodebook, InvalidMessageIsRejected) {
   v1::PublicParameters message;
   ToProto(WithCodebook(), &message);
   const auto centroids = [](v1::PublicParameters* m) {
     return m->mutable_cell_codebook()->mutable_centroids();
   };
+  const auto shaped = [&](uint32_t rows, uint32_t cols) {
+    return [=](v1::PublicParameters* m) {
+      centroids(m)->set_rows(rows);
+      centroids(m)->set_cols(cols);
+      const int64_t values = int64_t{rows} * cols;
+      if (values < 12 * 256) centroids(m)->mutable_values()->Truncate(static_cast<int>(values));
+    };
+  };
   const std::pair<std::function<void(v1::PublicParameters*)>, const char*> faults[] = {
-      {[](auto* m) { m->clear_cell_codebook(); },
-       "cell_codebook must be given where cell_code is a pq code, but is not"},
-      {[](auto* m) { m->set_cell_code(v1::CELL_CODE_SCALAR8); },
-       "cell_codebook must not be given where cell_code is no pq code"},
+      {[](auto* m) { m->clear_cell_codebook(); }, "cell_codebook must be given where"},
+      {[](auto* m) { m->set_cell_code(v1::CELL_CODE_SCALAR8); }, "cell_codebook must not be given"},
       {[](auto* m) {
          m->clear_cell_code();
          m->clear_cell_partitions();
        },
-       "cell_codebook must not be given where cell_code is no pq code"},
+       "cell_codebook must not be given"},
       {[](auto* m) { m->mutable_cell_codebook()->clear_centroids(); }, "cell_codebook.centroids"},
       {[&](auto* m) { centroids(m)->mutable_values()->RemoveLast(); },
-       "cell_codebook.centroids has 12 rows of 256 columns but 3071 values"},
-      {[&](auto* m) {
-         centroids(m)->set_rows(1U << 31);
-         centroids(m)->set_cols(1U << 31);
-       },
-       "cell_codebook.centroids"},
-      {[&](auto* m) {
-         centroids(m)->set_rows(256);
-         centroids(m)->set_cols(12);
-       },
-       "cell_codebook.centroids must have 12 rows of 16 or 256 columns, but have 256 of 12"},
-      {[&](auto* m) {
-         centroids(m)->set_cols(128);
-         centroids(m)->mutable_values()->Truncate(12 * 128);
-       },
-       "cell_codebook.centroids must have 12 rows of 16 or 256 columns, but have 12 of 128"},
-      {[&](auto* m) {
-         centroids(m)->set_cols(16);
-         centroids(m)->mutable_values()->Truncate(12 * 16);
-       },
-       "cell_codebook.centroids must have a row or more for each of 16 parts, but have 12"},
-      {[](auto* m) { m->set_cell_code(v1::CELL_CODE_PQ16); },
-       "cell_codebook.centroids must have a row or more for each of 16 parts, but have 12"},
-      {[&](auto* m) { centroids(m)->set_values(700, std::numeric_limits<float>::quiet_NaN()); },
-       "cell_codebook.centroids"},
-      {[&](auto* m) { centroids(m)->set_values(0, std::numeric_limits<float>::infinity()); },
-       "cell_codebook.centroids"},
-      {[](auto* m) {
-         m->mutable_cell_codebook()->set_relative_squared_error(
-             std::numeric_limits<double>::quiet_NaN());
-       },
-       "cell_codebook.relative_squared_error must be"},
+       "256 columns but 3071 values"},
+      {shaped(1U << 31, 1U << 31), "cell_codebook.centroids"},
+      {shaped(256, 12), "cell_codebook.centroids must have 12 rows of 16 or 256 columns"},
+      {shaped(12, 128), "16 or 256 columns, but have 12 of 128"},
+      {shaped(12, 16), "a row or more for each of 16 parts"},
+      {[](auto* m) { m->set_cell_code(v1::CELL_CODE_PQ16); }, "a row or more for each of 16 parts"},
+      {[&](auto* m) { centroids(m)->set_values(700, NAN); }, "cell_codebook.centroids"},
+      {[&](auto* m) { centroids(m)->set_values(0, INFINITY); }, "cell_codebook.centroids"},
+      {[](auto* m) { m->mutable_cell_codebook()->set_relative_squared_error(NAN); },
+       "relative_squared_error must be"},
       {[](auto* m) { m->mutable_cell_codebook()->set_relative_squared_error(-.1); },
-       "cell_codebook.relative_squared_error must be"},
+       "relative_squared_error must be"},
   };
   for (const auto& [spoil, part] : faults) {
     v1::PublicParameters spoilt = message;
     spoil(&spoilt);
-    EXPECT_FALSE(FromProto(spoilt).ok()) << part;
-    EXPECT_THAT(std::string(FromProto(spoilt).status().message()), ::testing::HasSubstr(part));
+    EXPECT_THAT(Message(FromProto(spoilt).status()), ::testing::HasSubstr(part));
   }
 }
 
 TEST(ProductCodebook, PartsAreThoseOfTheCode) {
   ProductCodebook fewer = RandomCodebook(CellCode::kPq8, 12, 256);
   fewer.parts = 7;
-  EXPECT_THAT(Validate(fewer, CellCode::kPq8, 12),
-              FailsWith(kInvalid, "cell_codebook.parts must be 8, but are 7"));
+  EXPECT_THAT(Validate(fewer, CellCode::kPq8, 12), FailsWith(kInvalid, "cell_codebook.parts must"));
 }
 
 }  // namespace

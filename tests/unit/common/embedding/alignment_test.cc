@@ -1,8 +1,5 @@
 #include "common/embedding/alignment.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <Eigen/LU>
 #include <cmath>
 #include <random>
@@ -31,19 +28,6 @@ TEST(Alignment, TinySourceKeepsPrecision) {
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_NEAR(map->scale, 1e160, 1e148);
   EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
-}
-
-TEST(AlignmentTarget, AlignsAndMeasuresAsTheFunctions) {
-  const Matrix source = Cloud(30, 3, 8);
-  const Matrix points = Cloud(30, 3, 9);
-  const AlignmentTarget target(points);
-  ASSERT_OK_AND_ASSIGN(const Similarity map, target.KabschUmeyama(source));
-  ASSERT_OK_AND_ASSIGN(const Similarity same, KabschUmeyama(source, points));
-  EXPECT_EQ(map.rotation, same.rotation);
-  EXPECT_EQ(map.scale, same.scale);
-  EXPECT_EQ(target.RelativeResidual(map, source), RelativeResidual(map, source, points));
-  EXPECT_THAT(AlignmentTarget(Cloud(3, 3, 9)).KabschUmeyama(Cloud(3, 3, 8)),
-              FailsWith(kFailedPrecondition, "at least 4"));
 }
 
 TEST(Alignment, CollinearAnchorsAreRejectedWithResidual) {

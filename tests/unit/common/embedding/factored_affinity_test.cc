@@ -33,14 +33,6 @@ TEST(FactoredAffinity, ErrorStaysWithinProvenBound) {
   }
 }
 
-// The polynomial is exact to rounding here, so this tests the sums.
-TEST(FactoredAffinity, WideKernelMatchesDenseMatrix) {
-  for (const Cloud& cloud : Clouds()) {
-    const Matrix v = Normal(cloud.points.rows(), 2, 18);
-    ExpectClose(Factored(cloud.points, 5e4, 2), cloud.points, 5e4, v, 1e-13, cloud.name);
-  }
-}
-
 TEST(FactoredAffinity, AnyScaleStaysWithinProvenBound) {
   for (const double scale : {1e-9, 30.0}) {
     const Matrix points = scale * UnitNormal(300, 2, 8);

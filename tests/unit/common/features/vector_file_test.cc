@@ -1,8 +1,5 @@
 #include "common/features/vector_file.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 
@@ -15,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A literal with its zero bytes.
 template <size_t N>
 std::string Bytes(const char (&text)[N]) {
   return std::string(text, N - 1);
@@ -47,43 +43,29 @@ struct Refused {
   std::string message;
 };
 
-void ExpectRefusedVectors(const std::vector<Refused>& files) {
+void ExpectRefused(const auto& parse, const std::vector<Refused>& files) {
   for (const auto& [name, bytes, message] : files) {
-    EXPECT_THAT(ParseVectors(name, bytes), FailsWith(kInvalid, absl::StrCat(name, ": ", message)));
+    EXPECT_THAT(parse(name, bytes), FailsWith(kInvalid, absl::StrCat(name, ": ", message)));
   }
 }
 
-void ExpectRefusedLabels(const std::vector<Refused>& files) {
-  for (const auto& [name, bytes, message] : files) {
-    EXPECT_THAT(ParseLabels(name, bytes), FailsWith(kInvalid, absl::StrCat(name, ": ", message)));
-  }
-}
+void ExpectRefusedVectors(const std::vector<Refused>& files) { ExpectRefused(ParseVectors, files); }
+void ExpectRefusedLabels(const std::vector<Refused>& files) { ExpectRefused(ParseLabels, files); }
 
-TEST(Npy, ReadsFloat32ThatNumpyWrote) {
-  const auto vectors = ParseVectors("a.npy", NumpyFloats());
-  ASSERT_TRUE(vectors.ok()) << vectors.status();
+TEST(Npy, ReadsFloatsOfEveryVersionThatNumpyWrote) {
   FloatMatrix expected(2, 3);
   expected << 1, 2.5f, -3, .1f, std::numeric_limits<float>::infinity(), 4096;
-  EXPECT_EQ(*vectors, expected);
-}
-
-TEST(Npy, ReadsFloat64ThatNumpyWrote) {
-  const auto vectors = ParseVectors(
-      "A.NPY", NpyOf("'<f8'", "(1, 2)",
-                     Bytes("\x00\x00\x00\x00\x00\x00\xf0?\x00\x00\x00\x00\x00\x00\x04@")));
-  ASSERT_TRUE(vectors.ok()) << vectors.status();
-  EXPECT_EQ(*vectors, (FloatMatrix(1, 2) << 1, 2.5f).finished());
-}
-
-TEST(Npy, ReadsVersions2And3ThatNumpyWrote) {
+  EXPECT_EQ(ParseVectors("a.npy", NumpyFloats()).value(), expected);
+  const FloatMatrix row = (FloatMatrix(1, 2) << 1, 2.5f).finished();
+  const std::string doubles =
+      NpyOf("'<f8'", "(1, 2)", Bytes("\x00\x00\x00\x00\x00\x00\xf0?\x00\x00\x00\x00\x00\x00\x04@"));
+  EXPECT_EQ(ParseVectors("A.NPY", doubles).value(), row);
   for (const char version : {'\x02', '\x03'}) {
     std::string bytes = Npy(Bytes("\x93NUMPY\x02\x00t\x00\x00\x00{'descr': '<f4', "
                                   "'fortran_order': False, 'shape': (1, 2), }"),
                             Bytes("\x00\x00\x80?\x00\x00 @"));
     bytes[6] = version;
-    const auto vectors = ParseVectors("a.npy", bytes);
-    ASSERT_TRUE(vectors.ok()) << vectors.status();
-    EXPECT_EQ(*vectors, (FloatMatrix(1, 2) << 1, 2.5f).finished());
+    EXPECT_EQ(ParseVectors("a.npy", bytes).value(), row);
   }
 }
 
@@ -95,20 +77,17 @@ TEST(Npy, TruncatedFileIsNamed) {
 }
 
 TEST(Npy, ShapeOfAnotherSizeIsRejectedBeforeAllocation) {
-  ExpectRefusedVectors({{"a.npy", NumpyFloats() + "x",
-                         "shape (2, 3) of '<f4' needs 24 bytes, but 25 follow the header"}});
+  ExpectRefusedVectors({{"a.npy", NumpyFloats() + "x", "shape (2, 3) of '<f4' needs 24 bytes"}});
   // 2^32 x 2^32 is 0 modulo 2^64; 2^62 values of 4 bytes likewise.
   for (const char* shape : {"(4294967296, 4294967296)", "(4611686018427387904, 1)",
                             "(9223372036854775807, 9223372036854775807)", "(1000000, 1000000)"}) {
     ExpectRefusedVectors({{"a.npy", NpyOf("'<f4'", shape, ""),
-                           absl::StrCat("shape ", shape,
-                                        " of '<f4' needs more values than the 0 "
-                                        "bytes after the header hold")}});
+                           absl::StrCat("shape ", shape, " of '<f4' needs more values")}});
   }
-  ExpectRefusedVectors({{"a.npy", NpyOf("'<f4'", "(9223372036854775808, 1)", ""),
-                         "header: expected lengths below 2^63, got 9223372036854775808"},
-                        {"a.npy", NpyOf("'<f4'", "(9223372036854775807, 0)", ""),
-                         "expected at least one row and one column"}});
+  ExpectRefusedVectors(
+      {{"a.npy", NpyOf("'<f4'", "(9223372036854775808, 1)", ""), "header: expected lengths"},
+       {"a.npy", NpyOf("'<f4'", "(9223372036854775807, 0)", ""),
+        "expected at least one row and one column"}});
 }
 
 TEST(Npy, UnsupportedOrMalformedHeaderIsNamed) {
@@ -117,16 +96,15 @@ TEST(Npy, UnsupportedOrMalformedHeaderIsNamed) {
   version4[6] = 4;
   constexpr char kDict[] = "header: expected descr in quotes, fortran_order and shape, got ";
   ExpectRefusedVectors(
-      {{"a.npy", long_header, "the header says it has 65535 bytes, but only 142 follow"},
-       {"a.npy", version4, "expected version 1, 2 or 3 of .npy, got 4"},
-       {"a.npy", "no numpy at all", "expected an .npy file, which begins with \\x93NUMPY"},
+      {{"a.npy", long_header, "the header says it has 65535 bytes"},
+       {"a.npy", version4, "expected version 1, 2 or 3 of .npy"},
+       {"a.npy", "no numpy at all", "expected an .npy file"},
        {"a.npy",
         Npy(Bytes("\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': True, "
                   "'shape': (1, 1), }"),
             "1234"),
-        "expected C order (row after row), got Fortran order"},
-       {"a.npy", NpyOf("'>f4'", "(1, 1)", "1234"),
-        "expected float32 '<f4' or float64 '<f8', got dtype '>f4'"},
+        "expected C order"},
+       {"a.npy", NpyOf("'>f4'", "(1, 1)", "1234"), "expected float32 '<f4' or"},
        {"a.npy", NpyOf("'<f4'", "(1,)", "1234"), "expected an array of 2 dimensions, got 1"},
        {"a.npy", NpyOf("'<f4'", "()", "1234"), "expected an array of 2 dimensions, got 0"},
        {"a.npy", NpyOf("[('a', '<f4')]", "(1, 1)", "1234"), kDict},
@@ -151,26 +129,19 @@ TEST(Npy, ReadsLabelsOfEveryIntegerTypeThatNumpyWrote) {
 TEST(Npy, OtherLabelsAreRefused) {
   ExpectRefusedLabels(
       {{"l.npy", NpyOf("'<i8'", "(2,)", Bytes("\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0")),
-        "row 1: label 4294967296 is beyond what a 32-bit integer holds"},
+        "row 1: label 4294967296 is beyond"},
        {"l.npy", NpyOf("'<u8'", "(1,)", Bytes("\0\0\0\0\0\0\0\x80")),
-        "row 0: label 9223372036854775808 is beyond what a 32-bit integer holds"},
+        "row 0: label 9223372036854775808 is"},
        {"l.npy", NpyOf("'<u4'", "(1,)", "\xff\xff\xff\xff"), "row 0: label 4294967295 is beyond"},
-       {"l.npy", NpyOf("'<f4'", "(1,)", "1234"),
-        "expected labels of an integer type such as '<i4', got dtype '<f4'"},
-       {"l.npy", NpyOf("'|u1'", "(2, 2)", "1234"),
-        "expected labels of shape (n,) or (n, 1), got 2 dimensions, shape (2, 2)"}});
+       {"l.npy", NpyOf("'<f4'", "(1,)", "1234"), "expected labels of an integer type"},
+       {"l.npy", NpyOf("'|u1'", "(2, 2)", "1234"), "expected labels of shape (n,) or (n, 1)"}});
 }
 
-TEST(Fvecs, ReadsLiteralBytes) {
-  const auto vectors =
-      ParseVectors("a.fvecs", Bytes("\x02\0\0\0\0\0\x80?\0\0 @\x02\0\0\0\0\0@\xc0\0\0\x80\x7f"));
-  ASSERT_TRUE(vectors.ok()) << vectors.status();
+TEST(Fvecs, FloatsAndIntegersBecomeVectorsOrLabels) {
   FloatMatrix expected(2, 2);
   expected << 1, 2.5f, -3, std::numeric_limits<float>::infinity();
-  EXPECT_EQ(*vectors, expected);
-}
-
-TEST(Fvecs, IntegersBecomeVectorsOrLabels) {
+  const std::string floats = Bytes("\x02\0\0\0\0\0\x80?\0\0 @\x02\0\0\0\0\0@\xc0\0\0\x80\x7f");
+  EXPECT_EQ(ParseVectors("a.fvecs", floats).value(), expected);
   const std::string bytes = Bytes("\x01\0\0\0\x05\0\0\0\x01\0\0\0\xfe\xff\xff\xff");
   EXPECT_EQ(ParseVectors("a.ivecs", bytes).value(), (FloatMatrix(2, 1) << 5, -2).finished());
   EXPECT_THAT(ParseLabels("a.ivecs", bytes).value(), ElementsAre(5, -2));
@@ -179,22 +150,19 @@ TEST(Fvecs, IntegersBecomeVectorsOrLabels) {
 }
 
 TEST(Fvecs, MalformedRowIsNamed) {
-  ExpectRefusedVectors({{"a.fvecs", "abc", "expected at least 4 bytes, got 3"},
-                        {"a.fvecs", Bytes("\0\0\0\0"), "row 0 says 0 columns, expected at least 1"},
-                        {"a.fvecs", "\xff\xff\xff\xff", "row 0 says -1 columns"},
-                        {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x02\0\0\0\0\0\x80?"),
-                         "row 1 says 2 columns, expected 1 as in row 0"},
-                        {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x01\0\0\0\0"),
-                         "expected rows of 8 bytes (1 columns), but 5 bytes are left after row 1"},
-                        {"a.fvecs", Bytes("\xff\xff\xff\x7f\0\0\x80?"),
-                         "expected rows of 8589934592 bytes (2147483647 columns)"}});
+  ExpectRefusedVectors(
+      {{"a.fvecs", "abc", "expected at least 4 bytes, got 3"},
+       {"a.fvecs", Bytes("\0\0\0\0"), "row 0 says 0 columns, expected at least 1"},
+       {"a.fvecs", "\xff\xff\xff\xff", "row 0 says -1 columns"},
+       {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x02\0\0\0\0\0\x80?"), "row 1 says 2 columns"},
+       {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x01\0\0\0\0"), "expected rows of 8 bytes"},
+       {"a.fvecs", Bytes("\xff\xff\xff\x7f\0\0\x80?"), "expected rows of 8589934592 bytes"}});
 }
 
 TEST(Csv, ReadsNumbersBlanksAndAHeaderLine) {
-  const auto vectors = ParseVectors("a.csv",
-                                    "\xef\xbb\xbfx, y_2,\"z\"\r\n1, -2.5 ,3e2\r\n\r\n"
-                                    "nan,inf,.5");
-  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  const auto vectors =
+      ParseVectors("a.csv", "\xef\xbb\xbfx, y_2,\"z\"\r\n1, -2.5 ,3e2\r\n\r\nnan,inf,.5");
+  ASSERT_THAT(vectors, IsOk());
   ASSERT_EQ(vectors->rows(), 2);
   EXPECT_EQ(vectors->row(0), (FloatMatrix(1, 3) << 1, -2.5f, 300).finished());
   EXPECT_TRUE(std::isnan((*vectors)(1, 0)));
@@ -219,8 +187,7 @@ TEST(Csv, LabelsAreOneIntegerPerLine) {
   EXPECT_THAT(ParseLabels("l.csv", "2147483647\n-2147483648").value(),
               ElementsAre(2147483647, std::numeric_limits<int32_t>::min()));
   ExpectRefusedLabels(
-      {{"l.csv", "Labels\n1\n2147483648\n",
-        "row 1 (line 3): label '2147483648' is beyond what a 32-bit integer holds"},
+      {{"l.csv", "Labels\n1\n2147483648\n", "row 1 (line 3): label '2147483648' is beyond"},
        {"l.csv", "1\n1.5\n", "line 2 column 1: expected one integer, got '1.5'"},
        {"l.txt", "heron\n1\n", "line 1 column 1: expected one integer, got 'heron'"},
        {"l.csv", "1,2\n", "line 1 column 1: expected one integer, got '1,2'"}});
@@ -230,10 +197,8 @@ TEST(VectorFile, IsReadByItsExtension) {
   const TemporaryFolder folder;
   EXPECT_THAT(ReadVectors(folder / "none.npy"), FailsWith(kInvalid, "none.npy: no such file"));
   EXPECT_THAT(ReadLabels(folder.path()), FailsWith(kInvalid, "but it is a folder"));
-  ExpectRefusedVectors(
-      {{"a.txt", "1", "expected a name that ends in .npy, .fvecs, .ivecs or .csv"}});
-  ExpectRefusedLabels(
-      {{"a.fvecs", "1", "expected a name that ends in .npy, .ivecs, .csv or .txt"}});
+  ExpectRefusedVectors({{"a.txt", "1", "expected a name that ends in .npy, .fvecs"}});
+  ExpectRefusedLabels({{"a.fvecs", "1", "expected a name that ends in .npy, .ivecs"}});
   EXPECT_EQ(ReadVectors(folder.Write("v.Csv", "1,2\n")).value(),
             (FloatMatrix(1, 2) << 1, 2).finished());
 }

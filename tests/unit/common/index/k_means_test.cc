@@ -1,7 +1,6 @@
 #include "common/index/k_means.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>

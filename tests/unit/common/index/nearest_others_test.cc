@@ -37,13 +37,11 @@ Rows EvenlySpaced(int64_t items, int64_t count) {
   return rows;
 }
 
-// From memory.
 std::vector<std::vector<int64_t>> NearestOf(const FloatMatrix& items, const Rows& queries,
                                             int64_t count) {
   return NearestOthers(MatrixRows(items), queries, count, {false}).value();
 }
 
-// The rows that a scan in double finds.
 std::vector<int64_t> Scan(const FloatMatrix& items, Eigen::Index query, int64_t count) {
   const Matrix all = items.cast<double>();
   std::vector<int64_t> rows;
@@ -54,19 +52,15 @@ std::vector<int64_t> Scan(const FloatMatrix& items, Eigen::Index query, int64_t 
   return rows;
 }
 
-// Recall against a scan, over a sample of the queries.
 double Recall(const FloatMatrix& items, const Rows& queries,
               const std::vector<std::vector<int64_t>>& nearest, int64_t count) {
-  const Matrix all = items.cast<double>();
   double found = 0, wanted = 0;
   for (size_t query = 0; query < queries.size(); query += queries.size() / 50) {
     std::vector<int64_t> rows = nearest[query];
     std::sort(rows.begin(), rows.end());
     EXPECT_EQ(std::adjacent_find(rows.begin(), rows.end()), rows.end()) << "each once";
-    const auto scan = NearestRows(Matrix(all.row(queries[query])), all, count + 1).front();
-    for (const Neighbor& one : scan) {
-      if (one.row == queries[query]) continue;
-      found += std::binary_search(rows.begin(), rows.end(), one.row) ? 1 : 0;
+    for (const int64_t row : Scan(items, queries[query], count)) {
+      found += std::binary_search(rows.begin(), rows.end(), row) ? 1 : 0;
       wanted += 1;
     }
   }

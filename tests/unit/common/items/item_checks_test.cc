@@ -41,13 +41,8 @@ TEST(ItemLabel, IsOneOfTheClasses) {
   PublicParameters parameters;
   parameters.slot_labels = {-2, 3, 9};
   for (const int32_t label : {-2, 3, 9}) EXPECT_THAT(CheckItemLabel(label, parameters), IsOk());
-  EXPECT_THAT(
-      CheckItemLabel(4, parameters),
-      FailsWith(kInvalid, "label must be one of the collection's 3 classes (-2 to 9), but is 4"));
-  EXPECT_THAT(CheckItemLabel(kNoLabel, parameters),
-              FailsWith(kInvalid,
-                        "label must be one of the collection's 3 classes (-2 to 9), but is "
-                        "missing"));
+  EXPECT_THAT(CheckItemLabel(4, parameters), FailsWith(kInvalid, "label must be one"));
+  EXPECT_THAT(CheckItemLabel(kNoLabel, parameters), FailsWith(kInvalid, "label must be one"));
 }
 
 TEST(ItemLabel, IsAnyOrMissingWithoutClasses) {
@@ -62,9 +57,7 @@ absl::Status Check(Metric metric, const std::vector<float>& values) {
 }
 
 TEST(ItemDirection, IsNeededByCosineAlone) {
-  EXPECT_THAT(
-      Check(Metric::kCosine, {0, 0}),
-      FailsWith(kInvalid, "query: all 2 values are zero, expected a vector with a direction"));
+  EXPECT_THAT(Check(Metric::kCosine, {0, 0}), FailsWith(kInvalid, "query: all 2 values"));
   for (const Metric metric : {Metric::kDot, Metric::kEuclidean}) {
     EXPECT_THAT(Check(metric, {0, -0.F}), IsOk());
     EXPECT_THAT(Check(metric, {0, std::numeric_limits<float>::denorm_min()}), IsOk());

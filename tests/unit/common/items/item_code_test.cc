@@ -80,8 +80,7 @@ TEST(ItemCode, DamagedBytesReturnDataLoss) {
                 FailsWith(kDataLoss, "codes must be whole rows of "));
     const bool half = code == CellCode::kFloat16;
     bytes.replace(0, 4, std::string(half ? "\x00\x7c\x00\x00" : "\x00\x00\xc0\x7f", 4));
-    EXPECT_THAT(DecodeItemCodes(parameters, bytes),
-                FailsWith(kDataLoss, "codes must decode to finite"));
+    EXPECT_THAT(DecodeItemCodes(parameters, bytes), FailsWith(kDataLoss, "codes must decode"));
     ASSERT_OK_AND_ASSIGN(const FloatMatrix none, DecodeItemCodes(parameters, ""));
     EXPECT_EQ(none.rows(), 0);
   }

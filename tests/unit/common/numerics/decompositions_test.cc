@@ -1,7 +1,5 @@
 #include "common/numerics/decompositions.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 

@@ -15,7 +15,6 @@ Precise RelativeError(const ExpPolynomial& p, double rate, double t) {
   return abs(value * exp(-Precise(rate) * x) - 1);
 }
 
-// The largest over a grid that holds both ends.
 double LargestOnGrid(const ExpPolynomial& p, double rate, double radius) {
   constexpr int kSteps = 400;
   Precise largest = 0;
@@ -39,17 +38,6 @@ TEST(ExpPolynomial, ErrorBoundHoldsAndIsTight) {
       }
     }
   }
-}
-
-TEST(ExpPolynomial, MatchesMinimaxErrors) {
-  // Degree 0 has the closed form 1 / cosh a with error tanh a. The others level degree + 2 extrema,
-  // which by the theorem of de la Vallee Poussin nothing of the degree undercuts.
-  EXPECT_NEAR(FitExp(0, .5, 2).relative_error, std::tanh(1.), 1e-15);
-  EXPECT_NEAR(FitExp(0, .5, 2).coefficients[0], 1 / std::cosh(1.), 1e-15);
-  // The papers' bandwidth 6 over unit rows; the leading terms are a^2 / 4 and a^3 / 24.
-  EXPECT_NEAR(FitExp(1, 1. / 36, 1).relative_error, 1. / 36 / 36 / 4, 1e-6);
-  EXPECT_NEAR(FitExp(2, 1. / 36, 1).relative_error, 1. / 36 / 36 / 36 / 24, 1e-9);
-  EXPECT_LT(FitExp(2, 1. / 36, 1).relative_error, 9e-7);
 }
 
 TEST(ExpPolynomial, ZeroRadiusGivesConstantOne) {

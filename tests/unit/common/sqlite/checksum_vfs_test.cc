@@ -1,11 +1,7 @@
 #include "common/sqlite/checksum_vfs.h"
 
-#include <fstream>
 #include <random>
-#include <string>
 
-#include "absl/strings/str_cat.h"
-#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"
@@ -40,59 +36,58 @@ absl::StatusOr<std::string> ReadAll(const std::string& path) {
   return database.ok() ? ReadAll(database->get()) : database.status();
 }
 
-class ChecksumVfs : public ::testing::TestWithParam<const char*> {};
+class ChecksumVfs : public ::testing::TestWithParam<const char*> {
+ protected:
+  ChecksumVfs() {
+    Fill(path_, GetParam());
+    sound_ = ReadFile(path_);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "file";
+  std::string sound_;
+};
 
 TEST_P(ChecksumVfs, FlippedBitIsDetectedOrHarmless) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "file";
-  Fill(path, GetParam());
-  const std::string sound = ReadFile(path);
-  ASSERT_OK_AND_ASSIGN(const std::string expected, ReadAll(path));
+  ASSERT_OK_AND_ASSIGN(const std::string expected, ReadAll(path_));
   std::mt19937 random(1);
   int detected = 0;
   for (int round = 0; round < 1000; ++round) {
     // 200 bits of the header, then random ones.
-    const size_t bit = round < 200 ? static_cast<size_t>(round) * 4 : random() % (8 * sound.size());
-    std::string damaged = sound;
+    const size_t bit =
+        round < 200 ? static_cast<size_t>(round) * 4 : random() % (8 * sound_.size());
+    std::string damaged = sound_;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    WriteFile(path, damaged);
-    const absl::StatusOr<std::string> read = ReadAll(path);
+    WriteFile(path_, damaged);
+    const absl::StatusOr<std::string> read = ReadAll(path_);
     if (read.ok()) {
       EXPECT_EQ(*read == expected, true) << "bit " << bit;
       continue;
     }
     ++detected;
     EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status() << " bit " << bit;
-    EXPECT_THAT(read.status().message(), HasSubstr(path));
+    EXPECT_THAT(read.status().message(), HasSubstr(path_));
   }
   EXPECT_GT(detected, 990) << "every page is read, and few bytes are unused";
 }
 
 TEST_P(ChecksumVfs, TruncationIsDetected) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "file";
-  Fill(path, GetParam());
-  const std::string sound = ReadFile(path);
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
-    WriteFile(path, sound.substr(0, 1 + random() % (sound.size() - 1)));
-    const absl::StatusOr<std::string> read = ReadAll(path);
+    WriteFile(path_, sound_.substr(0, 1 + random() % (sound_.size() - 1)));
+    const absl::StatusOr<std::string> read = ReadAll(path_);
     ASSERT_FALSE(read.ok());
     EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << read.status();
-    EXPECT_THAT(read.status().message(), HasSubstr(path));
+    EXPECT_THAT(read.status().message(), HasSubstr(path_));
   }
 }
 
 TEST_P(ChecksumVfs, SwappedPagesAreDetected) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "file";
-  Fill(path, GetParam());
-  const std::string sound = ReadFile(path);
-  std::string damaged = sound;
-  damaged.replace(3 * 4096, 4096, sound, 4 * 4096, 4096);
-  damaged.replace(4 * 4096, 4096, sound, 3 * 4096, 4096);
-  WriteFile(path, damaged);
-  EXPECT_THAT(ReadAll(path), FailsWith(kDataLoss, "does not match its checksum"));
+  std::string damaged = sound_;
+  damaged.replace(3 * 4096, 4096, sound_, 4 * 4096, 4096);
+  damaged.replace(4 * 4096, 4096, sound_, 3 * 4096, 4096);
+  WriteFile(path_, damaged);
+  EXPECT_THAT(ReadAll(path_), FailsWith(kDataLoss, "does not match its checksum"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Journals, ChecksumVfs, ::testing::Values("wal", "delete"),

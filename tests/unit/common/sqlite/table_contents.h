@@ -18,7 +18,6 @@ inline std::string ReadFile(const std::string& path) {
   return bytes.str();
 }
 
-// The contents of the table as one text.
 inline absl::StatusOr<std::string> ReadAll(Database* database) {
   auto select = database->Prepare("SELECT a, b FROM t ORDER BY a");
   if (!select.ok()) return select.status();

@@ -4,18 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/checksums.h"
-#include "common/sqlite/sqlite.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/unit/common/sqlite/table_contents.h"
@@ -53,7 +50,6 @@ class Wal : public ::testing::Test {
     ASSERT_GT(log_.size(), 100'000u);
   }
 
-  // Writes a row in one transaction.
   void Put(int row, int bytes) {
     const std::string blob(static_cast<size_t>(bytes), 'x');
     auto insert = database_->Prepare("INSERT OR REPLACE INTO t VALUES (?1, ?2)");
@@ -80,6 +76,14 @@ class Wal : public ::testing::Test {
     EXPECT_THAT(read.status(), FailsWith(kDataLoss, "database file " + copy + "-wal is damaged"));
     EXPECT_TRUE(IsOperatorOnlyError(read.status()));
     return true;
+  }
+
+  // Copies the database without its log and its mark, and opens it like a daemon.
+  absl::Status StartWithoutLogAndMark() {
+    const std::string copy = folder_ / "copy";
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    for (const char* suffix : {"-wal", "-mark", "-shm"}) std::filesystem::remove(copy + suffix);
+    return Start(copy).status();
   }
 
   const TemporaryFolder folder_;
@@ -149,18 +153,7 @@ TEST_F(Wal, MissingLogIsDetected) {
   EXPECT_EQ(*ReadAll(again.get()), expected_);
 }
 
-// Copies the database without its log and its mark, and opens it like a daemon.
-class WalWithoutMark : public Wal {
- protected:
-  absl::Status StartWithoutLogAndMark() {
-    const std::string copy = folder_ / "copy";
-    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
-    for (const char* suffix : {"-wal", "-mark", "-shm"}) std::filesystem::remove(copy + suffix);
-    return Start(copy).status();
-  }
-};
-
-TEST_F(WalWithoutMark, MissingLogIsDetected) {
+TEST_F(Wal, MissingLogIsDetectedWithoutMark) {
   const std::string copy = folder_ / "copy";
   const absl::Status started = StartWithoutLogAndMark();
   EXPECT_THAT(started, FailsWith(kDataLoss, "file " + copy + "-wal is not there, but " + copy));
@@ -180,7 +173,7 @@ TEST_F(WalWithoutMark, MissingLogIsDetected) {
 }
 
 // The first page is written by checkpoints that do not empty the log.
-TEST_F(WalWithoutMark, RestartedLogIsMissed) {
+TEST_F(Wal, RestartedLogIsMissedWithoutMark) {
   for (int round = 0; round < 20; ++round) {
     for (int row = 0; row < 40; ++row) Put(100 * round + row, 3000);
     EXPECT_THAT(StartWithoutLogAndMark(), FailsWith(kDataLoss, "-wal is not there"));
@@ -188,7 +181,7 @@ TEST_F(WalWithoutMark, RestartedLogIsMissed) {
 }
 
 // Then the log goes on instead of restarting.
-TEST_F(WalWithoutMark, LogThatAReaderHoldsIsMissed) {
+TEST_F(Wal, LogThatAReaderHoldsIsMissedWithoutMark) {
   ASSERT_OK_AND_ASSIGN(const auto reader, Database::OpenReadOnly(path_));
   ASSERT_OK_AND_ASSIGN(const std::string before, ReadAll(reader.get()));
   ASSERT_THAT(database_->Query("PRAGMA busy_timeout = 0"), IsOk());  // the reader stays
@@ -200,7 +193,7 @@ TEST_F(WalWithoutMark, LogThatAReaderHoldsIsMissed) {
 }
 
 // As a kill between the sync of the first commit and that of the flag leaves it.
-TEST_F(WalWithoutMark, LogWithoutFlagOpens) {
+TEST_F(Wal, LogWithoutFlagOpens) {
   const std::string copy = folder_ / "copy";
   ASSERT_THAT(database_->CheckpointLog(), IsOk());
   std::filesystem::copy_file(path_, copy);

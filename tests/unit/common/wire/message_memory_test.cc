@@ -33,6 +33,17 @@ void ExpectEnough(const std::string& bytes) {
   EXPECT_GE(*memory, static_cast<int64_t>(message.SpaceUsedLong()));
 }
 
+std::string ItemsWithPayloads(size_t payload_bytes) {
+  v1::UpsertItemsRequest items;
+  for (int i = 0; i < 1000; ++i) {
+    v1::Item& item = *items.add_items();
+    item.set_id("item " + std::to_string(i));
+    item.set_payload(std::string(payload_bytes, 'x'));
+    for (int c = 0; c < 128; ++c) item.add_features(1);
+  }
+  return items.SerializeAsString();
+}
+
 TEST(MessageMemory, IsAnUpperEstimate) {
   constexpr int kMany = 100'000;
   ExpectEnough<v1::UpsertItemsRequest>("");
@@ -51,14 +62,7 @@ TEST(MessageMemory, IsAnUpperEstimate) {
   v1::RowTableBlock table;  // 64-bit numbers of a byte each, whose list has room for 2^17
   for (int i = 0; i < kMany; ++i) table.add_labels(0);
   ExpectEnough<v1::RowTableBlock>(table.SerializeAsString());
-  v1::UpsertItemsRequest items;
-  for (int i = 0; i < 1000; ++i) {
-    v1::Item& item = *items.add_items();
-    item.set_id("item " + std::to_string(i));
-    item.set_payload(std::string(100, 'x'));
-    for (int c = 0; c < 128; ++c) item.add_features(1);
-  }
-  ExpectEnough<v1::UpsertItemsRequest>(items.SerializeAsString());
+  ExpectEnough<v1::UpsertItemsRequest>(ItemsWithPayloads(100));
   v1::CreateCollectionRequest anchors;
   for (int i = 0; i < kMany; ++i) anchors.add_anchor_labels(1);  // a byte each
   ExpectEnough<v1::CreateCollectionRequest>(anchors.SerializeAsString());
@@ -66,13 +70,7 @@ TEST(MessageMemory, IsAnUpperEstimate) {
 
 // Ordinary uploads must not look like attacks.
 TEST(MessageMemory, IsTightForVectors) {
-  v1::UpsertItemsRequest items;
-  for (int i = 0; i < 1000; ++i) {
-    v1::Item& item = *items.add_items();
-    item.set_id("item " + std::to_string(i));
-    for (int c = 0; c < 128; ++c) item.add_features(1);
-  }
-  const std::string bytes = items.SerializeAsString();
+  const std::string bytes = ItemsWithPayloads(0);
   EXPECT_LT(*MemoryOf(*v1::UpsertItemsRequest::descriptor(), bytes),
             2 * static_cast<int64_t>(bytes.size()));
 }

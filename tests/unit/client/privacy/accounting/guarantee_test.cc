@@ -16,23 +16,20 @@ Guarantee Sound() {
 
 TEST(Guarantee, BadFieldsAreNamed) {
   const double nan = std::nan("");
-  const auto with = [](auto change) {
+  const auto refused = [](const char* message, auto change) {
     Guarantee guarantee = Sound();
     change(guarantee);
-    return Validate(guarantee);
+    EXPECT_THAT(Validate(guarantee), FailsWith(kInvalid, message));
   };
-  EXPECT_THAT(with([&](Guarantee& g) { g.epsilon = nan; }), FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.epsilon = -1; }), FailsWith(kInvalid, "epsilon"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.delta = nan; }), FailsWith(kInvalid, "delta"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.delta = 1; }), FailsWith(kInvalid, "delta"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.radius = nan; }), FailsWith(kInvalid, "radius"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.radius = 1; }),
-              FailsWith(kInvalid, "a radius without a metric"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.metric = "l2"; }),
-              FailsWith(kInvalid, "a metric without a radius"));
-  EXPECT_THAT(with([&](Guarantee& g) { g.gaussian_mu = nan; }), FailsWith(kInvalid, "gaussian_mu"));
-  EXPECT_THAT(with([](Guarantee& g) { g.source.clear(); }),
-              FailsWith(kInvalid, "source must name the theorem"));
+  refused("epsilon", [&](Guarantee& g) { g.epsilon = nan; });
+  refused("epsilon", [&](Guarantee& g) { g.epsilon = -1; });
+  refused("delta", [&](Guarantee& g) { g.delta = nan; });
+  refused("delta", [&](Guarantee& g) { g.delta = 1; });
+  refused("radius", [&](Guarantee& g) { g.radius = nan; });
+  refused("a radius without a metric", [&](Guarantee& g) { g.radius = 1; });
+  refused("a metric without a radius", [&](Guarantee& g) { g.metric = "l2"; });
+  refused("gaussian_mu", [&](Guarantee& g) { g.gaussian_mu = nan; });
+  refused("source must name the theorem", [](Guarantee& g) { g.source.clear(); });
 }
 
 TEST(Guarantee, InfiniteRadiusIsValid) {

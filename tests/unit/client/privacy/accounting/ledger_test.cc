@@ -2,25 +2,61 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_witness.h"
-#include "tests/testing/matchers.h"
-#include "tests/testing/temporary_folder.h"
+#include "common/sqlite/sqlite.h"
+#include "tests/testing/release_inputs.h"
 #include "tests/testing/wait_until.h"
-#include "tests/unit/client/privacy/accounting/ledger_fixture.h"
 
 namespace privatemail::client {
 namespace {
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Ledger> Open() const { return Ledger::Open(path_).value(); }
+  std::unique_ptr<Ledger> OpenGranted(const Budget& budget,
+                                      Accounting accounting = Accounting::kBasic) const {
+    std::unique_ptr<Ledger> ledger = Open();
+    EXPECT_THAT(ledger->Grant(kUuid, budget, accounting), IsOk());
+    return ledger;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "ledger";
+};
+
+Guarantee Costs(double epsilon, double delta) {
+  return {
+      .epsilon = epsilon, .delta = delta, .neighbours = "test", .proven = true, .source = "test"};
+}
+
+// Grants 1 and charges .1 `charges` times.
+void SpendTenths(const std::string& path, int charges) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  for (int i = 0; i < charges; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+// In place: the file keeps its inode.
+void Overwrite(const std::string& from, const std::string& to) {
+  std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+}
 
 TEST_F(LedgerTest, ChargeWithoutGrantIsRefused) {
   const auto ledger = Open();
@@ -29,8 +65,7 @@ TEST_F(LedgerTest, ChargeWithoutGrantIsRefused) {
 }
 
 TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)),
               FailsWith(kExhausted,
@@ -43,8 +78,7 @@ TEST_F(LedgerTest, ExhaustedBudgetIsReportedAndNotCharged) {
 }
 
 TEST_F(LedgerTest, ThreeTenthsFitExactly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {.3, 3e-6}), IsOk());
+  const auto ledger = OpenGranted({.3, 3e-6});
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1e-9, 0)), FailsWith(kExhausted, "left epsilon 0 "));
 }
@@ -64,8 +98,7 @@ TEST_F(LedgerTest, EntriesAreByCollectionAndSurviveReopening) {
 }
 
 TEST_F(LedgerTest, LowerGrantKeepsCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.8, 1e-6)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {.5, 1e-5}), IsOk());
   EXPECT_EQ(ledger->Show(kUuid)->left().epsilon, 0);
@@ -140,8 +173,7 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
 // 40 releases of mu .1 compose to mu .1 sqrt(40): epsilon 2.594383 at delta 1e-5 (scipy), against
 // 40 * .341 by sums; a 41st makes it 2.6308.
 TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
+  const auto ledger = OpenGranted({2.6, 1e-5}, Accounting::kGaussian);
   const Guarantee one = Gaussian(.341, 1e-5, .1);
   for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -157,8 +189,7 @@ TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
 }
 
 TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}), IsOk());
+  const auto ledger = OpenGranted({3, 1e-4});
   ASSERT_THAT(ledger->Charge(kUuid, Gaussian(.341, 1e-5, .1)), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kGaussian), IsOk());
   ASSERT_THAT(ledger->Grant(kUuid, {3, 1e-4}, Accounting::kBasic), IsOk());
@@ -173,8 +204,7 @@ TEST_F(LedgerTest, AccountingChangesAmongGaussianChargesOnly) {
 }
 
 TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 0}), IsOk());
+  const auto ledger = OpenGranted({1, 0});
   for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.3, 0)), IsOk()) << i;
   EXPECT_THAT(
       ledger->Charge(kUuid, Costs(.05, 1e-300)),
@@ -192,8 +222,7 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
 }
 
 TEST_F(LedgerTest, EntryNamesTheNeighboursOfAllCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 0}), IsOk());
+  const auto ledger = OpenGranted({10, 0});
   EXPECT_EQ(ledger->Show(kUuid)->neighbours, "");
   Guarantee near = Costs(.1, 0);
   near.neighbours = "any two inputs within .5";
@@ -212,8 +241,7 @@ TEST_F(LedgerTest, EntryNamesTheNeighboursOfAllCharges) {
 }
 
 TEST_F(LedgerTest, GaussianAccountingRefusesGuaranteesWithoutMu) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kGaussian), IsOk());
+  const auto ledger = OpenGranted({10, 1e-5}, Accounting::kGaussian);
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 0)), IsOk());
   EXPECT_THAT(ledger->Charge(kUuid, Costs(1, 1e-6)),
               FailsWith(kFailedPrecondition, "accounting must be basic"));
@@ -254,8 +282,7 @@ TEST_F(LedgerTest, BatchCostsWhatItsReleasesCostOneByOne) {
 }
 
 TEST_F(LedgerTest, BatchThatEndsEarlyKeepsItsCharges) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ledger->StartBatch(100);
   for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
   EXPECT_EQ(ledger->EndBatch(), 3);
@@ -267,8 +294,7 @@ TEST_F(LedgerTest, BatchThatEndsEarlyKeepsItsCharges) {
 
 // 1 + 2 + 4 of ten are charged together; then the budget covers 3 more.
 TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {1, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({1, 1e-5});
   ledger->StartBatch(100);
   for (int i = 0; i < 10; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk()) << i;
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0)),
@@ -278,8 +304,7 @@ TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
 
 // Neither another guarantee or collection nor another process takes what a batch has charged.
 TEST_F(LedgerTest, BatchPaysForEqualReleasesOfItsProcessOnly) {
-  const auto ledger = Open();
-  ASSERT_THAT(ledger->Grant(kUuid, {10, 1e-5}), IsOk());
+  const auto ledger = OpenGranted({10, 1e-5});
   ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
   ledger->StartBatch(100);
   for (int i = 0; i < 4; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0)), IsOk());
@@ -345,6 +370,198 @@ TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {
   EXPECT_EQ(changes[2].epsilon, .1);
   EXPECT_TRUE(changes[2].proven);
   EXPECT_TRUE(ledger->History("another")->empty());
+}
+
+// Ledgers that were copied, restored, lost or damaged, or whose witness was: refused.
+using LedgerRestore = LedgerTest;
+
+void CopyState(const std::string& from, const std::string& to) {
+  for (const char* suffix : {"", ".witness"}) Overwrite(from + suffix, to + suffix);
+}
+
+// Charge, Grant and Show refuse; History reads.
+void ExpectRefused(const std::string& path, size_t changes_known) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Grant(kUuid, {2, 1e-5}), FailsWith(kDataLoss, "restored"));
+  EXPECT_THAT(ledger->Show(kUuid), FailsWith(kDataLoss, "restored"));
+  EXPECT_EQ(ledger->History(kUuid)->size(), changes_known);
+}
+
+TEST_F(LedgerRestore, LedgerAndWitnessRestoredIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "backup");
+  SpendTenths(path_, 3);
+  CopyState(folder_ / "backup", path_);  // in place: the files keep their inodes
+  ExpectRefused(path_, 3);
+  EXPECT_THAT(Ledger::Open(path_).value()->Show(kUuid),
+              FailsWith(kDataLoss, "both count 3 changes, but this witness is not the one"));
+}
+
+// As in a backup that runs between two releases.
+TEST_F(LedgerRestore, LedgerAndWitnessOfDifferentTimesAreRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::copy_file(path_, folder_ / "backup");
+  {
+    const auto ledger = Open();
+    ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6)), IsOk());
+  }
+  std::filesystem::copy_file(path_ + ".witness", folder_ / "backup.witness");
+  Overwrite(folder_ / "backup", path_);
+  ExpectRefused(path_, 3);  // the ledger alone
+  Overwrite(folder_ / "backup.witness", path_ + ".witness");
+  ExpectRefused(path_, 3);  // both
+}
+
+// The witness counts a change when the call that made it returns, not when the next one begins.
+TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
+  for (const bool grant : {false, true}) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    SpendTenths(path, 2);
+    std::filesystem::copy_file(path, folder / "backup");
+    {
+      ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+      ASSERT_THAT(grant ? ledger->Grant(kUuid, {.5, 1e-5})
+                        : ledger->Charge(kUuid, Costs(.1, 1e-6)).status(),
+                  IsOk());
+    }
+    Overwrite(folder / "backup", path);
+    ExpectRefused(path, 3);
+  }
+}
+
+// States between the two writes of a change, made by hand.
+TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
+  SpendTenths(path_, 2);
+  for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
+                          "former_stamp = witness_stamp, witness_stamp = 0",
+                          "witness_stamp = 0"}) {
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
+    }
+    const auto ledger = Open();
+    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  }
+}
+
+TEST_F(LedgerRestore, AnySetOfFilesRestoredRefundsNothing) {
+  constexpr int kRestores = 35;
+  constexpr int kAffordable = 8;
+  const std::vector<std::string> suffixes = {"", ".witness"};
+  int refused = 0;
+  for (int i = 0; i < kRestores; ++i) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    int released = 0;
+    const auto spend = [&](int most) {
+      ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+      if (released == 0) {
+        ASSERT_THAT(ledger->Grant(kUuid, {kAffordable * .1, 1e-5}), IsOk());
+      }
+      ledger->StartBatch(most);
+      while (most-- > 0 && ledger->Charge(kUuid, Costs(.1, 1e-6)).ok()) ++released;
+    };
+    ASSERT_NO_FATAL_FAILURE(spend(2));
+    for (const std::string& suffix : suffixes) Overwrite(path + suffix, folder / "copy" + suffix);
+    ASSERT_NO_FATAL_FAILURE(spend(1 + i % 5));
+    for (size_t f = 0; f < suffixes.size(); ++f) {
+      if (((i % 3 + 1) >> f) % 2 != 0) Overwrite(folder / "copy" + suffixes[f], path + suffixes[f]);
+    }
+    const int before = released;
+    ASSERT_NO_FATAL_FAILURE(spend(2 * kAffordable));
+    EXPECT_LE(released, kAffordable) << i;
+    refused += released == before ? 1 : 0;
+  }
+  EXPECT_GE(refused, kRestores);
+}
+
+// Two changes on top of the same one have the same count and different ids.
+TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
+  for (const char* put_back : {
+           // Committed and not witnessed, then another change in its place.
+           "former_change = (SELECT name FROM changes WHERE number = 2), change = 'cut short'",
+           "former_change = '', change = ''",
+       }) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "ledger";
+    SpendTenths(path, 2);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
+                  IsOk());
+    }
+    ExpectRefused(path, 3);
+  }
+}
+
+// As if another ledger had replaced it between the two writes of a change.
+TEST_F(LedgerRestore, ChangeLostBeforeConfirmationReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("CREATE TRIGGER lose AFTER INSERT ON changes BEGIN "
+                                "DELETE FROM changes WHERE number = NEW.number; END"),
+              IsOk());
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)),
+              FailsWith(kDataLoss, "just made is not in it"));
+}
+
+// Two processes with different ledger files (one restored while the other was open) share only the
+// witness's lock.
+TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
+  const TemporaryFolder folder;
+  const LedgerWitness witness(folder / "witness");
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
+  ASSERT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "one"}),
+              IsOk());
+  EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "other"}),
+              FailsWith(kAborted, "another ledger"));
+  EXPECT_EQ(witness.Read()->change, "one");
+}
+
+TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
+  SpendTenths(path_, 1);
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
+  ExpectRefused(path_, 2);
+}
+
+TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {
+  SpendTenths(path_, 2);
+  CopyState(path_, folder_ / "copy");
+  ExpectRefused(folder_ / "copy", 3);
+  ASSERT_OK_AND_ASSIGN(const auto original, Ledger::Open(path_));
+  EXPECT_THAT(original->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+TEST_F(LedgerRestore, LostLedgerOrWitnessIsRefused) {
+  SpendTenths(path_, 2);
+  std::filesystem::rename(path_ + ".witness", folder_ / "aside");
+  ExpectRefused(path_, 3);
+  std::filesystem::rename(folder_ / "aside", path_ + ".witness");
+  std::filesystem::remove(path_);
+  EXPECT_THAT(Ledger::Open(path_), FailsWith(kDataLoss, "its witness counts 3 changes"));
+}
+
+// A process that ends between creating a witness and its first record leaves it empty.
+TEST_F(LedgerRestore, EmptyWitnessIsAcceptedForNewLedgerOnly) {
+  std::ofstream(path_ + ".witness").close();
+  SpendTenths(path_, 1);
+  EXPECT_EQ(Ledger::Open(path_).value()->Show(kUuid)->releases, 1);
+  std::filesystem::resize_file(path_ + ".witness", 0);
+  ExpectRefused(path_, 2);
+}
+
+TEST_F(LedgerRestore, DamagedWitnessReturnsDataLoss) {
+  SpendTenths(path_, 1);
+  std::fstream(path_ + ".witness", std::ios::in | std::ios::out).seekp(100).put('#');
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), FailsWith(kDataLoss, "digest"));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "client/privacy/mechanisms/calibration.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/multiprecision/cpp_bin_float.hpp>
@@ -107,8 +105,7 @@ TEST(LaplaceScale, BadParametersAreNamed) {
 TEST(Calibration, BadParametersAreNamed) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto calibrate : {AnalyticGaussianStddev, PublishedGaussianStddev}) {
-    EXPECT_THAT(calibrate(nan, .1),
-                FailsWith(kInvalid, "epsilon must be finite and positive, but is nan"));
+    EXPECT_THAT(calibrate(nan, .1), FailsWith(kInvalid, "epsilon must be finite and positive"));
     EXPECT_THAT(calibrate(0, .1), FailsWith(kInvalid, "epsilon"));
     EXPECT_THAT(calibrate(-1, .1), FailsWith(kInvalid, "epsilon"));
     EXPECT_THAT(calibrate(INFINITY, .1), FailsWith(kInvalid, "epsilon"));

@@ -2,9 +2,7 @@
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <cmath>
 #include <string>
-#include <vector>
 
-#include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/validate.h"
 #include "tests/testing/matchers.h"
 #include "tests/unit/client/privacy/adversary.h"

@@ -5,7 +5,6 @@
 
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::cell_scheme_test {
 namespace {

@@ -1,12 +1,10 @@
 #include "client/schemes/cells/cells_search.h"
 
 #include <functional>
-#include <numeric>
 
-#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::cells_search_test {
 namespace {
@@ -50,7 +48,6 @@ absl::StatusOr<v1::RetrieveCellsRequest> Prepare(const Collection& collection,
   return static_cast<const v1::RetrieveCellsRequest&>(*prepared.message);
 }
 
-// The whole search for an answer.
 absl::StatusOr<SearchResult> Search(const Collection& collection, const SearchRequest& request,
                                     const std::vector<v1::RetrieveCellsResponse>& answer,
                                     const ClientLimits& limits = {}) {
@@ -198,35 +195,29 @@ TEST(CellsSearch, FinishReturnsNearestItems) {
 
 using Answer = std::vector<v1::RetrieveCellsResponse>;
 
-struct Fault {
-  std::function<void(Answer*)> corrupt;
-  const char* part;
-};
-
-const Fault kFaults[] = {
-    {[](Answer* a) { (*a)[1].add_labels(1); }, "message 1: it must have 2 labels and 0 payloads"},
+const std::pair<std::function<void(Answer*)>, const char*> kFaults[] = {
+    {[](Answer* a) { (*a)[1].add_labels(1); }, "message 1: it must have 2 labels"},
     {[](Answer* a) { (*a)[0].add_payloads("{}"); }, "but has 4 and 1"},
     {[](Answer* a) { (*a)[0].set_labels(2, 77); }, "message 0: label must be one of"},
     {[](Answer* a) { (*a)[0].mutable_codes()->pop_back(); }, "message 0: codes must be whole rows"},
     {[](Answer* a) { (*a)[0].mutable_codes()->resize(3 * 2 * kDim); },
-     "it must have a code for each of its 4 items, but has 3"},
+     "it must have a code for each"},
     {[](Answer* a) { (*a)[1].mutable_codes()->replace(0, 2, std::string("\x00\x7e", 2)); },
-     "message 1: codes must decode to finite values"},
+     "codes must decode to finite"},
     {[](Answer* a) { (*a)[1].set_ids(0, "item 2"); }, "answer: an item is repeated"},
     {[](Answer* a) { (*a)[1].set_ids(0, "\xff"); }, "an id is not UTF-8"},
     {[](Answer* a) { a->push_back(MessageOf(6, 1)); }, "1 items more than requested"},
-    {[](Answer* a) { (*a)[1].set_ids(0, std::string(1 << 16, 'x')); },
-     "bytes more than its items can take"},
+    {[](Answer* a) { (*a)[1].set_ids(0, std::string(1 << 16, 'x')); }, "bytes more than its items"},
     {[](Answer* a) { a->resize(4); }, "a second message without items"},
 };
 
 TEST(CellsSearch, CorruptAnswerReturnsDataLossForEveryTarget) {
   const Collection collection = MakeCollection();
-  for (const Fault& fault : kFaults) {
+  for (const auto& [corrupt, part] : kFaults) {
     Answer answer = {MessageOf(0, 4), MessageOf(4, 2)};
-    fault.corrupt(&answer);
+    corrupt(&answer);
     for (const unsigned seed : {7U, 8U, 9U}) {
-      EXPECT_THAT(Search(collection, RequestOf(seed), answer), FailsWith(kDataLoss, fault.part));
+      EXPECT_THAT(Search(collection, RequestOf(seed), answer), FailsWith(kDataLoss, part));
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "client/schemes/encrypted/row_table.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 
@@ -47,29 +45,22 @@ TEST(TableBlock, RowsAreReadBack) {
 }
 
 TEST(TableBlock, MalformedBlocksReturnDataLoss) {
-  using Block = v1::RowTableBlock;
-  EXPECT_THAT(ParseChanged([](Block*) {}), IsOk());
-  EXPECT_THAT(ParseChanged([](Block* block) { block->Clear(); }),
-              FailsWith(kDataLoss, "rows must be between 1 and 2048, but are 0"));
-  EXPECT_THAT(ParseChanged([](Block* block) { *block = Rows(2049); }),
-              FailsWith(kDataLoss, "but are 2049"));
-  EXPECT_THAT(ParseChanged([](Block* block) { block->add_norms(1); }),
-              FailsWith(kDataLoss, "norms must have 3 entries, one for each row, but have 4"));
-  EXPECT_THAT(ParseChanged([](Block* block) { block->add_labels(1); }),
-              FailsWith(kDataLoss, "labels must have no entry or 3"));
-  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, "\xff"); }),
-              FailsWith(kDataLoss, "row 1: id is not UTF-8"));
-  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, std::string(512, 'a')); }), IsOk());
-  EXPECT_THAT(ParseChanged([](Block* block) { block->set_ids(1, std::string(513, 'a')); }),
-              FailsWith(kDataLoss, "row 1: id must have at most 512 bytes, but has 513"));
-  for (const float norm : {-1.F, std::nanf(""), INFINITY}) {
-    EXPECT_THAT(ParseChanged([&](Block* block) { block->set_norms(2, norm); }),
-                FailsWith(kDataLoss, "row 2: norm must be finite and not negative"));
+  const std::pair<std::function<void(v1::RowTableBlock*)>, const char*> faults[] = {
+      {[](auto* b) { b->Clear(); }, "rows must be between 1 and 2048, but are 0"},
+      {[](auto* b) { *b = Rows(2049); }, "but are 2049"},
+      {[](auto* b) { b->add_norms(1); }, "norms must have 3 entries"},
+      {[](auto* b) { b->add_labels(1); }, "labels must have no entry or 3"},
+      {[](auto* b) { b->set_ids(1, "\xff"); }, "row 1: id is not UTF-8"},
+      {[](auto* b) { b->set_ids(1, std::string(513, 'a')); }, "row 1: id must"},
+      {[](auto* b) { b->set_norms(2, -1.F); }, "row 2: norm must be finite and not negative"},
+      {[](auto* b) { b->set_norms(2, NAN); }, "row 2: norm must be finite and not negative"},
+      {[](auto* b) { b->set_norms(2, INFINITY); }, "row 2: norm must be finite and not negative"},
+      {[](auto* b) { b->mutable_labels()->Resize(3, -2147483648L); }, "row 0: label must be"},
+      {[](auto* b) { b->mutable_labels()->Resize(3, 2147483649L); }, "row 0: label must be"}};
+  for (const auto& [change, message] : faults) {
+    EXPECT_THAT(ParseChanged(change), FailsWith(kDataLoss, message));
   }
-  for (const int64_t label : {-2147483648L, 2147483649L}) {
-    EXPECT_THAT(ParseChanged([&](Block* block) { block->mutable_labels()->Resize(3, label); }),
-                FailsWith(kDataLoss, "row 0: label must be"));
-  }
+  EXPECT_THAT(ParseChanged([](auto* b) { b->set_ids(1, std::string(512, 'a')); }), IsOk());
   EXPECT_THAT(TableBlock::Parse("\xff\xff", kMaxMemory),
               FailsWith(kDataLoss, "content must be a privatemail.v1.RowTableBlock"));
 }
@@ -107,8 +98,7 @@ TEST(RowTable, BlocksBeforeTheLastMustBeFull) {
   v1::RowPayloadBlock payloads;
   payloads.add_payloads("1");
   const auto one = *PayloadBlock::Parse(payloads.SerializeAsString(), kMaxMemory);
-  EXPECT_THAT(RowTable::Create({block(2)}, {one}),
-              FailsWith(kDataLoss, "block 0 of the payloads must have 2 rows, but has 1"));
+  EXPECT_THAT(RowTable::Create({block(2)}, {one}), FailsWith(kDataLoss, "block 0 of the payloads"));
   EXPECT_THAT(RowTable::Create({block(1)}, {one}), IsOk());
 }
 

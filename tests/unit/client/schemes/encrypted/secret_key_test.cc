@@ -2,8 +2,6 @@
 // bytes, and against the distributions that PRIVACY.md section 9 assumes.
 #include "client/schemes/encrypted/secret_key.h"
 
-#include <gtest/gtest.h>
-
 #include <bitset>
 #include <cmath>
 #include <map>
@@ -11,8 +9,6 @@
 #include <vector>
 
 #include "client/schemes/encrypted/encrypted_client.h"
-#include "common/base/digests.h"
-#include "common/lattice/modular.h"
 #include "tests/testing/encrypted_things.h"
 
 namespace privatemail::client::secret_key_test {
@@ -23,7 +19,6 @@ using lattice::kModulus;
 using lattice::kPolynomialBytes;
 using Polynomial = std::vector<int64_t>;
 
-// Remembers what it hands out.
 class RecordingBits final : public BitSource {
  public:
   explicit RecordingBits(uint64_t seed) : bits_(seed) {}

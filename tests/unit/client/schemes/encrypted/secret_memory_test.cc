@@ -1,7 +1,6 @@
 // A program of its own: it replaces munmap, to see what is given back.
 #include "client/schemes/encrypted/secret_memory.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

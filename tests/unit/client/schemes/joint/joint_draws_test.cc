@@ -9,7 +9,6 @@
 #include "common/base/validate.h"
 #include "tests/testing/plain_iteration.h"
 #include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::joint_draws_test {
 namespace {

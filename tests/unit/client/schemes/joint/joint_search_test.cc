@@ -2,10 +2,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/embedding/smlq.h"
-#include "common/wire/proto_conversions.h"
 #include "tests/testing/published_things.h"
-#include "tests/testing/release_inputs.h"
-#include "tests/testing/seeded_bits.h"
 
 namespace privatemail::client::joint_search_test {
 namespace {
@@ -130,28 +127,25 @@ TEST(JointSearch, WrongFieldsAreRefusedBeforeTheCharge) {
   Published published;
   published.collection.set_max_k(10);
   ASSERT_OK_AND_ASSIGN(const Collection collection, CollectionOf(published));
-  const auto refusal = [&](auto corrupt) {
+  const auto refused = [&](const char* message, auto corrupt) {
     SearchRequest request = RequestOf(1, 7);
+    request.k = 10;
+    EXPECT_THAT(JointSearch::Create(collection, request), IsOk());
     corrupt(request);
-    return JointSearch::Create(collection, request).status();
+    EXPECT_THAT(JointSearch::Create(collection, request), FailsWith(kInvalid, message));
   };
-  EXPECT_THAT(refusal([](auto& r) { r.k = 0; }), FailsWith(kInvalid, "k must be between 1 and 10"));
-  EXPECT_THAT(refusal([](auto& r) { r.k = 11; }),
-              FailsWith(kInvalid, "k must be between 1 and 10"));
-  EXPECT_THAT(refusal([](auto& r) { r.k = 10; }), IsOk());
-  EXPECT_THAT(refusal([](auto& r) { r.filter = R"({"path": "year"})"; }),
-              FailsWith(kInvalid, "filter"));
-  EXPECT_THAT(refusal([](auto& r) { r.targets[0].label = 77; }),
-              FailsWith(kInvalid, "label must be one of the collection's 5 classes"));
-  EXPECT_THAT(refusal([](auto& r) { r.classes = kClasses + 1; }), FailsWith(kInvalid, "classes"));
-  EXPECT_THAT(refusal([](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); }),
-              FailsWith(kInvalid, "target 0"));
-  EXPECT_THAT(refusal([](auto& r) {
-                r.targets[0].label = std::nullopt;
-                r.mechanism = MechanismKind::kGaussOutput;
-                r.radius = 1;
-              }),
-              FailsWith(kInvalid, "does not hide the class"));
+  refused("k must be between 1 and 10", [](auto& r) { r.k = 0; });
+  refused("k must be between 1 and 10", [](auto& r) { r.k = 11; });
+  refused("filter", [](auto& r) { r.filter = R"({"path": "year"})"; });
+  refused("label must be one of the collection's 5 classes",
+          [](auto& r) { r.targets[0].label = 77; });
+  refused("classes", [](auto& r) { r.classes = kClasses + 1; });
+  refused("target 0", [](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); });
+  refused("does not hide the class", [](auto& r) {
+    r.targets[0].label = std::nullopt;
+    r.mechanism = MechanismKind::kGaussOutput;
+    r.radius = 1;
+  });
 }
 
 v1::RetrieveResponse Answer(int slots, int matches) {
@@ -229,23 +223,14 @@ TEST(ReadJointAnswer, LongPayloadIsRefusedInEverySlot) {
   }
 }
 
-TEST(JointCollection, TamperedParametersReturnFailedPrecondition) {
-  Published published;
-  published.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
-  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
-}
-
-TEST(JointCollection, TooFewAnchorsReturnDataLoss) {
-  Published published;
-  published.collection.mutable_parameters()->set_anchor_count(2);
-  EXPECT_THAT(CollectionOf(published),
-              FailsWith(kDataLoss, "anchors must be at least embedding_dim + 1 = 3, but are 2"));
-}
-
-TEST(JointCollection, UnbuiltCollectionReturnsFailedPrecondition) {
-  Published published;
-  published.collection.set_embedding_version(0);
-  EXPECT_THAT(CollectionOf(published), FailsWith(kFailedPrecondition, "things is not built yet"));
+TEST(JointCollection, TamperedUnbuiltOrTooSmallIsRefused) {
+  Published tampered, small, unbuilt;
+  tampered.collection.mutable_parameters()->mutable_settings()->set_alpha(3);
+  EXPECT_THAT(CollectionOf(tampered), FailsWith(kFailedPrecondition, "fingerprint mismatch"));
+  small.collection.mutable_parameters()->set_anchor_count(2);
+  EXPECT_THAT(CollectionOf(small), FailsWith(kDataLoss, "anchors must be at least"));
+  unbuilt.collection.set_embedding_version(0);
+  EXPECT_THAT(CollectionOf(unbuilt), FailsWith(kFailedPrecondition, "things is not built yet"));
 }
 
 TEST(JointCollection, CollectionWithoutClassesReturnsFailedPrecondition) {
