@@ -1,6 +1,6 @@
 // Client time of one joint release (100 classes, 1,000 anchors, 128 features, T = 5) with exact
 // noise: without a charge, with a durable charge, and in batches of 100. Baseline: numpy, see
-// compare_release.py.
+// compare_numpy.py.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

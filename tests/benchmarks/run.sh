@@ -4,8 +4,7 @@
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 build="${1:-$here/../../build/dev}"
-/usr/bin/python3 "$here/compare_affinity.py" "$build"
-/usr/bin/python3 "$here/compare_release.py" "$build"
+/usr/bin/python3 "$here/compare_numpy.py" "$build"
 # One thread for FAISS as well, whose BLAS would start more.
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 2
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 16

@@ -118,6 +118,8 @@ class Replays(unittest.TestCase):
         self.assertEqual(things.resend(label=3).labels.tolist(), [3] * 4)
         sent = things.explain()
         self.assertEqual((sent["scheme"], sent["bytes"], sent["k"]), ("joint", hits.bytes_up, 4))
+        matches = CLASSES * 4  # k of each slot: id, label, distance, payload
+        self.assertTrue(20 * matches < hits.bytes_down < 60 * matches, hits.bytes_down)
         self.assertEqual(sent["release"].shape[0], CLASSES + 100)
         self.assertEqual(things.budget.spent, before)
         for wrong in ({}, {"label": 5, "query": service.rows[5]}):
