@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 
 import privatemail as pm
-from service import CLASSES, DIM, Service, gallery
+from page_service import CLASSES, DIM
+from service import Service, gallery
 
 COST = {"epsilon": .1, "delta": 1e-6}
 

@@ -16,7 +16,8 @@ import numpy as np
 from matplotlib.image import imsave
 
 import privatemail as pm
-from service import DIM, Service, gallery
+from page_service import DIM
+from service import Service, gallery
 
 COST = {"epsilon": .1, "delta": 1e-6}
 CALLS = int(os.environ.get("CALLS", "1000"))  # of the test for leaks

@@ -5,7 +5,7 @@ import tempfile
 import time
 
 import privatemail as pm
-from page_service import CLASSES, DIM, vectors as gallery  # pylint: disable=unused-import
+from page_service import vectors as gallery
 
 
 class Service:
