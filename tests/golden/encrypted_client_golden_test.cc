@@ -19,6 +19,7 @@ using lattice::GoldenBytes;
 using lattice::GoldenWords;
 using lattice::HexSha256;
 using lattice::Polynomial;
+using lattice::RoundedStream;
 using lattice::Stream;
 using nlohmann::json;
 
@@ -111,14 +112,9 @@ TEST_P(EncryptedClientGolden, Decryption) {
   GivenBits bits;
   AddSession(&bits);
   ASSERT_OK_AND_ASSIGN(const SecretKey secret, SecretKey::Generate(bits));
-  const auto rounded = [](const std::string& name, int width) {
-    Polynomial values = Stream(name, lattice::kDegree, int64_t{1} << 40);
-    for (int64_t& value : values) value &= (int64_t{1} << width) - 1;
-    return values;
-  };
   std::string answer(lattice::kAnswerBytes, '\0');
-  lattice::WriteAnswer(rounded(absl::StrCat("answer a ", name_), lattice::kAnswerBitsA).data(),
-                       rounded(absl::StrCat("answer b ", name_), lattice::kAnswerBitsB).data(),
+  lattice::WriteAnswer(RoundedStream("answer a " + name_, lattice::kAnswerBitsA).data(),
+                       RoundedStream("answer b " + name_, lattice::kAnswerBitsB).data(),
                        answer.data());
   ASSERT_OK_AND_ASSIGN(const auto decrypted, secret.Decrypt(answer));
   ASSERT_EQ(decrypted.size(), size_t{lattice::kDegree});

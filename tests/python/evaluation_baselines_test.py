@@ -273,7 +273,3 @@ class DpDsne(unittest.TestCase):
         self.assertLess(noise, .05 * tsne.CLIP)
         difference, noise = moved(1)
         self.assertAlmostEqual((difference**2).mean() / noise**2, 1, delta=DEVIATIONS * math.sqrt(2 / 60))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -316,6 +316,3 @@ class Descriptions(InFolder):
         self.write("images/b/2.png")
         with self.assertRaisesRegex(InvalidArgument, "^images must .* 1 of 2 are not; the first: .*/b/2.png: empty"):
             self.describe()
-
-if __name__ == "__main__":
-    unittest.main()

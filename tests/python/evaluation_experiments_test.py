@@ -392,7 +392,3 @@ class EndToEnd(unittest.TestCase):
                 line = series(figure.panels[0], "the guarantee allows").points
                 for point, allowed in zip(series(figure.panels[0], "right answers").points, (line[0].y, line[-1].y)):
                     self.assertLess(point.y, allowed + 5 * math.sqrt(allowed * (1 - allowed) / 36) + 1e-9, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

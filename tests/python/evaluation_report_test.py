@@ -210,7 +210,3 @@ class Plots(unittest.TestCase):
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     report._draw(Figure("a", "", axis, Axis("y", logarithmic), panels, []), 920)
-
-
-if __name__ == "__main__":
-    unittest.main()

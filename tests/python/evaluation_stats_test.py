@@ -183,7 +183,3 @@ class LabelHidingCeiling(unittest.TestCase):
             self.assertGreaterEqual(best, largest)
             if largest == .5:
                 self.assertAlmostEqual(best, ceiling, delta=.01, msg="equal classes reach it")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -501,6 +501,3 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual((code, printed.getvalue()), (2, ""), err.getvalue())
                 self.assertRegex(err.getvalue(), message)
             self.assertFalse(os.path.exists(out))
-
-if __name__ == "__main__":
-    unittest.main()

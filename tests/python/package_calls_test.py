@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import unittest
-import warnings
 
 import numpy as np
 
@@ -203,8 +202,3 @@ class Messages(unittest.TestCase):
                                   ("RESOURCE_EXHAUSTED", None, pm.ResourceExhausted)):
             error = pm.errors.of_status(code, "the collection budget has no room", field)
             self.assertIs(type(error), kind)
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("error")
-    unittest.main()

@@ -376,7 +376,3 @@ class SeededNoise(unittest.TestCase):
             self.assertIn("ImportError: privatemail.evaluation computes with seeded noise", ended.stderr)
         for alone in (client, seeded):
             subprocess.run([sys.executable, "-c", alone], check=True)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv)

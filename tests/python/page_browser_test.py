@@ -225,6 +225,3 @@ class PageTest(BrowserTest):
         self.browser.click("#ask")
         self.assertIn("RESOURCE_EXHAUSTED", self.problem())
         self.assertEqual(self.service.charges("things"), [2.8])
-
-if __name__ == "__main__":
-    unittest.main()

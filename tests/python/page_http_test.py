@@ -134,6 +134,3 @@ class PageHttpTest(unittest.TestCase):
         shown = self.open_collection(inside, "colours")
         drawn = [[one["own"] for one in self.ask(inside, shown, epsilon=.05)[1]["seen"]["releases"]] for _ in range(30)]
         self.assertTrue(any(own in others for own, *others in drawn), drawn)
-
-if __name__ == "__main__":
-    unittest.main()

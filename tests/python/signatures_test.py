@@ -60,7 +60,3 @@ class Signatures(unittest.TestCase):
                 self.assertEqual(lines[0].split(") ->")[0].count(": "), given, lines[0])
                 checked += 1
         self.assertGreater(checked, 25)
-
-
-if __name__ == "__main__":
-    unittest.main()
