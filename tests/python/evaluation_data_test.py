@@ -20,9 +20,7 @@ from privatemail.evaluation.study import Rows
 class InFolder(unittest.TestCase):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def write(self, name, content=b""):
         path = pathlib.Path(self.folder, name)

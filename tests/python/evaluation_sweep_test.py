@@ -190,9 +190,7 @@ class Sweeps(unittest.TestCase):
 class Runner(unittest.TestCase):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def runs_counted(self, key):
         """How many of four jobs are run, each of which must give its number."""

@@ -17,9 +17,7 @@ RED = png(COLOURS["red"], 5)
 class PageHttpTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="privatemail_http_")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="privatemail_http_")))
         cls.service = Service(cls.folder)
         cls.addClassCleanup(cls.service.stop)
 
