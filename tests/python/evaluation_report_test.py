@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import math
-import os
 import pathlib
 import re
 import tempfile
@@ -14,7 +13,6 @@ import unittest
 import warnings
 import xml.etree.ElementTree
 
-from privatemail.errors import InvalidArgument
 from privatemail.evaluation import report
 from privatemail.evaluation.study import Axis, Figure, Panel, Point, Series, Verdict
 
@@ -127,17 +125,6 @@ class Files(unittest.TestCase):
         self.assertEqual(rows[5], ["recall", "", "gap", "0.3", "", "", "", ""])
         self.assertEqual(rows[10], ["ablation", "recall", "epsilon 1", "without a graph", "0.4", "", "", ""])
         self.assertEqual(rows[-1], ["alignment", "after", "slots", "1", "1", "", "", "2"])
-
-
-class Refusals(unittest.TestCase):
-
-    def test_ids_are_names_of_files_and_distinct(self):
-        for wrong in ("", "a/b", "../a", "a.b", "a b", "ä", "a\n", "a" * 81, "recall"):
-            with tempfile.TemporaryDirectory() as folder:
-                with self.assertRaisesRegex(InvalidArgument, "must have ids of|distinct ids, but two are recall"):
-                    report.write(folder + "/report", "", [], [], None,
-                                 [RECALL, Figure(wrong, "", Axis(), Axis(), [], [])])
-                self.assertFalse(os.path.exists(folder + "/report"))
 
 
 class TextsOfThePage(unittest.TestCase):

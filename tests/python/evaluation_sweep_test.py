@@ -298,13 +298,6 @@ class Recall(unittest.TestCase):
                 odds = k * math.exp(point.x)
                 self.assertAlmostEqual(point.y, (odds + 19 * SMALL.delta) / (odds + 20 - k))
 
-    def test_another_kernel_has_no_published_lines(self):
-        other = dataclasses.replace(SMALL, settings=dataclasses.replace(SMALL.settings, kernel="sigma"))
-        for figure in run(recall.recall(sweep.Stage(other), [])):
-            for name in ("joint, published-gaussian", "joint, published-laplace"):
-                self.assertTrue(all(math.isnan(point.y) for point in series(figure.panels[1], name).points))
-            self.assertFalse(any(math.isnan(point.y) for point in series(figure.panels[0], "joint, gaussian").points))
-
 
 CLOUDS = dataclasses.replace(SMALL, rows=clouds(20, 80, 8, 1), anchors_per_class=5, targets=200, gallery_per_class=60)
 
