@@ -27,17 +27,9 @@ class PageHttpTest(unittest.TestCase):
         self.host = self.page.address.removeprefix("http://")
 
     def request(self, method, path, body=None, **headers):
-        """`headers` with _ for -; None leaves one out."""
         connection = http.client.HTTPConnection(self.host, timeout=60)
         self.addCleanup(connection.close)
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.putrequest(method, path, skip_host=True)
-        for name, value in ({"Host": self.host} | given).items():
-            if value is not None:
-                connection.putheader(name, value)
-        if body is not None:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer, answer.read()
 
