@@ -125,6 +125,8 @@ class Replays(unittest.TestCase):
         for wrong in ({}, {"label": 5, "query": service.rows[5]}):
             with self.assertRaisesRegex(pm.InvalidArgument, "label must be given|query must be absent"):
                 things.resend(**wrong)
+        with self.assertRaisesRegex(pm.InvalidArgument, "label"):
+            things.resend(label=99)
 
     def test_cells_are_sent_again_at_no_cost(self):
         hits = things.search(service.rows[3], scheme="cells", epsilon=50, items=400, k=3)
@@ -187,6 +189,10 @@ class Noise(unittest.TestCase):
             self.assertTrue(.8 < found.epsilon_lower <= 1, found)
             self.assertFalse(found.exceeded)
             self.assertRegex(repr(found), rf"^Audit\({mechanism}.*: claims epsilon 1, delta 0; at least .*; proven; ")
+        with self.assertRaisesRegex(pm.InvalidArgument, "^releases must be"):
+            pm.audit("laplace", releases=0)
+        with self.assertRaisesRegex(pm.InvalidArgument, "^delta is not accepted"):
+            pm.audit("laplace", delta=1e-5)
 
 
 class Messages(unittest.TestCase):
