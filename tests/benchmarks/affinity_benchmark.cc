@@ -3,7 +3,7 @@
 // usage: affinity_benchmark tiled|factored N D RUNS SAMPLED
 //
 // Prints a line of JSON: time, memory, and the largest relative error on SAMPLED rows compared with
-// the definition. Baseline: numpy, see compare_affinity.py.
+// the definition. Baseline: numpy, see compare_numpy.py.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -39,28 +39,19 @@ struct Scene {
   Matrix unit_targets;
 };
 
-Scene Deal(const FloatMatrix& vectors, const std::vector<int32_t>& labels, int64_t anchors) {
-  std::vector<int64_t> rows(labels.size());
+Scene Deal(const Labelled& all, int64_t anchors) {
+  std::vector<int64_t> rows(all.labels.size());
   std::iota(rows.begin(), rows.end(), 0);
   std::shuffle(rows.begin(), rows.end(), std::mt19937_64(1));
   const auto targets_begin = rows.begin() + anchors;
   const auto gallery_begin = targets_begin + kTargets;
-  const auto take = [&](auto begin, auto end) {
-    return FloatMatrix(vectors(std::vector<int64_t>(begin, end), Eigen::all));
-  };
   Scene scene;
-  scene.anchors.features = take(rows.begin(), targets_begin);
-  for (auto row = rows.begin(); row != targets_begin; ++row) {
-    scene.anchors.labels.push_back(labels[static_cast<size_t>(*row)]);
-  }
-  std::vector<int32_t> gallery_labels;
-  for (auto row = gallery_begin; row != rows.end(); ++row) {
-    gallery_labels.push_back(labels[static_cast<size_t>(*row)]);
-  }
-  scene.gallery = GalleryOf(take(gallery_begin, rows.end()), std::move(gallery_labels));
+  scene.anchors = Take(all, rows.begin(), targets_begin);
+  scene.gallery = GalleryOf(Take(all, gallery_begin, rows.end()));
   scene.unit_anchors = UnitRows("anchors", scene.anchors.features).value().cast<float>();
   scene.unit_items = UnitRows("gallery", scene.gallery.features).value();
-  scene.unit_targets = UnitRows("targets", take(targets_begin, gallery_begin)).value();
+  scene.unit_targets =
+      UnitRows("targets", Take(all, targets_begin, gallery_begin).features).value();
   return scene;
 }
 
@@ -115,22 +106,23 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS\n");
     return 2;
   }
-  const FloatMatrix vectors = ReadVectors(argv[1]).value();
-  const std::vector<int32_t> labels = ReadLabels(argv[2]).value();
-  const int64_t gallery = vectors.rows() - anchors - kTargets;
-  if (std::ssize(labels) != vectors.rows() || anchors < 1 || items < kMatches || items > gallery) {
+  const Labelled all{ReadVectors(argv[1]).value(), ReadLabels(argv[2]).value()};
+  const int64_t gallery = all.features.rows() - anchors - kTargets;
+  if (std::ssize(all.labels) != all.features.rows() || anchors < 1 || items < kMatches ||
+      items > gallery) {
     std::fprintf(stderr,
                  "LABELS must be one for each row of VECTORS, ANCHORS at least 1, and ITEMS "
                  "between %ld and what is left for the gallery, %ld\n",
                  static_cast<long>(kMatches), static_cast<long>(gallery));
     return 2;
   }
-  const Scene scene = Deal(vectors, labels, anchors);
+  const Scene scene = Deal(all, anchors);
   std::printf(
       "%ld anchors, %ld items of %ld dimensions, %ld of them return for one of %ld cells, "
       "%ld targets\n",
-      static_cast<long>(anchors), static_cast<long>(gallery), static_cast<long>(vectors.cols()),
-      static_cast<long>(items), static_cast<long>(cells), static_cast<long>(kTargets));
+      static_cast<long>(anchors), static_cast<long>(gallery),
+      static_cast<long>(all.features.cols()), static_cast<long>(items), static_cast<long>(cells),
+      static_cast<long>(kTargets));
   for (const auto& [name, code] : kFeatureCodes) Measure(scene, name, code, cells, items);
   return 0;
 }

@@ -21,15 +21,25 @@ inline constexpr std::pair<const char*, CellCode> kFeatureCodes[] = {
     {"float16", CellCode::kFloat16}, {"scalar8", CellCode::kScalar8}, {"pq64", CellCode::kPq64},
     {"pq32", CellCode::kPq32},       {"pq16", CellCode::kPq16},       {"pq8", CellCode::kPq8}};
 
-inline server::Gallery GalleryOf(FloatMatrix features, std::vector<int32_t> labels) {
+using Labelled = Anchors;  // rows, which need not be anchors
+
+inline Labelled Take(const Labelled& all, std::vector<int64_t>::iterator begin,
+                     std::vector<int64_t>::iterator end) {
+  const std::vector<int64_t> rows(begin, end);
+  Labelled some{all.features(rows, Eigen::all), {}};
+  for (const int64_t row : rows) some.labels.push_back(all.labels[static_cast<size_t>(row)]);
+  return some;
+}
+
+inline server::Gallery GalleryOf(Labelled rows) {
   constexpr int64_t kFirstId = 1'000'000'000;  // of as many digits as all others: ids ascend
   server::Gallery gallery;
-  for (int64_t row = 0; row < features.rows(); ++row) {
+  for (int64_t row = 0; row < rows.features.rows(); ++row) {
     gallery.ids.push_back(absl::StrCat(kFirstId + row));
   }
-  gallery.payloads.resize(labels.size());
-  gallery.features = std::move(features);
-  gallery.labels = std::move(labels);
+  gallery.payloads.resize(rows.labels.size());
+  gallery.features = std::move(rows.features);
+  gallery.labels = std::move(rows.labels);
   return gallery;
 }
 

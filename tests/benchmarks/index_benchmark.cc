@@ -76,9 +76,8 @@ std::pair<double, double> SecondsOf(One one, Other other) {
   return {Median(of_one), Median(of_other)};
 }
 
-// Every distance in double, sorted: nothing of ours in it.
-Results PlainScan(const Matrix& queries, const Matrix& points) {
-  Results nearest;
+// Whether the rows found are those of all distances in double, sorted: nothing of ours in it.
+bool IsExact(const Results& found, const Matrix& queries, const Matrix& points) {
   std::vector<int64_t> rows(static_cast<size_t>(points.rows()));
   for (Eigen::Index q = 0; q < queries.rows(); ++q) {
     const Vector distances = (points.rowwise() - queries.row(q)).rowwise().squaredNorm();
@@ -86,18 +85,10 @@ Results PlainScan(const Matrix& queries, const Matrix& points) {
     std::partial_sort(rows.begin(), rows.begin() + kCount, rows.end(), [&](int64_t a, int64_t b) {
       return std::make_pair(distances[a], a) < std::make_pair(distances[b], b);
     });
-    std::vector<Neighbor>& of_query = nearest.emplace_back();
-    for (int i = 0; i < kCount; ++i) {
-      of_query.push_back({rows[static_cast<size_t>(i)], distances[rows[static_cast<size_t>(i)]]});
-    }
-  }
-  return nearest;
-}
-
-bool Identical(const Results& a, const Results& b) {
-  for (size_t q = 0; q < a.size(); ++q) {
-    for (size_t i = 0; i < a[q].size(); ++i) {
-      if (a[q][i].row != b[q][i].row) return false;
+    const std::vector<Neighbor>& of_query = found[static_cast<size_t>(q)];
+    if (!std::equal(of_query.begin(), of_query.end(), rows.begin(), rows.begin() + kCount,
+                    [](const Neighbor& one, int64_t row) { return one.row == row; })) {
+      return false;
     }
   }
   return true;
@@ -122,7 +113,7 @@ class Comparison {
     Results found;
     const auto [ours, flat] = SecondsOf([&] { found = index_.Search(queries, kCount); },
                                         [&] { SearchFlat(queries.cast<float>()); });
-    const bool identical = Identical(found, PlainScan(queries, index_.points()));
+    const bool identical = IsExact(found, queries, index_.points());
     std::printf(
         "  %s, %s: IndexFlatL2 %.1f ms, exact index %.3f ms: %.3g times; rows %s a scan's in "
         "double\n",

@@ -41,34 +41,20 @@ struct Options {
   std::vector<std::string> codes = {"scalar8", "pq32", "pq16"};
 };
 
-struct LabelledFeatures {
-  FloatMatrix features;
-  std::vector<int32_t> labels;
-};
-
 // Means over targets, of the k returned items that are nearest by their codes.
 struct MeanRetrieval {
   double fidelity = 0;  // share of the k nearest items of the gallery
   double recall = 0;    // share of targets with a match of their class
 };
 
-LabelledFeatures Take(const LabelledFeatures& all, std::vector<int64_t>::iterator begin,
-                      std::vector<int64_t>::iterator end) {
-  const std::vector<int64_t> rows(begin, end);
-  LabelledFeatures some{all.features(rows, Eigen::all), {}};
-  for (const int64_t row : rows) some.labels.push_back(all.labels[static_cast<size_t>(row)]);
-  return some;
-}
-
 struct Scene {
-  LabelledFeatures anchors;
-  LabelledFeatures gallery;
-  LabelledFeatures targets;
+  Labelled anchors;
+  Labelled gallery;
+  Labelled targets;
 };
 
 Scene Deal(const Options& options, uint64_t seed) {
-  const LabelledFeatures all = {ReadVectors(options.vectors).value(),
-                                ReadLabels(options.labels).value()};
+  const Labelled all{ReadVectors(options.vectors).value(), ReadLabels(options.labels).value()};
   std::mt19937_64 random(seed);
   std::map<int32_t, std::vector<int64_t>> rows_of;
   for (size_t row = 0; row < all.labels.size(); ++row) {
@@ -123,12 +109,11 @@ class RetrievalOracle {
  public:
   // Requires nonzero rows and a code of features. Keeps references to all but the anchors.
   RetrievalOracle(const PublicParameters& parameters, const Anchors& anchors,
-                  const LabelledFeatures& gallery, const LabelledFeatures& targets)
+                  const Labelled& gallery, const Labelled& targets)
       : parameters_(parameters),
         gallery_(gallery),
         targets_(targets),
-        index_(testing::BuildCells(parameters, anchors, GalleryOf(gallery.features, gallery.labels),
-                                   0, &sample_)),
+        index_(testing::BuildCells(parameters, anchors, GalleryOf(gallery), 0, &sample_)),
         ranks_(targets.labels.size()),
         by_codes_(targets.labels.size()) {
     const Matrix items = UnitRows("gallery", gallery.features).value();
@@ -205,8 +190,8 @@ class RetrievalOracle {
   }
 
   const PublicParameters& parameters_;
-  const LabelledFeatures& gallery_;
-  const LabelledFeatures& targets_;
+  const Labelled& gallery_;
+  const Labelled& targets_;
   QualitySample sample_;
   std::shared_ptr<const CellIndex> index_;
   std::vector<std::vector<int64_t>> cells_;     // nearest cell by partition and target
@@ -261,8 +246,7 @@ std::vector<PlanWish> WishesAt(double epsilon, int64_t max_bytes) {
 }
 
 void TallyPlans(const Scene& scene, const PublicParameters& parameters, Tallies* tallies) {
-  const Anchors anchors{scene.anchors.features, scene.anchors.labels};
-  const RetrievalOracle truth(parameters, anchors, scene.gallery, scene.targets);
+  const RetrievalOracle truth(parameters, scene.anchors, scene.gallery, scene.targets);
   const CellQuality quality = truth.MeasureQuality();
   const auto items = std::ssize(scene.gallery.labels);
   for (const double epsilon : kEpsilons) {
@@ -278,12 +262,6 @@ void TallyPlans(const Scene& scene, const PublicParameters& parameters, Tallies*
         const MeanRetrieval means = truth.Mean(static_cast<size_t>(plan.cost.partition), epsilon,
                                                plan.items, kQualityMatches);
         tallies->Add(plan.prediction, means);
-        std::printf(
-            "epsilon %g cells %ld items %ld: fidelity %.3f in %.3f to %.3f, recall %.3f in "
-            "%.3f to %.3f\n",
-            epsilon, static_cast<long>(plan.cells), static_cast<long>(plan.items), means.fidelity,
-            plan.prediction.fidelity.low, plan.prediction.fidelity.high, means.recall,
-            plan.prediction.recall.low, plan.prediction.recall.high);
       }
     }
   }
@@ -293,7 +271,7 @@ void Measure(const std::string& name, CellCode code, const Options& options) {
   Tallies tallies;
   for (uint64_t split = 1; split <= options.splits; ++split) {
     const Scene scene = Deal(options, split);
-    const auto parameters = Published({scene.anchors.features, scene.anchors.labels}, code);
+    const auto parameters = Published(scene.anchors, code);
     if (!parameters.ok()) {
       std::printf("%s: too few anchors or dimensions for it\n", name.c_str());
       return;

@@ -18,6 +18,7 @@ import pathlib
 import re
 import time
 
+import matplotlib.figure
 import numpy as np
 
 from photo_recall import DEMO, MODEL
@@ -178,38 +179,18 @@ def without_label(service, name, features, labels, per_anchor, per_target, split
 
 def draw(curves, path):
     """A panel a data set: recall@8 and precision@8 against --classes; dashed: nothing hidden; thick mark: auto."""
-    width, height, left, top = 300, 220, 46, 40
-    colours = "#1f6fb4", "#c4541a"
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(curves) * (width + left) + 20}" height="{height + 110}" '
-             'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
-    for panel, (name, curve) in enumerate(curves.items()):
-        x0 = left + panel * (width + left)
-        x = lambda m: x0 + (m - 1) / 7 * width
-        y = lambda v: top + (1 - v) * height
-        text = lambda at, up, words, anchor="middle": parts.append(f'<text x="{at:.1f}" y="{up:.1f}" text-anchor="{anchor}">{words}</text>')
-        text(x0 + width / 2, top - 14, name)
-        for tick in (0, .2, .4, .6, .8, 1):
-            parts.append(f'<path d="M{x0} {y(tick):.1f}h{width}" stroke="#ddd"/>')
-            text(x0 - 6, y(tick) + 4, f"{tick:g}", "end")
+    figure = matplotlib.figure.Figure(figsize=(4.8 * len(curves), 4))
+    for axes, (name, curve) in zip(figure.subplots(1, len(curves), squeeze=False)[0], curves.items()):
         counts = sorted(int(what.split()[1]) for what in curve if what.split()[-1].isdigit())
-        for m in counts:
-            text(x(m), top + height + 18, m)
-        text(x0 + width / 2, top + height + 36, "--classes")
-        for i, colour in enumerate(colours):
-            hidden, auto = curve["nothing hidden"][i], curve["--classes auto"][i]
-            parts.append(f'<path d="M{x0} {y(hidden):.1f}h{width}" stroke="{colour}" stroke-dasharray="5 4"/>')
-            line = "L".join(f"{x(m):.1f} {y(curve[f'--classes {m}'][i]):.1f}" for m in counts)
-            parts.append(f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-            parts += [f'<circle cx="{x(m):.1f}" cy="{y(curve[f"--classes {m}"][i]):.1f}" r="3" fill="{colour}"/>' for m in counts]
-            parts.append(f'<path d="M{x0} {y(auto):.1f}h8" stroke="{colour}" stroke-width="6"/>')
-    at = left
-    for colour, words in zip(colours, ("recall@8", "precision@8")):
-        parts.append(f'<path d="M{at} {top + height + 60}h24" stroke="{colour}" stroke-width="2"/>'
-                     f'<text x="{at + 30}" y="{top + height + 64}">{words}</text>')
-        at += 130
-    parts.append(f'<text x="{at}" y="{top + height + 64}">dashed: a search that hides nothing; thick mark at the left: auto</text></svg>')
-    with open(path, "w") as file:
-        file.write("\n".join(parts) + "\n")
+        for i, what in enumerate(("recall@8", "precision@8")):
+            line, = axes.plot(counts, [curve[f"--classes {m}"][i] for m in counts], "o-", label=what)
+            axes.axhline(curve["nothing hidden"][i], color=line.get_color(), linestyle="--")
+            axes.plot(1, curve["--classes auto"][i], "_", color=line.get_color(), markersize=16, markeredgewidth=5)
+        axes.set(title=name, xlabel="--classes", ylim=(0, 1))
+    figure.legend(*axes.get_legend_handles_labels(), loc="lower left",
+                  title="dashed: a search that hides nothing; thick mark at the left: auto", ncols=2)
+    figure.tight_layout(rect=(0, .15, 1, 1))
+    figure.savefig(path)
 
 
 def main():

@@ -38,11 +38,9 @@ class Service:
         np.save(path, array)
         return path
 
-    def options(self):
-        return ["--server", self.server, "--trust", self.trust, "--key-file", self.folder + "/data/admin.key"]
-
     def call(self, *words):
-        command = [self.client, *map(str, words), *self.options(), "--state", self.folder + "/state", "--json"]
+        command = [self.client, *map(str, words), "--server", self.server, "--trust", self.trust, "--key-file",
+                   self.folder + "/data/admin.key", "--state", self.folder + "/state", "--json"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr}")

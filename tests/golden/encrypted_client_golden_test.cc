@@ -13,13 +13,7 @@
 namespace privatemail::client {
 namespace {
 
-using lattice::BinomialErrors;
-using lattice::ExpectValues;
-using lattice::GoldenBytes;
-using lattice::GoldenWords;
-using lattice::HexSha256;
-using lattice::Polynomial;
-using lattice::Stream;
+using namespace lattice;  // NOLINT: streams and sizes
 using nlohmann::json;
 
 // Hands out the given bytes, one entry a call. A longer call gets zeros after them.
@@ -36,19 +30,17 @@ class GivenBits final : public BitSource {
 
   // Two bits for each coefficient, -1 to 1 as 0 to 2.
   void AddSecret(const Polynomial& secret) {
-    std::string bytes(lattice::kDegree / 4, '\0');
+    std::string bytes(kDegree / 4, '\0');
     for (size_t i = 0; i < secret.size(); ++i) {
       bytes[i / 4] = static_cast<char>(bytes[i / 4] | (secret[i] + 1) << (2 * (i % 4)));
     }
     entries_.push_back(bytes);
   }
-  void AddSeed(const std::string& name) {
-    entries_.push_back(GoldenBytes(name, lattice::kSeedBytes));
-  }
+  void AddSeed(const std::string& name) { entries_.push_back(GoldenBytes(name, kSeedBytes)); }
   // The lowest six bytes of each word, whose 42 lowest bits make an error.
   void AddErrors(const std::string& name) {
     std::string bytes;
-    for (const uint64_t word : GoldenWords(name, lattice::kDegree)) {
+    for (const uint64_t word : GoldenWords(name, kDegree)) {
       for (int byte = 0; byte < 6; ++byte) bytes.push_back(static_cast<char>(word >> (8 * byte)));
     }
     entries_.push_back(bytes);
@@ -62,9 +54,9 @@ class GivenBits final : public BitSource {
 class EncryptedClientGolden : public ::testing::TestWithParam<int> {
  protected:
   void AddSession(GivenBits* bits) const {
-    bits->AddSecret(Stream(absl::StrCat("secret ", name_), lattice::kDegree, 1));
+    bits->AddSecret(Stream(absl::StrCat("secret ", name_), kDegree, 1));
     bits->AddSeed(absl::StrCat("seed of keys ", name_));
-    for (int i = 0; i < lattice::CountLevels(delta_) * lattice::kDigits; ++i) {
+    for (int i = 0; i < CountLevels(delta_) * kDigits; ++i) {
       bits->AddErrors(absl::StrCat("key error ", i, " ", name_));
     }
   }
@@ -97,13 +89,12 @@ TEST_P(EncryptedClientGolden, KeysAndQuery) {
   const Polynomial vector = Stream(absl::StrCat("vector ", name_), dimensions_, 1000);
   for (int64_t i = 0; i < dimensions_; ++i) target[i] = static_cast<float>(vector[i]);
   bits.AddSeed(absl::StrCat("seed of query ", name_));
-  for (int64_t chunk = 0; chunk < lattice::CountChunks(dimensions_, delta_); ++chunk) {
+  for (int64_t chunk = 0; chunk < CountChunks(dimensions_, delta_); ++chunk) {
     bits.AddErrors(absl::StrCat("query error ", chunk, " ", name_));
   }
   ASSERT_OK_AND_ASSIGN(const PreparedEncryptedQuery query, client.Prepare(target, session, bits));
   EXPECT_TRUE(bits.empty());
-  EXPECT_EQ(query.request.seed(),
-            GoldenBytes(absl::StrCat("seed of query ", name_), lattice::kSeedBytes));
+  EXPECT_EQ(query.request.seed(), GoldenBytes(absl::StrCat("seed of query ", name_), kSeedBytes));
   EXPECT_EQ(HexSha256(query.request.chunks()), golden_.at("query_sha256"));
 }
 
@@ -111,17 +102,11 @@ TEST_P(EncryptedClientGolden, Decryption) {
   GivenBits bits;
   AddSession(&bits);
   ASSERT_OK_AND_ASSIGN(const SecretKey secret, SecretKey::Generate(bits));
-  const auto rounded = [](const std::string& name, int width) {
-    Polynomial values = Stream(name, lattice::kDegree, int64_t{1} << 40);
-    for (int64_t& value : values) value &= (int64_t{1} << width) - 1;
-    return values;
-  };
-  std::string answer(lattice::kAnswerBytes, '\0');
-  lattice::WriteAnswer(rounded(absl::StrCat("answer a ", name_), lattice::kAnswerBitsA).data(),
-                       rounded(absl::StrCat("answer b ", name_), lattice::kAnswerBitsB).data(),
-                       answer.data());
+  std::string answer(kAnswerBytes, '\0');
+  WriteAnswer(RoundedStream("answer a " + name_, kAnswerBitsA).data(),
+              RoundedStream("answer b " + name_, kAnswerBitsB).data(), answer.data());
   ASSERT_OK_AND_ASSIGN(const auto decrypted, secret.Decrypt(answer));
-  ASSERT_EQ(decrypted.size(), size_t{lattice::kDegree});
+  ASSERT_EQ(decrypted.size(), size_t{kDegree});
   ExpectValues(decrypted, golden_.at("decrypted"));
   std::string bytes;
   for (const int32_t value : decrypted) {

@@ -41,6 +41,13 @@ inline Polynomial Stream(const std::string& name, size_t count, int64_t bound) {
   return values;
 }
 
+// The lowest bits of a stream, as make_lattice_golden.py draws rounded answers.
+inline Polynomial RoundedStream(const std::string& name, int bits) {
+  Polynomial values = Stream(name, kDegree, int64_t{1} << 40);
+  for (int64_t& value : values) value &= (int64_t{1} << bits) - 1;
+  return values;
+}
+
 inline Polynomial BinomialErrors(const std::string& name) {
   constexpr uint64_t kOnes = (1 << 21) - 1;
   Polynomial values;

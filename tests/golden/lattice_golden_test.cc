@@ -131,12 +131,8 @@ TEST(LatticeGolden, ValuesFromModulusOnAreRefused) {
 
 TEST(LatticeGolden, BytesOfAnswers) {
   const json& golden = Golden().at("forms").at("answer");
-  const auto input = [](const std::string& name, int bits) {
-    Polynomial values = Stream(name, kDegree, 1LL << 40);
-    for (int64_t& value : values) value &= (1 << bits) - 1;
-    return values;
-  };
-  const Polynomial a = input(golden.at("a"), kAnswerBitsA), b = input(golden.at("b"), kAnswerBitsB);
+  const Polynomial a = RoundedStream(golden.at("a"), kAnswerBitsA);
+  const Polynomial b = RoundedStream(golden.at("b"), kAnswerBitsB);
   std::string bytes(kAnswerBytes, '\0');
   WriteAnswer(a.data(), b.data(), bytes.data());
   EXPECT_EQ(absl::BytesToHexString(bytes.substr(0, 20)), golden.at("head_a"));

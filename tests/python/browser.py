@@ -105,13 +105,6 @@ class Browser:
         self.call("Page.navigate", url=url)
         self.await_event("Page.loadEventFired")
 
-    def resize(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                  mobile=width < 600)
-
-    def prefer(self, scheme):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-
     def value_of(self, expression):
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, f"{expression}: {answer}"

@@ -58,11 +58,6 @@ def check_settings(results):
     said = {name.split(" (")[0]: value for name, value in results["settings"]}
     for name, (_, expected) in SETTINGS.items():
         assert said.get(name) == expected, f"{name} is said to be {said.get(name)}, not {expected}"
-    words = [" ".join(figure["words"]) for figure in results["figures"]]
-    banded = [any("low" in point for panel in figure["panels"] for series in panel["series"]
-                  for point in series["points"]) for figure in results["figures"]]
-    for figure, text, has_band in zip(results["figures"], words, banded):
-        assert not has_band or "Band" in text, f"{figure['id']} does not say what its bands are"
 
 
 def main():

@@ -201,14 +201,6 @@ class Tsne(unittest.TestCase):
         self.assertTrue((affinity == affinity.T).all())
         self.assertAlmostEqual(affinity.sum(), 1)
 
-    def test_rows_have_the_perplexity(self):
-        # Squared distances: 2 to the partner and 5 to both others, so that e^entropy of (p, (1-p)/2, (1-p)/2) gives
-        # the partner exactly p.
-        rows = np.array([[1., 0, 0], [0, 1, 0], [0, 0, 2], [1, 1, 2]])
-        p = .8
-        affinity = tsne.affinities(rows, math.exp(-p * math.log(p) - (1 - p) * math.log((1 - p) / 2)))
-        np.testing.assert_allclose(affinity[0], [0, p / 4, (1 - p) / 8, (1 - p) / 8], atol=1e-7)
-
     def test_gradient_is_scikit_learns_in_any_blocks(self):
         affinity = squareform(self.condensed)
         for exaggeration in (1, 12):
@@ -281,7 +273,3 @@ class DpDsne(unittest.TestCase):
         self.assertLess(noise, .05 * tsne.CLIP)
         difference, noise = moved(1)
         self.assertAlmostEqual((difference**2).mean() / noise**2, 1, delta=DEVIATIONS * math.sqrt(2 / 60))
-
-
-if __name__ == "__main__":
-    unittest.main()

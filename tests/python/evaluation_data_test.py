@@ -20,9 +20,7 @@ from privatemail.evaluation.study import Rows
 class InFolder(unittest.TestCase):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def write(self, name, content=b""):
         path = pathlib.Path(self.folder, name)
@@ -316,6 +314,3 @@ class Descriptions(InFolder):
         self.write("images/b/2.png")
         with self.assertRaisesRegex(InvalidArgument, "^images must .* 1 of 2 are not; the first: .*/b/2.png: empty"):
             self.describe()
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 import scipy.stats
 
-from privatemail.evaluation import runner
+from privatemail.evaluation import runner, stats
 from privatemail.evaluation.experiments.ablation import ablation
 from privatemail.evaluation.experiments.attacks import attacks
 from privatemail.evaluation.experiments.convergence import alignment, convergence
@@ -70,7 +70,6 @@ class Ablation(unittest.TestCase):
         self.assertIn("cannot be said from these data", figure.words[0])
 
     def test_share_has_the_ratios_that_no_test_rejects(self):
-        """Fieller's interval: the ratios r for which parts - r wholes may have the mean 0."""
         stage = Stage(small_study(seeds=4))
         scores = {"as it is": [.8, .85, .95, .9], "random feature": [.6, .7, .75, .7], "wrong label": [.1, .2, .1, .15]}
         experiment = ablation(stage)
@@ -79,15 +78,9 @@ class Ablation(unittest.TestCase):
             for name, of_seeds in scores.items():
                 if job.key.startswith(name + " at 1,"):
                     result["hit"] = [of_seeds[int(job.key[-1]) - 1]] * TARGETS
-        parts = np.subtract(scores["random feature"], scores["wrong label"])
-        wholes = np.subtract(scores["as it is"], scores["wrong label"])
-        ratio = parts.mean() / wholes.mean()
-
-        def end(outside):
-            return scipy.optimize.brentq(lambda r: scipy.stats.ttest_1samp(parts - r * wholes, 0).pvalue - .05, ratio,
-                                         outside)
-
-        expected = f"The label alone gives {short(ratio)} ({short(end(.5))} to {short(end(1))}) of what recall@4 has"
+        band = stats.band_of_ratio(np.subtract(scores["random feature"], scores["wrong label"]),
+                                   np.subtract(scores["as it is"], scores["wrong label"]))
+        expected = f"The label alone gives {short(band.mean)} ({short(band.low)} to {short(band.high)}) of what recall@4"
         self.assertTrue(self.figure({}, stage, results).words[0].startswith(expected))
 
     def test_changes_are_compared_in_pairs(self):
@@ -98,9 +91,8 @@ class Ablation(unittest.TestCase):
         experiment = ablation(Stage(small_study()))
         results = planted(experiment, {"kernel over s at 1, seed 1": .7})
         words = self.figure({}, None, results).words
-        # Differences .2 and 0, and Student's t of one degree of freedom.
-        reach = scipy.stats.t.ppf(.975, 1) * np.std([.2, 0], ddof=1) / math.sqrt(2)
-        self.assertIn(f"0.605 instead of 0.505 (by 0.1 ({short(.1 - reach)} to {short(.1 + reach)})) at", str(words))
+        band = stats.band_of_difference([.7, .51], [.5, .51], .95)
+        self.assertIn(f"0.605 instead of 0.505 (by 0.1 ({short(band.low)} to {short(band.high)})) at", str(words))
 
     def test_bars_are_of_the_changes(self):
         figure = self.figure({"as it is at 1,": .8, "as it is at 0,": .9, "kernel over s^2": .3, OF_EVERY_CLASS: .7})
@@ -400,7 +392,3 @@ class EndToEnd(unittest.TestCase):
                 line = series(figure.panels[0], "the guarantee allows").points
                 for point, allowed in zip(series(figure.panels[0], "right answers").points, (line[0].y, line[-1].y)):
                     self.assertLess(point.y, allowed + 5 * math.sqrt(allowed * (1 - allowed) / 36) + 1e-9, name)
-
-
-if __name__ == "__main__":
-    unittest.main()

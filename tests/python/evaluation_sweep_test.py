@@ -190,9 +190,7 @@ class Sweeps(unittest.TestCase):
 class Runner(unittest.TestCase):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def runs_counted(self, key):
         """How many of four jobs are run, each of which must give its number."""
@@ -299,13 +297,6 @@ class Recall(unittest.TestCase):
             for point in points:
                 odds = k * math.exp(point.x)
                 self.assertAlmostEqual(point.y, (odds + 19 * SMALL.delta) / (odds + 20 - k))
-
-    def test_another_kernel_has_no_published_lines(self):
-        other = dataclasses.replace(SMALL, settings=dataclasses.replace(SMALL.settings, kernel="sigma"))
-        for figure in run(recall.recall(sweep.Stage(other), [])):
-            for name in ("joint, published-gaussian", "joint, published-laplace"):
-                self.assertTrue(all(math.isnan(point.y) for point in series(figure.panels[1], name).points))
-            self.assertFalse(any(math.isnan(point.y) for point in series(figure.panels[0], "joint, gaussian").points))
 
 
 CLOUDS = dataclasses.replace(SMALL, rows=clouds(20, 80, 8, 1), anchors_per_class=5, targets=200, gallery_per_class=60)
@@ -501,6 +492,3 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual((code, printed.getvalue()), (2, ""), err.getvalue())
                 self.assertRegex(err.getvalue(), message)
             self.assertFalse(os.path.exists(out))
-
-if __name__ == "__main__":
-    unittest.main()

@@ -108,7 +108,3 @@ class Interrupt(unittest.TestCase):
         wait_until(lambda: len(service.things) > 200)
         self.assertEqual(child.interrupt(), "interrupted\n")
         self.assertLess(len(service.things), 2000000)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -34,7 +34,3 @@ class Notebooks(unittest.TestCase):
                 nbformat.validate(notebook)
                 nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3",
                                         resources={"metadata": {"path": folder}}).execute()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,13 +11,13 @@ import threading
 import unittest
 import urllib.error
 import urllib.request
-import warnings
 
 import numpy as np
 from matplotlib.image import imsave
 
 import privatemail as pm
-from service import DIM, Service, gallery
+from page_service import DIM
+from service import Service, gallery
 
 COST = {"epsilon": .1, "delta": 1e-6}
 CALLS = int(os.environ.get("CALLS", "1000"))  # of the test for leaks
@@ -85,8 +85,6 @@ class Search(unittest.TestCase):
         self.assertEqual(again.query_bytes, plain.search(queries[1], payloads=True).query_bytes)
         with self.assertRaisesRegex(pm.InvalidArgument, "^epsilon must be absent with the scheme encrypted, but is given"):
             plain.search(queries[0], epsilon=.1)
-        with self.assertRaisesRegex(pm.InvalidArgument, "epsilon"):
-            plain.search(queries[0], scheme="encrypted", epsilon=.1)
         self.assertEqual(plain.budget.spent.epsilon, 0)
 
     def test_each_query_of_a_batch_is_charged(self):
@@ -95,31 +93,14 @@ class Search(unittest.TestCase):
         self.assertAlmostEqual(things.budget.spent.epsilon, before.epsilon + .3)
         self.assertEqual([one["kind"] for one in things.budget.history()[-3:]], ["charge"] * 3)
 
-    def test_page_opens_once(self):
+    def test_page_is_served_until_its_block_ends(self):
         with pm.page(things) as page:
             self.assertIn(page.address, page._repr_html_())
-            with urllib.request.urlopen(page.address) as opened:
-                self.assertIn("HttpOnly; SameSite=Strict", opened.headers["Set-Cookie"])
-            with self.assertRaisesRegex(urllib.error.HTTPError, "403"):
-                urllib.request.urlopen(page.address)
+            urllib.request.urlopen(page.address).close()
         with self.assertRaises(urllib.error.URLError):
             urllib.request.urlopen(page.address)
         with self.assertRaisesRegex(pm.Unavailable, "--pictures|no such|nowhere"):
             pm.page(things, pictures="/nowhere")
-
-    def test_changes_of_the_collection_are_seen(self):
-        with Service(items=500) as server:
-            other = server.collection("things")
-            other.budget.grant(epsilon=1, delta=1e-4)
-            self.assertEqual(len(other.search(service.rows[0], label=0, k=40, **COST)), 40)
-            deleted = [str(row) for row in range(0, 500, 10)]
-            self.assertEqual(other.delete_items(deleted), 50)
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                hits = other.search(service.rows[0], label=0, k=40, **COST)
-            self.assertFalse(set(hits.ids) & set(deleted))
-            self.assertIn("changes since the last build", str(told[0].message))
-
 
     def test_coroutines_run_at_the_same_time(self):
         async def search_all():
@@ -149,8 +130,9 @@ class Administration(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             upsert("things", rows, service.labels[:1000].astype(np.int32), [f"new {row}" for row in range(1000)], [],
                    interrupt, None)
-        self.assertLessEqual(len(things), len(service.rows) + 512)
-        things.delete_items([f"new {row}" for row in range(1000)])
+        stored = len(things) - len(service.rows)
+        self.assertLessEqual(stored, 512)
+        self.assertEqual(things.delete_items([f"new {row}" for row in range(1000)]), stored)
         self.assertEqual(len(things), len(service.rows))
 
     def test_key_has_its_scope_until_revoked(self):
@@ -193,8 +175,9 @@ class Errors(unittest.TestCase):
         self.refused(pm.InvalidArgument, "delta", lambda: things.search(row, epsilon=.1))
         self.refused(pm.InvalidArgument, "absent", lambda: things.search(row, scheme="cells", **COST), "delta")
         self.refused(pm.InvalidArgument, "scheme", lambda: things.search(row, scheme="magic", **COST), "scheme")
-        for field, value in (("k", "8"), ("k", 2.5), ("k", 2**70), ("delta", "x"), ("radius", []), ("mechanism", 3),
-                             ("classes", 1.5), ("epsilon", "1"), ("scheme", 5)):
+        for field, value in (("k", "8"), ("k", 2.5), ("k", 2**70), ("k", True), ("delta", "x"), ("radius", []),
+                             ("mechanism", 3), ("classes", 1.5), ("epsilon", "1"), ("epsilon", True), ("scheme", 5),
+                             ("filter", {"path": "row"}), ("filter", "row < 3"), ("filter", {"path": "row", "in": {1}})):
             self.refused(pm.InvalidArgument, field, lambda f=field, v=value: things.search(row, **dict(COST, **{f: v})))
         for field in ("partition", "ask", "focus", "items"):
             self.refused(pm.InvalidArgument, field,
@@ -236,11 +219,9 @@ class Errors(unittest.TestCase):
         with self.assertRaises(pm.NotFound) as caught:
             service.server.collection("absent").info()
         self.assertEqual(caught.exception.code, "NOT_FOUND")
+        client = pm.connect("127.0.0.1:1", insecure=True, state=service.state)
         with self.assertRaises(pm.Unavailable):
-            pm.connect("127.0.0.1:1", insecure=True, state=service.state).collection("things").info()
-
-    def test_closed_clients_refuse(self):
-        client = pm.connect("127.0.0.1:1", insecure=True)
+            client.collection("things").info()
         client.close()
         with self.assertRaises(pm.FailedPrecondition):
             client.collections()
@@ -354,35 +335,26 @@ class Images(unittest.TestCase):
     def setUp(self):
         self.folder, self.paths = self.enterContext(tempfile.TemporaryDirectory()), []
 
-    def test_described_images_are_found(self):
-        colours = np.array([[180, 0, 0], [0, 180, 0], [0, 0, 180]])
+    def test_images_of_a_colour_are_nearest_to_each_other(self):
         labels = np.arange(30) % 3
         for row, label in enumerate(labels):
-            self.write(f"{row}.png", colours[label])
+            self.write(f"{row}.png", 180 * np.eye(3)[label])
         describe = pm.Extractor()
         self.assertEqual((describe.identity, describe.dim), ("builtin:hog-colour/1", 548))
         rows = describe(self.paths)
-        self.assertEqual(rows.shape, (30, 548))
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
         np.testing.assert_array_equal(describe(self.paths[::-1]), rows[::-1])
-        pictures = service.server.create_collection("pictures", rows[:15], labels[:15], extractor=describe.identity)
-        self.addCleanup(pictures.delete)
-        pictures.ingest(rows[15:29], labels=labels[15:29])
-        pictures.build()
-        pictures.budget.grant(epsilon=1, delta=1e-5)
-        hits = pictures.search(describe(self.paths[29:])[0], k=3, label=int(labels[29]), epsilon=.5, delta=1e-6)
-        self.assertEqual(hits.labels.tolist(), [labels[29]] * 3)
+        nearest = (rows @ rows.T - 2 * np.eye(30)).argmax(axis=1)
+        np.testing.assert_array_equal(labels[nearest], labels)
 
     def test_unreadable_images_are_named(self):
         self.write("good.png", [0, 0, 0])
         bad = os.path.join(self.folder, "bad.png")
         with open(bad, "wb") as file:
             file.write(b"no picture")
-        for images in ([self.paths[0], bad], [bad], [os.path.join(self.folder, "none.png")]):
-            with self.assertRaisesRegex(pm.InvalidArgument, "^images must be readable, .*" + images[-1]):
-                pm.Extractor()(images)
-        for images, message in (([], "must not be empty"), (bad, "must be a list of paths")):
-            with self.assertRaisesRegex(pm.InvalidArgument, message):
+        for images, message in (([self.paths[0], bad], "must be readable, .*" + bad), ([], "must not be empty"),
+                                (bad, "must be a list of paths")):
+            with self.assertRaisesRegex(pm.InvalidArgument, "^images " + message):
                 pm.Extractor()(images)
         with self.assertRaises(pm.InvalidArgument):
             pm.Extractor(bad)
@@ -398,7 +370,3 @@ class SeededNoise(unittest.TestCase):
             self.assertIn("ImportError: privatemail.evaluation computes with seeded noise", ended.stderr)
         for alone in (client, seeded):
             subprocess.run([sys.executable, "-c", alone], check=True)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv)

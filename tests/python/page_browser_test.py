@@ -20,8 +20,7 @@ from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 @unittest.skipIf(find_browser() is None, "no browser is installed")
 class BrowserTest(unittest.TestCase):
     def setUp(self):
-        self.browser = Browser(find_browser()).__enter__()
-        self.addCleanup(self.browser.__exit__)
+        self.browser = self.enterContext(Browser(find_browser()))
 
     def open_address(self, url):
         self.browser.open(url)
@@ -76,9 +75,7 @@ class PublishedPageTest(BrowserTest):
 
 class PageTest(BrowserTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="privatemail_page_")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="privatemail_page_")))
         self.service = Service(self.folder)
         self.addCleanup(self.service.stop)
         super().setUp()
@@ -225,6 +222,3 @@ class PageTest(BrowserTest):
         self.browser.click("#ask")
         self.assertIn("RESOURCE_EXHAUSTED", self.problem())
         self.assertEqual(self.service.charges("things"), [2.8])
-
-if __name__ == "__main__":
-    unittest.main()

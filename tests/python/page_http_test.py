@@ -17,9 +17,7 @@ RED = png(COLOURS["red"], 5)
 class PageHttpTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="privatemail_http_")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="privatemail_http_")))
         cls.service = Service(cls.folder)
         cls.addClassCleanup(cls.service.stop)
 
@@ -29,17 +27,9 @@ class PageHttpTest(unittest.TestCase):
         self.host = self.page.address.removeprefix("http://")
 
     def request(self, method, path, body=None, **headers):
-        """`headers` with _ for -; None leaves one out."""
         connection = http.client.HTTPConnection(self.host, timeout=60)
         self.addCleanup(connection.close)
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.putrequest(method, path, skip_host=True)
-        for name, value in ({"Host": self.host} | given).items():
-            if value is not None:
-                connection.putheader(name, value)
-        if body is not None:
-            connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         return answer, answer.read()
 
@@ -134,6 +124,3 @@ class PageHttpTest(unittest.TestCase):
         shown = self.open_collection(inside, "colours")
         drawn = [[one["own"] for one in self.ask(inside, shown, epsilon=.05)[1]["seen"]["releases"]] for _ in range(30)]
         self.assertTrue(any(own in others for own, *others in drawn), drawn)
-
-if __name__ == "__main__":
-    unittest.main()

@@ -33,7 +33,8 @@ def write_pictures(folder, shades):
             (folder / name / f"{shade:02}.png").write_bytes(png(colour, shade))
 
 
-def vectors(rows, seed):
+def vectors(rows, seed=1):
+    """Rows around one centre a class, and their labels."""
     centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
     labels = np.arange(rows) % CLASSES
     return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels

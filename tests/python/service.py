@@ -4,18 +4,8 @@ import os
 import tempfile
 import time
 
-import numpy as np
-
 import privatemail as pm
-
-CLASSES, DIM = 10, 16
-
-
-def gallery(rows, seed=1):
-    """Rows around one centre a class, and their labels."""
-    centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
-    labels = np.arange(rows) % CLASSES
-    return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
+from page_service import vectors as gallery
 
 
 class Service:

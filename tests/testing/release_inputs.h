@@ -23,16 +23,6 @@ inline FloatMatrix NormalRows(int n, int dim, unsigned seed) {
   return FloatMatrix::NullaryExpr(n, dim, [&] { return normal(bits); });
 }
 
-// Labels 0, 10, ... in turn; each class is shifted along its own axis. Requires classes <= dim.
-inline Anchors LeaningAnchors(int classes, int anchors, int dim) {
-  Anchors leaning{NormalRows(anchors, dim, 1), {}};
-  for (int i = 0; i < anchors; ++i) {
-    leaning.labels.push_back(10 * (i % classes));
-    leaning.features(i, i % classes) += 3;
-  }
-  return leaning;
-}
-
 // A ledger with a grant of epsilon 100 and delta .1 for the collection kUuid.
 struct FundedLedger {
   TemporaryFolder folder;
