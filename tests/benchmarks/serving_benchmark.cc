@@ -7,31 +7,24 @@
 // 16 connections; daemon and echo are separate processes that take turns. Callers do not parse
 // answers. Afterwards the searches are repeated during builds, and those of the index alone in one
 // thread.
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
-#include <time.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/schemes/joint/joint_search.h"
-#include "common/base/files.h"
 #include "common/wire/proto_conversions.h"
 #include "privatemail/ledger.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/engine/retriever.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/benchmarks/measure.h"
+#include "tests/benchmarks/serving_load.h"
 #include "tests/e2e/service.h"
 
 namespace privatemail::e2e {
@@ -39,17 +32,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kCallers = 16;
-constexpr int kRounds = 3;
-constexpr double kRoundSeconds = 5;
 constexpr int kSlots = 100;
 constexpr int kAnchors = 1000;
 constexpr int kFeaturesOfRows = 8;
 constexpr int kNeighbours = 8;
 constexpr int kSearches = 64;
-constexpr char kListening[] = "listening on ";
-
-std::string Text(const std::string& path) { return *ReadFile("file", path, 1 << 20); }
 
 // Answers every search with `bytes` bytes.
 class Echo final : public v1::RetrievalService::CallbackService {
@@ -71,181 +58,11 @@ class Echo final : public v1::RetrievalService::CallbackService {
   v1::RetrieveResponse answer_;
 };
 
-// Serves with TLS on a free port until killed; prints the address.
-int RunEcho(const std::string& certificate, const std::string& key, size_t bytes) {
-  Echo echo(bytes);
-  grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({Text(key), Text(certificate)});
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port);
-  builder.RegisterService(&echo);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  std::printf("%s127.0.0.1:%d\n", kListening, port);
-  std::fflush(stdout);
-  server->Wait();
-  return 0;
-}
-
-// One connection that sends and receives bytes without parsing them, so that only the server's work
-// is measured.
-class Caller {
- public:
-  Caller(const std::string& address, const std::string& certificate)
-      : stub_(grpc::CreateCustomChannel(address, grpc::SslCredentials({certificate, "", ""}),
-                                        OwnConnection())) {}
-
-  // Returns whether the whole answer came.
-  bool Search(const std::string& key, const grpc::ByteBuffer& request) {
-    grpc::ClientContext context;
-    context.AddMetadata("authorization", "Bearer " + key);
-    grpc::ByteBuffer response;
-    grpc::Status status;
-    const auto call = stub_.PrepareUnaryCall(&context, "/privatemail.v1.RetrievalService/Retrieve",
-                                             request, &queue_);
-    call->StartCall();
-    call->Finish(&response, &status, this);
-    void* tag = nullptr;
-    bool ok = false;
-    return queue_.Next(&tag, &ok) && ok && status.ok();
-  }
-
- private:
-  static grpc::ChannelArguments OwnConnection() {
-    grpc::ChannelArguments own;
-    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return own;
-  }
-
-  grpc::GenericStub stub_;
-  grpc::CompletionQueue queue_;
-};
-
-struct Figures {
-  double rate = 0;  // calls per second
-  double p50 = 0;   // seconds
-  double p99 = 0;
-  double processor = 0;  // seconds of the server per call
-};
-
-struct Served {
-  std::string address;
-  clockid_t clock = 0;      // of its process
-  std::string certificate;  // PEM
-
-  Served(std::string listening, pid_t process, std::string pem)
-      : address(std::move(listening)), certificate(std::move(pem)) {
-    if (::clock_getcpuclockid(process, &clock) != 0) std::abort();
-  }
-};
-
-// Repeats `call` for some seconds on kCallers connections.
-Figures Load(const Served& server, const std::function<bool(Caller&)>& call) {
-  std::vector<std::vector<double>> seconds(kCallers);
-  std::atomic<int> failures = 0;
-  std::vector<std::thread> callers;
-  const double before = ProcessorSeconds(server.clock);
-  for (int caller = 0; caller < kCallers; ++caller) {
-    callers.emplace_back([&, caller] {
-      Caller connection(server.address, server.certificate);
-      Clock::time_point end;
-      for (int number = 0;; ++number) {
-        const Clock::time_point start = Clock::now();
-        if (!call(connection)) ++failures;
-        const Clock::time_point now = Clock::now();
-        // The first call includes the handshake.
-        if (number == 0) {
-          end = now + std::chrono::duration_cast<Clock::duration>(
-                          std::chrono::duration<double>(kRoundSeconds));
-          continue;
-        }
-        seconds[static_cast<size_t>(caller)].push_back(
-            std::chrono::duration<double>(now - start).count());
-        if (now > end) return;
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  if (failures > 0) {
-    std::fprintf(stderr, "%d calls failed\n", failures.load());
-    std::abort();
-  }
-  std::vector<double> all;
-  for (const auto& some : seconds) all.insert(all.end(), some.begin(), some.end());
-  std::sort(all.begin(), all.end());
-  return {static_cast<double>(all.size()) / kRoundSeconds, all[all.size() / 2],
-          all[all.size() * 99 / 100],
-          (ProcessorSeconds(server.clock) - before) / static_cast<double>(all.size() + kCallers)};
-}
-
-// The round with the median rate.
-Figures Middle(std::vector<Figures> rounds) {
-  std::sort(rounds.begin(), rounds.end(),
-            [](const Figures& a, const Figures& b) { return a.rate < b.rate; });
-  return rounds[rounds.size() / 2];
-}
-
-struct SideBySide {
-  Figures ours;
-  Figures theirs;
-};
-
-// Loads both servers in turns, so that they see the same machine; returns the median round of each.
-SideBySide LoadInTurns(const Served& ours, const Served& theirs,
-                       const std::function<bool(Caller&)>& call) {
-  std::vector<Figures> of_ours, of_theirs;
-  for (int round = 0; round < kRounds; ++round) {
-    of_theirs.push_back(Load(theirs, call));
-    of_ours.push_back(Load(ours, call));
-  }
-  return {Middle(of_ours), Middle(of_theirs)};
-}
-
-// Aborts if it does not listen.
-std::unique_ptr<Daemon> StartDaemon(const TemporaryFolder& folder) {
-  auto daemon = std::make_unique<Daemon>(folder / "data", Command{"--log-level", "warning"});
-  if (!daemon->listening()) std::abort();
-  return daemon;
-}
-
-AdminClient Connect(const Daemon& daemon) {
-  ConnectionOptions options;
-  options.server = daemon.address();
-  options.ca_file = daemon.certificate();
-  options.key_file = daemon.admin_key();
-  return *AdminClient::Create(options);
-}
-
-void Build(const AdminClient& admin) {
-  // Labels of the rows are not those of their clouds.
-  const auto built = admin.BuildEmbedding(
-      "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true);
-  if (!built.ok()) std::abort();
-}
-
-// Row i has class i modulo kSlots.
 void Fill(const AdminClient& admin, int items) {
-  // The settings of all figures so far.
-  v1::CreateCollectionRequest create = NewThings({.alpha = 12, .steps = 5});
-  ToProto(SeparatedClasses(kAnchors, 1, kFeaturesOfRows).vectors, create.mutable_anchors());
-  create.mutable_anchor_labels()->Clear();
-  for (int i = 0; i < kAnchors; ++i) create.add_anchor_labels(i % kSlots);
+  v1::CreateCollectionRequest create = NewThingsOf(kAnchors, kFeaturesOfRows, kSlots);
   if (!admin.CreateCollection(create).ok()) std::abort();
-  const FloatMatrix rows = SeparatedClasses(items, 2, kFeaturesOfRows).vectors;
-  Eigen::Index sent = 0;
-  const auto filled = admin.UpsertItems([&](v1::UpsertItemsRequest* message) {
-    if (sent == rows.rows()) return false;
-    message->set_collection("things");
-    for (const Eigen::Index last = std::min(rows.rows(), sent + 5000); sent < last; ++sent) {
-      v1::Item* item = message->add_items();
-      item->set_id(absl::StrCat("item-", 10'000'000 + sent));
-      item->set_label(static_cast<int32_t>(sent % kSlots));
-      item->mutable_features()->Assign(rows.row(sent).data(), rows.row(sent).data() + rows.cols());
-    }
-    return true;
-  });
-  if (!filled.ok()) std::abort();
-  Build(admin);
+  Upload(admin, "things", SeparatedClasses(items, 2, kFeaturesOfRows).vectors, kSlots);
+  Build(admin, "things");
 }
 
 // Real requests, each for another target.
@@ -325,7 +142,7 @@ void PrintSearchesDuringBuilds(const AdminClient& admin, const Served& served, d
   std::atomic<bool> loaded = false;
   int builds = 0;
   std::thread builder([&] {
-    for (; !loaded; ++builds) Build(admin);
+    for (; !loaded; ++builds) Build(admin, "things");
   });
   const Figures beside = Load(served, search);
   loaded = true;
@@ -340,7 +157,7 @@ void PrintSearchesDuringBuilds(const AdminClient& admin, const Served& served, d
 int Measure(const char* self, int items) {
   const TemporaryFolder folder;
   auto daemon = StartDaemon(folder);
-  Fill(Connect(*daemon), items);
+  Fill(*AdminClient::Create(AdminOf(*daemon)), items);
   daemon->program().Signal(SIGTERM);
   daemon->program().Wait();
 
@@ -348,7 +165,7 @@ int Measure(const char* self, int items) {
   const Clock::time_point before = Clock::now();
   daemon = StartDaemon(folder);
   const double ready = SecondsSince(before);
-  const AdminClient admin = Connect(*daemon);
+  const AdminClient admin = *AdminClient::Create(AdminOf(*daemon));
   const std::vector<v1::RetrieveRequest> requests = Searches(admin, folder);
   const v1::RetrieveRequest& request = requests.front();
   const size_t answer_bytes = admin.Retrieve(request)->ByteSizeLong();
@@ -361,17 +178,13 @@ int Measure(const char* self, int items) {
                 std::to_string(answer_bytes)});
   const std::string certificate = Text(daemon->certificate());
   const Served ours{daemon->address(), daemon->program().pid(), certificate};
-  const Served theirs{echo.ReadLine()->substr(std::strlen(kListening)), echo.pid(), certificate};
+  const Served theirs{AddressOf(&echo), echo.pid(), certificate};
   std::vector<grpc::ByteBuffer> bytes;
-  for (const v1::RetrieveRequest& one : requests) {
-    const grpc::Slice slice(one.SerializeAsString());
-    bytes.emplace_back(&slice, 1);
-  }
+  for (const v1::RetrieveRequest& one : requests) bytes.push_back(BytesOf(one));
   std::atomic<size_t> next = 0;
-  std::string key = Text(folder / "data/admin.key");
-  key.erase(key.find_last_not_of('\n') + 1);
-  const auto search = [&](Caller& caller) {
-    return caller.Search(key, bytes[next++ % bytes.size()]);
+  const auto search = [&, key = AdminKey(folder)](Caller& caller) {
+    return caller.Unary("/privatemail.v1.RetrievalService/Retrieve", key,
+                        bytes[next++ % bytes.size()]);
   };
   const SideBySide figures = LoadInTurns(ours, theirs, search);
   PrintSearches(figures, items);
@@ -389,8 +202,5 @@ int Measure(const char* self, int items) {
 
 int main(int argc, char** argv) {
   using namespace privatemail::e2e;
-  if (argc == 5 && std::string(argv[1]) == "echo") {
-    return RunEcho(argv[2], argv[3], std::strtoul(argv[4], nullptr, 10));
-  }
-  return argc == 2 ? Measure(argv[0], std::atoi(argv[1])) : 2;
+  return RunBenchmark<Echo>(argc, argv, &Measure);
 }
