@@ -5,7 +5,6 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"

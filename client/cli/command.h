@@ -28,7 +28,7 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
 
 // Prints the result and stores its exit code.
 absl::Status Finish(Context& context, const absl::StatusOr<Result>& result);
-// For commands that print their results themselves.
+// The same for commands that print their results themselves.
 inline absl::Status Finish(Context&, const absl::Status& status) { return status; }
 
 // Adds a subcommand that calls `run` with its options. They live as long as the app. `run` returns

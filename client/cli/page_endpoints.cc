@@ -30,7 +30,6 @@
 #include "common/embedding/setting_names.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
-#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {

@@ -19,7 +19,6 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -98,8 +97,7 @@ std::string PlanText(const SearchRequest& query) {
                                {"ask", *query.ask},
                                {"focus", *query.focus},
                                {"epsilon", *query.epsilon},
-                               {"items", *query.items},
-                               {"k", query.k}};
+                               {"items", *query.items}};
   return plan.dump() + "\n";
 }
 
@@ -110,7 +108,6 @@ absl::Status ReadPlan(const std::string& path, SearchRequest* request) {
   const json plan = json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!plan.is_object()) return NoPlan(path, "it holds no JSON object");
   std::string collection, scheme, fingerprint;
-  int64_t k = 0;  // is read to check it; -k chooses
   PM_RETURN_IF_ERROR(Take(path, plan, "collection", &json::is_string, &collection));
   PM_RETURN_IF_ERROR(Take(path, plan, "fingerprint", &json::is_string, &fingerprint));
   PM_RETURN_IF_ERROR(Take(path, plan, "scheme", &json::is_string, &scheme));
@@ -119,7 +116,6 @@ absl::Status ReadPlan(const std::string& path, SearchRequest* request) {
   PM_RETURN_IF_ERROR(TakeCount(path, plan, "focus", &request->focus.emplace()));
   PM_RETURN_IF_ERROR(Take(path, plan, "epsilon", &json::is_number, &request->epsilon.emplace()));
   PM_RETURN_IF_ERROR(TakeCount(path, plan, "items", &request->items.emplace()));
-  PM_RETURN_IF_ERROR(TakeCount(path, plan, "k", &k));
   if (scheme != "cells") {
     return NoPlan(path, absl::StrCat("scheme must be cells, but is ", scheme));
   }

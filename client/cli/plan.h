@@ -17,10 +17,9 @@ nlohmann::json PlanJson(const QueryPlan& plan);
 // and a fingerprint.
 std::string PlanText(const SearchRequest& query);
 
-// Gives the request the settings of a plan for its collection: all that PlanText writes, but k.
+// Gives the request the settings of a plan for its collection: all that PlanText writes.
 // INVALID_ARGUMENT naming the file and the field: the file cannot be read or is no plan, or the
-// plan
-//   is for another collection.
+//   plan is for another collection.
 absl::Status ReadPlan(const std::string& path, SearchRequest* request);
 
 }  // namespace privatemail::client::cli

@@ -35,9 +35,9 @@ struct QueryTarget {
   double features_ms = 0;
 };
 
-// --vectors, --row, --image and the extractor; no label.
+// Adds --vectors, --row, --image and those of the extractor, but no label.
 void AddFeatureOptions(CLI::App* command, TargetOptions* options);
-// With --label, --labels and --own-anchors.
+// Adds these, --label, --labels and --own-anchors.
 void AddTargetOptions(CLI::App* command, TargetOptions* options);
 
 // The rows of --vectors with their labels of --labels, read before any call, so that what no
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& option
 absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
                        bool ranks_here, std::vector<QueryTarget>* targets);
 
-// --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
+// Reads --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
 // features are the collection's.
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
 
@@ -70,7 +70,7 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
 // INVALID_ARGUMENT listing the classes, but not the text, which is private: neither.
 absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
-// The values of --label; for "-" alone, the lines of standard input.
+// Returns the values of --label, or the lines of standard input if the only one is "-".
 std::vector<std::string> LabelTexts(const std::vector<std::string>& given);
 
 // With --image: waits, before the next call, for a multiple of a second and a tenth for each

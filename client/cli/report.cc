@@ -185,7 +185,8 @@ ReportQuery ToReport(const SearchResponse& response, size_t index, const QueryTa
 nlohmann::json ComparedJson(const ReportQuery& report) {
   nlohmann::json compared = nlohmann::json::array();
   for (const ReportImage& image : report.non_private_matches) {
-    compared.push_back({{"picture", image.caption}, {"same_class", image.same_class}});
+    compared.push_back({{"picture", image.caption},
+                        {absl::StrReplaceAll(report.mark, {{" ", "_"}}), image.same_class}});
   }
   return compared;
 }

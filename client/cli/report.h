@@ -37,7 +37,8 @@ struct ReportQuery {
 ReportQuery ToReport(const SearchResponse& response, size_t result, const QueryTarget& target,
                      const std::optional<LocalGallery>& gallery, const nlohmann::json& json);
 
-// The matches of a search without privacy: [{"picture": ..., "same_class": ...}, ...].
+// The matches of a search without privacy: [{"picture": ..., "same_class": ...}, ...], or with
+// "likely_class" if the query has no label.
 nlohmann::json ComparedJson(const ReportQuery& report);
 
 // The report reveals the queries. UNAVAILABLE: a picture cannot be read or the file not written.

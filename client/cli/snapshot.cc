@@ -7,7 +7,6 @@
 #include "client/transport/snapshot_file.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/wire/proto_conversions.h"
 
 // `privatemail snapshot` and `restore`.
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/schemes/cells/cell_cost.h"
+#include "client/planning/cell_cost.h"
 #include "common/cells/cell_quality.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/guarantee.h"
@@ -30,7 +30,7 @@ struct Estimate {
   double high = 0;
 };
 
-// As MeasuredQuality.
+// What a plan finds, measured as in MeasuredQuality.
 struct Prediction {
   Estimate fidelity;
   Estimate recall;

@@ -5,7 +5,6 @@
 
 #include "client/python/calls.h"
 #include "client/python/extractor.h"
-#include "privatemail/state_folder.h"
 
 namespace privatemail::client::python {
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "client/schemes/memory_budget.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -67,27 +66,27 @@ absl::Status CheckQueryMemory(const PublicParameters& parameters, double bytes,
 }
 
 ComputingDeadline::ComputingDeadline(absl::string_view what, const ClientLimits& limits)
-    : what_(what), limit_(limits.max_computing), end_(absl::Now() + limits.max_computing) {}
+    : what_(what), limit_(limits.max_computing) {}
 
 absl::Status ComputingDeadline::Check() const {
-  if (absl::Now() < end_) return absl::OkStatus();
+  if (computed_.Elapsed() < limit_) return absl::OkStatus();
   return FieldError(absl::StatusCode::kDeadlineExceeded, "max_computing",
                     absl::StrCat("longer for ", what_, " with the sizes of this collection"),
                     absl::FormatDuration(limit_));
 }
 
 WorkObserver ComputingDeadline::work() const {
-  if (end_ == absl::InfiniteFuture()) return nullptr;
+  if (limit_ == absl::InfiniteDuration()) return nullptr;
   return [deadline = *this] { return deadline.Check(); };
 }
 
 ProductObserver ComputingDeadline::products() const {
-  if (end_ == absl::InfiniteFuture()) return nullptr;
+  if (limit_ == absl::InfiniteDuration()) return nullptr;
   return [deadline = *this](double) { return deadline.Check(); };
 }
 
 StepObserver ComputingDeadline::steps() const {
-  if (end_ == absl::InfiniteFuture()) return nullptr;
+  if (limit_ == absl::InfiniteDuration()) return nullptr;
   return [deadline = *this](double, int) { return deadline.Check(); };
 }
 

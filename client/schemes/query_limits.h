@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
@@ -48,7 +49,7 @@ class ComputingDeadline {
  private:
   std::string what_;
   absl::Duration limit_;
-  absl::Time end_;
+  Stopwatch computed_;
 };
 
 // Checks fitting a ClassRanker to anchors with these columns, which targets without a label need.

@@ -137,6 +137,12 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 
 }  // namespace
 
+absl::Status CheckCost(const PrivacyCost& cost) {
+  const MechanismTraits& traits = TraitsOf(cost.mechanism);
+  PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
+  return ShareNoise(cost, traits).status();
+}
+
 absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& settings,
                                                   int64_t feature_dim, const Matrix& anchors,
                                                   const IterationInputs& inputs,

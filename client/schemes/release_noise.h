@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +37,9 @@ absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& setti
                                                   int64_t feature_dim, const Matrix& anchors,
                                                   const IterationInputs& inputs,
                                                   const PrivacyCost& cost);
+
+// The errors of MakeIterationNoise that concern the cost alone.
+absl::Status CheckCost(const PrivacyCost& cost);
 
 // The guarantee of all iterations together, given the noise of the first. `source` names in this
 // order: the composition theorem, the proof of sensitivity or Lipschitz constant, the proof of the

@@ -1,7 +1,6 @@
 #include "client/schemes/request_checks.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"

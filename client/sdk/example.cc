@@ -5,7 +5,8 @@
 // usage: example SERVER FINGERPRINT KEY COLLECTION SCHEME: a private search for a random vector
 int main(int argc, char** argv) {
   using namespace privatemail::client;
-  if (argc != 6) return std::cerr << "usage: example SERVER FINGERPRINT KEY COLLECTION SCHEME\n", 2;
+  if (argc != 6 || !kSchemeNames.contains(argv[5]))
+    return std::cerr << "usage: example SERVER FINGERPRINT KEY COLLECTION SCHEME\n", 2;
   const auto client = SearchClient::Connect(
       {.connection = {.server = argv[1], .trust_fingerprint = argv[2], .key_file = argv[3]}});
   if (!client.ok()) return std::cerr << client.status() << "\n", 1;

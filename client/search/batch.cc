@@ -75,7 +75,10 @@ std::string LeftOf(const LedgerEntry& entry) {
   return left;
 }
 
-bool EndsBatch(const absl::Status& status) { return !status.ok() && !absl::IsDataLoss(status); }
+bool EndsBatch(const absl::Status& status) {
+  return !status.ok() && !absl::IsDataLoss(status) && !absl::IsInternal(status) &&
+         !absl::IsUnknown(status);
+}
 
 absl::Status FailureOf(const std::vector<SearchResult>& results, size_t targets, bool can_resend,
                        int64_t not_taken) {

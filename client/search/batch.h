@@ -30,7 +30,8 @@ absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Bud
 // are charged ahead. Less than 1e-12 of the grant is rounding of sums and shown as 0.
 std::string LeftOf(const LedgerEntry& entry);
 
-// Whether a failure would meet the next message as well, which is any but a malformed answer.
+// Whether a failure would meet the next message as well. A malformed answer and an error inside the
+// server may concern one message alone.
 bool EndsBatch(const absl::Status& status);
 
 // The first failure, and what the failures cost. OK: all targets were answered. Names no class:

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "client/search/scheme_table.h"
 #include "common/base/status_macros.h"
 #include "common/items/item_checks.h"

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/search/last_search.h"

@@ -3,13 +3,13 @@
 #include <grpcpp/impl/codegen/proto_utils.h>  // serialisation of messages
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/schemes/memory_budget.h"
 #include "client/transport/connection_error.h"
+#include "common/base/stopwatch.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
 
@@ -26,7 +26,7 @@ constexpr absl::Duration kPollEvery =
 
 Call::Call(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
            const ConnectionOptions& options, absl::Time deadline)
-    : max_memory_(options.max_memory), caller_has_gone_(options.cancelled) {
+    : max_memory_(options.max_memory), is_cancelled_by_caller_(options.cancelled) {
   if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
   stream_ = grpc::TemplatedGenericStub<google::protobuf::MessageLite, grpc::ByteBuffer>(channel)
                 .PrepareCall(&context_, method, &operations_);
@@ -47,10 +47,10 @@ bool Call::Wait() {
   using Queue = grpc::CompletionQueue;
   void* tag = nullptr;
   bool ok = false;
-  if (!caller_has_gone_) return operations_.Next(&tag, &ok) && ok;
+  if (!is_cancelled_by_caller_) return operations_.Next(&tag, &ok) && ok;
   Queue::NextStatus next;
   do {
-    if (const absl::Status status = CheckNotCancelled(caller_has_gone_); !status.ok()) {
+    if (const absl::Status status = CheckNotCancelled(is_cancelled_by_caller_); !status.ok()) {
       Cancel(status);
     }
     next = operations_.AsyncNext(&tag, &ok, absl::ToChronoTime(absl::Now() + kPollEvery));
@@ -124,11 +124,11 @@ std::optional<absl::Duration> Call::retry_after() const {
 
 absl::Status CallWithDeadline(const ConnectionOptions& options, OnRateLimit on_rate_limit,
                               absl::FunctionRef<Attempted(absl::Time deadline)> attempt) {
-  const absl::Time deadline = absl::Now() + options.deadline;
+  const Stopwatch waited;
   while (true) {
-    const auto [status, wait] = attempt(deadline);
+    const auto [status, wait] = attempt(absl::Now() + options.deadline - waited.Elapsed());
     const bool repeat = on_rate_limit == OnRateLimit::kWait && absl::IsResourceExhausted(status);
-    if (!repeat || !wait.has_value() || absl::Now() + *wait >= deadline) return status;
+    if (!repeat || !wait.has_value() || waited.Elapsed() + *wait >= options.deadline) return status;
     PM_RETURN_IF_ERROR(SleepUnlessCancelled(*wait, options.cancelled));
   }
 }

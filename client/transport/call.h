@@ -73,7 +73,7 @@ class Call {
   absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
   const int64_t max_memory_;
-  const CancelledFunction caller_has_gone_;
+  const CancelledFunction is_cancelled_by_caller_;
   int64_t memory_ = 0;  // estimated, of the messages that the caller holds
   int64_t messages_ = 0;
   absl::Status cancelled_;  // why the client ended the call

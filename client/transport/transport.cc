@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"

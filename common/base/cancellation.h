@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 
 namespace privatemail {
 
@@ -55,8 +56,9 @@ inline absl::Status CheckNotStopped(const std::atomic<bool>& stopped) {
 // Waits. Returns CANCELLED soon after the call was cancelled.
 inline absl::Status SleepUnlessCancelled(absl::Duration duration,
                                          const CancelledFunction& cancelled) {
-  const absl::Time end = absl::Now() + duration;
-  for (absl::Duration left = duration; left > absl::ZeroDuration(); left = end - absl::Now()) {
+  const Stopwatch waited;
+  for (absl::Duration left = duration; left > absl::ZeroDuration();
+       left = duration - waited.Elapsed()) {
     PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
     absl::SleepFor(std::min(left, absl::Milliseconds(50)));
   }

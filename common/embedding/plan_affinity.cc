@@ -1,7 +1,6 @@
 #include "common/embedding/plan_affinity.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "common/embedding/public_parameters.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "common/base/matrix.h"
 #include "common/cells/cell_code.h"
 #include "common/cells/cell_partition.h"

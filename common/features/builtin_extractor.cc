@@ -2,7 +2,6 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/objdetect.hpp>
-#include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"

@@ -1,5 +1,4 @@
 // Parser of .csv and .txt: lines of numbers separated by commas.
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -7,7 +6,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"

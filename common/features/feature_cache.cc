@@ -6,12 +6,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digests.h"
-#include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {

@@ -14,7 +14,6 @@
 #include <memory>
 #include <mutex>
 #include <opencv2/imgproc.hpp>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"

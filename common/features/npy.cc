@@ -2,9 +2,7 @@
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <regex>
 #include <string>
-#include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"

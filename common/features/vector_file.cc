@@ -1,7 +1,5 @@
 #include "common/features/vector_file.h"
 
-#include <bit>
-
 #include "absl/strings/match.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"

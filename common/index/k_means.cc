@@ -6,7 +6,6 @@
 #include <faiss/utils/random.h>
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <numeric>
 

@@ -1,6 +1,5 @@
 #include "common/items/item_code.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"

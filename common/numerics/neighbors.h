@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_COMMON_NUMERICS_NEIGHBORS_H_
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "common/sqlite/sqlite.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"

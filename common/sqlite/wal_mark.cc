@@ -7,14 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/descriptor.h"
 #include "common/base/digests.h"
 #include "common/base/operator_only_error.h"
-#include "common/base/status_macros.h"
 #include "common/sqlite/checksums.h"
 
 namespace privatemail::sqlite {

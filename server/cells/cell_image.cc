@@ -1,7 +1,6 @@
 #include "server/cells/cell_image.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,7 +1,6 @@
 #include "server/cells/cell_index.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "common/base/background_queue.h"

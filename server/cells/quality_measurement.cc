@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <random>
 

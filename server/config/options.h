@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/access/limits.h"
 
 namespace privatemail::server {

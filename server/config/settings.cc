@@ -3,7 +3,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 #include <string_view>
 #include <type_traits>

@@ -134,7 +134,7 @@ void Receive(std::initializer_list<int> signals) {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-// Until Serve, SIGTERM and SIGINT end the process at once: it has acknowledged nothing yet.
+// SIGTERM and SIGINT end a process that starts at once: it has acknowledged nothing yet.
 void PrepareSignals() {
   Receive({SIGHUP});
   // The reader of the log may exit.
@@ -159,7 +159,6 @@ void Reload(const CommandLine& command_line, DaemonServer* server) {
 
 // Returns after SIGTERM or SIGINT.
 void Serve(const CommandLine& command_line, DaemonServer* server) {
-  Receive({SIGTERM, SIGINT});
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -202,6 +201,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
     Log(LogLevel::kError, server.status().message());
     return ExitCodeOf(server.status());
   }
+  Receive({SIGTERM, SIGINT});  // before anybody is told that it listens
   WarnAboutTls(**server);
   WarnAboutProxies(**server);
   WarnAboutFilePermissions(command_line, options,

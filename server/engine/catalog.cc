@@ -540,7 +540,7 @@ void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {
     const CollectionPtr collection = weak.lock();
     if (collection == nullptr || collection->removed()) return;
     const CollectionView view = collection->view();
-    const absl::Time start = absl::Now();
+    const Stopwatch running;
     const absl::Status status = view.encrypted->Load(*store_, view.published->parameters, stopped);
     view.encrypted->EndAwaitedLoad();
     if (stopped || absl::IsNotFound(status) || view.encrypted->rows() != nullptr) return;
@@ -549,7 +549,7 @@ void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {
                          " are refused, because its rows cannot be loaded: ", status.message()));
     }
     LoadRows(view, std::max(std::clamp(2 * delay, kFirstDelay, kMaxDelay),
-                            kFailingPart * (absl::Now() - start)));
+                            kFailingPart * running.Elapsed()));
   };
   loads_.Add(load, delay, view.items);
 }

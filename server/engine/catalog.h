@@ -11,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +19,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/background_queue.h"
+#include "common/base/stopwatch.h"
 #include "server/engine/collection.h"
 #include "server/engine/collection_creation.h"
 #include "server/engine/embed.h"
@@ -191,15 +191,16 @@ class Catalog {
   // on the store; the quality, with an index of its own, by each daemon that does not find it.
   //
   // Queues PrepareCells for the current retriever, if the collection has cells. While another
-  // daemon makes the cells it is queued again. wait_until: nullopt: from its start on.
+  // daemon makes the cells it is queued again. waited: for that daemon; absent: from the job's
+  // start on.
   void QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay = {},
-                  std::optional<absl::Time> wait_until = std::nullopt);
-  // False: another daemon makes them, and wait_until has not come. Records a failure in the view;
+                  std::optional<Stopwatch> waited = std::nullopt);
+  // False: another daemon makes them, and kMaxWait has not passed. Records a failure in the view;
   // throws nothing.
-  bool PrepareCells(Collection* collection, absl::Time wait_until,
+  bool PrepareCells(Collection* collection, const Stopwatch& waited,
                     const std::atomic<bool>& stopped);
   absl::StatusOr<bool> LoadOrBuildCells(Collection* collection, CollectionView view,
-                                        absl::Time wait_until, const std::atomic<bool>& stopped);
+                                        const Stopwatch& waited, const std::atomic<bool>& stopped);
   // Installs what the store has; false: nothing.
   absl::StatusOr<bool> LoadCells(Collection* collection, const CollectionView& view);
   absl::Status BuildCells(Collection* collection, CollectionView view, bool is_stored,

@@ -15,6 +15,9 @@
 namespace privatemail::server {
 namespace {
 
+// The longest wait for another daemon: a store may take hours to notice that one has lost its host.
+constexpr absl::Duration kMaxWait = absl::Minutes(10);
+
 EmbeddingVersion VersionOf(uint64_t version, uint64_t items_version) {
   return {static_cast<int64_t>(version), static_cast<int64_t>(items_version)};
 }
@@ -40,28 +43,26 @@ struct Catalog::CellInputs {
 };
 
 void Catalog::QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay,
-                         std::optional<absl::Time> wait_until) {
+                         std::optional<Stopwatch> waited) {
   static constexpr absl::Duration kRetry = absl::Milliseconds(500);
-  // A store may take hours to notice that a daemon has lost its host.
-  static constexpr absl::Duration kMaxWait = absl::Minutes(10);
   const auto prepare = [this, weak = std::move(collection),
-                        wait_until](const std::atomic<bool>& stopped) {
+                        waited](const std::atomic<bool>& stopped) {
     const CollectionPtr locked = weak.lock();
     if (locked == nullptr || !locked->view().has_cells()) return;
-    const absl::Time until = wait_until.value_or(absl::Now() + kMaxWait);
-    if (!PrepareCells(locked.get(), until, stopped)) QueueCells(weak, kRetry, until);
+    const Stopwatch since = waited.value_or(Stopwatch());
+    if (!PrepareCells(locked.get(), since, stopped)) QueueCells(weak, kRetry, since);
   };
   cells_.Add(prepare, delay);
 }
 
-bool Catalog::PrepareCells(Collection* collection, absl::Time wait_until,
+bool Catalog::PrepareCells(Collection* collection, const Stopwatch& waited,
                            const std::atomic<bool>& stopped) {
   std::optional<CollectionView> view = collection->BeginCells();
   if (!view.has_value()) return true;
   const std::string name = view->published->name;
   absl::StatusOr<bool> outcome;
   try {
-    outcome = LoadOrBuildCells(collection, *std::exchange(view, std::nullopt), wait_until, stopped);
+    outcome = LoadOrBuildCells(collection, *std::exchange(view, std::nullopt), waited, stopped);
   } catch (const std::exception& error) {  // of FAISS, or out of memory
     outcome = absl::UnavailableError(error.what());
   }
@@ -76,7 +77,7 @@ bool Catalog::PrepareCells(Collection* collection, absl::Time wait_until,
 }
 
 absl::StatusOr<bool> Catalog::LoadOrBuildCells(Collection* collection, CollectionView view,
-                                               absl::Time wait_until,
+                                               const Stopwatch& waited,
                                                const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *view.published;
   std::shared_ptr<const void> claim;
@@ -100,7 +101,7 @@ absl::StatusOr<bool> Catalog::LoadOrBuildCells(Collection* collection, Collectio
       }
       break;  // a measurement needs what only a build has
     }
-    if (claim != nullptr || absl::Now() > wait_until) break;
+    if (claim != nullptr || waited.Elapsed() > kMaxWait) break;
     PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
     if (claim == nullptr) return false;
     // Loads once more: another daemon may have stored them just before.

@@ -7,11 +7,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/embedding/public_parameters.h"
 #include "server/engine/encrypted_rows.h"

@@ -1,7 +1,6 @@
 #include "server/engine/encrypted_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "server/engine/payload_columns.h"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

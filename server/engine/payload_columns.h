@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

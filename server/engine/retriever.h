@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 #define PRIVATEMAIL_SERVER_ENGINE_RETRIEVER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>

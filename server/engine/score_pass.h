@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "common/base/cancellation.h"
 #include "common/base/thread_pool.h"
 #include "common/lattice/evaluator.h"

@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -385,7 +384,7 @@ void Call::Record(const absl::Status& status) {
   if (!names.empty()) entry.certificate = std::string(names[0].data(), names[0].size());
   entry.peer = Caller();
   entry.code = absl::StatusCodeToString(status.code());
-  entry.milliseconds = absl::ToDoubleMilliseconds(entry.time - start_);
+  entry.milliseconds = absl::ToDoubleMilliseconds(running_.Elapsed());
   shared_->metrics->CountCall(entry.rpc, status, entry.milliseconds / 1000);
   // A probe of the server's health names no collection, changes nothing and comes every few
   // seconds: it is not audited, and logged at debug level.

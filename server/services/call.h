@@ -21,6 +21,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
@@ -177,7 +178,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   const Limits limits_;
   grpc::GenericCallbackServerContext* const context_;
   SharedByCalls* const shared_;
-  const absl::Time start_ = absl::Now();
+  const Stopwatch running_;
   grpc::ByteBuffer bytes_;                              // read last, or being written
   std::shared_ptr<google::protobuf::Message> request_;  // the first message, once it is parsed
   absl::Status parse_error_;                            // reported to authorised callers only

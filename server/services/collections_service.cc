@@ -12,6 +12,7 @@
 #include "common/base/cancellation.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/wire/proto_conversions.h"
@@ -115,13 +116,13 @@ absl::Status Upsert(Catalog* catalog, Call& call, v1::UpsertItemsResponse* total
 
 absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest& request) {
   const std::string& name = request.collection();
-  const absl::Time start = absl::Now();
+  const Stopwatch running;
   v1::BuildEmbeddingResponse progress;
   const StepObserver report = [&](double done, int steps) -> absl::Status {
     progress.set_steps_done(static_cast<uint32_t>(done));
     progress.set_steps(static_cast<uint32_t>(steps));
     progress.set_share(done / steps);
-    const double elapsed = absl::ToDoubleSeconds(absl::Now() - start);
+    const double elapsed = absl::ToDoubleSeconds(running.Elapsed());
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
     call.ReportBuildProgress(done / steps);
@@ -142,7 +143,7 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
                       catalog->Build(name, report, call.limits().max_build_memory,
                                      request.accept_misalignment() ? Catalog::LabelCheck::kOff
                                                                    : Catalog::LabelCheck::kOn));
-  progress.set_elapsed_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  progress.set_elapsed_seconds(absl::ToDoubleSeconds(running.Elapsed()));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   CollectionToProto(built, progress.mutable_collection());
   progress.set_objective(built.retriever->objective());
@@ -253,8 +254,10 @@ std::shared_ptr<CancellableMutex> CollectionsService::CreationsOf(const std::str
 absl::StatusOr<CollectionView> CollectionsService::Create(const Call& call,
                                                           NewCollection collection) {
   const auto gone = [&call] { return call.Cancelled(); };
-  const absl::Time latest = absl::Now() + absl::Seconds(call.limits().max_create_seconds);
-  const auto cancelled = [&] { return gone() || absl::Now() > latest; };
+  const Stopwatch running;
+  const auto cancelled = [&] {
+    return gone() || running.Elapsed() > absl::Seconds(call.limits().max_create_seconds);
+  };
   const auto create = [&]() -> absl::StatusOr<CollectionView> {
     const std::shared_ptr<CancellableMutex> creations = CreationsOf(call.key().id);
     const auto turn = creations->Acquire(cancelled);

@@ -9,7 +9,6 @@
 #include "common/base/digests.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/lattice/evaluator.h"
 #include "common/lattice/wire.h"

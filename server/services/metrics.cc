@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <utility>
 #include <vector>
 
 namespace privatemail::server {

@@ -11,10 +11,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/access/admission.h"
 #include "server/engine/catalog.h"

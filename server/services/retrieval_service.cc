@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/embedding/public_parameters.h"
@@ -173,7 +174,7 @@ bool IsCheap(const Catalog& catalog, const v1::RetrieveRequest& request) {
 }
 
 absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request, Call& call) {
-  const absl::Time start = absl::Now();
+  const Stopwatch running;
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(catalog, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
@@ -206,7 +207,7 @@ absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request
   rest.set_embedding_version(retriever->version());
   rest.set_changes_since_embedding(view.changes_since_embedding());
   rest.set_truncated(answer.truncated);
-  rest.set_server_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  rest.set_server_seconds(absl::ToDoubleSeconds(running.Elapsed()));
   rest.AppendToString(&bytes);
   call.ReduceSearchMemoryTo(std::ssize(bytes));
   call.SetAnswer(std::move(bytes));

@@ -1,7 +1,6 @@
 #include "server/snapshot/snapshot_io.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

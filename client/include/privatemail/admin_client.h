@@ -21,7 +21,7 @@ class AdminClient : public Transport {
  public:
   // Arguments and statuses as Transport::Create.
   static absl::StatusOr<AdminClient> Create(const ConnectionOptions& options);
-  // On the same connection.
+  // Uses the connection of the transport.
   explicit AdminClient(Transport transport) : Transport(std::move(transport)) {}
 
   // RESOURCE_EXHAUSTED naming the field: the request is larger than the maximum message.

@@ -7,7 +7,6 @@
 #ifndef PRIVATEMAIL_SEARCH_H_
 #define PRIVATEMAIL_SEARCH_H_
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

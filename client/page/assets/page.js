@@ -237,7 +237,7 @@ async function ask() {
     const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
     const answer = await call("api/ask", {method: "POST", body});
     showAnswer(answer);
-    at("status").textContent = answer.scheme === "encrypted" ? "Answered." : "Answered. `privatemail resend` repeats it at no cost.";
+    at("status").textContent = answer.scheme === "encrypted" ? "Answered." : "Answered. `privatemail resend` sends the same request again and costs nothing.";
   } catch (error) {
     at("status").textContent = "";
     throw error;

@@ -1,6 +1,5 @@
 #include "privatemail/mechanism_kind.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 

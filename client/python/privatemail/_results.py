@@ -92,7 +92,7 @@ class EncryptedHits(Matches):
     """The exact nearest items of one query, found under encryption.
 
     similarities: cosines, or inner products unless the collection's metric is "cosine". items: that were compared.
-    tables: digests of the row tables, the same for every searcher; one of them unless items changed meanwhile. Bytes
+    tables: digests of the row tables, the same for every searcher with payloads, or without; one of them unless items changed meanwhile. Bytes
     of all queries of the call: query_bytes, and once a session keys_bytes, were sent; score_bytes, and what has changed
     since the last search, table_bytes and payload_bytes, came back.
     """

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/privacy/sampling/bit_source.h"
-#include "client/schemes/cells/cell_cost.h"
+#include "client/planning/cell_cost.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/guarantee.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
@@ -15,7 +16,6 @@
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"
-#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {
@@ -74,6 +74,14 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> CellsSearch::Create(
 absl::Status CellsSearch::ChooseItems() {
   constexpr int64_t kMaxItems = std::numeric_limits<uint32_t>::max();
   const v1::GetCollectionResponse& published = collection_->published;
+  const std::vector<CellPartition>& partitions = collection_->scheme.parameters().cell_partitions;
+  PM_RETURN_IF_ERROR(
+      CheckIntegerBetween("partition", cost_.partition, 0, std::ssize(partitions) - 1));
+  const int64_t cells = partitions[static_cast<size_t>(cost_.partition)].cells;
+  PM_RETURN_IF_ERROR(
+      CellMechanism::Create(
+          {.cells = cells, .ask = cost_.ask, .focus = cost_.focus, .epsilon = cost_.epsilon})
+          .status());
   if (request_.items.has_value()) {
     items_ = *request_.items;
     return CheckIntegerBetween("items", items_, std::max<int64_t>(cost_.ask, 1), kMaxItems);
@@ -85,12 +93,6 @@ absl::Status CellsSearch::ChooseItems() {
         absl::StrCat("absent, and its default is not known: ", quality.status().message()));
   }
   PM_RETURN_IF_ERROR(quality.status());
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("partition", cost_.partition, 0, std::ssize(quality->partitions) - 1));
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", cost_.epsilon));
-  const int64_t cells =
-      collection_->scheme.parameters().cell_partitions[static_cast<size_t>(cost_.partition)].cells;
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("ask", cost_.ask, 1, cells - 1));
   items_ = std::min(cost_.ask * DefaultItems(*quality, cost_, cells),
                     static_cast<int64_t>(published.cells_items()));
   return absl::OkStatus();

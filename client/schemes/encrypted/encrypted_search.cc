@@ -1,13 +1,11 @@
 #include "client/schemes/encrypted/encrypted_search.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
-#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/scores.h"
 

@@ -232,12 +232,17 @@ absl::StatusOr<ExpectedAlignment> JointScheme::ExpectAlignment(const Matrix& ser
   return expected;
 }
 
+absl::Status JointScheme::CheckCost(const PrivacyCost& cost) const {
+  PM_RETURN_IF_ERROR(client::CheckCost(cost));
+  return CheckOwnRowsAreHidden(*setting_, cost);
+}
+
 absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const PrivacyCost& cost,
                                                   const ChargeFunction& charge,
                                                   BitSource& bits) const {
   PM_ASSIGN_OR_RETURN(const PlacedTarget placed, PlaceTarget(*setting_, target));
   PM_RETURN_IF_ERROR(CheckPlaces(*setting_, target, cost));
-  PM_RETURN_IF_ERROR(CheckOwnRowsAreHidden(*setting_, cost));
+  PM_RETURN_IF_ERROR(CheckCost(cost));
   PM_RETURN_IF_ERROR(CheckRehearsal(*setting_));
   const ComputingDeadline deadline("a release", setting_->limits);
   PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,

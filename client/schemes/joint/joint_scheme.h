@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -115,6 +114,10 @@ class JointScheme {
   // once; with own anchors also an embedding of them, for the pairing score.
   // DEADLINE_EXCEEDED: it takes longer than limits().max_computing.
   absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& server_anchors) const;
+
+  // INVALID_ARGUMENT: a part of the cost that no release takes: out of range, missing, not used by
+  // the mechanism, or one that does not hide own rows.
+  absl::Status CheckCost(const PrivacyCost& cost) const;
 
   // One release, in this order:
   //   1. start and one dummy per slot, drawn independently of the target;

@@ -1,7 +1,6 @@
 #include "client/schemes/joint/joint_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -208,9 +207,10 @@ absl::Status JointSearch::CheckCost() {
            .mechanism = request_.mechanism.value_or(MechanismKind::kGaussian),
            .radius = request_.radius,
            .private_iterations = request_.private_iterations.value_or(1)};
-  if (cost_.radius.has_value()) radius_meaning_ = collection_->scheme.DescribeRadius(*cost_.radius);
+  PM_RETURN_IF_ERROR(collection_->scheme.CheckCost(cost_));
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost_));
   expectation_.cost = {cost_.epsilon, delta};
+  if (cost_.radius.has_value()) radius_meaning_ = collection_->scheme.DescribeRadius(*cost_.radius);
   return absl::OkStatus();
 }
 

@@ -74,9 +74,9 @@ struct TargetIndependentPart {
   IterationNoise noise;          // of the first iteration
   Guarantee guarantee;
 };
-// The start alone: new normal draws, or the class code by settings.start. Public.
+// Draws the start alone: normal values, or the class code, as settings.start says. Public.
 absl::StatusOr<Matrix> DrawStart(const JointSetting& setting, BitSource& bits);
-// Without noise and guarantee, for iterations that are not released.
+// The same without noise and guarantee, for iterations that are not released.
 absl::StatusOr<TargetIndependentPart> DrawStartAndDummies(const JointSetting& setting,
                                                           BitSource& bits);
 absl::StatusOr<TargetIndependentPart> DrawTargetIndependentPart(const JointSetting& setting,

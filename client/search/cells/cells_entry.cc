@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "client/schemes/cells/cells_search.h"
 #include "client/search/collection_cache.h"

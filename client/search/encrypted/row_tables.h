@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +57,7 @@ class RowTables {
   absl::StatusOr<std::vector<std::shared_ptr<const Block>>> TakeBlocks(
       RowTableCache::Kind kind, const char* what, const std::string& digests,
       const RowTableCache::Blocks& received, std::vector<std::string>* warnings, Held<Block>* held);
-  // Requires mutex_. Take without the warnings.
+  // Take without the warnings; requires mutex_.
   absl::StatusOr<RowTable> TakeLocked(const EncryptedAnswer& answer,
                                       std::vector<std::string>* warnings);
   absl::Status ForgetIfWrong(const absl::Status& status);

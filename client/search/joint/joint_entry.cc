@@ -2,9 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/schemes/joint/joint_search.h"
 #include "client/search/collection_cache.h"
 #include "common/base/field_error.h"

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cerrno>
 #include <future>
-#include <optional>
 #include <system_error>
 #include <thread>
 

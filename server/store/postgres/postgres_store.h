@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "server/store/postgres/connection.h"
 #include "server/store/sql_store.h"

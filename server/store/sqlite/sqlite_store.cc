@@ -277,7 +277,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   store->SetWritable(writable);
   if (store->read_only()) return store;
   // Orphan rows are invisible, so a full disk does not prevent the start.
-  const absl::Status removed = store->RemoveOrphanRows();
+  const absl::Status removed = store->PastDamage([&] { return store->RemoveOrphanRows(); });
   if (!removed.ok() && !absl::IsResourceExhausted(removed)) return removed;
   return store;
 }
@@ -415,7 +415,96 @@ absl::Status SqliteStore::ImportInto(int64_t key, const StoredCollection& collec
   return session->Commit();
 }
 
+absl::Status StatusOf(const absl::Status& status) { return status; }
+template <typename Value>
+absl::Status StatusOf(const absl::StatusOr<Value>& result) {
+  return result.status();
+}
+
+template <typename Write>
+auto SqliteStore::PastDamage(Write write) -> decltype(write()) {
+  auto outcome = write();
+  for (const LargeTable& table : {kCellParts, kEmbeddedItems}) {
+    if (!absl::IsDataLoss(StatusOf(outcome))) break;
+    if (IsDamaged(table) && SetAside(table).ok()) outcome = write();
+  }
+  return outcome;
+}
+
+bool SqliteStore::IsDamaged(const LargeTable& table) {
+  for (const char* const name : {table.parent, table.name}) {
+    const absl::StatusOr<std::unique_ptr<SqlSession>> session = Begin(/*writes=*/false);
+    if (!session.ok()) return false;
+    bool is_sound = true;
+    const absl::Status read =
+        (*session)->Query(absl::StrCat("PRAGMA quick_check(", name, ")"), {},
+                          [&](const SqlRow& row) { is_sound &= row.Bytes(0) == "ok"; });
+    if (absl::IsDataLoss(read) || !is_sound) return true;
+  }
+  return false;
+}
+
+absl::Status SqliteStore::SetAside(const LargeTable& table) {
+  std::string prefix;
+  {
+    PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+    PM_ASSIGN_OR_RETURN(const int64_t objects,
+                        session->QueryInt("SELECT count(*) FROM sqlite_schema", {}));
+    prefix = absl::StrCat("damaged_", objects, "_");
+    for (const std::string name : {table.parent, table.name}) {
+      std::string definition;
+      PM_RETURN_IF_ERROR(session->Query("SELECT sql FROM sqlite_schema WHERE name = $1",
+                                        {SqlText{name}},
+                                        [&](const SqlRow& row) { definition = row.Text(0); }));
+      PM_RETURN_IF_ERROR(
+          session->Run(absl::StrCat("ALTER TABLE ", name, " RENAME TO ", prefix, name), {}));
+      PM_RETURN_IF_ERROR(session->Run(definition, {}));
+    }
+    PM_RETURN_IF_ERROR(session->Commit());
+  }
+  std::vector<int64_t> keys;
+  {
+    PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/false));
+    // Those before a damaged page, if there is one.
+    session
+        ->Query(absl::StrCat("SELECT key FROM ", prefix, table.parent), {},
+                [&](const SqlRow& row) { keys.push_back(row.Int(0)); })
+        .IgnoreError();
+  }
+  const auto copy = [&](int64_t key) -> absl::Status {
+    PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+    for (const auto& [name, column] :
+         {std::pair<std::string, std::string>{table.parent, "key"}, {table.name, table.key}}) {
+      PM_RETURN_IF_ERROR(session->Run(absl::StrCat("INSERT INTO ", name, " SELECT * FROM ", prefix,
+                                                   name, " WHERE ", column, " = $1"),
+                                      {key}));
+    }
+    return session->Commit();
+  };
+  for (const int64_t key : keys) copy(key).IgnoreError();  // what cannot be read is made again
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> SqliteStore::SaveEmbedding(const PublicParameters& parameters,
+                                                    const Embedding& embedding) {
+  return PastDamage([&] { return SqlStore::SaveEmbedding(parameters, embedding); });
+}
+
+absl::Status SqliteStore::SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
+                                    absl::string_view image) {
+  return PastDamage([&] { return SqlStore::SaveCells(parameters, of, image); });
+}
+
+absl::Status SqliteStore::SaveQuality(const PublicParameters& parameters,
+                                      const EmbeddingVersion& of, const CellQuality& quality) {
+  return PastDamage([&] { return SqlStore::SaveQuality(parameters, of, quality); });
+}
+
 absl::StatusOr<uint64_t> SqliteStore::Delete(absl::string_view uuid) {
+  return PastDamage([&] { return DeleteOnce(uuid); });
+}
+
+absl::StatusOr<uint64_t> SqliteStore::DeleteOnce(absl::string_view uuid) {
   uint64_t items = 0;
   int64_t keys[std::size(kTables)];  // of the rows of each table
   {

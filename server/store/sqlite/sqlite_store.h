@@ -20,6 +20,8 @@ namespace privatemail::server {
 // - Concurrency: writes are serialized; imports and deletions of collections run in parts. Items,
 //   embeddings and cells are read concurrently, from one snapshot a call.
 // - An upsert takes about 10 us an item. Errors name the file.
+// - Damage: embeddings and cells can be made again, so a damaged page of theirs blocks no write.
+//   Their table is set aside then, and the next one takes the rows that can still be read.
 // - Full disk: if an existing database cannot be opened for writing, the store is read-only until
 //   TryWritable succeeds. Reads then wait for each other.
 class SqliteStore final : public SqlStore {
@@ -33,6 +35,12 @@ class SqliteStore final : public SqlStore {
   bool read_only() const override { return read_only_; }
   absl::Status TryWritable() override;
 
+  absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
+                                         const Embedding& embedding) override;
+  absl::Status SaveCells(const PublicParameters& parameters, const EmbeddingVersion& of,
+                         absl::string_view image) override;
+  absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
+                           const CellQuality& quality) override;
   // Removes the collection durably first, then its rows in parts, which bounds the wait of other
   // calls and the space on an almost full disk. Open removes rows that remain after a crash or a
   // full disk.
@@ -64,6 +72,16 @@ class SqliteStore final : public SqlStore {
   SqliteStore(DirectoryLock lock, std::unique_ptr<sqlite::Database> database);
 
   void SetWritable(const absl::Status& writable);
+  absl::StatusOr<uint64_t> DeleteOnce(absl::string_view uuid);
+  // The outcome of `write`, which is run again after each table of derived rows that turns out to
+  // be damaged.
+  template <typename Write>
+  auto PastDamage(Write write) -> decltype(write());
+  // Whether a page of the table or of its parent is damaged.
+  bool IsDamaged(const LargeTable& table);
+  // Replaces the table and its parent by new ones, with the rows of each key that can be read. The
+  // former ones stay in the file under other names: freeing their pages would read them.
+  absl::Status SetAside(const LargeTable& table);
   absl::Status ImportInto(int64_t key, const StoredCollection& collection, GallerySource source);
   // Removes the rows of a key in several transactions.
   absl::Status RemoveRowsOf(const LargeTable& table, int64_t key);

@@ -45,7 +45,7 @@ TEST_F(PlanFile, RoundTripsAllButK) {
 }
 
 TEST_F(PlanFile, MissingOrMistypedFieldIsNamed) {
-  ASSERT_EQ(good_.size(), 9U);
+  ASSERT_EQ(good_.size(), 8U);
   for (const auto& [field, value] : good_.items()) {
     nlohmann::json bad = good_;
     bad.erase(field);
@@ -53,7 +53,7 @@ TEST_F(PlanFile, MissingOrMistypedFieldIsNamed) {
     bad[field] = nlohmann::json::array();
     EXPECT_THAT(Read(bad), FailsWith(kInvalid, field + " is missing or of another type"));
   }
-  for (const char* whole : {"partition", "ask", "focus", "items", "k"}) {
+  for (const char* whole : {"partition", "ask", "focus", "items"}) {
     nlohmann::json bad = good_;
     bad[whole] = 1.5;
     EXPECT_THAT(Read(bad), FailsWith(kInvalid, whole));

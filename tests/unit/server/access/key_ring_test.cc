@@ -275,6 +275,18 @@ TEST_F(KeyRingTest, AuthenticatesDuringChanges) {
   EXPECT_EQ(ring_->List().size(), 21u);
 }
 
+// Reserved places, and the right to revoke any key.
+TEST(AccessKey, OperatorAdministersAllCollections) {
+  AccessKey key;
+  key.grant.scopes = kAdminScope;
+  EXPECT_TRUE(key.IsOperator());
+  key.grant.collections = {"fruit"};
+  EXPECT_FALSE(key.IsOperator());
+  key.grant = {};
+  key.grant.scopes = kWriteScope | kSearchScope;
+  EXPECT_FALSE(key.IsOperator());
+}
+
 TEST(AccessKey, TextsHaveDocumentedFormat) {
   std::set<std::string> texts;
   for (int i = 0; i < 100; ++i) texts.insert(CreateAccessKey(Grant("n", kSearchScope), 1)->text);

@@ -122,27 +122,6 @@ TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
                                                      " has 4 running calls and 4 waiting ones"))));
 }
 
-// Reserved tickets let operators revoke the keys that hold the others.
-TEST_F(KeyCallsTest, PartialAdminGetsNoReservedTicket) {
-  const std::string some = MakeKey(kAdminScope, {"fruit", "fish"}).text();
-  std::vector<std::unique_ptr<Upload>> uploads;
-  for (int key = 0; key < 2; ++key) {
-    const std::string writer = MakeKey(kWriteScope, {}).text();
-    for (int i = 0; i < 4; ++i) {  // of 8 tickets, 1 is reserved
-      uploads.push_back(Begin(writer));
-      uploads.back()->Send(MakeItem("item-000", 3, 1));
-    }
-  }
-  absl::Status status;
-  // Until every upload holds a ticket.
-  for (int i = 0; i < 50 && status.ok(); ++i) status = Try("ListCollections", "", some);
-  EXPECT_THAT(status, FailsWith(kExhausted, "the call waited 1 s"));
-  EXPECT_THAT(Try("ListCollections", "", admin_), IsOk());
-  int served = 0;
-  for (const auto& upload : uploads) served += upload->Finish().ok() ? 1 : 0;
-  EXPECT_GE(served, 7);
-}
-
 TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {
   const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"fruit"});
   EXPECT_THAT(UploadAround(key.text(), [&] { Revoke(key); }),

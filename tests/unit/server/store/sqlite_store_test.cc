@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/files.h"
 #include "common/base/operator_only_error.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/temporary_folder.h"
@@ -97,6 +98,89 @@ TEST_F(SqliteFile, DamagedOrEmptyFileReturnsDataLoss) {
     std::ofstream(file, std::ios::binary) << foreign;
     EXPECT_THAT(SqliteStore::Open(directory_.path()), FailsWith(kDataLoss, file));
   }
+}
+
+// Flips a bit of every page that holds the text; the pages of derived rows can be told by what the
+// test writes into them.
+void FlipPagesWith(const std::string& file, const std::string& text) {
+  std::string bytes = ReadFileBytes(file).value();
+  constexpr size_t kPage = 4096;
+  int flipped = 0;
+  for (size_t page = 0; page < bytes.size(); page += kPage) {
+    const size_t at = bytes.find(text, page);
+    if (at == std::string::npos || at >= page + kPage) continue;
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    ++flipped;
+  }
+  ASSERT_GT(flipped, 0) << text;
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+class DamagedDerivedRows : public SqliteFile {
+ protected:
+  // Items, embedding and cells of a collection; texts of the latter name it.
+  void Fill(const StoredCollection& collection) {
+    const PublicParameters& parameters = collection.parameters;
+    ASSERT_THAT(store_->Upsert(parameters, MakeItems(3, 1)), IsOk());
+    Embedding embedding = EmbeddingOf(store_->LoadGallery(parameters).value());
+    for (std::string& payload : embedding.payloads) {
+      payload = "\"" + collection.name + std::string(3000, 'e') + "\"";
+    }
+    ASSERT_THAT(Save(collection, embedding), IsOk());
+  }
+  absl::Status Save(const StoredCollection& collection, const Embedding& embedding) {
+    const PublicParameters& parameters = collection.parameters;
+    PM_ASSIGN_OR_RETURN(const uint64_t version, store_->SaveEmbedding(parameters, embedding));
+    return store_->SaveCells(
+        parameters, {static_cast<int64_t>(version), static_cast<int64_t>(embedding.items_version)},
+        collection.name + std::string(9000, 'c'));
+  }
+  std::optional<std::string> Cells(const StoredCollection& collection, int64_t version) {
+    const auto cells = store_->LoadCells(collection.parameters, {version, 3},
+                                         [](int64_t) { return absl::OkStatus(); });
+    if (!cells.ok() || !cells->has_value()) return std::nullopt;
+    return (*cells)->image.substr(0, collection.name.size());
+  }
+
+  void Damage(const std::string& text) {
+    store_.reset();  // moves the log into the file
+    FlipPagesWith(directory_ / "privatemail.sqlite", text);
+    Reopen();
+  }
+
+  const StoredCollection other_ = SmallCollection("other");
+};
+
+TEST_F(DamagedDerivedRows, AreReplacedByTheNextBuild) {
+  ASSERT_THAT(store_->Create(other_), IsOk());
+  for (const std::string text : {"fruitccc", "fruiteee"}) {
+    Fill(collection_);
+    Fill(other_);
+    Damage(text);
+    const bool is_cells = text == "fruitccc";
+    const auto before = store_->LoadEmbedding(collection_.parameters);
+    EXPECT_EQ(absl::IsDataLoss(before.status()), !is_cells);
+    const Embedding embedding = EmbeddingOf(store_->LoadGallery(collection_.parameters).value());
+    ASSERT_THAT(Save(collection_, embedding), IsOk());
+    ASSERT_OK_AND_ASSIGN(const auto now, store_->LoadEmbedding(collection_.parameters));
+    const auto version = static_cast<int64_t>(now->version);
+    EXPECT_EQ(now->ids, embedding.ids);
+    EXPECT_EQ(Cells(collection_, version), "fruit");
+    // The other collection keeps its own.
+    ASSERT_OK_AND_ASSIGN(const auto others, store_->LoadEmbedding(other_.parameters));
+    EXPECT_EQ(others->ids.size(), 3u);
+    EXPECT_EQ(Cells(other_, static_cast<int64_t>(others->version)), "other");
+    Reopen();
+    EXPECT_EQ(Cells(collection_, version), "fruit");
+  }
+}
+
+TEST_F(DamagedDerivedRows, DoNotKeepACollectionFromBeingDeleted) {
+  Fill(collection_);
+  Damage("fruit");
+  EXPECT_THAT(store_->Delete(collection_.parameters.collection_uuid), IsOk());
+  Reopen();
+  EXPECT_THAT(store_->ListStates().value(), ::testing::IsEmpty());
 }
 
 TEST(StoreDirectory, IsReadableByOwnerOnlyAndErrorsNameTheReason) {

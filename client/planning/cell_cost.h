@@ -1,6 +1,6 @@
 // The parameters of a release by the scheme cells.
-#ifndef PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_COST_H_
-#define PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_COST_H_
+#ifndef PRIVATEMAIL_CLIENT_PLANNING_CELL_COST_H_
+#define PRIVATEMAIL_CLIENT_PLANNING_CELL_COST_H_
 
 #include <cstdint>
 
@@ -16,4 +16,4 @@ struct CellCost {
 
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_SCHEMES_CELLS_CELL_COST_H_
+#endif  // PRIVATEMAIL_CLIENT_PLANNING_CELL_COST_H_
