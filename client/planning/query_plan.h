@@ -30,7 +30,7 @@ struct Estimate {
   double high = 0;
 };
 
-// What a plan finds, measured as in MeasuredQuality.
+// The quality of a plan, measured as in MeasuredQuality.
 struct Prediction {
   Estimate fidelity;
   Estimate recall;

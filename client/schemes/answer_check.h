@@ -12,7 +12,7 @@
 
 namespace privatemail::client {
 
-// What bounds the answer to a message. Public.
+// The bounds of the answer to a message. Public.
 struct ExpectedAnswer {
   int64_t k = 0;
   bool with_payloads = false;

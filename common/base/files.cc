@@ -49,8 +49,8 @@ Descriptor OpenToRead(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
-// Reads to the end of the file, but not much more than `max_bytes`, whatever its size was before:
-// it may grow meanwhile. False: see errno.
+// Reads to the end of the file, but not much more than `max_bytes`: a file may grow after its size
+// was taken. Returns false with errno set.
 bool ReadUpTo(int file, size_t max_bytes, std::string* content) {
   constexpr size_t kPiece = size_t{1} << 20;
   struct stat properties = {};

@@ -93,9 +93,9 @@ absl::Status SetNames(X509* certificate) {
   return absl::OkStatus();
 }
 
-// What fails here would fail every client, and gRPC would not say so: a key whose private part is
-// damaged, and what this machine's security level rejects. OpenSSL's queue of errors then holds the
-// reason.
+// False, with the reason in OpenSSL's queue of errors, for a key whose private part is damaged and
+// for what this machine's security level rejects: every client would fail, and gRPC would not say
+// why.
 bool CanBeServed(const std::vector<Certificate>& chain, EVP_PKEY* key) {
   ERR_clear_error();
   const std::unique_ptr<SSL_CTX, Free> context(SSL_CTX_new(TLS_server_method()));

@@ -201,7 +201,7 @@ int Run(const CommandLine& command_line, const DaemonOptions& options) {
     Log(LogLevel::kError, server.status().message());
     return ExitCodeOf(server.status());
   }
-  Receive({SIGTERM, SIGINT});  // before anybody is told that it listens
+  Receive({SIGTERM, SIGINT});  // before the announcement that it listens
   WarnAboutTls(**server);
   WarnAboutProxies(**server);
   WarnAboutFilePermissions(command_line, options,

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Scopes kSearching = kSearchScope | kAdminScope;
 constexpr Scopes kWriting = kWriteScope | kAdminScope;
+constexpr bool kUsesStore = true;
 
 }  // namespace
 
@@ -22,32 +23,23 @@ const std::vector<Rpc>& Rpcs() {
       {"RetrieveCells", kSearching, "collection"},
       // Sends ids, labels and norms of all items; the operator allows that by offering the scheme.
       {"SearchEncrypted", kSearching, "collection"},
-      {.name = "CreateCollection", .any_of = kAdminScope, .collection = "name", .uses_store = true},
+      {"CreateCollection", kAdminScope, "name", kUsesStore},
       {"ListCollections", kAnyScope, ""},  // filtered by the key's collections
-      {.name = "DeleteCollection", .any_of = kAdminScope, .collection = "name", .uses_store = true},
-      {.name = "UpsertItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
-      {.name = "BuildEmbedding",
-       .any_of = kWriting,
-       .collection = "collection",
-       .uses_store = true},
+      {"DeleteCollection", kAdminScope, "name", kUsesStore},
+      {"UpsertItems", kWriting, "collection", kUsesStore},
+      {"BuildEmbedding", kWriting, "collection", kUsesStore},
       // A search key gets only the nearest items of a noisy release: exact vectors, payloads and
       // counts need scope write.
-      {.name = "DeleteItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
-      {.name = "GetItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
-      {.name = "ScrollItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
-      {.name = "CountItems", .any_of = kWriting, .collection = "collection", .uses_store = true},
+      {"DeleteItems", kWriting, "collection", kUsesStore},
+      {"GetItems", kWriting, "collection", kUsesStore},
+      {"ScrollItems", kWriting, "collection", kUsesStore},
+      {"CountItems", kWriting, "collection", kUsesStore},
       // A snapshot holds the whole collection in the clear; a restore may replace a lost one.
-      {.name = "SnapshotCollection",
-       .any_of = kAdminScope,
-       .collection = "collection",
-       .uses_store = true},
-      {.name = "RestoreCollection",
-       .any_of = kAdminScope,
-       .collection = "collection",
-       .uses_store = true},
-      {"CreateKey", kAdminScope, "", /*all_collections=*/true},
-      {"ListKeys", kAdminScope, "", /*all_collections=*/true},
-      {"RevokeKey", kAdminScope, "", /*all_collections=*/true},
+      {"SnapshotCollection", kAdminScope, "collection", kUsesStore},
+      {"RestoreCollection", kAdminScope, "collection", kUsesStore},
+      {"CreateKey", kAdminScope, "", !kUsesStore, /*all_collections=*/true},
+      {"ListKeys", kAdminScope, "", !kUsesStore, /*all_collections=*/true},
+      {"RevokeKey", kAdminScope, "", !kUsesStore, /*all_collections=*/true},
       {"Check", 0, ""},  // grpc.health.v1; a collection's health needs a key, see HealthService
   };
   return all;

@@ -16,8 +16,8 @@ struct Rpc {
   const char* name;              // method name, unique over all services
   Scopes any_of;                 // the key needs one of these; 0: open, no key is needed
   const char* collection;        // request field that names the collection; "": none
-  bool all_collections = false;  // the key must cover all collections
   bool uses_store = false;       // the handler waits for the store
+  bool all_collections = false;  // the key must cover all collections
 };
 
 // Every RPC that is served; a test compares it with the services' descriptors.

@@ -82,7 +82,7 @@ class TwoDaemons : public Service {
     ASSERT_TRUE(WaitUntil([&] { return transport.IsServing("things").value_or(false); }));
   }
 
-  // What an encrypted search through one daemon finds: nothing while rows are loaded.
+  // The matches of an encrypted search through one daemon: none before its rows are loaded.
   std::set<std::string> Found(int which) {
     Use(which);
     json answer = Run({"query", "things", "--vectors", Vectors("queries"), "--row", "1", "-k",

@@ -83,8 +83,8 @@ struct Encoder {
 constexpr int kOldestServer = 150000;
 // Longer than kStatementTimeout, so that the server ends a statement before the client does.
 constexpr absl::Duration kClientTimeout = absl::Minutes(3);
-// What a statement under way has left once its caller is gone: a healthy server needs less, so that
-// few commits have an unknown outcome.
+// The time that a running statement still gets when its caller is gone. A healthy server needs
+// less, so that few commits have an unknown outcome.
 constexpr absl::Duration kGrace = absl::Seconds(1);
 constexpr std::chrono::milliseconds kPollInterval(50);
 

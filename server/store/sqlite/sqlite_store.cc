@@ -465,7 +465,7 @@ absl::Status SqliteStore::SetAside(const LargeTable& table) {
   std::vector<int64_t> keys;
   {
     PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/false));
-    // Those before a damaged page, if there is one.
+    // Reading ends at a damaged page.
     session
         ->Query(absl::StrCat("SELECT key FROM ", prefix, table.parent), {},
                 [&](const SqlRow& row) { keys.push_back(row.Int(0)); })
