@@ -9,7 +9,7 @@
 #include "common/items/item_checks.h"
 #include "common/items/item_code.h"
 #include "common/lattice/modular.h"
-#include "privatemail/v1/encrypted.pb.h"
+#include "common/wire/row_blocks.h"
 
 namespace privatemail::server {
 namespace {
@@ -47,12 +47,6 @@ PackedTexts Pack(absl::Span<const EncryptedRow> rows, std::string EncryptedRow::
   return packed;
 }
 
-// As v1.RowTableBlock.labels.
-int64_t SentLabel(int32_t label) {
-  if (label == kNoLabel) return 0;
-  return label >= 0 ? int64_t{label} + 1 : label;
-}
-
 }  // namespace
 
 EncryptedBlock::EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t dimensions,
@@ -88,23 +82,11 @@ EncryptedRow EncryptedBlock::RowAt(size_t row) const {
 }
 
 std::string EncryptedBlock::Table() const {
-  v1::RowTableBlock proto;
-  for (size_t row = 0; row < size(); ++row) {
-    const absl::string_view id = IdOf(row);
-    proto.add_ids(id.data(), id.size());
-  }
-  proto.mutable_norms()->Assign(norms_.begin(), norms_.end());
-  for (const int32_t label : labels_) proto.add_labels(SentLabel(label));
-  return proto.SerializeAsString();
+  return EncodeRowTable([this](size_t row) { return IdOf(row); }, norms_, labels_);
 }
 
 std::string EncryptedBlock::Payloads() const {
-  v1::RowPayloadBlock proto;
-  for (size_t row = 0; row < payloads_.size(); ++row) {
-    const absl::string_view payload = payloads_[row];
-    proto.add_payloads(payload.data(), payload.size());
-  }
-  return proto.SerializeAsString();
+  return EncodeRowPayloads(payloads_.size(), [this](size_t row) { return payloads_[row]; });
 }
 
 int64_t EncryptedBlock::memory() const {

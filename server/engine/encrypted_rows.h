@@ -50,7 +50,7 @@ class EncryptedBlock {
   absl::string_view IdOf(size_t row) const { return ids_[row]; }
   EncryptedRow RowAt(size_t row) const;
 
-  // A serialised v1.RowTableBlock and v1.RowPayloadBlock, made by each call, and their SHA-256.
+  // The block as it is sent (common/wire/row_blocks.h), made by each call, and its SHA-256.
   std::string Table() const;
   std::string Payloads() const;
   const std::string& table_digest() const { return table_digest_; }
