@@ -97,6 +97,9 @@ struct CellsResult {
   int64_t partition = 0;
   std::vector<int64_t> cells;  // that were asked for
   int64_t candidates = 0;      // items received
+  // The probability that the target's nearest cell is requested, which is what epsilon buys:
+  // e^epsilon / (e^epsilon + K - 1) for one of K cells. Absent when the request was sent again.
+  std::optional<double> own_cell_probability;
   uint64_t items_version = 0;
   std::shared_ptr<const CellScheme> scheme;  // public; for comparison with other releases
 };

@@ -172,6 +172,13 @@ absl::StatusOr<std::vector<int64_t>> CellMechanism::Choose(const std::vector<int
   return chosen;
 }
 
+double CellMechanism::BestCellProbability() const {
+  const std::vector<double> overlaps = OverlapProbabilities();
+  double expected = 0;
+  for (size_t j = 0; j < overlaps.size(); ++j) expected += static_cast<double>(j) * overlaps[j];
+  return expected / static_cast<double>(choice().focus);
+}
+
 double CellCeiling(double epsilon, double share) {
   // Numerator and denominator divided by e^epsilon, which may overflow.
   return share / (share + (1 - share) * std::exp(-epsilon));

@@ -48,6 +48,10 @@ class CellMechanism {
   // Pr[|S and T| = j] for j = 0 .. t, in double: for planning, not for sampling.
   std::vector<double> OverlapProbabilities() const;
 
+  // The probability that the best cell is among those requested: of each of the `focus` best ones.
+  // For one cell of K: e^epsilon / (e^epsilon + K - 1).
+  double BestCellProbability() const;
+
   // The requested cells, ascending, so that the order reveals nothing. best: T, indices from 0.
   // INVALID_ARGUMENT: not `focus` different cells. Otherwise errors of `bits`.
   absl::StatusOr<std::vector<int64_t>> Choose(const std::vector<int64_t>& best,

@@ -13,6 +13,9 @@ void AddCellsJson(const SearchResponse&, const SearchResult& result, nlohmann::j
                 {"candidates", result.cells->candidates},
                 {"items_version", result.cells->items_version},
                 {"timings", {{"round_trip_ms", result.times.answer_ms}}}});
+  if (result.cells->own_cell_probability.has_value()) {
+    (*json)["own_cell_probability"] = *result.cells->own_cell_probability;
+  }
   // Nothing is released when a message is sent again.
   if (result.guarantee.has_value()) (*json)["timings"]["release_ms"] = result.times.prepare_ms;
 }

@@ -78,10 +78,11 @@ absl::Status CellsSearch::ChooseItems() {
   PM_RETURN_IF_ERROR(
       CheckIntegerBetween("partition", cost_.partition, 0, std::ssize(partitions) - 1));
   const int64_t cells = partitions[static_cast<size_t>(cost_.partition)].cells;
-  PM_RETURN_IF_ERROR(
+  PM_ASSIGN_OR_RETURN(
+      const CellMechanism mechanism,
       CellMechanism::Create(
-          {.cells = cells, .ask = cost_.ask, .focus = cost_.focus, .epsilon = cost_.epsilon})
-          .status());
+          {.cells = cells, .ask = cost_.ask, .focus = cost_.focus, .epsilon = cost_.epsilon}));
+  own_cell_probability_ = mechanism.BestCellProbability();
   if (request_.items.has_value()) {
     items_ = *request_.items;
     return CheckIntegerBetween("items", items_, std::max<int64_t>(cost_.ask, 1), kMaxItems);
@@ -134,6 +135,7 @@ absl::Status CellsSearch::Finish(PreparedSearch prepared, const SearchAnswer& an
   SearchResult& result = results.front();
   PM_RETURN_IF_ERROR(ReadCellAnswer(collection_->scheme.parameters(), message, state.target,
                                     std::any_cast<const CellsAnswer&>(answer.value), &result));
+  result.cells->own_cell_probability = own_cell_probability_;
   result.cells->scheme = std::shared_ptr<const CellScheme>(collection_, &collection_->scheme);
   return absl::OkStatus();
 }

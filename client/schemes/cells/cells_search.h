@@ -73,6 +73,7 @@ class CellsSearch : public SchemeSearch {
   const ClientLimits limits_;
   CellCost cost_;
   int64_t items_ = 0;
+  double own_cell_probability_ = 0;
 };
 
 // The members of a result that only this scheme has. Private.

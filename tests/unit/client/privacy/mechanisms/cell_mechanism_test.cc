@@ -4,6 +4,7 @@
 #include <boost/multiprecision/cpp_dec_float.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "client/privacy/sampling/exp_interval.h"
 #include "tests/testing/matchers.h"
@@ -84,6 +85,24 @@ TEST(CellMechanism, SetFrequenciesMatchFormula) {
     const boost::math::chi_squared law_of_statistic(cells - 1);
     EXPECT_LT(statistic, quantile(complement(law_of_statistic, 1e-8)));
   }
+}
+
+// By the sum over all sets, and the closed form for one cell of K.
+TEST(CellMechanism, BestCellProbabilityIsThatOfAllSetsThatHoldIt) {
+  for (const CellChoice& choice : kSmall) {
+    ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism, CellMechanism::Create(choice));
+    const auto sets = AllSets(choice.cells, choice.ask);
+    std::vector<int64_t> best(static_cast<size_t>(choice.focus));
+    std::iota(best.begin(), best.end(), 0);
+    const std::vector<double> law = LawOf(choice, sets, best);
+    double expected = 0;
+    for (size_t i = 0; i < sets.size(); ++i)
+      expected += static_cast<double>(Overlap(sets[i], {0})) * law[i];
+    EXPECT_NEAR(mechanism.BestCellProbability(), expected, 1e-12);
+  }
+  ASSERT_OK_AND_ASSIGN(const CellMechanism one,
+                       CellMechanism::Create({.cells = 40, .ask = 1, .focus = 1, .epsilon = 2}));
+  EXPECT_NEAR(one.BestCellProbability(), std::exp(2) / (std::exp(2) + 39), 1e-12);
 }
 
 TEST(CellMechanism, LargestLossIsEpsilon) {
