@@ -86,7 +86,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   if (!flags.report_file.empty()) {
     PM_ASSIGN_OR_RETURN(report_file, PrivateFile::Create("--report", flags.report_file));
   }
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
   const auto arrived = std::chrono::steady_clock::now();
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
@@ -108,7 +108,11 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
     PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
   }
   WaitForDeparture(flags.targets, arrived);
-  PM_ASSIGN_OR_RETURN(const SearchResponse response, client->Search(request, Warn));
+  const absl::StatusOr<SearchResponse> searched = client->Search(request, Warn);
+  // The connection ends at a departure, before anything is shown: printing takes a time of its own
+  // for every match, and a reader may stop it.
+  client.reset();
+  PM_ASSIGN_OR_RETURN(const SearchResponse response, searched);
   std::vector<ReportQuery> reports;
   for (size_t i = 0; i < response.results.size(); ++i) {
     if (!response.results[i].status.ok()) continue;

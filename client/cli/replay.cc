@@ -57,8 +57,10 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
   PM_ASSIGN_OR_RETURN(const LastSearch last, LoadLastRelease(context.state_folder));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const SearchTarget target, ReadTarget(flags, parameters));
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
-  PM_ASSIGN_OR_RETURN(const SearchResponse response, client->Resend(target, flags.k));
+  PM_ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
+  const absl::StatusOr<SearchResponse> sent = client->Resend(target, flags.k);
+  client.reset();  // as `query` does
+  PM_ASSIGN_OR_RETURN(const SearchResponse response, sent);
   nlohmann::json json = ToJson(response, last.collection.name(), 0);
   json["spent"] = ToJson(Budget{});
   return Result{.json = std::move(json), .columns = kMatchColumns};

@@ -13,7 +13,7 @@ namespace {
 
 absl::Status CheckMatch(const PublicParameters& parameters, const ExpectedAnswer& expected,
                         const v1::Match& match) {
-  if (!IsUtf8(match.id())) return absl::DataLossError("an id is not UTF-8");
+  PM_RETURN_IF_ERROR(CheckReceivedId(match.id()));
   PM_RETURN_IF_ERROR(parameters.SlotOf(match.label()).status());
   if (!std::isfinite(match.squared_distance())) {
     return absl::DataLossError(
@@ -71,6 +71,13 @@ absl::Status CheckServerAnchors(const PublicParameters& parameters, const Expect
 }
 
 }  // namespace
+
+absl::Status CheckReceivedId(const std::string& id) {
+  if (!IsUtf8(id)) return absl::DataLossError("an id is not UTF-8");
+  if (id.size() <= kMaxItemIdBytes) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("an id must have at most ", kMaxItemIdBytes, " bytes, but one has ", id.size()));
+}
 
 absl::Status CheckAnswer(const PublicParameters& parameters, const ExpectedAnswer& expected,
                          const v1::RetrieveResponse& response) {

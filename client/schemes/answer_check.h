@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "common/embedding/public_parameters.h"
@@ -26,6 +27,10 @@ struct ExpectedAnswer {
             limits.max_memory};
   }
 };
+
+// DATA_LOSS: the id of an item is longer than ids can be, or is not UTF-8. The time to show a match
+// must not depend on a server that gives one item a long id.
+absl::Status CheckReceivedId(const std::string& id);
 
 // DATA_LOSS naming the slot and the field:
 // - the number of slots differs from the number of classes;

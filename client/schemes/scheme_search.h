@@ -31,7 +31,7 @@ struct SearchWork {
   int64_t queries = 1;
   int64_t blocks = 1;          // of 2,048 encrypted scores
   int64_t payload_bytes = 0;   // that the matches could have at most, for every k
-  int64_t filtered_bytes = 0;  // that a filter reads
+  int64_t filtered_bytes = 0;  // that a filter reads, once and again for each of its conditions
 };
 
 // The whole answer to a message. value: what the scheme's Finish reads.

@@ -16,7 +16,7 @@ std::chrono::milliseconds SearchInterval(const SearchWork& work) {
   const int64_t log_2k = std::bit_width(static_cast<uint64_t>(k - 1)) + 1;
   const int64_t of_query_us = work.blocks * (500 + 20 * log_2k) + k;
   return std::chrono::milliseconds(10 + work.queries * of_query_us / 1000 +
-                                   work.payload_bytes / 1'000'000 + work.filtered_bytes / 20'000);
+                                   (work.payload_bytes + work.filtered_bytes) / 20'000);
 }
 
 Clock::time_point NextDeparture(Clock::time_point arrived, Clock::time_point now,

@@ -48,6 +48,11 @@ class CancellationScope {
   const CancelledFunction* const outer_;
 };
 
+// Of the innermost scope of this thread.
+inline absl::Status CheckThreadNotCancelled() {
+  return CheckNotCancelled(CancellationScope::Innermost());
+}
+
 // For background jobs, which end with their queue.
 inline absl::Status CheckNotStopped(const std::atomic<bool>& stopped) {
   return stopped ? absl::CancelledError("the job was stopped") : absl::OkStatus();

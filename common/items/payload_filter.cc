@@ -26,20 +26,48 @@ bool IsHugeUnsigned(const json& value) {
          value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
-// The JSON library compares 2^64 - 1 equal to -1.
-bool Equal(const json& one, const json& other) {
-  if (IsHugeUnsigned(one) != IsHugeUnsigned(other) && one.is_number_integer() &&
-      other.is_number_integer()) {
-    return false;
+// The values of one condition. A look-up takes about the same time for every value: a client's
+// filter must not show in the time that it takes.
+class ValueSet {
+ public:
+  // value: comparable, and no integer beyond 2^63.
+  void Add(const json& value) {
+    if (value.is_string()) {
+      texts_.insert(value.get_ref<const std::string&>());
+    } else if (value.is_number_integer()) {
+      integers_.insert(value.get<int64_t>());
+      of_integers_.insert(value.get<double>());
+    } else if (value.is_number()) {
+      floats_.insert(value.get<double>());
+    } else {
+      others_.insert(value.dump());  // true, false, null
+    }
   }
-  return one == other;
-}
+  // Integers compare exactly, other numbers as doubles.
+  bool Contains(const json& value) const {
+    if (value.is_string()) return texts_.contains(value.get_ref<const std::string&>());
+    if (IsHugeUnsigned(value)) return floats_.contains(value.get<double>());
+    if (value.is_number_integer()) {
+      return integers_.contains(value.get<int64_t>()) || floats_.contains(value.get<double>());
+    }
+    if (value.is_number()) {
+      const auto number = value.get<double>();
+      return floats_.contains(number) || of_integers_.contains(number);
+    }
+    return !others_.empty() && others_.contains(value.dump());
+  }
 
-// Whether the value, or any element if it is an array, passes.
+ private:
+  std::set<std::string> texts_, others_;
+  std::set<int64_t> integers_;
+  std::set<double> floats_, of_integers_;
+};
+
+// Whether the value, or any element if it is an array, passes. Tests all elements.
 template <typename Test>
 bool AnyOf(const json& value, const Test& test) {
   if (!value.is_array()) return !value.is_discarded() && test(value);
-  return std::any_of(value.begin(), value.end(), test);
+  return std::count_if(value.begin(), value.end(), test) > 0;
 }
 
 bool IsComparable(const json& value) { return !value.is_structured() && !value.is_discarded(); }
@@ -89,7 +117,7 @@ struct PayloadFilter::Node {
   enum class Kind { kOneOf, kRange, kAll, kAny, kNone };
   Kind kind = Kind::kOneOf;
   size_t path = 0;                         // of kOneOf and kRange
-  std::vector<json> values;                // of kOneOf
+  ValueSet values;                         // of kOneOf
   std::optional<double> gt, gte, lt, lte;  // of kRange
   std::vector<Node> children;              // of the others
 };
@@ -102,6 +130,7 @@ class PayloadFilter::Parser {
     PayloadFilter parsed;
     parsed.root_ = std::move(root);
     parsed.paths_ = std::move(paths_);
+    parsed.conditions_ = conditions_;
     return parsed;
   }
 
@@ -149,8 +178,9 @@ class PayloadFilter::Parser {
     node->path = static_cast<size_t>(known - paths_.begin());
     if (known == paths_.end()) paths_.push_back(path);
     if (filter.size() == 2 && filter.contains("equals")) {
-      node->values = {filter.at("equals")};
-      return CheckValue(field + ".equals", node->values.front());
+      PM_RETURN_IF_ERROR(CheckValue(field + ".equals", filter.at("equals")));
+      node->values.Add(filter.at("equals"));
+      return absl::OkStatus();
     }
     if (filter.size() == 2 && filter.contains("in")) {
       return ReadValues(field + ".in", filter.at("in"), node);
@@ -181,7 +211,7 @@ class PayloadFilter::Parser {
     }
     for (size_t i = 0; i < values.size(); ++i) {
       PM_RETURN_IF_ERROR(CheckValue(absl::StrCat(field, "[", i, "]"), values[i]));
-      node->values.push_back(values[i]);
+      node->values.Add(values[i]);
     }
     return absl::OkStatus();
   }
@@ -209,13 +239,15 @@ absl::StatusOr<PayloadFilter> PayloadFilter::Parse(const std::string& text) {
 }
 
 bool PayloadFilter::Fits(const Node& node, absl::FunctionRef<const json&(size_t)> value_at) {
-  const auto fits = [&](const Node& child) { return Fits(child, value_at); };
+  // Evaluates all children, as AnyOf all elements.
+  const auto fitting = [&] {
+    return std::count_if(node.children.begin(), node.children.end(),
+                         [&](const Node& child) { return Fits(child, value_at); });
+  };
   switch (node.kind) {
     case Node::Kind::kOneOf:
-      return AnyOf(value_at(node.path), [&](const json& value) {
-        return std::any_of(node.values.begin(), node.values.end(),
-                           [&](const json& wanted) { return Equal(value, wanted); });
-      });
+      return AnyOf(value_at(node.path),
+                   [&](const json& value) { return node.values.Contains(value); });
     case Node::Kind::kRange:
       return AnyOf(value_at(node.path), [&](const json& value) {
         if (!value.is_number()) return false;
@@ -224,11 +256,11 @@ bool PayloadFilter::Fits(const Node& node, absl::FunctionRef<const json&(size_t)
                (!node.lt || number < *node.lt) && (!node.lte || number <= *node.lte);
       });
     case Node::Kind::kAll:
-      return std::all_of(node.children.begin(), node.children.end(), fits);
+      return fitting() == std::ssize(node.children);
     case Node::Kind::kAny:
-      return std::any_of(node.children.begin(), node.children.end(), fits);
+      return fitting() > 0;
     case Node::Kind::kNone:
-      return std::none_of(node.children.begin(), node.children.end(), fits);
+      return fitting() == 0;
   }
   return false;
 }

@@ -524,10 +524,26 @@ absl::Status Catalog::CatchUpRows(const CollectionView& view) {
   const absl::Status status = view.encrypted->CatchUp(*store_, parameters);
   // Deleted since, which the next Refresh sees.
   if (absl::IsNotFound(status)) return absl::OkStatus();
-  if (status.ok() || view.encrypted->rows() != nullptr) return status;
+  if (status.ok()) return status;
+  if (view.encrypted->rows() != nullptr) {
+    // The write is stored: searches find it late, but not never.
+    if (view.collection->ClaimCatchUp()) QueueCatchUp(view.collection);
+    return status;
+  }
   // Searches are refused, so that none finds what was deleted. LoadRows says why.
   LoadRows(view);
   return absl::OkStatus();
+}
+
+void Catalog::QueueCatchUp(std::weak_ptr<Collection> collection) {
+  static constexpr absl::Duration kDelay = absl::Seconds(1);
+  const auto catch_up = [this, weak = std::move(collection)](const std::atomic<bool>& stopped) {
+    const CollectionPtr locked = weak.lock();
+    if (locked == nullptr || stopped) return;
+    locked->BeginCatchUp();
+    CatchUpRows(locked->view()).IgnoreError();  // queued again
+  };
+  loads_.Add(catch_up, kDelay);
 }
 
 void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {

@@ -174,6 +174,8 @@ class Catalog {
   // Brings the encrypted rows of the collection, if it has any, to the present version or a later
   // one, or searches are refused until they are loaded.
   absl::Status CatchUpRows(const CollectionView& view);
+  // Catches up in the background, again and again until it succeeds.
+  void QueueCatchUp(std::weak_ptr<Collection> collection);
   // Queues the rows of a collection, those of the fewest items first. Tries again after a failure.
   void LoadRows(const CollectionView& view, absl::Duration delay = absl::ZeroDuration());
 

@@ -88,6 +88,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   // CollectionView::resident_memory, and what a running build reserves.
   int64_t memory() const;
   bool removed() const { return removed_; }
+  // Whether the caller is to queue a catch-up of the encrypted rows, because none is queued.
+  bool ClaimCatchUp() { return !catch_up_is_queued_.exchange(true); }
+  void BeginCatchUp() { catch_up_is_queued_ = false; }
   void Remove() { removed_ = true; }
   // Whether this is the collection that the store has now, not an earlier one with its UUID, which
   // a restored collection may have. Takes over its key.
@@ -152,6 +155,7 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void FinishLoad();
 
   std::atomic<bool> removed_ = false;
+  std::atomic<bool> catch_up_is_queued_ = false;
   std::atomic<bool> accepts_labels_ = false;
   mutable std::mutex mutex_;      // guards the following
   CollectionView view_;           // without `collection`

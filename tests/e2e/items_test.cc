@@ -1,7 +1,10 @@
 // Single items and filters, through the programs.
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/e2e/service.h"
+#include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
@@ -73,6 +76,35 @@ TEST_F(Items, FilterAppliesToSearchAndWarnsOfLeak) {
   EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("SENT IN CLEAR"));
   ExpectRefused({"items", "count", "things", "--filter", R"({"path":"n","gte":"x"})"},
                 "INVALID_ARGUMENT", {"--filter.gte must be a number, but is of type string"});
+}
+
+// Printing takes a time of its own for every match, and a reader may stop it: the server must not
+// see either, as the time at which the connection ends.
+TEST_F(Items, ConnectionEndsBeforeMatchesArePrinted) {
+  std::string payloads;
+  for (int i = 0; i < kItems; ++i) payloads += "\"" + std::string(2000, 'x') + "\"\n";
+  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery"),
+          "--payloads", folder_.Write("payloads.jsonl", payloads)});
+  Build();
+  const Command query = Query({"--row", "2", "--label", "2", "-k", std::to_string(kItems),
+                               "--epsilon", "5", "--delta", "1e-3", "--payloads"});
+  Program program(user_.CommandLine(query));
+  const auto sockets = [&] {
+    int count = 0;
+    std::error_code error;
+    for (std::filesystem::directory_iterator
+             file("/proc/" + std::to_string(program.pid()) + "/fd", error),
+         end;
+         !error && file != end; file.increment(error)) {
+      const auto target = std::filesystem::read_symlink(file->path(), error);
+      count += target.string().rfind("socket:", 0) == 0 ? 1 : 0;
+    }
+    return count;
+  };
+  ASSERT_TRUE(WaitUntil([&] { return sockets() > 0; }));
+  // Nothing reads the pipe, which holds less than the matches.
+  EXPECT_TRUE(WaitUntil([&] { return sockets() == 0; }, std::chrono::seconds(60)));
+  EXPECT_GT(program.Wait().out.size(), size_t{1} << 18);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "client/schemes/answer_check.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -31,9 +32,7 @@ absl::Status CheckItems(const PublicParameters& parameters, bool with_payloads,
         absl::StrCat("it must have ", items, " labels and ", payloads, " payloads for its ", items,
                      " items, but has ", message.labels_size(), " and ", message.payloads_size()));
   }
-  for (const std::string& id : message.ids()) {
-    if (!IsUtf8(id)) return absl::DataLossError("an id is not UTF-8");
-  }
+  for (const std::string& id : message.ids()) PM_RETURN_IF_ERROR(CheckReceivedId(id));
   for (const int32_t label : message.labels()) {
     PM_RETURN_IF_ERROR(CheckItemLabel(label, parameters));
   }

@@ -87,11 +87,14 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
 SearchWork EncryptedSearch::WorkOf(const SearchAnswer& answer) const {
   const RowTable& table = std::any_cast<const EncryptedExchange&>(answer.value).table;
   const auto targets = std::ssize(request_.targets);
-  SearchWork work{.queries = targets,
-                  .blocks = std::ssize(table.blocks()),
-                  .payload_bytes = targets * std::min(table.payload_bytes(),
-                                                      kMaxNeighbors * table.longest_payload())};
-  if (filter_.has_value()) work.filtered_bytes = CountMessages() * table.payload_bytes();
+  SearchWork work{.queries = targets, .blocks = std::ssize(table.blocks())};
+  if (ranking_.with_payloads) {
+    work.payload_bytes =
+        targets * std::min(table.payload_bytes(), kMaxNeighbors * table.longest_payload());
+  }
+  if (filter_.has_value()) {
+    work.filtered_bytes = CountMessages() * table.payload_bytes() * (1 + filter_->conditions());
+  }
   return work;
 }
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <future>
@@ -87,6 +88,7 @@ constexpr absl::Duration kClientTimeout = absl::Minutes(3);
 // less, so that few commits have an unknown outcome.
 constexpr absl::Duration kGrace = absl::Seconds(1);
 constexpr std::chrono::milliseconds kPollInterval(50);
+constexpr int kMaxConnecting = 16;
 
 absl::StatusCode CodeOf(absl::string_view state) {
   using absl::StatusCode;
@@ -193,9 +195,19 @@ absl::StatusOr<Connection::Handle> Connection::Connect(const ConnectionInfo& inf
     return Handle(PQconnectdbParams(keywords.data(), values.data(), /*expand_dbname=*/0));
   });
   std::future<Handle> connected = connect.get_future();
+  static std::atomic<int> connecting = 0;  // threads that run, of callers that are gone, too
+  if (++connecting > kMaxConnecting) {
+    --connecting;
+    return OperatorOnlyError(absl::UnavailableError(absl::StrCat(
+        "the store is unavailable: ", kMaxConnecting, " connections are being opened")));
+  }
   try {
-    std::thread(std::move(connect)).detach();
+    std::thread([connect = std::move(connect)]() mutable {
+      connect();
+      --connecting;
+    }).detach();
   } catch (const std::system_error&) {
+    --connecting;
     return absl::ResourceExhaustedError("no thread for a connection");
   }
   const CancelledFunction cancelled = CancellationScope::Innermost();
@@ -223,8 +235,10 @@ absl::Status Connection::Prepare() {
                      ", this program needs 15 or later")));
   }
   PM_RETURN_IF_ERROR(Execute(absl::StrCat(
-      "SET search_path = privatemail; SET statement_timeout = ",
-      absl::ToInt64Milliseconds(kStatementTimeout),
+      "SET search_path = privatemail; SET client_connection_check_interval = ",
+      // Also ends statements that this side has given up, which would keep their session.
+      absl::ToInt64Milliseconds(kGrace),
+      "; SET statement_timeout = ", absl::ToInt64Milliseconds(kStatementTimeout),
       "; SET lock_timeout = ", absl::ToInt64Milliseconds(kLockTimeout),
       "; SET idle_in_transaction_session_timeout = ", absl::ToInt64Milliseconds(kStatementTimeout),
       "; SET default_transaction_isolation = 'read committed'")));
@@ -307,6 +321,7 @@ absl::Status Connection::Execute(const std::string& sql) { return Copy(sql, "").
 
 absl::StatusOr<Result> Connection::Query(const std::string& sql,
                                          absl::Span<const SqlValue> values) {
+  PM_RETURN_IF_ERROR(CheckThreadNotCancelled());
   Encoder encoded;
   for (const SqlValue& value : values) std::visit(encoded, value);
   std::vector<const char*> bytes;
@@ -324,6 +339,7 @@ absl::StatusOr<Result> Connection::Query(const std::string& sql,
 }
 
 absl::StatusOr<Result> Connection::Copy(const std::string& sql, absl::string_view rows) {
+  PM_RETURN_IF_ERROR(CheckThreadNotCancelled());
   return Await(PQsendQuery(handle_.get(), sql.c_str()), rows);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/cancellation.h"
 #include "common/base/descriptor.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
@@ -245,7 +246,11 @@ class SqliteSession final : public SqlSession {
     return status;
   }
 
-  absl::Status Commit() override { return transaction_->Commit(); }
+  // Not for a caller that is gone, whose later writes through another call must not be overwritten.
+  absl::Status Commit() override {
+    PM_RETURN_IF_ERROR(CheckThreadNotCancelled());
+    return transaction_->Commit();
+  }
   int64_t changes() const { return database_->changes(); }
 
  private:
@@ -315,6 +320,7 @@ absl::Status SqliteStore::Damaged(absl::string_view what) const {
 
 absl::StatusOr<std::unique_ptr<SqlSession>> SqliteStore::Begin(bool writes) {
   std::unique_lock<std::mutex> lock(mutex_);
+  PM_RETURN_IF_ERROR(CheckThreadNotCancelled());  // the wait may have been long
   if (writes && read_only_) {
     return OperatorOnlyError(absl::Status(
         read_only_reason_.code(), absl::StrCat("the store is read-only until there is space: ",
@@ -395,6 +401,7 @@ absl::Status SqliteStore::ImportParts(const StoredCollection& collection, Galler
   }
   const absl::Status imported = ImportInto(key, collection, source);
   // If this fails too, the next start removes the rows.
+  const CancellationScope uncancelled(nullptr);
   if (!imported.ok()) RemoveRowsOf(kItems, key).IgnoreError();
   return imported;
 }
@@ -522,6 +529,7 @@ absl::StatusOr<uint64_t> SqliteStore::DeleteOnce(absl::string_view uuid) {
     PM_RETURN_IF_ERROR(session->Commit());
   }
   // The collection is deleted already. If this fails, the next start removes the rows.
+  const CancellationScope uncancelled(nullptr);
   for (size_t i = 0; i < std::size(kTables); ++i) {
     if (!RemoveRowsOf(kTables[i], keys[i]).ok()) break;
   }
