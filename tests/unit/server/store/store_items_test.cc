@@ -1,5 +1,6 @@
 // The contract of Store: items, versions, and changes since an embedding.
 #include "absl/strings/str_format.h"
+#include "common/base/cancellation.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
@@ -50,6 +51,21 @@ TEST_P(StoreItems, EachChangeTakesNextVersion) {
   EXPECT_EQ(VersionOf("item-001"), 6u);
   EXPECT_EQ(Load().version, 6u);
   EXPECT_EQ(store_->ListStates()->front().latest_version, 6u);
+}
+
+// Whenever its caller leaves: a later write of the same caller must not be overwritten by it.
+TEST_P(StoreItems, WriteOfAnAbsentCallerIsNotStored) {
+  absl::StatusOr<UpsertResult> written;
+  int polls = 0;
+  do {
+    int left = polls++;
+    const CancellationScope scope([&left] { return left-- <= 0; });
+    written = store_->Upsert(collection_.parameters, MakeItems(1, 1));
+    EXPECT_TRUE(written.ok() || absl::IsCancelled(written.status())) << written.status();
+    const CancellationScope reading(nullptr);
+    EXPECT_EQ(VersionOf("item-000") > 0, written.ok());
+  } while (!written.ok() && !HasFailure());
+  EXPECT_GT(polls, 2);
 }
 
 TEST_P(StoreItems, LastOfEqualIdsInBatchWinsAndEachChangeTakesVersion) {
