@@ -108,16 +108,18 @@ absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
   return absl::OkStatus();
 }
 
+// Whether the item is the row's, and loses no payload to it.
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
   const auto features = rows.features.row(static_cast<Eigen::Index>(row));
   const absl::StatusOr<int32_t> label = LabelFromProto(item);
-  return label.ok() && *label == rows.labels[row] &&
+  const bool has_payload = row < rows.payloads.size() && !rows.payloads[row].empty();
+  return label.ok() && *label == rows.labels[row] && (has_payload || item.payload().empty()) &&
          std::equal(item.features().begin(), item.features().end(), features.data(),
                     features.data() + features.size());
 }
 
-// Refuses a second file whose row numbers are the ids of other items. Compares rows spread over the
-// file with stored items; equal ones are a repeated upload.
+// Refuses a second file whose row numbers are the ids of other items, or which would remove their
+// payloads. Compares rows spread over the file with stored items; equal ones are a repeated upload.
 absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string& name,
                                     const Rows& rows) {
   const size_t count = std::min(
@@ -136,8 +138,9 @@ absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string&
     const auto row = row_of_id.find(item.id());
     if (row == row_of_id.end() || IsRow(item, rows, row->second)) continue;
     return absl::AlreadyExistsError(absl::StrCat(
-        "collection ", name, " has another item with id ", item.id(),
-        ", which is the row number here: give ids with --ids or --id-prefix, or --replace to "
+        "collection ", name, " has an item with id ", item.id(),
+        ", which is the row number here, and with other features, another label or a payload that "
+        "this file does not have: give ids with --ids or --id-prefix, or --replace to "
         "overwrite; nothing was sent"));
   }
   return absl::OkStatus();

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/schemes/scheme_search.h"
 #include "client/search/departures.h"
 #include "client/search/last_search.h"
@@ -84,6 +85,8 @@ struct SchemeEntry {
   // Whether messages are saved whole and may be sent again. They cost something, so a search that
   // cannot be sent again does not replace them.
   bool can_resend;
+  // FAILED_PRECONDITION: the collection of this name does not offer the scheme.
+  absl::Status (*check_offered)(absl::string_view collection, const PublicParameters& parameters);
   std::unique_ptr<SchemeConnection> (*connect)(const SearchContext& context);
   // Adds the members of the scheme to the JSON of a result.
   void (*add_json)(const SearchResponse& response, const SearchResult& result,

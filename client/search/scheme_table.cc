@@ -8,9 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/search/cells/cells_entry.h"
-#include "client/search/encrypted/encrypted_entry.h"
-#include "client/search/joint/joint_entry.h"
 #include "common/base/field_error.h"
 #include "common/embedding/offered_schemes.h"
 

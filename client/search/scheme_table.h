@@ -15,6 +15,11 @@
 
 namespace privatemail::client {
 
+// Each is defined in the folder of its scheme.
+SchemeEntry CellsEntry();
+SchemeEntry EncryptedEntry();
+SchemeEntry JointEntry();
+
 const SchemeEntry& EntryOf(Scheme scheme);
 
 // A field of a request that some schemes take.

@@ -199,6 +199,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   SearchResponse response;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(published));
   PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(request, response.parameters));
+  PM_RETURN_IF_ERROR(EntryOf(response.scheme).check_offered(published.name(), response.parameters));
   std::unique_ptr<Ledger> ledger;
   LedgerEntry budget;
   if (request.epsilon.has_value()) {

@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "common/base/cancellation.h"
+#include "common/base/stopwatch.h"
 
 namespace privatemail {
 namespace {
 
 constexpr int kNicenessIncrement = 10;
+constexpr absl::Duration kStoringTime = absl::Seconds(1);
 
 // Applies to the calling thread and to threads that it starts later. Cannot be undone.
 void LowerThreadPriority() {
@@ -58,7 +61,12 @@ void BackgroundQueue::Add(Job job, absl::Duration delay, uint64_t rank) {
 
 void BackgroundQueue::Run(Priority priority) {
   if (priority == Priority::kLow) LowerThreadPriority();
-  const CancellationScope scope([this] { return stopped_.load(); });
+  // A job that has its result may still store it.
+  const CancellationScope scope([this, since_stop = std::optional<Stopwatch>()]() mutable {
+    if (!stopped_) return false;
+    if (!since_stop.has_value()) since_stop.emplace();
+    return since_stop->Elapsed() > kStoringTime;
+  });
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
     const Clock::time_point now = Clock::now();

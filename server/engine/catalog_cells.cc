@@ -202,7 +202,10 @@ absl::StatusOr<Catalog::CellInputs> Catalog::ReadCellInputs(
 
 void Catalog::WarnUnlessStored(const PublishedCollection& published,
                                const absl::Status& stored) const {
-  if (stored.ok() || absl::IsAborted(stored) || absl::IsNotFound(stored) || !warn_) return;
+  if (stored.ok() || absl::IsAborted(stored) || absl::IsNotFound(stored) ||
+      absl::IsCancelled(stored) || !warn_) {
+    return;
+  }
   warn_(
       absl::StrCat("the cell index of collection ", published.name,
                    " could not be stored, so the next start builds it again: ", stored.message()));

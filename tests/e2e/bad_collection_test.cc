@@ -115,9 +115,16 @@ TEST_F(BadUpload, OtherItemsOfSameRowNumbersAreNotReplaced) {
   EXPECT_EQ(Ingest("gallery")["unchanged"], kItems) << "a repeated upload is safe";
   Write("gallery", SeparatedClasses(kItems, 5));
   ExpectRefused(Upload(), "ALREADY_EXISTS",
-                {"collection things has another item with id 0", "--id-prefix", "--replace"});
+                {"collection things has an item with id 0", "--id-prefix", "--replace"});
   EXPECT_EQ(Answer(Upload({"--id-prefix", "more-"}))["inserted"], kItems);
   EXPECT_EQ(Answer(Upload({"--replace"}))["updated"], kItems);
+  // Nor are payloads removed.
+  std::string payloads;
+  for (int i = 0; i < kItems; ++i) payloads += "{\"n\":1}\n";
+  const std::string file = folder_.Write("payloads.jsonl", payloads);
+  EXPECT_EQ(Answer(Upload({"--payloads", file}))["updated"], kItems);
+  ExpectRefused(Upload(), "ALREADY_EXISTS", {"a payload that this file does not have"});
+  EXPECT_EQ(Answer(Upload({"--payloads", file}))["unchanged"], kItems);
 }
 
 // No server can read a message with bytes that are not UTF-8.

@@ -1,12 +1,12 @@
-#include "client/search/cells/cells_entry.h"
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "client/schemes/cells/cells_search.h"
 #include "client/search/collection_cache.h"
+#include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::client {
 namespace {
@@ -84,6 +84,7 @@ absl::StatusOr<nlohmann::json> ExplainSavedCells(const LastSearch& last,
 
 SchemeEntry CellsEntry() {
   return {.can_resend = true,
+          .check_offered = CheckHasCells,
           .connect = ConnectCells,
           .add_json = AddCellsJson,
           .explain = ExplainSavedCells};

@@ -1,5 +1,3 @@
-#include "client/search/encrypted/encrypted_entry.h"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -11,8 +9,10 @@
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/encrypted/encrypted_search.h"
 #include "client/search/encrypted/row_tables.h"
+#include "client/search/scheme_table.h"
 #include "common/base/digests.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/lattice/scores.h"
 #include "privatemail/v1/encrypted.pb.h"
 
@@ -238,6 +238,7 @@ absl::StatusOr<nlohmann::json> ExplainSavedEncrypted(const LastSearch& last,
 
 SchemeEntry EncryptedEntry() {
   return {.can_resend = false,
+          .check_offered = CheckHasEncrypted,
           .connect = ConnectEncrypted,
           .add_json = AddEncryptedJson,
           .explain = ExplainSavedEncrypted};

@@ -1,12 +1,12 @@
-#include "client/search/joint/joint_entry.h"
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "client/schemes/joint/joint_search.h"
 #include "client/search/collection_cache.h"
+#include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::client {
 namespace {
@@ -79,6 +79,7 @@ absl::StatusOr<nlohmann::json> ExplainSavedJoint(const LastSearch& last,
 
 SchemeEntry JointEntry() {
   return {.can_resend = true,
+          .check_offered = CheckHasClasses,
           .connect = ConnectJoint,
           .add_json = AddJointJson,
           .explain = ExplainSavedJoint};

@@ -8,6 +8,10 @@ classes of n_c items:
                                   class, which it knows, as the joint scheme presumes, too
     items that it ranks           B / (C ranked) items of every class with their vectors
 
+Cells are compared with a third one, too: the items of a cell that is drawn without regard to the query, which is what
+they return at epsilon 0. The lists of cells put items first that are near to many queries, so these are found at any
+epsilon.
+
 Expected fidelity: the mean over the true nearest k of min(1, items of the class / n_c), of the target's class alone
 where it does not rank.
 
@@ -28,11 +32,12 @@ from privatemail.evaluation.experiments.cells import list_length, of_cells
 from privatemail.evaluation.experiments.settings import flags
 from privatemail.evaluation.study import Band, Experiment, Result, Split, Verdict
 from privatemail.evaluation.sweep import (OF_EVERY_CLASS, Condition, Stage, Sweep, asking, exact, of_every_class,
-                                          percent, short, with_band)
+                                          percent, scored, short, with_band)
 
 _ID = 24
 _LISTED = _ID + 16
 _SHARES = (.1, .01)  # of the gallery, that cells return
+_NOTHING = 1e-9  # an epsilon
 
 
 def _ranked_item(split: Split) -> int:
@@ -51,6 +56,7 @@ class _Scheme(NamedTuple):
     needs_label: bool
     bytes_down: Callable[[Split], int]
     commands: Callable[[Result], Tuple[str, str]]  # arguments of `collection create` and `query`, by a result
+    share: float = 0  # of the gallery, that cells return; 0 for other schemes
 
     @property
     def name(self) -> str:
@@ -74,15 +80,23 @@ def _schemes(stage: Stage) -> List[_Scheme]:
         return _Scheme(of_cells(stage, share), f"features and class: {epsilon}, no delta", False,
                        lambda split: list_length(share, k, len(split.gallery)) * _ranked_item(split),
                        lambda result: (f"--cells {result['cells'][0]:g} --cell-code float16",
-                                       f"--scheme cells --items {result['items'][0]:g} --epsilon {epsilon}"))
+                                       f"--scheme cells --items {result['items'][0]:g} --epsilon {epsilon}"), share)
 
     trivial = _Scheme(of_every_class(stage), "everything: 0, no delta", True, lambda split: _listed_bytes(split, k),
                       lambda _: ("", ""))
     return [joint, *map(by_cells, _SHARES), trivial]
 
 
+def _of_a_random_cell(stage: Stage, share: float, seed: int) -> List[float]:
+    """The fidelity of cells with a share of the gallery that are asked at an epsilon that decides nothing."""
+    trial = stage.trial(seed)
+    cells, items, _ = trial.plan_cells(stage.study.epsilon, share)
+    found = trial.ask_cells(cells, items, _NOTHING, "verdict")
+    return scored(stage, seed, (found, 0, 0))["fidelity"]
+
+
 def _of_as_many_bytes(stage: Stage, scheme: _Scheme) -> Condition:
-    """The expected fidelity of the better download."""
+    """The expected fidelity of the best of these downloads."""
 
     def run(_x: float, seed: int, _part: str) -> Result:
         split = stage.split(seed)
@@ -92,7 +106,10 @@ def _of_as_many_bytes(stage: Stage, scheme: _Scheme) -> Condition:
         of_class = scheme.bytes_down(split) / _classes(split)
         listed = np.minimum(1, min(stage.study.k, of_class / _LISTED) / size) * (near == split.targets.labels[:, None])
         ranked = np.minimum(1, of_class / _ranked_item(split) / size)
-        return {"fidelity": max(listed, ranked, key=np.mean).mean(axis=1).tolist()}
+        downloads = [listed.mean(axis=1), ranked.mean(axis=1)]
+        if scheme.share:
+            downloads.append(np.array(_of_a_random_cell(stage, scheme.share, seed)))
+        return {"fidelity": max(downloads, key=np.mean).tolist()}
 
     return Condition(f"as many bytes as {scheme.name}", run, fixed=True, work=.01)
 
