@@ -176,6 +176,20 @@ TEST(IdentityLipschitz, IsReachedAndNotExceeded) {
   }
 }
 
+TEST(IdentityLipschitz, IsRoundedUp) {
+  for (const double p : {2.5, 3.0, 7.0, 10.0}) {
+    for (int d = 2; d < 60; ++d) {
+      EXPECT_GE(Real(*IdentityLipschitz(d, p)), pow(Real(d), Real(.5) - 1 / Real(p))) << d;
+    }
+  }
+}
+
+TEST(VarianceOf, IsRoundedUp) {
+  for (const double stddev : {.1, .3, 1.1, 3.3, 1e10 / 3}) {
+    EXPECT_GE(Real(*VarianceOf(stddev)), Real(stddev) * stddev);
+  }
+}
+
 // mechanism_test.cc has the fields that are NaN, missing or unused.
 TEST(InferencePrivacy, BadParametersAreNamed) {
   const auto refusal = [](double epsilon, double radius, double norm, double lipschitz) {
