@@ -184,12 +184,6 @@ TEST(IdentityLipschitz, IsRoundedUp) {
   }
 }
 
-TEST(VarianceOf, IsRoundedUp) {
-  for (const double stddev : {.1, .3, 1.1, 3.3, 1e10 / 3}) {
-    EXPECT_GE(Real(*VarianceOf(stddev)), Real(stddev) * stddev);
-  }
-}
-
 // mechanism_test.cc has the fields that are NaN, missing or unused.
 TEST(InferencePrivacy, BadParametersAreNamed) {
   const auto refusal = [](double epsilon, double radius, double norm, double lipschitz) {

@@ -219,16 +219,6 @@ TEST(Mechanism, BoxOnTheGridIsInsideTheGivenOne) {
   EXPECT_LE(released.maxCoeff(), .3);
 }
 
-TEST(Mechanism, EachValueHasItsOwnNoise) {
-  for (const MechanismTraits& traits : AllMechanisms()) {
-    SeededBits bits(5);
-    ASSERT_OK_AND_ASSIGN(const Matrix released,
-                         Make(traits, 3)->ReleaseInDouble(Matrix::Zero(3, 1), bits));
-    EXPECT_NE(released(0), released(1)) << traits.name;
-    EXPECT_NE(released(1), released(2)) << traits.name;
-  }
-}
-
 TEST(Mechanism, NamesRoundTrip) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     EXPECT_EQ(*MechanismFromName(traits.name), traits.kind);

@@ -70,7 +70,6 @@ constexpr uint64_t kPlus = 0;
 // A uniform real of these digits below 1/3? Decided by a Laplace draw of scale 3 that starts from 1
 // and keeps it with probability exp(-1/3): at once where the real is not below 1/3; where it is,
 // the next event has probability 1/3 / 2, here it fails, and the draw starts anew, from 2.
-// Likewise for other scales from 3 to 8.
 int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool below,
                                    uint64_t scale = 3) {
   std::vector<uint64_t> words = {1};

@@ -78,11 +78,6 @@ TEST(CellScheme, NearestCellsOrdersByCentroidDistance) {
     EXPECT_EQ(*scheme.NearestCells(query, 1, 5), expected);
     // Independent of the query's length.
     EXPECT_EQ(*scheme.NearestCells(query * 1e-30F, 1, 5), expected);
-    SeededBits bits(seed);
-    const auto free = [](const Guarantee&) { return absl::OkStatus(); };
-    ASSERT_OK_AND_ASSIGN(const CellRelease release,
-                         scheme.Release(query, {.partition = 1, .epsilon = 700}, free, bits));
-    EXPECT_EQ(release.cells, std::vector<int64_t>{expected.front()});
   }
 }
 
