@@ -161,47 +161,36 @@ TEST(JointDraws, IterationStartsFromPreviousRelease) {
   }
 }
 
-// The noise of each iteration is made for its own start and drawn after the one before.
+// The noise of each iteration is made for its own start and drawn after the one before. With noise
+// on the input the iteration sees the noisy row, scaled to length 1.
 TEST(JointDraws, EachIterationHasItsOwnNoise) {
   const JointSetting setting = MakeSetting();
   const Matrix target = *UnitRows("target", NormalRows(1, kDim, 77));
-  const PrivacyCost cost{.epsilon = 1, .delta = 1e-5, .private_iterations = 3};
-  SeededBits bits(9);
-  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
-                       DrawTargetIndependentPart(setting, cost, bits));
-  SeededBits again = bits;
-  ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> released,
-                       ReleaseIterations(setting, part, cost, 1, target.row(0), bits));
-  ASSERT_EQ(released.size(), 3U);
-  const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, 1, target.row(0)));
-  Matrix start = part.start;
-  for (const FloatMatrix& rows : released) {
-    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
-    ASSERT_OK_AND_ASSIGN(const FloatMatrix expected,
-                         noise.mechanism->Release(PrivateIteration(setting, start, graph), again));
-    EXPECT_EQ(rows, expected);
-    start = rows.cast<double>();
-  }
-}
-
-// With noise on the input the iteration sees the noisy row, scaled to length 1, and nothing else.
-TEST(JointDraws, InputNoiseReplacesTheTarget) {
-  const JointSetting setting = MakeSetting();
-  const Matrix target = *UnitRows("target", NormalRows(1, kDim, 77));
-  const PrivacyCost cost{
+  const PrivacyCost on_input{
       .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kGaussInput, .radius = 1};
-  SeededBits bits(9);
-  ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
-                       DrawTargetIndependentPart(setting, cost, bits));
-  SeededBits again = bits;
-  ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> released,
-                       ReleaseIterations(setting, part, cost, 1, target.row(0), bits));
-  const FloatMatrix noisy = *part.noise.mechanism->Release(target, again);
-  const RowVector row = noisy.row(0).cast<double>().normalized();
-  const Matrix expected =
-      PrivateIteration(setting, part.start, FeatureGraph(setting, SlotRows(setting, part, 1, row)));
-  ASSERT_EQ(released.size(), 1U);
-  EXPECT_LT((released[0].cast<double>() - expected).norm(), 1e-5 * expected.norm());
+  for (const PrivacyCost& cost :
+       {PrivacyCost{.epsilon = 1, .delta = 1e-5, .private_iterations = 3}, on_input}) {
+    SeededBits bits(9);
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                         DrawTargetIndependentPart(setting, cost, bits));
+    SeededBits again = bits;
+    ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> released,
+                         ReleaseIterations(setting, part, cost, 1, target.row(0), bits));
+    ASSERT_EQ(std::ssize(released), cost.private_iterations);
+    RowVector row = target.row(0);
+    if (cost.radius.has_value()) {
+      row = part.noise.mechanism->Release(target, again)->row(0).cast<double>().normalized();
+    }
+    const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, 1, row));
+    Matrix start = part.start;
+    for (const FloatMatrix& rows : released) {
+      Matrix expected = PrivateIteration(setting, start, graph);
+      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
+      if (!cost.radius.has_value()) expected = *noise.mechanism->ReleaseInDouble(expected, again);
+      start = rows.cast<double>();
+      EXPECT_LT((start - expected).norm(), 1e-5 * expected.norm());
+    }
+  }
 }
 
 // Chi-square test against equal expectations. False-alarm probability: 1e-8.
