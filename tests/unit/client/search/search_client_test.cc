@@ -472,6 +472,7 @@ TEST_F(SearchClientTest, ForkedProcessIsRefused) {
 }
 
 TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
+  server_.describe = kMessageForEachQuery;  // else they are refused together, whenever that is
   EXPECT_THAT(Search(*client_, std::vector<SearchTarget>()), FailsWith(kInvalid, "targets"));
   EXPECT_THAT(Search(*client_, 1, {.k = 0}), FailsWith(kInvalid, "k must"));
   EXPECT_THAT(
