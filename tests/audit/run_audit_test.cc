@@ -1,6 +1,7 @@
 // RunAudit on attacks with given counts. Expected values: Clopper-Pearson bounds by exact
 // fractions.
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <mutex>
@@ -102,6 +103,12 @@ TEST(RunAudit, RespectsMaxReleases) {
   const Result result = ResultOf({slow});
   EXPECT_EQ(result.releases, 20);
   EXPECT_LT(result.epsilon_lower, ResultOf({AttackWithHits("fast", kReleases, 0)}).epsilon_lower);
+}
+
+TEST(RunAudit, MakesEveryRelease) {
+  std::atomic<int64_t> made = 0;
+  ResultOf({{.description = "counts", .event = [&](Neighbour, BitSource&) { return ++made < 0; }}});
+  EXPECT_EQ(made, 2 * kReleases);
 }
 
 TEST(RunAudit, FailedReleaseReturnsItsError) {

@@ -61,6 +61,8 @@ TEST(CheckAnswer, CorruptMatchInAnySlotReturnsDataLoss) {
       {[](auto* slot) { slot->mutable_matches(1)->set_label(5); }, "label must be one of"},
       {[](auto* slot) { slot->mutable_matches(1)->set_squared_distance(kNan); },
        "squared_distance must be"},
+      {[](auto* slot) { slot->mutable_matches(1)->set_squared_distance(INFINITY); },
+       "squared_distance must be"},
       {[](auto* slot) { slot->mutable_matches(1)->set_payload("{"); }, "payload must be empty or"},
       {[](auto* slot) { slot->mutable_matches(1)->set_payload(std::string("{}\0more", 7)); },
        "payload must be empty or"},

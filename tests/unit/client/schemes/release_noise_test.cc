@@ -219,16 +219,17 @@ TEST_P(ReleaseConstants, ChargedMuCoversAllIterations) {
 }
 
 // Scaling a row to length 1 rounds it by up to d/2 + 4 units (sensitivity.h), of each
-// neighbour: here an eighth of the radius. The code allows d + 4.
+// neighbour: here an eighth of the radius and more than it. The code allows d + 4.
 TEST_P(ReleaseConstants, InputNoiseCoversRoundingOfUnitRows) {
   if (GetParam().protects != Protects::kInput || GetParam().published) return;
-  constexpr int64_t kDim = 1 << 20;
-  radius_ = 1e-9;
-  ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, kDim));
-  const double hidden = noise.mechanism->noise_stddev() / kGaussianStddev;
-  EXPECT_GE(hidden, radius_ + 2 * (.5 * kDim + 4) * 0x1p-53);
-  EXPECT_LE(hidden, (radius_ + 2 * (kDim + 4) * 0x1p-53) * (1 + 1e-4));  // the grid's share
-  EXPECT_EQ(ComposeGuarantee(Cost(1), noise).radius, radius_) << "what is promised";
+  for (const auto& [dim, radius] : {std::pair(1 << 20, 1e-9), {2, 1e-15}}) {
+    radius_ = radius;
+    ASSERT_OK_AND_ASSIGN(const IterationNoise noise, Noise(1, dim));
+    const double hidden = noise.mechanism->noise_stddev() / kGaussianStddev;
+    EXPECT_GE(hidden, radius + 2 * (.5 * dim + 4) * 0x1p-53);
+    EXPECT_LE(hidden, (radius + 2. * (dim + 4) * 0x1p-53) * (1 + 1e-3));  // the grid's share
+    EXPECT_EQ(ComposeGuarantee(Cost(1), noise).radius, radius) << "what is promised";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ReleaseConstants, ::testing::ValuesIn(AllMechanisms()),

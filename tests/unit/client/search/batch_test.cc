@@ -46,5 +46,11 @@ TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {
               ::testing::Not(::testing::HasSubstr("nothing")));
 }
 
+// A batch that ended at a damaged answer would show the server that the client saw the damage.
+TEST(EndsBatch, DamagedAnswersDoNotEndIt) {
+  EXPECT_FALSE(EndsBatch(absl::DataLossError("")));
+  EXPECT_TRUE(EndsBatch(absl::ResourceExhaustedError("")));
+}
+
 }  // namespace
 }  // namespace privatemail::client

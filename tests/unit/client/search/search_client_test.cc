@@ -153,6 +153,7 @@ TEST_F(SearchClientTest, TargetsOfABatchShareOneMessage) {
   ASSERT_EQ(answer.results.size(), 20U);
   for (unsigned i = 0; i < 20; ++i) {
     ASSERT_EQ(answer.results[i].matches.size(), 2U);
+    EXPECT_EQ(answer.results[i].target, absl::StrCat("target ", i));
     if (i == 3) continue;
     EXPECT_EQ(answer.results[i].matches[0].id, NearestInTheClear(i + 1));
   }
@@ -471,6 +472,7 @@ TEST_F(SearchClientTest, ForkedProcessIsRefused) {
 }
 
 TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
+  server_.describe = kMessageForEachQuery;  // else they are refused together, whenever that is
   EXPECT_THAT(Search(*client_, std::vector<SearchTarget>()), FailsWith(kInvalid, "targets"));
   EXPECT_THAT(Search(*client_, 1, {.k = 0}), FailsWith(kInvalid, "k must"));
   EXPECT_THAT(
@@ -480,6 +482,10 @@ TEST_F(SearchClientTest, WrongTargetsAndOptionsSendNothing) {
       Search(*client_, {{.features = TargetOf(1), .label = 2},
                         {.features = TargetOf(2), .label = std::numeric_limits<int32_t>::min()}}),
       FailsWith(kInvalid, "label must be between -2147483647"));
+  EXPECT_THAT(client_->Search({.collection = "things",
+                               .targets = {{.features = TargetOf(1)}},
+                               .fingerprint = "another"}),
+              FailsWith(kFailedPrecondition, "fingerprint must be that of collection things"));
   EXPECT_TRUE(server_.TakeRequests().empty());
 }
 
@@ -523,6 +529,58 @@ TEST_F(SearchClientTest, ClientEndsAtADeparture) {
   const auto ended = std::chrono::steady_clock::now();
   EXPECT_GE(ended - server_.TakeSeen().back().answered,
             SearchInterval({.blocks = things_.blocks()}));
+}
+
+// Fifteen targets make the interval long beside that of one.
+TEST_F(SearchClientTest, EveryCallAfterABatchLeavesAtItsDeparture) {
+  const auto interval = SearchInterval({.queries = 15, .blocks = things_.blocks()});
+  ASSERT_GT(interval, 4 * SearchInterval({.blocks = things_.blocks()}));
+  const std::function<void()> calls[] = {
+      [&] { EXPECT_THAT(Search(*client_), IsOk()); },
+      [&] { EXPECT_THAT(client_->Describe("things"), IsOk()); },
+      [&] { EXPECT_THAT(client_->Admin(), IsOk()); },
+      [&] { EXPECT_FALSE(client_->Resend({}, std::nullopt, "things").ok()); },
+  };
+  for (const auto& call : calls) {
+    ASSERT_THAT(Search(*client_, std::vector<SearchTarget>(15, {.features = TargetOf(1)})), IsOk());
+    const auto answered = server_.TakeSeen().back().answered;
+    call();
+    const auto seen = server_.TakeSeen();
+    const auto left = seen.empty() ? EncryptedServer::Clock::now() : seen.front().arrived;
+    EXPECT_GE(left - answered, interval) << &call - calls;
+  }
+}
+
+// Also after an answer that is an error.
+TEST_F(SearchClientTest, CallAfterAResendLeavesAtItsDeparture) {
+  ASSERT_THAT(SaveLastSearch(folder_.path(), {Scheme::kCells, things_.Collection(), ""}), IsOk());
+  const auto sent = EncryptedServer::Clock::now();
+  EXPECT_THAT(client_->Resend({.features = TargetOf(1)}, std::nullopt, "things"),
+              FailsWith(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(client_->Describe("things"), IsOk());
+  EXPECT_GE(server_.TakeSeen().back().arrived - sent, SearchInterval({}));
+}
+
+// The longest interval holds while both searches live, the last one's afterwards.
+TEST(Departures, LongestIntervalOfOverlappingSearchesHolds) {
+  using std::chrono::seconds, std::chrono::milliseconds;
+  Departures departures;
+  const auto start = std::chrono::steady_clock::now();
+  const auto past = [&] { return std::chrono::steady_clock::now() - start; };
+  departures.NoteArrival();
+  const auto is_late = [&] { return past() > seconds(9); };
+  {
+    Departures::Search one(departures), other(departures);
+    one.SetWork({.payload_bytes = 100'000'000});
+    other.SetWork({});
+    EXPECT_THAT(departures.Wait([] { return true; }), FailsWith(kCancelled));
+    EXPECT_THAT(departures.Wait(is_late), IsOk());
+    EXPECT_GE(past(), milliseconds(110));
+    other.SetWork({.payload_bytes = 60'000'000'000});
+  }
+  Departures::Search last(departures);
+  last.SetWork({});
+  EXPECT_THAT(departures.Wait(is_late), IsOk());
 }
 
 TEST_F(SearchClientTest, CancelledCallEnds) {

@@ -25,7 +25,7 @@ TEST(Guarantee, BadFieldsAreNamed) {
   refused("epsilon", [&](Guarantee& g) { g.epsilon = -1; });
   refused("delta", [&](Guarantee& g) { g.delta = nan; });
   refused("delta", [&](Guarantee& g) { g.delta = 1; });
-  refused("radius", [&](Guarantee& g) { g.radius = nan; });
+  refused("radius", [&](Guarantee& g) { g.radius = nan, g.metric = "l2"; });
   refused("a radius without a metric", [&](Guarantee& g) { g.radius = 1; });
   refused("a metric without a radius", [&](Guarantee& g) { g.metric = "l2"; });
   refused("gaussian_mu", [&](Guarantee& g) { g.gaussian_mu = nan; });

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/release_inputs.h"
@@ -174,6 +175,7 @@ Guarantee Gaussian(double epsilon, double delta, double mu) {
 // 40 * .341 by sums; a 41st makes it 2.6308.
 TEST_F(LedgerTest, GaussianAccountingAddsSquaredMu) {
   const auto ledger = OpenGranted({2.6, 1e-5}, Accounting::kGaussian);
+  ledger->StartBatch(100);
   const Guarantee one = Gaussian(.341, 1e-5, .1);
   for (int i = 0; i < 40; ++i) ASSERT_THAT(ledger->Charge(kUuid, one), IsOk()) << i;
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
@@ -300,6 +302,21 @@ TEST_F(LedgerTest, BatchBeyondTheBudgetSpendsItOneByOne) {
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0)),
               FailsWith(kExhausted, "spent epsilon 1 delta 0, left "));
   EXPECT_EQ(ledger->EndBatch(), 0);
+  ASSERT_THAT(ledger->Grant("another", {1, 6e-6}), IsOk());
+  ledger->StartBatch(100);
+  for (int i = 0; i < 6; ++i) ASSERT_THAT(ledger->Charge("another", Costs(.1, 1e-6)), IsOk()) << i;
+  EXPECT_THAT(ledger->Charge("another", Costs(.1, 1e-6)), FailsWith(kExhausted, "in delta"));
+}
+
+TEST_F(LedgerTest, NothingIsFreeOrNotANumber) {
+  const auto ledger = OpenGranted({1, 1e-5});
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(0, 0)), FailsWith(kInvalid, "epsilon"));
+  Guarantee free = Costs(.1, 1e-6);
+  free.gaussian_mu = 0;
+  EXPECT_THAT(ledger->Charge(kUuid, free), FailsWith(kInvalid, "gaussian_mu"));
+  EXPECT_FALSE(ledger->Show(kUuid)->Affords({std::nan(""), 0}));
+  free.proven = false, free.gaussian_mu = std::nullopt;
+  EXPECT_FALSE(ledger->Charge(kUuid, free)->all_proven);
 }
 
 // Neither another guarantee or collection nor another process takes what a batch has charged.
@@ -529,6 +546,27 @@ TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
   ExpectRefused(path_, 2);
+}
+
+TEST(CompareWithWitness, EveryPartIsCompared) {
+  using Record = LedgerWitness::Record;
+  const LedgerState confirmed{"ledger", 2, "last", "previous", 20, 10};
+  LedgerState open = confirmed;
+  open.witness_stamp = 0;
+  const std::function<void(Record&)> faults[] = {
+      [](Record& r) { r.ledger_id = "other"; }, [](Record& r) { r.generation += 5; },
+      [](Record& r) { r.change = "other"; }, [](Record& r) { r.stamped_at_nanoseconds += 2e9; }};
+  for (const auto& [state, record, match] :
+       {std::tuple(confirmed, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kConfirmed),
+        {open, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kNotConfirmed},
+        {open, Record{"ledger", 1, "previous", 10, 10}, LedgerMatch::kNotWitnessed}}) {
+    EXPECT_EQ(CompareWithWitness(state, record), match);
+    for (const auto& fault : faults) {
+      Record changed = record;
+      fault(changed);
+      EXPECT_EQ(CompareWithWitness(state, changed), LedgerMatch::kMismatch);
+    }
+  }
 }
 
 TEST_F(LedgerRestore, CopyAtAnotherPathIsRefused) {

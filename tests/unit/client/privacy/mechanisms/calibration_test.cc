@@ -176,6 +176,14 @@ TEST(IdentityLipschitz, IsReachedAndNotExceeded) {
   }
 }
 
+TEST(IdentityLipschitz, IsRoundedUp) {
+  for (const double p : {2.5, 3.0, 7.0, 10.0}) {
+    for (int d = 2; d < 60; ++d) {
+      EXPECT_GE(Real(*IdentityLipschitz(d, p)), pow(Real(d), Real(.5) - 1 / Real(p))) << d;
+    }
+  }
+}
+
 // mechanism_test.cc has the fields that are NaN, missing or unused.
 TEST(InferencePrivacy, BadParametersAreNamed) {
   const auto refusal = [](double epsilon, double radius, double norm, double lipschitz) {

@@ -175,40 +175,44 @@ TEST(CellMechanism, FailingBitSourceReturnsItsError) {
   }
 }
 
-// A number of 64 bits may lie on a border: 0 bits after the border's first 64 leave it open.
+// A number of 64 bits may lie on a border, and so may one of 192: 0 bits after them leave it open.
 TEST(CellMechanism, UndecidedNumberDrawsMoreBits) {
   // Two cells: the border is at 1 / (1 + e^-1)'s complement.
   using Decimal = boost::multiprecision::cpp_dec_float_100;
   const Decimal border = exp(Decimal(-1)) / (1 + exp(Decimal(-1)));
-  const auto word = static_cast<uint64_t>(border * pow(Decimal(2), 64));
+  const BigInt digits(border * pow(Decimal(2), 192));
   ASSERT_OK_AND_ASSIGN(const CellMechanism mechanism, CellMechanism::Create({2, 1, 1, 1}));
-  for (const uint8_t next : {uint8_t{0}, uint8_t{255}}) {
-    // The border's own first bits, then all ones or all zeros.
+  for (const auto& [open, next] : {std::pair(1, 0), {1, 255}, {3, 0}, {3, 255}}) {
+    // The border's own first words, then all ones or all zeros.
     class Script final : public BitSource {
      public:
-      Script(uint64_t word, uint8_t next) : word_(word), next_(next) {}
+      Script(BigInt digits, int open, int next)
+          : digits_(std::move(digits)), open_(open), next_(static_cast<uint8_t>(next)) {}
       absl::Status Fill(absl::Span<uint8_t> bytes) override {
         for (size_t i = 0; i < bytes.size(); ++i) {
-          bytes[i] = calls_ == 0 ? static_cast<uint8_t>(word_ >> (56 - 8 * i)) : next_;
+          const BigInt shifted =
+              digits_ >> (184 - 64 * std::min(calls_, 2) - 8 * static_cast<int>(i));
+          bytes[i] = calls_ < open_ ? static_cast<uint8_t>(shifted & 255) : next_;
         }
-        ++calls_;
+        if (++calls_ > 5) return absl::InternalError("the number stays undecided");
         return absl::OkStatus();
       }
       int calls_ = 0;
 
      private:
-      uint64_t word_;
+      BigInt digits_;
+      int open_;
       uint8_t next_;
-    } bits(word, next);
+    } bits(digits, open, next);
     ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> set, mechanism.Choose({1}, bits));
     EXPECT_EQ(set, std::vector<int64_t>{next == 0 ? 0 : 1});
-    EXPECT_EQ(bits.calls_, 2);  // one of one needs no more
+    EXPECT_EQ(bits.calls_, open + 1);  // one of one needs no more
   }
 }
 
 TEST(ExpInterval, ContainsValueAndIsNarrow) {
   using Decimal = boost::multiprecision::number<boost::multiprecision::cpp_dec_float<400>>;
-  for (const double x : {0.0, 1e-9, .1, .5, 1.0, 3.75, 100.0, 700.0, 1e6}) {
+  for (const double x : {0.0, 0x1p-64, 1e-9, .1, .5, 1.0, 3.75, 100.0, 700.0, 1e6}) {
     for (const auto& [rank, steps] : {std::pair(0, 1), std::pair(1, 1), std::pair(2, 3)}) {
       for (const unsigned bits : {64u, 200u, 1000u}) {
         const FixedInterval found = ExpOfMinus(x, rank, steps, bits);

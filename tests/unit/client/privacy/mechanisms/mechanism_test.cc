@@ -204,6 +204,21 @@ TEST(Mechanism, BoundedReleaseStaysInBox) {
   }
 }
 
+// The noise is so wide that the box has a few hundred steps, whose ends are drawn often.
+TEST(Mechanism, BoxOnTheGridIsInsideTheGivenOne) {
+  constexpr int kValues = 10'000;
+  ASSERT_OK_AND_ASSIGN(const auto mechanism, MakeMechanism({.kind = MechanismKind::kBoundedGaussian,
+                                                            .epsilon = 1e-9,
+                                                            .sensitivity = 100,
+                                                            .box = {{.1}, {.3}}},
+                                                           {kValues, .3}));
+  SeededBits bits(5);
+  ASSERT_OK_AND_ASSIGN(const Matrix released,
+                       mechanism->ReleaseInDouble(Matrix::Constant(kValues, 1, .2), bits));
+  EXPECT_GE(released.minCoeff(), .1);
+  EXPECT_LE(released.maxCoeff(), .3);
+}
+
 TEST(Mechanism, NamesRoundTrip) {
   for (const MechanismTraits& traits : AllMechanisms()) {
     EXPECT_EQ(*MechanismFromName(traits.name), traits.kind);

@@ -50,7 +50,7 @@ class ScriptedBits final : public BitSource {
     const absl::Status filled = rest_.Fill(bytes);
     const size_t scripted = std::min(bytes.size(), 8 * words_.size());
     std::memcpy(bytes.data(), words_.data(), scripted);
-    words_.clear();
+    words_.erase(words_.begin(), words_.begin() + static_cast<int64_t>(scripted / 8));
     return filled;
   }
 
@@ -70,14 +70,15 @@ constexpr uint64_t kPlus = 0;
 // A uniform real of these digits below 1/3? Decided by a Laplace draw of scale 3 that starts from 1
 // and keeps it with probability exp(-1/3): at once where the real is not below 1/3; where it is,
 // the next event has probability 1/3 / 2, here it fails, and the draw starts anew, from 2.
-int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool below) {
+int64_t DrawByComparisonWithAThird(const std::vector<uint64_t>& digits, bool below,
+                                   uint64_t scale = 3) {
   std::vector<uint64_t> words = {1};
   words.insert(words.end(), digits.begin(), digits.end());
   if (below) words.insert(words.end(), {kHigh, 2, kHigh});
   words.insert(words.end(), std::begin(kNoWholeScale), std::end(kNoWholeScale));
   words.push_back(kPlus);
   ScriptedBits bits(words);
-  return SampleDiscreteLaplace(1, 3, bits)->front();
+  return SampleDiscreteLaplace(1, scale, bits)->front();
 }
 
 // A word that does not decide a comparison is followed by another, and one that does is the last.
@@ -95,6 +96,29 @@ TEST(ExactSampling, UndecidedEventDrawsMoreWords) {
       EXPECT_EQ(DrawByComparisonWithAThird(digits, true), 2) << last;
       digits.pop_back();
     }
+  }
+}
+
+// 2^64 is 2 more than a multiple of 7, so after the first digit of 1/7 comes the first of 2/7.
+TEST(ExactSampling, UndecidedEventComparesTheRemainder) {
+  constexpr uint64_t kFirst = 0x2492492492492492, kSecond = 0x4924924924924924;
+  EXPECT_EQ(DrawByComparisonWithAThird({kFirst, kSecond - 1}, true, 7), 2);
+  EXPECT_EQ(DrawByComparisonWithAThird({kFirst, kSecond + 1}, false, 7), 1);
+}
+
+// Each draw is 1 before its sign.
+TEST(ExactSampling, SignsUseEachBitOfAWordOnce) {
+  constexpr uint64_t kSigns[] = {0x8d2c61f0375ae9b4, uint64_t{1} << 63};
+  std::vector<uint64_t> words;
+  for (int i = 0; i < 65; ++i) {
+    words.insert(words.end(), {1, kHigh});
+    words.insert(words.end(), std::begin(kNoWholeScale), std::end(kNoWholeScale));
+    if (i % 64 == 0) words.push_back(kSigns[i / 64]);
+  }
+  ScriptedBits bits(words);
+  ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> draws, SampleDiscreteLaplace(65, 3, bits));
+  for (size_t i = 0; i < draws.size(); ++i) {
+    EXPECT_EQ(draws[i], kSigns[i / 64] >> (63 - i % 64) & 1 ? -1 : 1) << i;
   }
 }
 

@@ -142,6 +142,17 @@ TEST(IterationRoundingError, AscentDoesNotExceedBound) {
   EXPECT_GT(closest, .01) << "the search is too weak to show anything";
 }
 
+// Without labels, and few rows, so that each term of the bound counts.
+TEST(IterationRoundingError, MatchesItsFormula) {
+  const Setting setting(Matrix::Constant(5, 1, 2), 1, 0, 2);
+  const Exact u = ldexp(Exact(1), -53);
+  const Exact terms = exp((Exact(9) * (3 + 6) / 2 + 8 + 5) * u) - 1;
+  const Exact expected = (terms / (1 - terms) + 3 * u) * 2 * sqrt(Exact(5));
+  const double computed = *IterationRoundingError(setting.Inputs(), 3);
+  EXPECT_GE(computed, expected);
+  EXPECT_LE(computed, expected * (1 + 1e-11));
+}
+
 TEST(IterationRoundingError, DimensionOutOfRangeIsRefused) {
   const Setting setting(Adversary(4).Normal(4, 2), 1, .6, 2);
   for (const int64_t dim : {int64_t{0}, (int64_t{1} << 40) + 1}) {

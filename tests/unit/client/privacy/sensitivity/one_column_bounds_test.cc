@@ -79,5 +79,17 @@ TEST(OneColumnBounds, LipschitzIsRoundedUp) {
   });
 }
 
+// Two equal columns move along the diagonal: as far in L2, and the root of 2 farther in L1.
+TEST(OneColumnBounds, LipschitzToL1GrowsWithTheColumns) {
+  VisitSettings([](const Setting& one, const Formula& formula) {
+    Setting two = one;
+    two.start = (one.start / std::sqrt(2)).replicate(1, 2);
+    ASSERT_OK_AND_ASSIGN(const ReleaseLipschitz computed, LipschitzOfRelease(two.Inputs()));
+    const auto expected = one_column::Lipschitz(formula);
+    EXPECT_NEAR(static_cast<double>(computed.to_l2 / expected.l2), 1, 1e-10);
+    EXPECT_NEAR(static_cast<double>(computed.to_l1 / (expected.l1 * std::sqrt(2))), 1, 1e-10);
+  });
+}
+
 }  // namespace
 }  // namespace privatemail::client::one_column_bounds_test

@@ -83,7 +83,12 @@ TEST(CellsSearch, LongPayloadIsRefusedInEveryItem) {
     EXPECT_THAT(Search(MakeCollection(), request, answer, {.max_memory = 64 * 1002}), IsOk());
     EXPECT_THAT(Search(MakeCollection(), request, answer, {.max_memory = 64 * 1001}),
                 FailsWith(kExhausted, "the 1002 bytes that the payloads"));
+    answer[0].set_payloads(item, "{");
+    EXPECT_THAT(Search(MakeCollection(), request, answer), FailsWith(kDataLoss, "payload"));
   }
+  request.targets.push_back(request.targets[0]);
+  EXPECT_THAT(Search(MakeCollection(), request, {MessageOf(0, 6, true)}, {.max_memory = 64 * 13}),
+              FailsWith(kExhausted, "the 14 bytes that the payloads"));
 }
 
 TEST(CellsSearch, MessageIsCellsAndPublicValuesOnly) {

@@ -161,6 +161,38 @@ TEST(JointDraws, IterationStartsFromPreviousRelease) {
   }
 }
 
+// The noise of each iteration is made for its own start and drawn after the one before. With noise
+// on the input the iteration sees the noisy row, scaled to length 1.
+TEST(JointDraws, EachIterationHasItsOwnNoise) {
+  const JointSetting setting = MakeSetting();
+  const Matrix target = *UnitRows("target", NormalRows(1, kDim, 77));
+  const PrivacyCost on_input{
+      .epsilon = 1, .delta = 1e-5, .mechanism = MechanismKind::kGaussInput, .radius = 1};
+  for (const PrivacyCost& cost :
+       {PrivacyCost{.epsilon = 1, .delta = 1e-5, .private_iterations = 3}, on_input}) {
+    SeededBits bits(9);
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                         DrawTargetIndependentPart(setting, cost, bits));
+    SeededBits again = bits;
+    ASSERT_OK_AND_ASSIGN(const std::vector<FloatMatrix> released,
+                         ReleaseIterations(setting, part, cost, 1, target.row(0), bits));
+    ASSERT_EQ(std::ssize(released), cost.private_iterations);
+    RowVector row = target.row(0);
+    if (cost.radius.has_value()) {
+      row = part.noise.mechanism->Release(target, again)->row(0).cast<double>().normalized();
+    }
+    const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, 1, row));
+    Matrix start = part.start;
+    for (const FloatMatrix& rows : released) {
+      Matrix expected = PrivateIteration(setting, start, graph);
+      ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
+      if (!cost.radius.has_value()) expected = *noise.mechanism->ReleaseInDouble(expected, again);
+      start = rows.cast<double>();
+      EXPECT_LT((start - expected).norm(), 1e-5 * expected.norm());
+    }
+  }
+}
+
 // Chi-square test against equal expectations. False-alarm probability: 1e-8.
 void ExpectUniform(const std::vector<double>& counts) {
   double total = 0;

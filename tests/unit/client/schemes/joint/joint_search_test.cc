@@ -71,6 +71,24 @@ TEST(JointSearch, MessageDependsOnReleaseAndPublicValuesOnly) {
   }
 }
 
+// How many places the guessed classes get depends on the target.
+TEST(JointSearch, GuessedClassesShowInTheReleaseOnly) {
+  const FundedLedger funded;
+  const Collection collection = MakeCollection();
+  std::vector<std::string> rest;
+  for (const std::optional<int32_t> label : {std::optional<int32_t>(1), {}}) {
+    SearchRequest request = RequestOf(label, 7);
+    if (!label.has_value()) request.classes = 3;
+    SecureBits bits;
+    ASSERT_OK_AND_ASSIGN(const PreparedSearch prepared,
+                         Prepare(collection, request, *funded.ledger, bits));
+    v1::RetrieveRequest message = MessageOf(prepared);
+    message.clear_release();
+    rest.push_back(message.SerializeAsString());
+  }
+  EXPECT_EQ(rest[0], rest[1]);
+}
+
 TEST(JointSearch, ServerPostProcessingGivesTheClientsCoordinates) {
   const FundedLedger funded;
   const Collection collection = MakeCollection();
