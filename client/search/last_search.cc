@@ -4,6 +4,7 @@
 #include <google/protobuf/util/delimited_message_util.h>
 #include <google/protobuf/wrappers.pb.h>
 
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -71,8 +72,16 @@ absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& l
       !SerializeDelimitedToOstream(message, &content)) {
     return absl::UnavailableError("last release: too large to store");
   }
-  return SaveChecked("last release", PathIn(state_folder, EntryOf(last.scheme).can_resend),
-                     content.str());
+  const bool can_resend = EntryOf(last.scheme).can_resend;
+  const std::string path = PathIn(state_folder, can_resend);
+  PM_RETURN_IF_ERROR(SaveChecked("last release", path, content.str()));
+  // LoadLastSearch takes the later file, and two saves may share a tick of the file system.
+  std::error_code no_other, no_own;
+  const auto other = fs::last_write_time(PathIn(state_folder, !can_resend), no_other);
+  if (!no_other && fs::last_write_time(path, no_own) <= other && !no_own) {
+    fs::last_write_time(path, other + std::chrono::microseconds(1), no_own);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LastSearch> LoadLastRelease(const std::string& state_folder,

@@ -70,15 +70,15 @@ TEST(CheckRanking, NamesTheSizes) {
       FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000, unless the target's label"));
 }
 
-// The client is made in time, but one query's post-processing takes 10,000 steps over 1,505 rows.
+// The client is made in time, but one query's post-processing takes 10,000 steps over 3,005 rows.
 // The server sends no coordinates, so that nothing else rehearses a release.
 TEST(ClientLimits, ReleaseThatWouldTakeTooLongIsNotCharged) {
   const FundedLedger funded;
   SeededBits bits(1);
   EmbeddingSettings settings;
   settings.steps = 10'000;
-  Anchors anchors{NormalRows(1500, 8, 1), {}};
-  for (int i = 0; i < 1500; ++i) anchors.labels.push_back(i % 5);
+  Anchors anchors{NormalRows(3000, 8, 1), {}};
+  for (int i = 0; i < 3000; ++i) anchors.labels.push_back(i % 5);
   const PublicParameters parameters =
       *MakePublicParameters(kUuid, settings, anchors, {}, "vectors", {}, std::nullopt);
   ASSERT_OK_AND_ASSIGN(
