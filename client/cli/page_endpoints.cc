@@ -25,9 +25,9 @@
 #include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/features/feature_extractor.h"
 #include "common/base/validate.h"
 #include "common/embedding/setting_names.h"
+#include "common/features/feature_extractor.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
 

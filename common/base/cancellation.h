@@ -48,7 +48,7 @@ class CancellationScope {
   const CancelledFunction* const outer_;
 };
 
-// Of the innermost scope of this thread.
+// CANCELLED if the innermost scope of this thread is cancelled.
 inline absl::Status CheckThreadNotCancelled() {
   return CheckNotCancelled(CancellationScope::Innermost());
 }

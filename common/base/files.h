@@ -25,7 +25,7 @@ absl::StatusOr<std::string> ReadFile(absl::string_view what, const std::string& 
 
 // The bytes of a regular, non-empty input file; messages begin with its path.
 // - INVALID_ARGUMENT: no such file, or a folder, a device, empty or larger than `max_bytes`
-// - PERMISSION_DENIED, DATA_LOSS: it cannot be opened, or ends early
+// - PERMISSION_DENIED: it cannot be opened or read
 absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_bytes = SIZE_MAX);
 
 // Writes a temporary file, syncs and renames it: `path` always holds the old or the new content,

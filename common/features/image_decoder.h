@@ -16,8 +16,9 @@
 
 namespace privatemail {
 
-// Limits besides kMaxImageBytes, checked before a pixel is decoded. Memory of a decoder: its file, and at most 11 bytes a
-// pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8 if it is CMYK).
+// Limits besides kMaxImageBytes, checked before a pixel is decoded. A decoder takes the memory of
+// its file, and at most 11 bytes a pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8
+// if it is CMYK).
 inline constexpr int64_t kMaxImagePixels = 100'000'000;
 inline constexpr int64_t kMaxImageSide = 65'535;  // each row takes time
 // Images with more pixels are decoded one at a time, so that memory does not grow with the cores.

@@ -6,7 +6,7 @@
 namespace privatemail {
 namespace {
 
-// As v1.RowTableBlock.labels.
+// Returns the label in the encoding of v1.RowTableBlock.labels.
 int64_t SentLabel(int32_t label) {
   if (label == kNoLabel) return 0;
   return label >= 0 ? int64_t{label} + 1 : label;

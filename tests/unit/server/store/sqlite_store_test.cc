@@ -100,7 +100,7 @@ TEST_F(SqliteFile, DamagedOrEmptyFileReturnsDataLoss) {
   }
 }
 
-// Flips a bit of every page that holds the text; the pages of derived rows can be told by what the
+// Flips a bit of every page that holds the text; the pages of derived rows are known by what the
 // test writes into them.
 void FlipPagesWith(const std::string& file, const std::string& text) {
   std::string bytes = ReadFileBytes(file).value();

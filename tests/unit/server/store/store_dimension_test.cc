@@ -53,7 +53,7 @@ TEST_P(StoreDimension, FirstCallFixesIt) {
   EXPECT_EQ(Fingerprint(Stored()), Fingerprint(expected));
   EXPECT_THAT(Stored().anchor_digest, SizeIs(32));
   EXPECT_EQ(*store_->FixDimension(uuid(), 9), kDim);
-  // That of a collection with anchors is theirs.
+  // A collection with anchors has their dimension.
   EXPECT_EQ(*store_->FixDimension(collection_.parameters.collection_uuid, 9), kDim);
   const StoredCollection fruit = *store_->LoadCollection(collection_.parameters.collection_uuid);
   EXPECT_EQ(Fingerprint(fruit.parameters), Fingerprint(collection_.parameters));
