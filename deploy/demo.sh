@@ -79,7 +79,7 @@ awk '
   }
   $1 == "targets" { targets = $2 } # of a message that they share
   /^ / && $1 != "id" && section == "matches" { found[scheme, kind] += index($1, kind "/") == 1 }
-  /^ / && $1 != "id" && section == "non private matches" { found["clear", kind] += index($1, kind "/") == 1 }
+  /^ / && section == "non private matches" { found["clear", kind] += index($0, " " kind "/") > 0 }
   section == "bytes" {
     for (i = 1; i < NF; ++i) {
       if ($i == "down") down[scheme] = int($(i + 1) / targets) " down"
