@@ -176,7 +176,8 @@ const std::vector<Setting>& Settings() {
        .help = "Format of log lines.",
        .choices = {"text", "json"}},
       {"max_transport_memory", OfLimits<&Limits::max_transport_memory>, kRestart,
-       "Maximum bytes of messages being received, over all callers; calls beyond are reset.",
+       "Maximum bytes of messages being received, over all callers; half of it for one key; others "
+       "wait to send.",
        1 << 24, int64_t{1} << 40},
       {"max_parsed_memory", OfLimits<&Limits::max_parsed_memory>, kLive,
        "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "

@@ -118,19 +118,20 @@ Call::Call(const Method& method, Limits limits, grpc::GenericCallbackServerConte
       context_(context),
       shared_(shared),
       parsed_(&shared->parsed),
-      search_(&shared->searches) {
+      search_(&shared->searches),
+      place_(&shared->arriving) {
   key_error_ = Authenticate();
   // A single message names the collection for the logs. Proxies let nobody send it without a key.
   const bool needs_message = !method_.streams_requests && shared_->trusted_proxies.empty();
   if (key_error_.ok() || IsOpen() || needs_message) {
-    Watch(IdleCalls::WaitKind::kMessage);
-    StartRead(&bytes_);
+    StartReading();
   } else {
     SendOutcome(key_error_);
   }
 }
 
 void Call::OnReadDone(bool ok) {
+  if (bytes_.Length() <= kMaxInlineParseBytes) place_.Leave();
   if (operation_ended_.has_value()) return OnWriteDone(ok);
   bool continues = false;
   const absl::Status status = CatchExceptions([&] { return Begin(ok, &continues); });
@@ -192,7 +193,7 @@ absl::Status Call::Parse(google::protobuf::Message* message) {
     return parsed_.Take(memory, limits_.max_parsed_memory, key_ == nullptr ? "" : key_->id);
   };
   const absl::Status parsed = ParseMessage(bytes_, admit, message);
-  bytes_.Clear();
+  ClearMessage();
   return parsed;
 }
 
@@ -285,7 +286,10 @@ absl::Status Call::Handle() {
 
 bool Call::Read(google::protobuf::Message* message) {
   if (number_ > 0) {
-    has_next_ = AwaitCaller(IdleCalls::WaitKind::kMessage, [this] { StartRead(&bytes_); });
+    has_next_ = AwaitCaller([this] {
+      StartReading();
+      if (Cancelled()) place_.StopWaiting();  // OnCancel may have been called before
+    });
   }
   if (!has_next_) return false;
   const absl::Status parsed = Parse(message);
@@ -299,7 +303,10 @@ bool Call::Read(google::protobuf::Message* message) {
 
 absl::Status Call::Write(std::shared_ptr<const std::string> bytes) {
   bytes_ = ToByteBuffer(std::move(bytes));
-  if (AwaitCaller(IdleCalls::WaitKind::kAnswer, [this] { StartWrite(&bytes_); })) {
+  if (AwaitCaller([this] {
+        Watch(/*message=*/nullptr);
+        StartWrite(&bytes_);
+      })) {
     return absl::OkStatus();
   }
   PM_RETURN_IF_ERROR(StreamStatus());
@@ -317,9 +324,24 @@ absl::Status Call::CheckAnswerSize(size_t bytes, absl::string_view remedy) const
       absl::StrCat("the response would exceed the limit of ", max_bytes, " bytes: ", remedy));
 }
 
-bool Call::AwaitCaller(IdleCalls::WaitKind kind, absl::FunctionRef<void()> start) {
+void Call::StartReading() {
+  const auto start = [this] {
+    Watch(&place_);
+    StartRead(&bytes_);
+  };
+  // Probes wait for nobody, so that a busy server still answers them.
+  if (IsOpen()) return start();
+  constexpr char kStrangers[] = "-";
+  place_.Enter(key_ == nullptr ? kStrangers : key_->id, start);
+}
+
+void Call::ClearMessage() {
+  bytes_.Clear();
+  place_.Leave();
+}
+
+bool Call::AwaitCaller(absl::FunctionRef<void()> start) {
   if (!stream_error_.ok()) return false;
-  Watch(kind);
   operation_ended_.emplace();
   start();
   operation_ended_->WaitForNotification();
@@ -328,8 +350,8 @@ bool Call::AwaitCaller(IdleCalls::WaitKind kind, absl::FunctionRef<void()> start
   return has_succeeded_ && stream_error_.ok();
 }
 
-void Call::Watch(IdleCalls::WaitKind kind) {
-  watch_.emplace(&shared_->idle, context_, kind, limits_.stream_idle_seconds);
+void Call::Watch(const ArrivingMessages::Place* message) {
+  watch_.emplace(&shared_->idle, context_, message, limits_.stream_idle_seconds);
 }
 
 absl::Status Call::EndWatch() {
@@ -348,10 +370,10 @@ void Call::SendOutcome(const absl::Status& status) {
   if (is_build_) shared_->metrics->EndBuild(entry_.collection);
   Record(status);
   // The caller may take the outcome late.
-  bytes_.Clear();
+  ClearMessage();
   request_ = nullptr;
   parsed_.Release();
-  Watch(IdleCalls::WaitKind::kAnswer);
+  Watch(/*message=*/nullptr);
   const bool operates = key_ != nullptr && key_->IsOperator();
   const grpc::Status outcome = ToGrpc(operates ? status : HideOperatorDetails(status));
   // gRPC may destroy the call before these return.

@@ -25,6 +25,7 @@
 #include "common/base/thread_pool.h"
 #include "server/access/access_key.h"
 #include "server/access/admission.h"
+#include "server/access/arriving_messages.h"
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/access/limits.h"
@@ -55,6 +56,7 @@ struct SharedByCalls {
   Admission* admission = nullptr;
   Metrics* metrics = nullptr;
   std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
+  ArrivingMessages arriving;
   RateLimiter rates = {};
   ByteQuota parsed{"memory of the messages of all calls in bytes", "max_parsed_memory"};
   ByteQuota searches{"memory of all searches in bytes", "max_search_memory"};
@@ -148,6 +150,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
  private:
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
+  void OnCancel() override { place_.StopWaiting(); }
   void OnDone() override { delete this; }
 
   bool IsOpen() const { return method_.rpc.any_of == 0; }
@@ -165,8 +168,12 @@ class Call final : public grpc::ServerGenericBidiReactor {
   absl::Status Handle();
   // Starts an operation of gRPC and blocks until it ends. False: it failed, the caller was idle for
   // too long, or its key is no longer valid.
-  bool AwaitCaller(IdleCalls::WaitKind kind, absl::FunctionRef<void()> start);
-  void Watch(IdleCalls::WaitKind kind);
+  bool AwaitCaller(absl::FunctionRef<void()> start);
+  // Reads the next message as soon as there is room for it. The call may be gone afterwards.
+  void StartReading();
+  void ClearMessage();
+  // message: null if the caller is to take an answer.
+  void Watch(const ArrivingMessages::Place* message);
   // Returns an error if the call was ended during the wait, or its key is no longer valid.
   absl::Status EndWatch();
   // The address of the connection or, without the port, the one that a trusted proxy names.
@@ -195,7 +202,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;
   std::optional<Admission::Ticket> ticket_;  // held until the answer is delivered
-  std::optional<IdleCalls::Watch> watch_;    // while the call waits for its caller
+  ArrivingMessages::Place place_;  // until the message is parsed, or at once if it is short
+  std::optional<IdleCalls::Watch> watch_;  // while the call waits for its caller
 };
 
 }  // namespace privatemail::server

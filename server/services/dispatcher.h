@@ -37,7 +37,8 @@ class Dispatcher final : public grpc::CallbackGenericService {
                 .audit = audit,
                 .admission = admission,
                 .metrics = metrics,
-                .trusted_proxies = std::move(trusted_proxies)},
+                .trusted_proxies = std::move(trusted_proxies),
+                .arriving = ArrivingMessages(limits)},
         limits_(limits) {}
 
   // Serves an RPC of one request, whose handler calls Call::SetAnswer once or Call::Write.

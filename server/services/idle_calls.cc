@@ -10,9 +10,9 @@
 
 namespace privatemail::server {
 
-IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context, WaitKind kind,
-                        double seconds)
-    : calls_(calls), context_(context), kind_(kind), seconds_(seconds) {
+IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context,
+                        const ArrivingMessages::Place* message, double seconds)
+    : calls_(calls), context_(context), message_(message), seconds_(seconds) {
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
   position_ = calls_->watches_.insert(calls_->watches_.end(), this);
 }
@@ -37,10 +37,18 @@ void IdleCalls::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_.wait_for(lock, std::chrono::milliseconds(100), [this] { return stopping_; })) {
     lock.unlock();
-    End([](const Watch& watch, double seconds) {
-      return seconds < watch.seconds_ ? absl::OkStatus()
-                                      : absl::DeadlineExceededError(absl::StrCat(
-                                            "the caller was idle for ", watch.seconds_, " s"));
+    End([](const Watch& watch, double seconds) -> absl::Status {
+      if (seconds >= watch.seconds_) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("the caller was idle for ", watch.seconds_, " s"));
+      }
+      if (watch.message_ != nullptr && seconds >= kUntakenSeconds &&
+          watch.message_->KeepsOthersWaiting()) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("the message did not arrive within ", kUntakenSeconds,
+                         " s while others waited to send theirs (max_transport_memory)"));
+      }
+      return absl::OkStatus();
     });
     lock.lock();
   }
@@ -48,7 +56,7 @@ void IdleCalls::Run() {
 
 void IdleCalls::EndUntaken() {
   End([](const Watch& watch, double seconds) {
-    return watch.kind_ == WaitKind::kMessage || seconds < kUntakenSeconds
+    return watch.message_ != nullptr || seconds < kUntakenSeconds
                ? absl::OkStatus()
                : absl::ResourceExhaustedError(
                      absl::StrCat("the answer was not taken for ", kUntakenSeconds,

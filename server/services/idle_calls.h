@@ -12,11 +12,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "server/access/arriving_messages.h"
 
 namespace privatemail::server {
 
 // Ends calls whose caller neither sends the next message nor takes the next part of an answer
-// within a timeout; gRPC bounds neither. One thread looks at all calls ten times a second.
+// within a timeout, or whose message keeps those of other keys waiting for kUntakenSeconds; gRPC
+// bounds neither. One thread looks at all calls ten times a second.
 // Thread-safe; outlives its watches.
 class IdleCalls {
   using Clock = std::chrono::steady_clock;
@@ -27,14 +29,13 @@ class IdleCalls {
   IdleCalls(const IdleCalls&) = delete;
   IdleCalls& operator=(const IdleCalls&) = delete;
 
-  // The caller is to send a message, or to take an answer.
-  enum class WaitKind { kMessage, kAnswer };
-
-  // Until End or destruction the call waits for its caller. After `seconds` the call ends, and
-  // pending operations on it fail.
+  // Until End or destruction the call waits for its caller, to send a message that has the place
+  // `message`, or, if that is null, to take an answer. After `seconds` the call ends, and pending
+  // operations on it fail. The place must outlive the watch.
   class Watch {
    public:
-    Watch(IdleCalls* calls, grpc::CallbackServerContext* context, WaitKind kind, double seconds);
+    Watch(IdleCalls* calls, grpc::CallbackServerContext* context,
+          const ArrivingMessages::Place* message, double seconds);
     ~Watch() { End().IgnoreError(); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
@@ -48,7 +49,7 @@ class IdleCalls {
 
     IdleCalls* const calls_;
     grpc::CallbackServerContext* const context_;
-    const WaitKind kind_;
+    const ArrivingMessages::Place* const message_;
     const double seconds_;
     const Clock::time_point since_ = Clock::now();
     std::list<Watch*>::iterator position_;

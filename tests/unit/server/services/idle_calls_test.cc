@@ -190,5 +190,24 @@ TEST_F(HostileCallersTest, SilentCallsBlockNobody) {
   EXPECT_THAT(List(absl::Seconds(5)), IsOk());
 }
 
+TEST_F(HostileCallersTest, MessagesWithoutRoomWaitUntilOthersAreGone) {
+  DaemonOptions narrow = Limited();
+  narrow.limits.max_message_bytes = narrow.limits.max_transport_memory / 2;  // two at a time
+  narrow.limits.stream_idle_seconds = 3600;
+  Serve(narrow);
+  std::vector<std::unique_ptr<Http2Caller>> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.push_back(std::make_unique<Http2Caller>(daemon_->address().port));
+    ASSERT_TRUE(callers.back()->Greet());
+    ASSERT_TRUE(callers.back()->Call(kList, "", 100));
+  }
+  EXPECT_THAT(List(absl::Seconds(1)), FailsWith(kDeadlineExceeded, ""));
+  // The call that waited and is gone ends, though no place was free.
+  EXPECT_TRUE(WaitUntil([&] { return Audited("ListCollections").size() == 1; }));
+  EXPECT_THAT(Probe(), IsOk()) << "probes wait for nobody";
+  callers.clear();
+  EXPECT_THAT(List(absl::Seconds(60)), IsOk());
+}
+
 }  // namespace
 }  // namespace privatemail::testing

@@ -1,0 +1,81 @@
+// A bound for messages that are on their way.
+#ifndef PRIVATEMAIL_SERVER_ACCESS_ARRIVING_MESSAGES_H_
+#define PRIVATEMAIL_SERVER_ACCESS_ARRIVING_MESSAGES_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/access/limits.h"
+
+namespace privatemail::server {
+
+// A counting semaphore whose waiters hold no thread. gRPC takes the memory of a message of up to
+// max_message_bytes while its bytes arrive; beyond max_transport_memory it resets calls of any
+// caller. So only as many calls may read at once as have room for the longest messages. Served in
+// order of arrival, except that no key has more than half of the places. Thread-safe; outlives its
+// places.
+class ArrivingMessages {
+  struct Waiting;
+
+ public:
+  // As many places as fit into three quarters of max_transport_memory, so that gRPC never comes
+  // close to it, but at least 2.
+  explicit ArrivingMessages(const Limits& limits);
+
+  // The place of one message, or its position in the queue; left on destruction.
+  class Place {
+   public:
+    explicit Place(ArrivingMessages* messages) : messages_(messages) {}
+    ~Place() { Leave(); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    // Calls `start` at once, or on the thread of whoever makes room; that may destroy the place.
+    // key: its id; empty: all callers have none, and no share.
+    void Enter(const std::string& key, std::function<void()> start);
+    // Calls `start` if it waits, without a place: nothing will arrive, because the caller is gone.
+    void StopWaiting();
+    void Leave();
+
+    // Whether one of another key waits that has fewer places than the key of this one.
+    bool KeepsOthersWaiting() const;
+
+   private:
+    friend class ArrivingMessages;
+    enum class State { kOutside, kWaiting, kTaken };
+
+    ArrivingMessages* const messages_;
+    // The following are guarded by the mutex of messages_.
+    State state_ = State::kOutside;
+    std::string key_;
+    std::list<Waiting>::iterator entry_;  // while it waits
+  };
+
+ private:
+  struct Waiting {
+    Place* place;
+    std::function<void()> start;
+  };
+
+  // The following are called with mutex_ held.
+  bool HasRoom(const std::string& key) const;
+  int64_t CountOf(const std::string& key) const;  // places that are taken
+  void Admit(Place* place);
+  // Returns what those who have a place now wait for; to be called without mutex_.
+  std::vector<std::function<void()>> GiveBack(const std::string& key);
+
+  const int64_t most_;
+  mutable std::mutex mutex_;  // guards the following
+  int64_t taken_ = 0;         // places
+  std::map<std::string, int64_t> taken_by_key_;
+  std::list<Waiting> waiting_;  // in order of arrival
+};
+
+}  // namespace privatemail::server
+
+#endif  // PRIVATEMAIL_SERVER_ACCESS_ARRIVING_MESSAGES_H_

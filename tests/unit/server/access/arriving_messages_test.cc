@@ -1,0 +1,102 @@
+#include "server/access/arriving_messages.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/testing/matchers.h"
+
+namespace privatemail::testing {
+
+using namespace server;  // NOLINT: every test of the server
+
+namespace {
+
+class ArrivingMessagesTest : public ::testing::Test {
+ protected:
+  static Limits FourPlaces() {
+    Limits limits;
+    limits.max_message_bytes = 30;
+    limits.max_transport_memory = 160;  // of which 120 are for messages
+    return limits;
+  }
+
+  ArrivingMessages::Place& Enter(const std::string& key) {
+    const size_t number = places_.size();
+    places_.emplace_back(&messages_);
+    places_.back().Enter(key, [this, number] { started_.push_back(number); });
+    return places_.back();
+  }
+
+  ArrivingMessages messages_{FourPlaces()};
+  std::deque<ArrivingMessages::Place> places_;  // ends before messages_
+  std::vector<size_t> started_;
+};
+
+TEST_F(ArrivingMessagesTest, KeyHasHalfOfThePlacesAndOthersTheRest) {
+  for (const char* key : {"a", "a", "a", "b", "c", "d"}) Enter(key);
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 3, 4));
+  places_[3].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 3, 4, 5)) << "the third of key a waits on";
+  places_[5].Leave();
+  EXPECT_THAT(started_, ::testing::SizeIs(5));
+  places_[0].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 3, 4, 5, 2));
+}
+
+TEST_F(ArrivingMessagesTest, CallersWithoutKeyHaveAllPlaces) {
+  for (int i = 0; i < 6; ++i) Enter("");
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3));
+  places_[2].Leave();
+  places_[2].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 4)) << "one place was given back";
+}
+
+TEST_F(ArrivingMessagesTest, CallerThatIsGoneStartsWithoutPlace) {
+  for (int i = 0; i < 6; ++i) Enter("");
+  places_[4].StopWaiting();
+  places_[0].StopWaiting();  // has a place
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 4));
+  places_[4].Leave();
+  EXPECT_THAT(started_, ::testing::SizeIs(5)) << "it had no place to give back";
+  places_[0].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST_F(ArrivingMessagesTest, PlaceThatEndsWhileItWaitsNeverStarts) {
+  for (int i = 0; i < 4; ++i) Enter("");
+  {
+    ArrivingMessages::Place gone(&messages_);
+    gone.Enter("", [] { FAIL() << "it is gone"; });
+  }
+  places_[0].Leave();
+}
+
+TEST_F(ArrivingMessagesTest, OnlyKeysWithMoreKeepOthersWaiting) {
+  for (const char* key : {"a", "a", "b", "c"}) Enter(key);
+  EXPECT_FALSE(places_[0].KeepsOthersWaiting());
+  Enter("a");
+  EXPECT_FALSE(places_[0].KeepsOthersWaiting()) << "its own key waits";
+  Enter("d");
+  EXPECT_TRUE(places_[0].KeepsOthersWaiting());
+  EXPECT_FALSE(places_[2].KeepsOthersWaiting()) << "b has one place, d would have as many";
+  EXPECT_FALSE(places_[5].KeepsOthersWaiting()) << "it waits itself";
+  places_[5].StopWaiting();
+  EXPECT_FALSE(places_[0].KeepsOthersWaiting());
+}
+
+TEST_F(ArrivingMessagesTest, LittleMemoryHasTwoPlaces) {
+  ArrivingMessages messages([] {
+    Limits limits;
+    limits.max_transport_memory = 1;
+    return limits;
+  }());
+  std::deque<ArrivingMessages::Place> places;
+  int started = 0;
+  for (int i = 0; i < 3; ++i) places.emplace_back(&messages).Enter("", [&] { ++started; });
+  EXPECT_EQ(started, 2);
+}
+
+}  // namespace
+}  // namespace privatemail::testing
