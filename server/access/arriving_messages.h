@@ -35,7 +35,7 @@ class ArrivingMessages {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Calls `start` at once, or on the thread of whoever makes room; that may destroy the place.
+    // Calls `start` at once, or on the thread of the call that makes room; that may destroy the place.
     // key: its id; empty: all callers have none, and no share.
     void Enter(const std::string& key, std::function<void()> start);
     // Calls `start` if it waits, without a place: nothing will arrive, because the caller is gone.
