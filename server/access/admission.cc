@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 
 namespace privatemail::server {
 namespace {
 
-constexpr std::chrono::milliseconds kPollInterval(100);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 // Places for operators only.
 int64_t Reserved(const Limits& limits) { return std::min<int64_t>(4, limits.max_concurrent / 8); }
@@ -37,19 +39,21 @@ bool Admission::Ticket::WaitsForOthers() const {
 }
 
 absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
+  absl::Duration waited;
   std::unique_lock<std::mutex> lock(admission_->mutex_);
   while (!entry_->running) {
     const Limits& limits = admission_->limits_;
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - entry_->since;
-    const std::chrono::duration<double> left(limits.queue_seconds - waited.count());
-    if (!(left.count() > 0)) {
+    const absl::Duration left = absl::Seconds(limits.queue_seconds) - waited;
+    if (!(left > absl::ZeroDuration())) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the server is busy: the call waited ", limits.queue_seconds, " s while ",
                        admission_->Count(true), " others were running (max_concurrent ",
                        limits.max_concurrent, ")"));
     }
+    const Stopwatch step;
     admission_->changed_.wait_for(lock,
-                                  std::min<std::chrono::duration<double>>(kPollInterval, left));
+                                  absl::ToChronoNanoseconds(std::min(kPollInterval, left)));
+    waited += std::min(kPollInterval, step.Elapsed());
     lock.unlock();
     if (cancelled()) return absl::CancelledError("the caller stopped waiting in the queue");
     lock.lock();
@@ -62,7 +66,7 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
   // Waiting calls that can run have been admitted, so this one overtakes none.
   const bool runs = CanRun(caller);
   if (!runs) PM_RETURN_IF_ERROR(CheckCanWait(caller));
-  entries_.push_back({caller, std::chrono::steady_clock::now(), runs});
+  entries_.push_back({caller, runs});
   return Ticket(this, std::prev(entries_.end()));
 }
 

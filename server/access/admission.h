@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_SERVER_ACCESS_ADMISSION_H_
 #define PRIVATEMAIL_SERVER_ACCESS_ADMISSION_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -44,8 +43,9 @@ class Admission {
     // Whether it waits because other keys have taken the places, not for its own maximum.
     bool WaitsForOthers() const;
 
-    // Waits until the call is admitted. RESOURCE_EXHAUSTED: queue_seconds have passed. CANCELLED:
-    // `cancelled`, polled ten times a second without a lock, returned true.
+    // Waits until the call is admitted. RESOURCE_EXHAUSTED: queue_seconds have passed in which this
+    // process ran; a stopped machine is not the fault of those who wait. CANCELLED: `cancelled`,
+    // polled ten times a second without a lock, returned true.
     absl::Status Await(const std::function<bool()>& cancelled);
 
    private:
@@ -72,7 +72,6 @@ class Admission {
  private:
   struct Entry {
     Caller caller;
-    std::chrono::steady_clock::time_point since;
     bool running = false;
   };
 

@@ -95,23 +95,34 @@ void RateLimiter::RemoveFullBuckets(Clock::time_point now) {
 }
 
 absl::Status RateLimiter::Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait) {
-  const double rate = key.grant.requests_per_second;
-  if (!(rate > 0)) return absl::OkStatus();
+  if (!(key.grant.requests_per_second > 0)) return absl::OkStatus();
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (buckets_.size() >= kManyBuckets && buckets_.count(key.id) == 0) RemoveFullBuckets(now);
-  const double capacity = std::max(1.0, 2 * rate);
-  Bucket& bucket =
-      buckets_.try_emplace(key.id, Bucket{rate, capacity, capacity, now}).first->second;
-  bucket.Fill(now);
+  Bucket& bucket = BucketOf(key, now);
   if (bucket.tokens >= 1) {
     bucket.tokens -= 1;
     return absl::OkStatus();
   }
-  const double seconds = (1 - bucket.tokens) / rate;
+  const double seconds = (1 - bucket.tokens) / bucket.rate;
   if (wait != nullptr) *wait = absl::Seconds(seconds);
   return absl::ResourceExhaustedError(
       absl::StrFormat("key %s may make %g calls a second (%g at once): try again in %.2g s", key.id,
-                      rate, capacity, seconds));
+                      bucket.rate, bucket.capacity, seconds));
+}
+
+void RateLimiter::Owe(const AccessKey& key, Clock::time_point now, int64_t tokens) {
+  if (!(key.grant.requests_per_second > 0)) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  BucketOf(key, now).tokens -= static_cast<double>(tokens);
+}
+
+RateLimiter::Bucket& RateLimiter::BucketOf(const AccessKey& key, Clock::time_point now) {
+  if (buckets_.size() >= kManyBuckets && buckets_.count(key.id) == 0) RemoveFullBuckets(now);
+  const double rate = key.grant.requests_per_second;
+  const double capacity = std::max(1.0, 2 * rate);
+  Bucket& bucket =
+      buckets_.try_emplace(key.id, Bucket{rate, capacity, capacity, now}).first->second;
+  bucket.Fill(now);
+  return bucket;
 }
 
 size_t RateLimiter::size() const {

@@ -114,7 +114,8 @@ class LogLineQuota {
 };
 
 // One token bucket for each key that has a rate: filled at requests_per_second, with the capacity
-// max(1, 2 requests_per_second); a call takes one token. Thread-safe.
+// max(1, 2 requests_per_second). A call takes one token, and one more for each query but its first.
+// Thread-safe.
 class RateLimiter {
  public:
   // Steady, so that setting the machine's clock neither blocks keys nor frees them.
@@ -123,6 +124,9 @@ class RateLimiter {
   // RESOURCE_EXHAUSTED naming the limit and the time to retry, which `wait` gets too unless it is
   // null. Callers may pass `now` out of order.
   absl::Status Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait = nullptr);
+
+  // Takes `tokens` (>= 0) of a call that Take allowed. If there are fewer, the next calls wait.
+  void Owe(const AccessKey& key, Clock::time_point now, int64_t tokens);
 
   size_t size() const;  // number of buckets
 
@@ -135,6 +139,8 @@ class RateLimiter {
 
     void Fill(Clock::time_point now);
   };
+  // With mutex_ held: the bucket of a key that has a rate, filled.
+  Bucket& BucketOf(const AccessKey& key, Clock::time_point now);
   // Removes full buckets: a key without one gets a full one.
   void RemoveFullBuckets(Clock::time_point now);
 

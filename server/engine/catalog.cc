@@ -161,10 +161,10 @@ absl::Status Catalog::ReserveForBuild(Collection* collection, int64_t bytes) {
   return absl::OkStatus();
 }
 
-bool Catalog::CacheEvaluationKeys(const std::string& digest,
-                                  EvaluationKeyCache::Handle keys) const {
+bool Catalog::CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys,
+                                  const std::string& caller) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return evaluation_keys_.Add(digest, std::move(keys),
+  return evaluation_keys_.Add(digest, std::move(keys), caller,
                               options_.resident_memory - CollectionMemoryLocked());
 }
 

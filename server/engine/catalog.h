@@ -72,7 +72,8 @@ class Catalog {
   EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
   // Caches the keys, in place of the least recently used ones where max_resident_memory demands it.
   // False: the collections leave no room for them.
-  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys) const;
+  bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys,
+                           const std::string& caller) const;
 
   // As in Store.
   bool read_only() const { return store_->read_only(); }

@@ -20,26 +20,42 @@ EvaluationKeyCache::Handle EvaluationKeyCache::Find(absl::string_view digest) {
   return found->second->keys;
 }
 
-bool EvaluationKeyCache::Add(const std::string& digest, Handle keys, int64_t max_bytes) {
+bool EvaluationKeyCache::Add(const std::string& digest, Handle keys, const std::string& caller,
+                             int64_t max_bytes) {
   if (BytesOf(*keys) > max_bytes) return false;
   std::list<Entry> evicted;  // destroyed after the lock is released: they are large
   const std::lock_guard<std::mutex> guard(mutex_);
   if (by_digest_.count(digest) > 0) return true;
-  entries_.push_front({digest, std::move(keys)});
+  entries_.push_front({digest, std::move(keys), caller});
   by_digest_[entries_.front().digest] = entries_.begin();
   bytes_ += BytesOf(*entries_.front().keys);
+  bytes_by_caller_[caller] += BytesOf(*entries_.front().keys);
   while (bytes_ > std::min(capacity_bytes_, max_bytes) && entries_.size() > 1) {
-    bytes_ -= BytesOf(*entries_.back().keys);
-    by_digest_.erase(entries_.back().digest);
-    evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));
+    const auto chosen = ChooseEvictedLocked();
+    const int64_t bytes = BytesOf(*chosen->keys);
+    bytes_ -= bytes;
+    const auto of_caller = bytes_by_caller_.find(chosen->caller);
+    if ((of_caller->second -= bytes) == 0) bytes_by_caller_.erase(of_caller);
+    by_digest_.erase(chosen->digest);
+    evicted.splice(evicted.begin(), entries_, chosen);
   }
   return true;
+}
+
+std::list<EvaluationKeyCache::Entry>::iterator EvaluationKeyCache::ChooseEvictedLocked() {
+  const auto most = std::max_element(
+      bytes_by_caller_.begin(), bytes_by_caller_.end(),
+      [](const auto& left, const auto& right) { return left.second < right.second; });
+  auto entry = std::prev(entries_.end());
+  while (entry != entries_.begin() && bytes_by_caller_[entry->caller] < most->second) --entry;
+  return entry == entries_.begin() ? std::prev(entries_.end()) : entry;
 }
 
 void EvaluationKeyCache::Clear() {
   std::list<Entry> all;  // destroyed after the lock is released
   const std::lock_guard<std::mutex> guard(mutex_);
   by_digest_.clear();
+  bytes_by_caller_.clear();
   all.swap(entries_);
   bytes_ = 0;
 }

@@ -32,9 +32,11 @@ class EvaluationKeyCache {
 
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
-  // Adds keys under the SHA-256 of their serialised form, and evicts the least recently used ones
-  // until all keys fit the capacity and max_bytes. False: these alone take more than max_bytes.
-  bool Add(const std::string& digest, Handle keys,
+  // Adds keys under the SHA-256 of their serialised form, for the caller who sent them: the id of
+  // an access key. Evicts the least recently used keys of whoever has most, so that nobody evicts
+  // those of all others, until all fit the capacity and max_bytes. False: these alone take more
+  // than max_bytes.
+  bool Add(const std::string& digest, Handle keys, const std::string& caller,
            int64_t max_bytes = std::numeric_limits<int64_t>::max());
   void Clear();
 
@@ -45,12 +47,17 @@ class EvaluationKeyCache {
   struct Entry {
     std::string digest;
     Handle keys;
+    std::string caller;
   };
+
+  // With mutex_ held: the entry to evict, never the newest.
+  std::list<Entry>::iterator ChooseEvictedLocked();
 
   const int64_t capacity_bytes_;
   mutable std::mutex mutex_;  // guards the following
   std::list<Entry> entries_;  // the most recently used first
   std::map<absl::string_view, std::list<Entry>::iterator> by_digest_;  // views of entries_
+  std::map<std::string, int64_t> bytes_by_caller_;
   int64_t bytes_ = 0;
 };
 

@@ -133,6 +133,12 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // CANCELLED: the caller is gone.
   absl::Status StreamStatus() const;
 
+  // Counts queries beyond the first of this call towards the key's rate, which its next calls wait
+  // for: each costs as much as a call.
+  void CountFurtherQueries(int64_t count) {
+    shared_->rates.Owe(*key_, RateLimiter::Clock::now(), count);
+  }
+
   // For the logs: number of items, anchors or matches received, sent or counted.
   void AddRows(uint64_t count) { entry_.rows += count; }
 

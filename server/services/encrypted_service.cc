@@ -184,9 +184,9 @@ struct Keys {
 
 // INVALID_ARGUMENT: coefficients that are too large, or keys of another delta.
 absl::StatusOr<Keys> FindKeys(const Catalog& catalog, const v1::SearchEncryptedRequest& request,
-                              Metrics* metrics) {
+                              Call& call) {
   Keys found = {.keys = catalog.evaluation_keys().Find(request.keys_digest())};
-  metrics->CountEvaluationKeys(found.keys != nullptr);
+  call.metrics()->CountEvaluationKeys(found.keys != nullptr);
   if (found.keys == nullptr && !request.keys().empty()) {
     const auto delta = static_cast<int>(request.delta());
     found.keys = lattice::Evaluator::Best().ParseKeys(request.keys(), delta, Shake128);
@@ -194,7 +194,7 @@ absl::StatusOr<Keys> FindKeys(const Catalog& catalog, const v1::SearchEncryptedR
       return InvalidField(
           "keys", absl::StrCat("must hold numbers less than ", lattice::kModulus, ", but do not"));
     }
-    if (!catalog.CacheEvaluationKeys(request.keys_digest(), found.keys)) {
+    if (!catalog.CacheEvaluationKeys(request.keys_digest(), found.keys, call.key().id)) {
       found.uncached_bytes = static_cast<int64_t>(lattice::EvaluationKeys::Memory(delta));
     }
   }
@@ -212,7 +212,7 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
   PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncryptedRows> rows, RequireRows(view));
   PM_RETURN_IF_ERROR(CheckBlockSizes(*rows, request.with_payloads(), call.limits()));
-  PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(catalog, request, call.metrics()));
+  PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(catalog, request, call));
   if (keys.keys == nullptr) {
     v1::SearchEncryptedResponse response;
     response.mutable_header()->set_keys_missing(true);
@@ -220,6 +220,7 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
   }
   PM_RETURN_IF_ERROR(
       ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
+  call.CountFurtherQueries(request.queries_size() - 1);
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
                       view.encrypted->pass().Score({call.key().id, keys.keys, std::move(queries)},

@@ -14,6 +14,7 @@ IdleCalls::Watch::Watch(IdleCalls* calls, grpc::CallbackServerContext* context,
                         const ArrivingMessages::Place* message, double seconds)
     : calls_(calls), context_(context), message_(message), seconds_(seconds) {
   const std::lock_guard<std::mutex> guard(calls_->mutex_);
+  since_ = calls_->now_;
   position_ = calls_->watches_.insert(calls_->watches_.end(), this);
 }
 
@@ -34,8 +35,11 @@ IdleCalls::~IdleCalls() {
 }
 
 void IdleCalls::Run() {
+  constexpr absl::Duration kInterval = absl::Milliseconds(100);
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopped_.wait_for(lock, std::chrono::milliseconds(100), [this] { return stopping_; })) {
+  while (!stopped_.wait_for(lock, absl::ToChronoNanoseconds(kInterval),
+                            [this] { return stopping_; })) {
+    now_ += kInterval;
     lock.unlock();
     End([](const Watch& watch, double seconds) -> absl::Status {
       if (seconds >= watch.seconds_) {
@@ -73,7 +77,7 @@ void IdleCalls::End(absl::FunctionRef<absl::Status(const Watch& watch, double se
     for (auto next = watches_.begin(); next != watches_.end();) {
       Watch& watch = **next++;
       watch.end_ =
-          reason(watch, std::chrono::duration<double>(Clock::now() - watch.since_).count());
+          reason(watch, absl::ToDoubleSeconds(now_ - watch.since_));
       if (watch.end_.ok()) continue;
       grpc_call* const call = watch.context_->c_call();
       grpc_call_ref(call);

@@ -4,7 +4,6 @@
 
 #include <grpcpp/server_context.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -12,17 +11,16 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/access/arriving_messages.h"
 
 namespace privatemail::server {
 
 // Ends calls whose caller neither sends the next message nor takes the next part of an answer
 // within a timeout, or whose message keeps those of other keys waiting for kUntakenSeconds; gRPC
-// bounds neither. One thread looks at all calls ten times a second.
-// Thread-safe; outlives its watches.
+// bounds neither. One thread looks at all calls ten times a second, and time in which it does not
+// run does not count: callers on a busy machine are not idle. Thread-safe; outlives its watches.
 class IdleCalls {
-  using Clock = std::chrono::steady_clock;
-
  public:
   IdleCalls() : thread_([this] { Run(); }) {}
   ~IdleCalls();
@@ -51,7 +49,7 @@ class IdleCalls {
     grpc::CallbackServerContext* const context_;
     const ArrivingMessages::Place* const message_;
     const double seconds_;
-    const Clock::time_point since_ = Clock::now();
+    absl::Duration since_;
     std::list<Watch*>::iterator position_;
     bool watching_ = true;
     absl::Status end_;
@@ -70,6 +68,7 @@ class IdleCalls {
   std::mutex mutex_;  // guards the following and all watches
   std::condition_variable stopped_;
   std::list<Watch*> watches_;
+  absl::Duration now_;  // since the start
   bool stopping_ = false;
   std::thread thread_;  // last: it uses the others
 };

@@ -1,5 +1,9 @@
 #include "server/access/admission.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -53,6 +57,25 @@ TEST(Admission, AdmitsUpToMaxConcurrent) {
   }
   EXPECT_EQ(admission.running(), 0);
   EXPECT_THAT(Enter(&admission, Never), IsOk());
+}
+
+TEST(Admission, TimeInWhichTheProcessIsStoppedDoesNotCount) {
+  Admission admission(Places(1, 1, 2));
+  absl::StatusOr<Admission::Ticket> place = Enter(&admission, Never);
+  ASSERT_THAT(place, IsOk());
+  std::thread other([&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::kill(::getppid(), SIGSTOP);
+      ::sleep(3);
+      ::kill(::getppid(), SIGCONT);
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    const Admission::Ticket ended = *std::move(place);
+  });
+  EXPECT_THAT(Enter(&admission, Never), IsOk());
+  other.join();
 }
 
 TEST(Admission, CancelledCallerLeavesQueue) {

@@ -183,13 +183,13 @@ TEST_F(EncryptedCollectionTest, EvaluationKeysMakeRoomForRows) {
   const auto keys =
       std::make_shared<lattice::EvaluationKeys>(lattice::EvaluationKeys{32, lattice::Words(count)});
   SetLimit(Now().resident_memory() + static_cast<int64_t>(lattice::EvaluationKeys::Memory(32)));
-  EXPECT_TRUE(catalog_->CacheEvaluationKeys("first", keys));
-  EXPECT_TRUE(catalog_->CacheEvaluationKeys("second", keys));
+  EXPECT_TRUE(catalog_->CacheEvaluationKeys("first", keys, "a"));
+  EXPECT_TRUE(catalog_->CacheEvaluationKeys("second", keys, "a"));
   EXPECT_EQ(catalog_->evaluation_keys().Find("first"), nullptr) << "there is room for one";
   EXPECT_NE(catalog_->evaluation_keys().Find("second"), nullptr);
   EXPECT_THAT(Upsert({Row(std::string(400, 'b'), {2, 1})}), IsOk());
   EXPECT_EQ(catalog_->evaluation_keys().Find("second"), nullptr);
-  EXPECT_FALSE(catalog_->CacheEvaluationKeys("second", keys)) << "the rows took the room";
+  EXPECT_FALSE(catalog_->CacheEvaluationKeys("second", keys, "a")) << "the rows took the room";
 }
 
 TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWork) {

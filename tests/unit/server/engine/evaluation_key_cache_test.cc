@@ -22,13 +22,13 @@ EvaluationKeyCache::Handle EmptyKeys() {
 TEST(EvaluationKeyCache, EvictsTheLeastRecentlyUsed) {
   EvaluationKeyCache cache(2 * kKeysBytes);
   const EvaluationKeyCache::Handle first = EmptyKeys();
-  cache.Add("first", first);
-  cache.Add("second", EmptyKeys());
-  cache.Add("first", EmptyKeys());  // there already
+  cache.Add("first", first, "a");
+  cache.Add("second", EmptyKeys(), "a");
+  cache.Add("first", EmptyKeys(), "a");  // there already
   EXPECT_EQ(cache.Find("first"), first);
   EXPECT_EQ(cache.bytes(), 2 * kKeysBytes);
   EXPECT_EQ(cache.size(), 2u);
-  cache.Add("third", EmptyKeys());
+  cache.Add("third", EmptyKeys(), "a");
   EXPECT_EQ(cache.bytes(), 2 * kKeysBytes);
   EXPECT_EQ(cache.Find("second"), nullptr);
   EXPECT_EQ(cache.Find("first"), first);
@@ -38,15 +38,32 @@ TEST(EvaluationKeyCache, EvictsTheLeastRecentlyUsed) {
   EXPECT_EQ(cache.size(), 0u);
   EXPECT_EQ(cache.bytes(), 0);
   EXPECT_EQ(cache.Find("first"), nullptr);
-  cache.Add("first", EmptyKeys());
+  cache.Add("first", EmptyKeys(), "a");
   EXPECT_EQ(cache.bytes(), kKeysBytes);
+}
+
+TEST(EvaluationKeyCache, CallerWithManyKeysEvictsOwnOnes) {
+  EvaluationKeyCache cache(3 * kKeysBytes);
+  cache.Add("other", EmptyKeys(), "b");
+  for (const char* digest : {"first", "second", "third", "fourth"}) {
+    cache.Add(digest, EmptyKeys(), "a");
+  }
+  EXPECT_NE(cache.Find("other"), nullptr) << "the least recently used of all";
+  EXPECT_EQ(cache.Find("second"), nullptr);
+  EXPECT_NE(cache.Find("third"), nullptr);
+  EXPECT_NE(cache.Find("fourth"), nullptr);
+  cache.Add("another", EmptyKeys(), "c");
+  EXPECT_EQ(cache.Find("third"), nullptr) << "of the caller with most";
+  cache.Add("last", EmptyKeys(), "d");
+  EXPECT_EQ(cache.Find("other"), nullptr) << "all callers have one: the least recently used";
+  EXPECT_EQ(cache.size(), 3u);
 }
 
 TEST(EvaluationKeyCache, KeepsASingleSetBeyondItsCapacity) {
   EvaluationKeyCache cache(1);
-  cache.Add("only", EmptyKeys());
+  cache.Add("only", EmptyKeys(), "a");
   EXPECT_NE(cache.Find("only"), nullptr);
-  cache.Add("next", EmptyKeys());
+  cache.Add("next", EmptyKeys(), "a");
   EXPECT_EQ(cache.Find("only"), nullptr);
   EXPECT_NE(cache.Find("next"), nullptr);
 }
@@ -59,7 +76,7 @@ TEST(EvaluationKeyCache, ConcurrentSessionsKeepItsCounts) {
     sessions.emplace_back([&cache, session] {
       for (int i = 0; i < 200; ++i) {
         const std::string digest = std::to_string((session + i) % 7);
-        if (cache.Find(digest) == nullptr) cache.Add(digest, EmptyKeys());
+        if (cache.Find(digest) == nullptr) cache.Add(digest, EmptyKeys(), "a");
         if (i % 50 == 0) cache.Clear();
       }
     });

@@ -321,15 +321,34 @@ TEST_F(EncryptedSearch, BlockBeyondAMessageOrItsMemoryNamesTheLimit) {
   EXPECT_THAT(Search(Good()).status, IsOk());
 }
 
-// A call counts once for its key's rate, however many queries it holds.
-TEST_F(AccessTest, RateCountsEncryptedCallsNotQueries) {
-  const std::string key = MakeKey(kSearchScope, {"fruit"}, 0.001).text();
-  v1::SearchEncryptedRequest request = SearchRequest("");
-  request.set_collection("fruit");
-  for (int i = 0; i < 5; ++i) AddQuery(&request);
-  EXPECT_EQ(SearchAt(ChannelWith(key), request).status.code(), kFailedPrecondition);
-  const absl::Status second = SearchAt(ChannelWith(key), request).status;
-  EXPECT_THAT(second, FailsWith(kExhausted, "may make 0.001 calls a second"));
+TEST_F(AccessTest, RateCountsEncryptedQueriesThatAreAnswered) {
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith(admin_));
+  ASSERT_THAT(
+      Ask(stub.get(), &ServiceTest::Collections::CreateCollection, ServiceTest::Notes()).status(),
+      IsOk());
+  Put("notes", MakeItems(3, 1));
+  const auto retrieval = v1::RetrievalService::NewStub(ChannelWith(admin_));
+  v1::GetCollectionRequest notes;
+  notes.set_collection("notes");
+  ASSERT_OK_AND_ASSIGN(
+      const v1::GetCollectionResponse found,
+      Ask(retrieval.get(), &ServiceTest::Retrieval::GetCollection, notes));
+  v1::SearchEncryptedRequest request = SearchRequest(found.fingerprint());
+  const size_t chunks = (MakeItems(1, 1)[0].features.size() + kDelta - 1) / kDelta;
+  request.clear_queries();
+  for (int i = 0; i < 5; ++i) {
+    AddQuery(&request);
+    request.mutable_queries(i)->set_chunks(Polynomials(chunks, 9));
+  }
+  const std::string key = MakeKey(kSearchScope, {"notes"}, 0.001).text();
+  EXPECT_THAT(SearchAt(ChannelWith(key), request).status, IsOk());
+  EXPECT_THAT(SearchAt(ChannelWith(key), request).status,
+              FailsWith(kExhausted, "may make 0.001 calls a second (1 at once): try again in 5e+03 s"));
+  request.set_fingerprint(std::string(32, 'x'));
+  const std::string wrong = MakeKey(kSearchScope, {"notes"}, 0.001).text();
+  SearchAt(ChannelWith(wrong), request);
+  EXPECT_THAT(SearchAt(ChannelWith(wrong), request).status,
+              FailsWith(kExhausted, "try again in 1e+03 s"));
 }
 
 }  // namespace
