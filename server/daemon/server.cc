@@ -38,6 +38,9 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMilliseconds);
   // Two daemons must not share a port.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A call looks at its deadline itself. gRPC would send two outcomes of a call past it, and a proxy
+  // could take the second one for that of the next call over the same connection.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
   // Detects callers whose machine is gone.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kHandshakeMilliseconds);

@@ -366,7 +366,10 @@ absl::Status Call::StreamStatus() const {
   return absl::OkStatus();
 }
 
-void Call::SendOutcome(const absl::Status& status) {
+void Call::SendOutcome(absl::Status status) {
+  if (absl::IsCancelled(status) && DeadlineHasPassed()) {
+    status = absl::DeadlineExceededError("the deadline of the call has passed");
+  }
   if (is_build_) shared_->metrics->EndBuild(entry_.collection);
   Record(status);
   // The caller may take the outcome late.

@@ -7,6 +7,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -124,7 +125,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   const Limits& limits() const { return limits_; }
 
   // Whether the caller has disconnected, cancelled, or passed its deadline.
-  bool Cancelled() const { return context_->IsCancelled(); }
+  bool Cancelled() const { return context_->IsCancelled() || DeadlineHasPassed(); }
 
   // Why a stream ended early; OK if it did not.
   // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED: the caller was idle for too long (IdleCalls).
@@ -159,6 +160,9 @@ class Call final : public grpc::ServerGenericBidiReactor {
   void OnCancel() override { place_.StopWaiting(); }
   void OnDone() override { delete this; }
 
+  bool DeadlineHasPassed() const {
+    return std::chrono::system_clock::now() >= context_->deadline();
+  }
   bool IsOpen() const { return method_.rpc.any_of == 0; }
   absl::Status Authenticate();
   // Continues with the first message or its absence. Sets *continues if a worker takes over, which
@@ -185,7 +189,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // The address of the connection or, without the port, the one that a trusted proxy names.
   std::string Caller() const;
   void Record(const absl::Status& status);
-  void SendOutcome(const absl::Status& status);
+  void SendOutcome(absl::Status status);
 
   const Method& method_;
   const Limits limits_;
