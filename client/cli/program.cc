@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "client/cli/flags.h"
 #include "client/cli/parse.h"
 #include "common/base/core_dumps.h"
+#include "common/features/feature_extractor.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -162,6 +164,9 @@ int RunProgram(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // Failures are printed from their status; gRPC's own log would repeat them.
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  constexpr char kTryModel[] = "--try-model";
+  if (argc == 4 && std::string_view(argv[1]) == kTryModel) return TryModel(argv[2], argv[3]);
+  SetModelTrial({"/proc/self/exe", kTryModel});
   Context context;
   double deadline_seconds = 30;
 

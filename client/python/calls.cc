@@ -30,15 +30,21 @@ std::string ArgumentOf(const std::string& field) {
   return other == kOthers.end() ? field : other->second;
 }
 
+// A message may hold bytes of a file or of a server that are not UTF-8.
+py::object ToText(absl::string_view text) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "replace"));
+}
+
 }  // namespace
 
 py::tuple ErrorTuple(const absl::Status& status) {
   const std::optional<FieldProblem> problem = FieldProblemOf(status);
   const std::string code = absl::StatusCodeToString(status.code());
-  if (!problem.has_value()) return py::make_tuple(code, std::string(status.message()));
+  if (!problem.has_value()) return py::make_tuple(code, ToText(status.message()));
   const std::string argument = ArgumentOf(problem->field);
-  return py::make_tuple(code, std::string(WithFieldName(status, argument).message()), argument,
-                        problem->expected, problem->actual);
+  return py::make_tuple(code, ToText(WithFieldName(status, argument).message()), argument,
+                        ToText(problem->expected), ToText(problem->actual));
 }
 
 void RegisterStatusError(py::module_& /*module*/) {

@@ -1,5 +1,6 @@
 #include "client/python/extractor.h"
 
+#include <dlfcn.h>
 #include <pybind11/eigen.h>
 #include <pybind11/stl.h>
 
@@ -16,6 +17,21 @@ namespace {
 
 namespace py = pybind11;
 
+// A model is tried by an interpreter that loads this module alone.
+void SetTrialByPython() {
+  static constexpr char kProgram[] =
+      "import sys, importlib.util as u\n"
+      "spec = u.spec_from_file_location('_native', sys.argv[1])\n"
+      "module = u.module_from_spec(spec)\n"
+      "spec.loader.exec_module(module)\n"
+      "sys.exit(module.try_model(*sys.argv[2:]))";
+  const py::object python = py::module_::import("sys").attr("executable");
+  Dl_info module = {};
+  // A program that embeds Python may have no interpreter to start.
+  if (!py::bool_(python) || ::dladdr(kProgram, &module) == 0) return;
+  SetModelTrial({py::str(python), "-I", "-S", "-c", kProgram, module.dli_fname});
+}
+
 // Thread-safe: every call makes extractors of its own, one a thread.
 class Extractor {
  public:
@@ -23,7 +39,10 @@ class Extractor {
   // of ReadModelProfile and MakeOnnxExtractor.
   Extractor(const std::string& model, int input_width, int input_height)
       : built_in_(model.empty()) {
-    if (!built_in_) options_ = Check(ReadModelProfile(ModelPath(model)));
+    if (!built_in_) {
+      SetTrialByPython();
+      options_ = Check(ReadModelProfile(ModelPath(model)));
+    }
     if (input_width != 0 || input_height != 0) {
       options_.input_width = input_width;
       options_.input_height = input_height;
@@ -71,6 +90,7 @@ class Extractor {
 }  // namespace
 
 void AddExtractor(py::module_& module) {
+  module.def("try_model", &TryModel);
   py::class_<Extractor>(module, "Extractor", py::module_local())
       .def(py::init<std::string, int, int>(), py::arg("model"), py::arg("input_width"),
            py::arg("input_height"))

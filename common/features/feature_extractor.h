@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -28,11 +29,12 @@ class FeatureExtractor {
   FeatureExtractor& operator=(const FeatureExtractor&) = delete;
 
   // 1 x dim(), finite, not all zero. Images are JPEG, PNG or WebP of at most 256 MiB and
-  // 100,000,000 pixels. Grey images are converted to colour, 16 bits to 8, transparency is dropped,
-  // and the camera's orientation (EXIF) is applied. Every message begins with the path.
+  // 100,000,000 pixels. Grey images are converted to colour, 16 bits to 8; transparent pixels are
+  // composited over white; of an animation the first frame is taken; and the camera's orientation
+  // (EXIF) is applied. Every message begins with the path.
   // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
   // - INVALID_ARGUMENT: no such file, a folder, an empty file, one that is too large, damaged,
-  //   animated or not an image, or features that are not finite or all zero
+  //   not an image, or features that are not finite or all zero
   absl::StatusOr<Eigen::RowVectorXf> Extract(const std::string& image_path);
   // Extracts from the bytes of an image file; messages begin with `name`.
   virtual absl::StatusOr<Eigen::RowVectorXf> ExtractBytes(const std::string& name,
@@ -60,7 +62,7 @@ absl::Status CheckImage(const std::string& image_path);
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeBuiltInExtractor();
 
 // Preprocessing of an image: it is stretched to input_width x input_height (no cropping), and each
-// channel c becomes (value - mean[c]) * scale, value in 0..255. The defaults suit networks that
+// channel c becomes (value - mean[c]) * scale[c], value in 0..255. The defaults suit networks that
 // expect RGB in [-1, 1]. Wrong values are not detected; features get worse.
 struct OnnxOptions {
   std::string path;  // the model file
@@ -69,9 +71,9 @@ struct OnnxOptions {
   int input_height = 0;
   // Not negative; channels in the order of the network.
   std::array<float, 3> mean = {127.5f, 127.5f, 127.5f};
-  float scale = 1 / 127.5f;  // positive
-  bool swap_rb = true;       // the network expects RGB; false: BGR
-  std::string layer;         // layer whose values are the features; empty: the output
+  std::array<float, 3> scale = {1 / 127.5f, 1 / 127.5f, 1 / 127.5f};  // positive
+  bool swap_rb = true;  // the network expects RGB; false: BGR
+  std::string layer;    // layer or output whose values are the features; empty: the only output
 };
 
 // The file of --model: a path, which has a slash or ends in .onnx; or the name of an installed
@@ -79,17 +81,30 @@ struct OnnxOptions {
 // PREFIX/share/privatemail/models.
 std::string ModelPath(const std::string& model);
 
-// The options that the profile of a model gives, NAME.toml beside NAME.onnx, at most 4 KiB; without
-// a profile the defaults. Keys, all optional: size = [WIDTH, HEIGHT], mean = [3 numbers], scale,
-// channels = "rgb" or "bgr", layer, citation.
+// NAME.toml of NAME.onnx.
+std::string ModelProfilePath(const std::string& path);
+
+// The options that the profile of a model gives, a file of at most 4 KiB; without a profile the
+// defaults. Keys, all optional: size = [WIDTH, HEIGHT], mean = [3 numbers], std = [3 numbers of at
+// least 1] or scale, channels = "rgb" or "bgr", layer, citation. std: scale[c] becomes 1 / std[c].
 // INVALID_ARGUMENT: no TOML, an unknown key or a value of another type; names file, line and key.
 absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path);
 
-// A network on the CPU. identity() holds the SHA-256 of the model file and every option but the
-// path. The layer's values become one row in memory order. Runs the network once to learn dim().
+// OpenCV ends the process on some damaged models. With a command, MakeOnnxExtractor first runs it
+// with two more arguments, for TryModel, and the model's fault is an error. Without one it trusts
+// the model.
+void SetModelTrial(std::vector<std::string> command);
+// Loads and runs a model in a process of its own, with limits of time and memory, and prints a
+// verdict. Returns the exit code.
+int TryModel(const std::string& path, const std::string& identity);
+
+// A network on the CPU, with an image of channels first or last as the model states. identity()
+// holds the SHA-256 of the model with its weights and every option but the path. The layer's values
+// become one row in memory order. Runs the network once to learn dim().
 // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
 // - INVALID_ARGUMENT: no such file, an option out of range (message: its name), a model that OpenCV
-//   cannot load or run at this input size, or no such layer (message: the path)
+//   cannot load or run at this input size, weights in a file that is missing, no such layer, or
+//   none of several outputs chosen (message: the path)
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeOnnxExtractor(const OnnxOptions& options);
 
 // The options, without a path, of an identity() that MakeOnnxExtractor made; else none.

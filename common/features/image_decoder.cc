@@ -15,9 +15,12 @@
 #include <mutex>
 #include <opencv2/imgproc.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/feature_extractor.h"
@@ -75,10 +78,11 @@ class Decoder {
   virtual ~Decoder() = default;
   // False: error() says why.
   virtual bool ReadHeader(absl::string_view bytes) = 0;
-  // Height rows of 3 bytes a pixel: blue, green, red.
+  // Height rows of blue, green, red, and alpha with 4 channels.
   virtual bool ReadPixels(unsigned char* pixels) = 0;
 
   int64_t width = 0, height = 0;
+  int channels = 3;
   int orientation = 1;
   char error[JMSG_LENGTH_MAX] = "damaged";
 };
@@ -200,6 +204,8 @@ class PngDecoder final : public Decoder {
     png_read_info(png_, info_);
     width = png_get_image_width(png_, info_);
     height = png_get_image_height(png_, info_);
+    const bool has_alpha = (png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) != 0;
+    if (has_alpha || png_get_valid(png_, info_, PNG_INFO_tRNS) != 0) channels = 4;
     return true;
   }
 
@@ -207,7 +213,7 @@ class PngDecoder final : public Decoder {
     if (setjmp(jump_) != 0) return false;
     const int colour = png_get_color_type(png_, info_);
     png_set_strip_16(png_);
-    png_set_strip_alpha(png_);
+    if (channels == 4) png_set_tRNS_to_alpha(png_);
     if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
     if ((colour & PNG_COLOR_MASK_COLOR) == 0) {
       png_set_expand_gray_1_2_4_to_8(png_);
@@ -217,7 +223,7 @@ class PngDecoder final : public Decoder {
     const int passes = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     const size_t stride = png_get_rowbytes(png_, info_);
-    if (stride != static_cast<size_t>(3 * width)) png_error(png_, "rows of another length");
+    if (stride != static_cast<size_t>(channels * width)) png_error(png_, "rows of another length");
     for (int pass = 0; pass < passes; ++pass) {
       for (int64_t row = 0; row < height; ++row) {
         png_read_row(png_, pixels + static_cast<size_t>(row) * stride, nullptr);
@@ -248,15 +254,12 @@ class PngDecoder final : public Decoder {
 class WebPDecoder final : public Decoder {
  public:
   bool ReadHeader(absl::string_view bytes) override {
-    bytes_ = bytes;
     const WebPData data = {Data(bytes), bytes.size()};
     const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> parts(WebPDemux(&data),
                                                                          &WebPDemuxDelete);
     if (parts == nullptr) return false;
-    if ((WebPDemuxGetI(parts.get(), WEBP_FF_FORMAT_FLAGS) & ANIMATION_FLAG) != 0) {
-      snprintf(error, sizeof(error), "animated");
-      return false;
-    }
+    WebPIterator frame = {};
+    if (WebPDemuxGetFrame(parts.get(), 1, &frame) == 0 || frame.complete == 0) return false;
     width = WebPDemuxGetI(parts.get(), WEBP_FF_CANVAS_WIDTH);
     height = WebPDemuxGetI(parts.get(), WEBP_FF_CANVAS_HEIGHT);
     if (WebPChunkIterator exif; WebPDemuxGetChunk(parts.get(), "EXIF", 1, &exif) != 0) {
@@ -264,26 +267,54 @@ class WebPDecoder final : public Decoder {
           OrientationOf({reinterpret_cast<const char*>(exif.chunk.bytes), exif.chunk.size});
       WebPDemuxReleaseChunkIterator(&exif);
     }
+    // The bytes of the frame are those of the file.
+    frame_ = frame.fragment;
+    left_ = frame.x_offset;
+    top_ = frame.y_offset;
+    const bool fills = frame.width == width && frame.height == height;
+    channels = frame.has_alpha != 0 || !fills ? 4 : 3;
+    WebPDemuxReleaseIterator(&frame);
     return true;
   }
 
   bool ReadPixels(unsigned char* pixels) override {
-    const auto stride = static_cast<int>(3 * width);
-    return WebPDecodeBGRInto(Data(bytes_), bytes_.size(), pixels,
-                             static_cast<size_t>(3 * width * height), stride) != nullptr;
+    const int64_t stride = channels * width;
+    const int64_t bytes = stride * height, first = top_ * stride + left_ * channels;
+    if (channels == 4) memset(pixels, 0, static_cast<size_t>(bytes));  // transparent
+    const auto decode = channels == 4 ? &WebPDecodeBGRAInto : &WebPDecodeBGRInto;
+    return decode(frame_.bytes, frame_.size, pixels + first, static_cast<size_t>(bytes - first),
+                  static_cast<int>(stride)) != nullptr;
   }
 
  private:
-  absl::string_view bytes_;
+  WebPData frame_ = {};  // the first one of an animation, at a place of its canvas
+  int left_ = 0, top_ = 0;
 };
+
+// Composites an image with alpha over white, as a page shows it.
+cv::Mat OverWhite(const cv::Mat& image) {
+  cv::Mat result(image.rows, image.cols, CV_8UC3);
+  for (int row = 0; row < image.rows; ++row) {
+    const unsigned char* from = image.ptr(row);
+    unsigned char* to = result.ptr(row);
+    for (int column = 0; column < image.cols; ++column, from += 4, to += 3) {
+      const int alpha = from[3];
+      for (int channel = 0; channel < 3; ++channel) {
+        to[channel] =
+            static_cast<unsigned char>((from[channel] * alpha + 255 * (255 - alpha) + 127) / 255);
+      }
+    }
+  }
+  return result;
+}
 
 absl::StatusOr<cv::Mat> Decode(const std::string& path, absl::string_view format,
                                absl::string_view bytes, Decoder& decoder, cv::Size size,
                                int interpolation) {
   const auto damaged = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected an image that is whole and not animated, got ", bytes.size(),
-                     " bytes of ", format, ": ", decoder.error));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": expected an image that is whole, got ",
+                                                   bytes.size(), " bytes of ", format, ": ",
+                                                   decoder.error));
   };
   if (!decoder.ReadHeader(bytes)) return damaged();
   if (decoder.width > kMaxImagePixels / decoder.height ||
@@ -295,8 +326,10 @@ absl::StatusOr<cv::Mat> Decode(const std::string& path, absl::string_view format
   static std::mutex large_images;
   std::unique_lock lock(large_images, std::defer_lock);
   if (decoder.width * decoder.height > kMaxConcurrentPixels) lock.lock();
-  cv::Mat image(static_cast<int>(decoder.height), static_cast<int>(decoder.width), CV_8UC3);
+  cv::Mat image(static_cast<int>(decoder.height), static_cast<int>(decoder.width),
+                CV_8UC(decoder.channels));
   if (!decoder.ReadPixels(image.data)) return damaged();
+  if (decoder.channels == 4) image = OverWhite(image);
   Upright(decoder.orientation, &image);
   cv::Mat stretched;
   cv::resize(image, stretched, size, 0, 0, interpolation);
@@ -330,6 +363,12 @@ absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, absl::string_view b
                                                    ": expected an image in JPEG, PNG or WebP, got ",
                                                    bytes.size(), " bytes of another format"));
   });
+}
+
+absl::Status OpenCvError(const std::string& path, absl::string_view purpose, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", purpose, ": ", Printable(absl::StripAsciiWhitespace(message))));
 }
 
 absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,

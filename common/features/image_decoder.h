@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/matrix.h"
 #include "common/features/feature_extractor.h"
@@ -17,8 +16,8 @@
 namespace privatemail {
 
 // Limits besides kMaxImageBytes, checked before a pixel is decoded. A decoder takes the memory of
-// its file, and at most 11 bytes a pixel (3 of the image, 6 of a progressive JPEG's coefficients, 8
-// if it is CMYK).
+// its file, and at most 11 bytes a pixel (3 of the image, 4 with its alpha; 6 of a
+// progressive JPEG's coefficients, 8 if it is CMYK).
 inline constexpr int64_t kMaxImagePixels = 100'000'000;
 inline constexpr int64_t kMaxImageSide = 65'535;  // each row takes time
 // Images with more pixels are decoded one at a time, so that memory does not grow with the cores.
@@ -33,16 +32,19 @@ absl::StatusOr<cv::Mat> DecodeImage(const std::string& path, absl::string_view b
 absl::StatusOr<Eigen::RowVectorXf> ValidateFeature(const std::string& path,
                                                    Eigen::RowVectorXf feature);
 
-// Returns function(), or INVALID_ARGUMENT "path: purpose: message of the exception".
+// INVALID_ARGUMENT "path: purpose: message", in one line; a message may quote a damaged file.
+absl::Status OpenCvError(const std::string& path, absl::string_view purpose, std::string message);
+
+// Returns function(), or OpenCvError of an exception.
 template <typename Function>
 auto CatchOpenCv(const std::string& path, absl::string_view purpose, Function function)
     -> decltype(function()) {
   try {
     return function();
   } catch (const cv::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", purpose, ": ", error.err));
+    return OpenCvError(path, purpose, error.err);
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", purpose, ": ", error.what()));
+    return OpenCvError(path, purpose, error.what());
   }
 }
 

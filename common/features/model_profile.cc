@@ -42,7 +42,15 @@ absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOpt
     if (!ReadNumbers(node, &options->mean)) return "three numbers in brackets";
   } else if (key == "scale") {
     if (!node.is_number()) return "a number";
-    options->scale = *node.value<float>();
+    options->scale.fill(*node.value<float>());
+  } else if (key == "std") {
+    // Those of values in 0..1, as libraries print them, are smaller.
+    if (!ReadNumbers(node, &options->scale) ||
+        !std::all_of(options->scale.begin(), options->scale.end(),
+                     [](float s) { return s >= 1; })) {
+      return "three numbers of at least 1 in brackets, since pixels are in 0..255";
+    }
+    for (float& scale : options->scale) scale = 1 / scale;
   } else if (key == "channels") {
     const auto order = node.value<std::string>();
     if (order != "rgb" && order != "bgr") return "\"rgb\" or \"bgr\"";
@@ -51,7 +59,7 @@ absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOpt
     if (!node.is_string()) return "a text";
     if (key == "layer") options->layer = *node.value<std::string>();
   } else {
-    return "only size, mean, scale, channels, layer and citation";
+    return "only size, mean, std, scale, channels, layer and citation";
   }
   return "";
 }
@@ -64,15 +72,23 @@ std::string ModelPath(const std::string& model) {
   return absl::StrCat(folder == nullptr ? PRIVATEMAIL_MODELS : folder, "/", model, ".onnx");
 }
 
+std::string ModelProfilePath(const std::string& path) {
+  return std::filesystem::path(path).replace_extension(".toml");
+}
+
 absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path) {
   OnnxOptions options;
   options.path = path;
-  const std::string file = std::filesystem::path(path).replace_extension(".toml");
+  const std::string file = ModelProfilePath(path);
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return options;
   PM_ASSIGN_OR_RETURN(const std::string text, ReadFileBytes(file, kMaxProfileBytes));
   try {
-    for (const auto& [key, node] : toml::parse(text)) {
+    const toml::table profile = toml::parse(text);
+    if (profile.contains("std") && profile.contains("scale")) {
+      return absl::InvalidArgumentError(absl::StrCat(file, ": expected std or scale, got both"));
+    }
+    for (const auto& [key, node] : profile) {
       const absl::string_view name(key.data(), key.length());
       const absl::string_view expected = ReadKey(name, node, &options);
       if (expected.empty()) continue;

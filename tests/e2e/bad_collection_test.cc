@@ -213,6 +213,13 @@ TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
   EXPECT_NE(items[0]["label"], items[1]["label"]);
 }
 
+TEST_F(Images, ModelThatEndsItsProcessIsAnError) {
+  const std::string model = folder_.Write("fatal.onnx", FatalModel());
+  ExpectRefused(
+      {"collection", "create", "fatal", "--anchor-images", folder_ / "pictures", "--model", model},
+      "INVALID_ARGUMENT", {model, "ends the process that runs it"});
+}
+
 TEST_F(Images, CollectionKeepsSettingsOfItsModel) {
   const std::string model = folder_.Write("means.onnx", ChannelMeansModel());
   const std::string pictures = folder_ / "pictures";

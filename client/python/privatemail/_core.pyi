@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+reads_numpy_2: bool
 
 _Rows = npt.NDArray[np.float32]
 _Answer = Tuple[str, List[str]]  # JSON without payloads, and the payloads' texts
@@ -15,6 +16,8 @@ def sensitivity(bound: str, anchor_labels: List[int], anchors: Optional[_Rows], 
                 seed: Optional[int], settings: Dict[str, Any]) -> Tuple[Dict[str, float], int, bool, str]: ...
 def audit(mechanism: str, epsilon: float, delta: Optional[float], releases: int, confidence: float,
           progress: Optional[Callable[[float, float], None]]) -> List[Dict[str, Any]]: ...
+
+def try_model(path: str, identity: str) -> int: ...
 
 class Extractor:
     @property

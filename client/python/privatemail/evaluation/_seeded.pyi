@@ -32,6 +32,8 @@ def bounded_gaussian_variances(epsilon: float, delta: float) -> Dict[str, float]
 def cell_ceiling(epsilon: float, share: float) -> float:
     """The most fidelity of any epsilon-DP request that returns this share of the gallery."""
 
+def try_model(path: str, identity: str) -> int: ...
+
 class Extractor:
     @property
     def identity(self) -> str: ...

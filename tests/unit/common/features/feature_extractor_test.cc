@@ -1,7 +1,9 @@
 #include "common/features/feature_extractor.h"
 
 #include <limits>
+#include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/onnx_model.h"
 #include "tests/testing/pictures.h"
@@ -26,7 +28,7 @@ TEST(OnnxExtractor, SubtractsMeanThenScalesInChannelOrder) {
   const std::string image = folder.Write("red.png", PngOfOneColour(9, 5, 200, 100, 50));
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
   options.mean = {10, 20, 30};
-  options.scale = .5f;
+  options.scale.fill(.5f);
   ASSERT_OK_AND_ASSIGN(const auto rgb, MakeOnnxExtractor(options));
   EXPECT_EQ(rgb->dim(), 3);
   EXPECT_TRUE(rgb->Extract(image).value().isApprox(Eigen::RowVector3f(95, 40, 10)));
@@ -43,7 +45,7 @@ TEST(OnnxExtractor, IdentityHoldsModelDigestAndOptions) {
   // SHA-256 of the model's bytes by sha256sum.
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
   EXPECT_EQ((*MakeOnnxExtractor(options))->identity(),
-            "onnx:sha256=d69defd94e8049c923ab50bdf4134bd7da68de7fb09d50191576423c2e47558f"
+            "onnx:sha256=5b8241abf28191ba5659db5f3de60c9b7e3a35ebfb70f63ad5262bfb4952324e"
             ";input=4x2;mean=127.5,127.5,127.5;scale=0.007843138;channels=rgb;layer=");
   options.swap_rb = false;
   options.mean = {1, 2, 3.25};
@@ -55,8 +57,8 @@ TEST(OnnxExtractor, OptionsAreReadBackFromAnIdentity) {
   const TemporaryFolder folder;
   OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
   options.mean = {1, 2, 3.25};
-  options.scale = .1f;
   options.swap_rb = false;
+  options.scale = {.1f, .2f, .3f};
   const std::string identity = (*MakeOnnxExtractor(options))->identity();
   std::optional<OnnxOptions> read = OnnxOptionsOf(identity + "a;b\n");
   ASSERT_TRUE(read.has_value());
@@ -76,7 +78,7 @@ TEST(OnnxExtractor, InvalidOptionModelOrLayerIsNamed) {
   options.input_width = 0;  // and a height
   EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "input_width must be between"));
   options = SmallOptions(model);
-  options.scale = std::numeric_limits<float>::quiet_NaN();
+  options.scale[1] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "scale must be finite"));
   options = SmallOptions(model);
   options.layer = "none";
@@ -84,6 +86,120 @@ TEST(OnnxExtractor, InvalidOptionModelOrLayerIsNamed) {
   EXPECT_THAT(MakeOnnxExtractor(SmallOptions(folder / "none.onnx")), FailsWith(kInvalid));
   const std::string half = folder.Write("half.onnx", ChannelMeansModel().substr(0, 40));
   EXPECT_THAT(MakeOnnxExtractor(SmallOptions(half)), FailsWith(kInvalid, "half.onnx: "));
+}
+
+// A model of three weights in another file: it multiplies the mean of each channel.
+std::string ExternalModel(const std::string& location, const std::string& length) {
+  using namespace onnx_bytes;
+  const auto entry = [](const std::string& key, const std::string& value) {
+    return Text(13, Text(1, key) + Text(2, value));
+  };
+  return OnnxModelOf(
+      {.nodes = {Node("Mul", {"x", "w"}, "m"), Node("GlobalAveragePool", {"m"}, "y")},
+       .weights = {Weights("w", {1, 3, 1, 1},
+                           entry("location", location) + entry("offset", "4") +
+                               entry("length", length) + Number(14, /*EXTERNAL*/ 1))}});
+}
+
+TEST(OnnxExtractor, ReadsWeightsBesideTheModel) {
+  const TemporaryFolder folder;
+  const std::string image = folder.Write("red.png", PngOfOneColour(9, 5, 200, 100, 50));
+  OnnxOptions options = SmallOptions(folder.Write("m.onnx", ExternalModel("m.data", "12")));
+  options.mean = {0, 0, 0};
+  options.scale = {1, 1, .5f};
+  EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, folder / "m.data"));
+  std::string identity;
+  for (const float first : {1.f, 3.f}) {
+    const float weights[] = {7, first, 2, 4};
+    folder.Write("m.data", std::string(reinterpret_cast<const char*>(weights), sizeof(weights)));
+    ASSERT_OK_AND_ASSIGN(const auto extractor, MakeOnnxExtractor(options));
+    EXPECT_TRUE(
+        extractor->Extract(image).value().isApprox(Eigen::RowVector3f(200 * first, 200, 100)));
+    EXPECT_NE(extractor->identity(), std::exchange(identity, extractor->identity()));
+  }
+  folder.Write("m.onnx", ExternalModel("m.data", "13"));
+  EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "end beyond the 16 bytes of m.data"));
+  for (const std::string location : {"../m.data", "/etc/passwd", "a/../m.data", ""}) {
+    folder.Write("m.onnx", ExternalModel(location, "12"));
+    EXPECT_THAT(MakeOnnxExtractor(options), FailsWith(kInvalid, "in a file of the model's folder"));
+  }
+}
+
+TEST(OnnxExtractor, FeedsChannelsLast) {
+  using namespace onnx_bytes;
+  const TemporaryFolder folder;
+  OnnxOptions options;
+  options.path = folder.Write(
+      "m.onnx",
+      OnnxModelOf({.nodes = {Node("Transpose", {"x"}, "t", Integers("perm", {0, 3, 1, 2})),
+                             Node("GlobalAveragePool", {"t"}, "y")},
+                   .inputs = {TensorInfo("x", {1, 2, 4, 3})}}));
+  options.mean = {10, 20, 30};
+  options.scale = {1, 2, 4};
+  ASSERT_OK_AND_ASSIGN(const auto extractor, MakeOnnxExtractor(options));
+  EXPECT_THAT(extractor->identity(), HasSubstr(";input=4x2;"));
+  EXPECT_TRUE(extractor->Extract(folder.Write("red.png", PngOfOneColour(9, 5, 200, 100, 50)))
+                  .value()
+                  .isApprox(Eigen::RowVector3f(190, 160, 80)));
+}
+
+TEST(OnnxExtractor, UnusableModelIsRefusedByItsFault) {
+  using namespace onnx_bytes;
+  const std::string x = TensorInfo("x", {1, 3, 2, 4}), y = TensorInfo("y", {1, 3, 1, 1});
+  const std::string pool = Node("GlobalAveragePool", {"x"}, "y");
+  const std::string none = " bytes that are none";
+  const std::pair<std::string, std::string> wrong[] = {
+      {OnnxModelOf({.nodes = {Node("Mul", {"x", "w"}, "y")}}), "a node Mul reads 'w', which no"},
+      {OnnxModelOf({.nodes = {Node("Add", {"x", "y"}, "z"), Node("Relu", {"z"}, "y")}}),
+       "a node Add reads 'y', which no input, weight or earlier node"},
+      {OnnxModelOf({.weights = {Weights("w", {3}, Text(9, "eight by"))}}),
+       "expected 3 values of its weights 'w', got 2"},
+      {OnnxModelOf({.outputs = {TensorInfo("z", {1})}}), "no node gives its output 'z'"},
+      {OnnxModelOf({.nodes = {pool, Node("Relu", {"y"}, "z")},
+                    .outputs = {y, TensorInfo("z", {1, 3, 1, 1})}}),
+       "as layer (of the profile "
+       "FOLDER/m.toml), since it has several: y, z"},
+      {OnnxModelOf({.inputs = {x, TensorInfo("mask", {1})}}),
+       "expected one input, an image, got 2"},
+      {OnnxModelOf({.inputs = {TensorInfo("x", {1, 1, 2, 4})}}), "got 'x' of 1 x 1 x 2 x 4"},
+      {OnnxModelOf({.inputs = {TensorInfo("x", {3, 2, 4})}}), "got 'x' of 3 x 2 x 4"},
+      {OnnxModelOf({.inputs = {TensorInfo("x", {1, 3, (uint64_t{1} << 32) + 2, 4})}}),
+       "input_height must be between 1 and 4096"},
+      {OnnxModelOf({.nodes = {Node("NoSuchOperation", {"x"}, "y")}}), "m.onnx: cannot be loaded"},
+      {ChannelMeansModel().substr(0, 60), none},
+      {"version https://git-lfs.github.com/spec/v1\n", none},
+      {std::string("\x82\x13\xff\x07", 4), none}};
+  const TemporaryFolder folder;
+  for (const auto& [bytes, message] : wrong) {
+    OnnxOptions options;
+    options.path = folder.Write("m.onnx", bytes);
+    EXPECT_THAT(MakeOnnxExtractor(options),
+                FailsWith(kInvalid, absl::StrReplaceAll(message, {{"FOLDER", folder.path()}})));
+  }
+  folder.Write("m.onnx", wrong[4].first);
+  OnnxOptions options = SmallOptions(folder / "m.onnx");
+  options.layer = "z";
+  EXPECT_THAT(MakeOnnxExtractor(options), IsOk());
+}
+
+// The end-to-end test of this runs FatalModel.
+TEST(OnnxExtractor, DeathOfItsTrialNamesTheModel) {
+  const TemporaryFolder folder;
+  const OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  const std::pair<const char*, const char*> ends[] = {
+      {"kill -FPE $$", "m.onnx: expected a model that OpenCV 4"},
+      {"kill -FPE $$", "(Floating point exception)"},
+      {"kill -ALRM $$", "could not be run within 120 s"},
+      {"exit 0", "ended before it was tried"},
+      {"printf 'its fault'", "its fault"},
+      {"printf 'good\\n'; kill -SEGV $$", ""}};  // it was run before
+  for (const auto& [program, message] : ends) {
+    SetModelTrial({"/bin/sh", "-c", program});
+    const auto extractor = MakeOnnxExtractor(options);
+    EXPECT_EQ(extractor.ok(), *message == '\0') << program;
+    EXPECT_THAT(extractor.status().message(), HasSubstr(message));
+  }
+  SetModelTrial({});
 }
 
 TEST(OnnxExtractor, ZeroFeatureIsRejectedByImageName) {
@@ -107,17 +223,22 @@ TEST(ModelProfile, IsReadFromTheFileBesideTheModel) {
   EXPECT_EQ(read.input_width, 4);
   EXPECT_EQ(read.input_height, 2);
   EXPECT_EQ(read.mean, (std::array{1.f, 2.f, 3.25f}));
-  EXPECT_EQ(read.scale, 2);
+  EXPECT_EQ(read.scale, (std::array{2.f, 2.f, 2.f}));
   EXPECT_FALSE(read.swap_rb);
   EXPECT_EQ(read.layer, "y");
+  folder.Write("m.toml", "std = [2, 4, 8]");
+  EXPECT_EQ(ReadModelProfile(model)->scale, (std::array{.5f, .25f, .125f}));
 }
 
 TEST(ModelProfile, WrongKeyOrTypeIsNamed) {
   const TemporaryFolder folder;
   const std::pair<const char*, const char*> wrong[] = {
-      {"\nmeans = 1", "m.toml line 2: means: expected only size, mean, scale, channels, layer and"},
+      {"\nmeans = 1",
+       "m.toml line 2: means: expected only size, mean, std, scale, channels, layer "},
       {"mean = [1, 2]", "m.toml line 1: mean: expected three numbers in brackets, got [ 1, 2 ]"},
       {"mean = ['a', 2, 3]", "mean: expected three numbers"},
+      {"std = [0.229, 0.224, 0.225]", "std: expected three numbers of at least 1 in brackets"},
+      {"std = [2, 4, 8]\nscale = 1", "m.toml: expected std or scale, got both"},
       {"scale = '2'", "scale: expected a number, got '2'"},
       {"size = 128", "size: expected [WIDTH, HEIGHT] in pixels, got 128"},
       {"size = [1.5, 2]", "size: expected [WIDTH, HEIGHT]"},
