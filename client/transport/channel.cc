@@ -2,12 +2,15 @@
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "absl/strings/match.h"
 #include "client/transport/credentials.h"
+#include "client/transport/proxy.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
@@ -55,6 +58,20 @@ bool IsTarget(const std::string& server) {
          absl::StartsWith(server, "ipv6:");
 }
 
+// gRPC's threads do not exist in a fork: its first call would wait for them without an end, and
+// disturb the connections of its parent. gRPC also leaves some behind when the last channel closes.
+absl::Status CheckNotForked() {
+  static std::atomic<pid_t> first_process = 0;
+  pid_t first = 0;
+  if (first_process.compare_exchange_strong(first, ::getpid()) || first == ::getpid()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "this process was forked from one that has connected before, and cannot connect: fork before "
+      "the first connection, or start it anew (in Python by "
+      "multiprocessing.get_context(\"spawn\"))");
+}
+
 }  // namespace
 
 int MaxReceivedBytes(const ConnectionOptions& options) {
@@ -63,6 +80,7 @@ int MaxReceivedBytes(const ConnectionOptions& options) {
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options,
                                                            const std::string& access_key) {
+  PM_RETURN_IF_ERROR(CheckNotForked());
   if (!IsTarget(options.server)) {
     PM_RETURN_IF_ERROR(ParseHostPort("server", options.server).status());
   }
@@ -80,6 +98,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptio
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  if (IsOnThisMachine(options.server)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(options.server, credentials, arguments);
 }
 

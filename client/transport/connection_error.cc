@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/transport/credentials.h"
+#include "client/transport/proxy.h"
 
 namespace privatemail::client {
 namespace {
@@ -45,6 +46,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
         absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
         ") if it is wrong, or have the certificate renewed");
   }
+  if (says("connection refused") && !DescribeProxy(options.server).empty()) {
+    return "connection refused: is the proxy right? no_proxy names servers to reach without it";
+  }
   if (says("connection refused")) {
     return absl::StrCat("connection refused: is privatemaild running?",
                         NamesHost(options.server)
@@ -73,8 +77,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
 
 absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status) {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    return absl::UnavailableError(absl::StrCat(
-        "server ", options.server, " cannot be reached: ", Remedy(options, status.message())));
+    return absl::UnavailableError(absl::StrCat("server ", options.server, " cannot be reached",
+                                               DescribeProxy(options.server), ": ",
+                                               Remedy(options, status.message())));
   }
   // Cancelled by the server: cancellations of the client return their own status.
   if (status.code() == absl::StatusCode::kCancelled) {
@@ -88,9 +93,9 @@ absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl
                       absl::StrCat(options.max_memory));
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
-    return absl::DeadlineExceededError(absl::StrCat("server ", options.server,
-                                                    " did not answer within ",
-                                                    absl::FormatDuration(options.deadline)));
+    return absl::DeadlineExceededError(
+        absl::StrCat("server ", options.server, " did not answer within ",
+                     absl::FormatDuration(options.deadline), DescribeProxy(options.server)));
   }
   return status;
 }

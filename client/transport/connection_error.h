@@ -7,9 +7,9 @@
 
 namespace privatemail::client {
 
-// Adds the server's name and a remedy to errors of the connection: UNAVAILABLE, and CANCELLED by
-// the server as UNAVAILABLE; DEADLINE_EXCEEDED; gRPC's for a message above max_memory. Others stay
-// as they are.
+// Adds the server's name, its proxy and a remedy to errors of the connection: UNAVAILABLE, and
+// CANCELLED by the server as UNAVAILABLE; DEADLINE_EXCEEDED; gRPC's for a message above max_memory.
+// Others stay as they are.
 absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl::Status& status);
 
 }  // namespace privatemail::client

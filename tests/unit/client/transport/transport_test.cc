@@ -1,8 +1,12 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "privatemail/admin_client.h"
@@ -181,7 +185,9 @@ TEST_F(TransportTest, ChangesAreNotRetried) {
   }
 }
 
-TEST_F(TransportTest, AcceptsGrpcTargets) {
+TEST_F(TransportTest, AcceptsGrpcTargetsOfThisMachineWithoutProxy) {
+  ::setenv("http_proxy", "http://127.0.0.1:1", /*overwrite=*/1);
+  const absl::Cleanup unset = [] { ::unsetenv("http_proxy"); };
   const std::string port = options_.server.substr(options_.server.rfind(':'));
   for (const std::string& server :
        {"ipv4:127.0.0.1:1,127.0.0.1" + port, "dns:///localhost" + port, "localhost" + port}) {
@@ -193,6 +199,41 @@ TEST_F(TransportTest, AcceptsGrpcTargets) {
     options_.server = server;
     EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "server must be HOST:PORT"));
   }
+}
+
+TEST_F(TransportTest, ErrorNamesTheProxyThatWasUsed) {
+  ::setenv("http_proxy", "http://user:secret@127.0.0.1:1", 1);
+  ::setenv("no_proxy", "example.org, .test", 1);
+  const absl::Cleanup unset = [] {
+    ::unsetenv("http_proxy");
+    ::unsetenv("no_proxy");
+  };
+  options_.deadline = absl::Seconds(5);
+  for (const std::string server : {"192.0.2.1:5", "dns:///192.0.2.1:5", "ipv4:192.0.2.1:5"}) {
+    options_.server = server;
+    ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
+    EXPECT_THAT(transport.ListCollections(),
+                FailsWith(kUnavailable,
+                          "cannot be reached through the proxy 127.0.0.1:1 of "
+                          "http_proxy: connection refused: is the proxy right?"));
+  }
+  options_.server = "nowhere.test:5";
+  ASSERT_OK_AND_ASSIGN(const AdminClient direct, AdminClient::Create(options_));
+  EXPECT_THAT(direct.ListCollections(), FailsWith(kUnavailable, "cannot be reached: "));
+}
+
+TEST_F(TransportTest, ForkOfAProcessWithAChannelIsRefusedAtOnce) {
+  ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
+  ASSERT_THAT(transport.ListCollections(), IsOk());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const absl::Status refused = AdminClient::Create(options_).status();
+    ::_exit(absl::IsFailedPrecondition(refused) ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_THAT(transport.ListCollections(), IsOk());
 }
 
 // Otherwise one collection's budget would pay for another.
