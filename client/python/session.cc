@@ -49,6 +49,7 @@ void AddSession(py::module_& module) {
 PYBIND11_MODULE(_native, module) {
   module.doc() = "The C++ core of privatemail. Its names may change; use the package's.";
   module.attr("__version__") = PRIVATEMAIL_VERSION;
+  module.attr("reads_numpy_2") = PYBIND11_VERSION_HEX >= 0x020C0000;
   RegisterStatusError(module);
   AddExtractor(module);
   AddSession(module);

@@ -67,7 +67,7 @@ class Options(unittest.TestCase):
         notes = service.server.create_collection("some-labels")
         notes.ingest(service.rows[:4], labels=[3, -2**31, -7, -2**31])
         self.assertEqual(notes.search(service.rows[2], label=-7).labels.tolist(), [-7])
-        self.assertEqual(sorted(notes.search(service.rows[2]).labels.tolist()), [-2**31, -2**31, -7, 3])
+        self.assertEqual(sorted(notes.search(service.rows[2]).labels.filled()), [-2**31, -2**31, -7, 3])
         for label in (-2**31, [-2**31]):
             with self.assertRaisesRegex(pm.InvalidArgument, "^label must be between -2147483647 and 2147483647, but is"):
                 notes.search(service.rows[:1], label=label)

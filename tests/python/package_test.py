@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import urllib.error
 import urllib.request
 
@@ -35,6 +37,36 @@ def tearDownModule():
 
 
 class Search(unittest.TestCase):
+
+    def test_answer_is_a_sequence_of_items_and_a_table(self):
+        hits = things.search(service.rows[3], label=3, k=4, **COST)
+        self.assertEqual([one.id for one in hits], hits.ids)
+        self.assertEqual((hits[1].label, hits[-1].payload, len(hits[:2])), (3, hits.payloads[-1], 2))
+        self.assertEqual(json.loads(json.dumps(hits.to_dict()))["labels"], [3] * 4)
+        self.assertEqual(hits._repr_html_().count("<tr>"), 5)
+        notes = service.server.create_collection("notes")
+        self.addCleanup(notes.delete)
+        notes.ingest(service.rows[:2], labels=[4, -2**31], ids=["<b>", "b"])
+        found = notes.search(service.rows[0])
+        self.assertEqual((found.labels.tolist(), found[1].label, found.labels.mask.tolist()), ([4, None], None, [False, True]))
+        self.assertAlmostEqual(found[0].similarity, 1, 3)
+        self.assertIn("<td>&lt;b&gt;</td>", found._repr_html_())
+        try:
+            import pandas  # pylint: disable=import-outside-toplevel,unused-import
+        except ImportError:
+            with self.assertRaisesRegex(pm.FailedPrecondition, "needs the package pandas"):
+                found.to_pandas()
+            return
+        self.assertEqual(found.to_pandas().columns.tolist(), ["id", "label", "squared_distance", "payload", "similarity"])
+
+    def test_sums_of_epsilon_are_shown_rounded(self):
+        with Service(items=200) as server:
+            rounded = server.collection("things")
+            rounded.budget.grant(epsilon=1, delta=1e-3)
+            for _ in range(3):
+                hits = rounded.search(service.rows[0], label=0, **COST)
+            self.assertEqual(str(hits.spent), "Spending(epsilon=0.3, delta=3e-06)")
+            self.assertEqual(str(rounded.budget.left), "Spending(epsilon=0.7, delta=0.000997)")
 
     def test_joint_finds_the_class(self):
         hits = things.search(service.rows[:5], scheme="joint", label=service.labels[:5], k=4, **COST)
@@ -239,10 +271,13 @@ server = pm.Server.local()
 server.collections()
 child = os.fork()
 if child == 0:
-    try:
-        server.collections()
-    except pm.FailedPrecondition:
-        sys.exit(7)
+    refused = 0
+    for call in (server.collections, lambda: pm.connect(server.address).collections()):
+        try:
+            call()
+        except pm.FailedPrecondition as error:
+            refused += "forked" in str(error)
+    sys.exit(5 + refused)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections()), server.data)
 """
         done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True,
@@ -254,6 +289,56 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections
     def test_daemon_that_cannot_start_says_why(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(pm.Unavailable, "did not start: .*max-k"):
             pm.Server.local(folder, arguments=["--max-k", "0"])
+        for program, message in (("/nowhere/privatemaild", "PRIVATEMAILD, must be .* No such file"), (None, "PRIVATEMAILD: ")):
+            with unittest.mock.patch.dict(os.environ, {"PATH": "/nowhere"}), self.assertRaisesRegex(
+                    pm.FailedPrecondition, message) as caught:
+                os.environ.pop("PRIVATEMAILD", None)
+                pm.Server.local(program=program)
+            self.assertEqual(caught.exception.argument, "program")
+
+    def test_every_error_is_one_of_the_package_and_names_argument_and_row(self):
+        rows = service.rows[:3].copy()
+        rows[2, 1] = np.nan
+        client = service.server.client
+        names = lambda given: lambda: things.ingest(service.rows[:3], labels=[0, 1, 2], ids=given)
+        for call, argument, row in ((lambda: things.search(rows, **COST), "queries", 2),
+                                    (names(["a", 5, "c"]), "ids", 1),
+                                    (names(7), "ids", None),
+                                    (lambda: things.search(0 * service.rows[:1], **COST), "queries", 0),
+                                    (lambda: pm.Extractor()([__file__]), "images", 0),
+                                    (lambda: pm.connect(5), "server", None),
+                                    (lambda: pm.connect(insecure="no"), "insecure", None),
+                                    (lambda: pm.connect(ca_file=5), "ca_file", None),
+                                    (lambda: client.collection(5), "name", None),
+                                    (lambda: client.create_collection(5), "name", None),
+                                    (lambda: client.create_collection("n", alfa=1), "alfa", None),
+                                    (lambda: client.create_collection("n", class_names=3), "class_names", None),
+                                    (lambda: client.create_collection("n", cells=3), "cells", None),
+                                    (lambda: client.create_collection("n", metric=3), "metric", None),
+                                    (lambda: client.create_key(5), "name", None),
+                                    (lambda: client.create_key("n", scopes=5), "scopes", None),
+                                    (lambda: client.create_key("n", expires_at="x"), "expires_at", None),
+                                    (lambda: client.revoke_key(5), "key_id", None),
+                                    (lambda: client.restore("n", 5), "path", None),
+                                    (lambda: things.budget.grant(epsilon="x"), "epsilon", None),
+                                    (lambda: things.budget.grant(epsilon=1, accounting=5), "accounting", None),
+                                    (lambda: things.plan(epsilon="x"), "epsilon", None),
+                                    (lambda: things.plan(epsilon=1, recall="x"), "recall", None),
+                                    (lambda: things.build(accept_misalignment="x"), "accept_misalignment", None),
+                                    (lambda: things.snapshot(5), "path", None),
+                                    (lambda: things.get_items(5), "ids", None),
+                                    (lambda: things.get_items(["1"], features="x"), "features", None),
+                                    (lambda: things.resend(label="x"), "label", None),
+                                    (lambda: things.search(rows[:2], label=[[1], [2, 3]], **COST), "label", None),
+                                    (lambda: things.search(rows[0], epsilon=[[1], [2, 3]]), "epsilon", None),
+                                    (lambda: pm.calibrate("laplace", epsilon=1, lower=["x"]), "lower", None),
+                                    (lambda: pm.sensitivity("lipschitz", anchor_labels=[[1], [2, 3]]), "anchor_labels", None),
+                                    (lambda: pm.Extractor(input_size=5), "input_size", None),
+                                    (lambda: pm.Extractor("m.onnx", input_size=(2**40, 1)), "input_size", None),
+                                    (lambda: copy.copy(things), None, None)):
+            with self.assertRaises(pm.PrivateMailError) as caught:
+                call()
+            self.assertEqual((caught.exception.argument, caught.exception.row), (argument, row), caught.exception)
 
 
 class Budgets(unittest.TestCase):
@@ -358,6 +443,27 @@ class Images(unittest.TestCase):
                 pm.Extractor()(images)
         with self.assertRaises(pm.InvalidArgument):
             pm.Extractor(bad)
+
+    def test_bad_model_is_an_error_that_names_it(self):
+        """None may end this process."""
+        def field(number, data):
+            data = data if isinstance(data, bytes) else data.encode()
+            return bytes([number << 3 | 2, len(data) & 127 | 128, len(data) >> 7]) + data
+
+        # A convolution of no groups, by which OpenCV 4.6 divides.
+        sides = b"".join(field(1, bytes([8, side])) for side in (1, 3, 8, 8))
+        groups = field(5, field(1, "group") + bytes([24, 0, 160, 1, 2]))
+        graph = (field(1, field(1, "x") + field(1, "w") + field(2, "y") + field(4, "Conv") + groups) +
+                 field(5, bytes([8, 1, 8, 3, 8, 1, 8, 1, 16, 1]) + field(8, "w") + field(9, bytes(12))) +
+                 field(11, field(1, "x") + field(2, field(1, bytes([8, 1]) + field(2, sides)))) +
+                 field(12, field(1, "y") + field(2, field(1, bytes([8, 1])))))
+        fatal = bytes([8, 6]) + field(7, graph) + field(8, bytes([16, 11]))
+        for content in (fatal, fatal[:-9], b"", b"\xd3\x1f\xff" * 99, b"<html>", fatal.replace(b"w", b"\xff")):
+            path = os.path.join(self.folder, "model.onnx")
+            with open(path, "wb") as file:
+                file.write(content)
+            with self.assertRaisesRegex(pm.InvalidArgument, "^" + path):
+                pm.Extractor(path)
 
 
 class SeededNoise(unittest.TestCase):

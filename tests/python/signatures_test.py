@@ -30,6 +30,28 @@ class Signatures(unittest.TestCase):
             for module in ("privatemail._core", "privatemail.evaluation._seeded"):
                 self.check("mypy.stubtest", "--concise", "--allowlist", allowed.name, "--ignore-unused-allowlist", module)
 
+    def test_help_is_short(self):
+        done = subprocess.run([sys.executable, "-c", "import privatemail; help(privatemail)"], capture_output=True,
+                              text=True, check=True)
+        self.assertLess(done.stdout.count("\n"), 400)
+        self.assertIn("encrypted, joint and cells that the collection offers", done.stdout)
+
+    def test_answers_have_the_type_of_their_scheme(self):
+        calls = {"q": "EncryptedHits", "q, scheme='encrypted', label=3": "EncryptedHits", "q, epsilon=1.0": "Hits",
+                 "q, epsilon=.1, delta=1e-5, label=3": "Hits", "q, scheme='cells', epsilon=1, items=20": "Hits",
+                 "q, plan=plan": "Hits"}
+        lines = ["import privatemail as pm", "def f(fruit: pm.Collection, q: list[float], plan: pm.Plan) -> None:"]
+        lines += [f"    found{i}: pm.{kind} = fruit.search({given})\n    print(found{i}.ids)"
+                  for i, (given, kind) in enumerate(calls.items())]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "typed.py")
+            path.write_text("\n".join(lines))
+            options = ("--strict", "--ignore-missing-imports", f"--cache-dir={folder}/cache")
+            self.check("mypy", *options, str(path))
+            path.write_text("\n".join(lines).replace(".ids", ".idz"))
+            with self.assertRaisesRegex(AssertionError, "has no attribute .idz"):
+                self.check("mypy", *options, str(path))
+
     def test_examples_have_the_types_of_the_stubs(self):
         documents = pathlib.Path(__file__).parents[2] / "docs"
         with tempfile.TemporaryDirectory() as folder:

@@ -14,25 +14,27 @@
 
 Arrays: a row is a feature vector. Everything private stays in this process; the C++ core samples the noise and
 charges the ledger, which the command line shares.
+
+What calls return (help(pm.Hits) shows one): Hits, EncryptedHits, Matches and their Hit; Guarantee, EncryptedGuarantee,
+Spending, Budget; Ingested, Snapshot, Plan, Estimate, Page; Calibration, Sensitivity, Audit.
+Every error is a PrivateMailError: help(pm.errors), also as pm.InvalidArgument and so on.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-from privatemail import _results, _tuned
+from privatemail import _results, _tuned, errors
 
 if TYPE_CHECKING:
-    from privatemail._client import Budget, Client, Collection, connect
-    from privatemail._core import __version__
+    from privatemail._client import Budget as Budget, Client, Collection, connect
+    from privatemail._core import __version__ as __version__
     from privatemail._images import Extractor
-    from privatemail._page import Page, page
-    from privatemail._privacy import Audit, Calibration, Sensitivity, audit, calibrate, sensitivity
+    from privatemail._page import Page as Page, page
+    from privatemail._privacy import (Audit as Audit, Calibration as Calibration, Sensitivity as Sensitivity, audit,
+                                      calibrate, sensitivity)
     from privatemail._results import *
     from privatemail._server import Server
-    from privatemail.errors import (Aborted, AlreadyExists, BudgetExhausted, Cancelled, DataLoss, DeadlineExceeded,
-                                    FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
-                                    PrivateMailError, PrivateMailWarning, ResourceExhausted, Unauthenticated,
-                                    Unavailable)
+    from privatemail.errors import *
 
 __path__[:0] = _tuned.folders()
 
@@ -46,21 +48,11 @@ _MODULES = {
     "_privacy": ["Audit", "Calibration", "Sensitivity", "audit", "calibrate", "sensitivity"],
     "_results": _results.__all__,
     "_server": ["Server"],
-    "errors": [
-        "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded",
-        "FailedPrecondition", "Internal", "InvalidArgument", "NotFound", "PermissionDenied", "PrivateMailError",
-        "PrivateMailWarning", "ResourceExhausted", "Unauthenticated", "Unavailable"
-    ],
+    "errors": errors.__all__,
 }
 
-__all__ = [
-    "Aborted", "AlreadyExists", "Audit", "Budget", "BudgetExhausted", "Calibration", "Cancelled", "Client",
-    "Collection", "DataLoss", "DeadlineExceeded", "Extractor", "FailedPrecondition", "Internal", "InvalidArgument",
-    "NotFound", "Page", "PermissionDenied", "PrivateMailError", "PrivateMailWarning", "ResourceExhausted",
-    "Sensitivity", "Server", "Unauthenticated", "Unavailable",
-    "__version__", "audit", "calibrate", "connect", "page", "sensitivity"
-]
-__all__ += _results.__all__
+# What help(privatemail) describes in full; the other names are listed by dir() and in the text above.
+__all__ = ["Client", "Collection", "Extractor", "Server", "audit", "calibrate", "connect", "errors", "page", "sensitivity"]
 
 
 def __getattr__(name: str) -> Any:
@@ -71,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted(__all__)
+    return sorted({"errors", *(name for names in _MODULES.values() for name in names)})

@@ -1,6 +1,8 @@
 """Checks of arrays. Errors name the argument, what was expected and what came; never a value."""
 
+import collections.abc
 import operator
+import os
 from typing import Any, List, Optional, Tuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 from privatemail.errors import wrong
 
 
-def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
+def as_array(field: str, given: Any) -> "np.ndarray[Any, Any]":
     if isinstance(given, np.ma.MaskedArray) and np.any(np.asarray(given.mask)):
         raise wrong(field, "must have no masked values, but has some")
     try:
@@ -20,7 +22,7 @@ def _array(field: str, given: Any) -> "np.ndarray[Any, Any]":
 
 def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
     """A C-contiguous float32 array of finite numbers, n x columns, n > 0. copy: always a new one."""
-    array = _array(field, given)
+    array = as_array(field, given)
     if array.dtype.kind not in "fiu":
         raise wrong(field, f"must have a dtype of numbers, but has {array.dtype}")
     if array.ndim != 2:
@@ -37,11 +39,11 @@ def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = Fal
     return array
 
 
-def targets(given: Any) -> Tuple[NDArray[np.float32], bool]:
+def targets(given: Any, field: str = "queries") -> Tuple[NDArray[np.float32], bool]:
     """Queries: one row, or rows. Returns (n x d, whether it was one). Always a copy."""
-    array = _array("queries", given)
+    array = as_array(field, given)
     one = array.ndim == 1
-    return rows("queries", array[None] if one else array, copy=True), one
+    return rows(field, array[None] if one else array, copy=True), one
 
 
 def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
@@ -69,14 +71,31 @@ def integer(field: str, given: Any) -> int:
     return number
 
 
+def integers(field: str, given: Any) -> List[int]:
+    """A list of integers of 32 bits."""
+    if isinstance(given, str) or not isinstance(given, collections.abc.Iterable):
+        raise wrong(field, f"must be a list of integers, but is of type {type(given).__name__}")
+    found = [integer(field, one) for one in given]
+    if any(not -2**31 <= one < 2**31 for one in found):
+        raise wrong(field, "must fit into 32 bits, but do not")
+    return found
+
+
 def number(field: str, given: Any) -> float:
     """A float, no bool; NaN is left to the core."""
-    if isinstance(given, (str, bytes, bool, np.bool_)) or np.ndim(given) != 0:
-        raise wrong(field, f"must be a number, but is of type {type(given).__name__}")
     try:
+        if isinstance(given, (str, bytes, bool, np.bool_)) or np.ndim(given) != 0:
+            raise TypeError
         return float(given)
     except (TypeError, ValueError, OverflowError):
         raise wrong(field, f"must be a number, but is of type {type(given).__name__}") from None
+
+
+def numbers(field: str, given: Any) -> List[float]:
+    """A list of numbers."""
+    if isinstance(given, str) or not isinstance(given, collections.abc.Iterable):
+        raise wrong(field, f"must be a list of numbers, but is of type {type(given).__name__}")
+    return [number(field, one) for one in given]
 
 
 def flag(field: str, given: Any) -> bool:
@@ -95,6 +114,14 @@ def text(field: str, given: Any) -> str:
     return given
 
 
+def path(field: str, given: Any) -> str:
+    """A path, as a string; "": none."""
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        raise wrong(field, f"must be a path, but is of type {type(given).__name__}") from None
+
+
 def _is_utf8(given: str) -> bool:
     try:
         given.encode()
@@ -103,12 +130,15 @@ def _is_utf8(given: str) -> bool:
     return True
 
 
-def texts(field: str, given: Any, count: int) -> List[str]:
-    """A list of `count` strings."""
+def texts(field: str, given: Any, count: Optional[int] = None) -> List[str]:
+    """A list of strings, `count` if it is given."""
     if isinstance(given, str):
         raise wrong(field, f"must be a list of strings, but is one string")
-    found = [str(text) for text in given] if isinstance(given, np.ndarray) else list(given)
-    if len(found) != count:
+    try:
+        found = [str(text) for text in given] if isinstance(given, np.ndarray) else list(given)
+    except TypeError:
+        raise wrong(field, f"must be a list of strings, but is of type {type(given).__name__}") from None
+    if count is not None and len(found) != count:
         raise wrong(field, f"must have {count} entries, one for each row, but has {len(found)}")
     for row, text in enumerate(found):
         if not isinstance(text, str):

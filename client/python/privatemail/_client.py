@@ -1,9 +1,11 @@
 """Clients of a server, and of its collections."""
 
+from __future__ import annotations
+
 import json
 import os
 import warnings
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Literal, NoReturn, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +14,10 @@ from privatemail import _arrays, _core
 from privatemail._aio import Aio
 from privatemail._privacy import check_settings
 from privatemail._progress import progress_bar
-from privatemail._results import (Estimate, Ingested, Matches, Plan, Snapshot, Spending, parse_payload,
-                                  to_hits, to_matches)
-from privatemail.errors import AlreadyExists, FailedPrecondition, PrivateMailWarning, of_status, wrong
+from privatemail._results import (EncryptedHits, Estimate, Hits, Ingested, Matches, Plan, Snapshot, Spending,
+                                  parse_payload, to_hits, to_matches, to_spending)
+from privatemail.errors import (AlreadyExists, FailedPrecondition, PrivateMailWarning, WrongUse, of_status,
+                                wrong)
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -26,13 +29,13 @@ class _NotCopied:
     """Refuses copies and pickles."""
 
     def __copy__(self) -> NoReturn:
-        raise TypeError(_NO_COPY)
+        raise WrongUse(_NO_COPY)
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        raise TypeError(_NO_COPY)
+        raise WrongUse(_NO_COPY)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(_NO_COPY)
+        raise WrongUse(_NO_COPY)
 
 
 def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
@@ -46,13 +49,18 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     by default the command line's, so that there is one budget.
     """
     deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
+    server, trust = _arrays.text("server", server), _arrays.text("trust", trust)
+    insecure, state = _arrays.flag("insecure", insecure), _arrays.path("state", state)
+    ca_file, key_file = _arrays.path("ca_file", ca_file), _arrays.path("key_file", key_file)
+    certificate = _arrays.path("certificate", certificate)
+    certificate_key = _arrays.path("certificate_key", certificate_key)
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": deadline, "--max-memory": max_memory}
     flags = [word for flag, value in given.items() if value for word in (flag, str(value))]
-    return Client(_core.Session(server=server, ca_file=str(ca_file), trust=trust, certificate=str(certificate),
-                                certificate_key=str(certificate_key), insecure=insecure, key_file=str(key_file),
-                                deadline=deadline, max_memory=max_memory, state_folder=str(state)),
+    return Client(_core.Session(server=server, ca_file=ca_file, trust=trust, certificate=certificate,
+                                certificate_key=certificate_key, insecure=insecure, key_file=key_file,
+                                deadline=deadline, max_memory=max_memory, state_folder=state),
                   flags + ["--insecure"] * insecure)
 
 
@@ -113,8 +121,12 @@ class Client(_NotCopied):
         check_settings("create_collection", settings)
         if settings and not given:
             raise wrong(next(iter(settings)), "must not be given without anchor_labels")
-        self._open().create_collection(name, array, given, list(class_names), extractor, settings, list(cells),
-                                       cell_code, publish_quality, metric,
+        self._open().create_collection(_arrays.text("name", name), array, given,
+                                       _arrays.texts("class_names", class_names), _arrays.text("extractor", extractor),
+                                       settings, _arrays.integers("cells", cells),
+                                       _arrays.text("cell_code", cell_code),
+                                       _arrays.flag("publish_quality", publish_quality),
+                                       _arrays.text("metric", metric),
                                        _arrays.flag("with_encrypted", with_encrypted))
         return Collection(self, name)
 
@@ -125,7 +137,7 @@ class Client(_NotCopied):
         admin key. build: False: `build` of the collection is left to you.
         """
         with progress_bar("restore") as show:
-            items = self._open().restore(_arrays.text("name", name), os.fspath(path), show)
+            items = self._open().restore(_arrays.text("name", name), _arrays.path("path", path), show)
         collection = Collection(self, name)
         if build and items > 0:
             collection.build(accept_misalignment=True)
@@ -137,8 +149,10 @@ class Client(_NotCopied):
 
         scopes: of "search", "write", "admin". collections: names; none: all. expires_at: seconds since 1970; 0: never.
         """
-        return self._open().create_key(name, list(scopes), list(collections), float(requests_per_second),
-                                       int(expires_at))
+        return self._open().create_key(_arrays.text("name", name), _arrays.texts("scopes", scopes),
+                                       _arrays.texts("collections", collections),
+                                       _arrays.number("requests_per_second", requests_per_second),
+                                       _arrays.integer("expires_at", expires_at))
 
     def keys(self) -> List[Dict[str, Any]]:
         """All keys, with those that were revoked or expired last, as dicts."""
@@ -146,7 +160,7 @@ class Client(_NotCopied):
 
     def revoke_key(self, key_id: str) -> Dict[str, Any]:
         """Revokes a key by its id; running streams with it end, too."""
-        return self._open().revoke_key(key_id)
+        return self._open().revoke_key(_arrays.text("key_id", key_id))
 
 
 def _warn(text: str) -> None:
@@ -160,7 +174,8 @@ def _item(one: Dict[str, Any]) -> Dict[str, Any]:
 def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[List[int]]:
     if label is None:
         return None
-    every = np.broadcast_to(label, count) if np.ndim(label) == 0 else label
+    array = _arrays.as_array("label", label)
+    every = np.broadcast_to(array, count) if array.ndim == 0 else array
     return [int(one) for one in _arrays.labels("label", every, count)]
 
 
@@ -186,21 +201,22 @@ class Budget:
 
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
         """
-        self._collection._session.grant(self._collection._uuid(), float(epsilon), float(delta), accounting)
+        self._collection._session.grant(self._collection._uuid(), _arrays.number("epsilon", epsilon),
+                                        _arrays.number("delta", delta), _arrays.text("accounting", accounting))
 
     @property
     def granted(self) -> Optional[Spending]:
         """None: nothing was granted, so that every search is refused."""
         granted = self._show()["granted"]
-        return None if granted is None else Spending(**granted)
+        return None if granted is None else to_spending(granted)
 
     @property
     def spent(self) -> Spending:
-        return Spending(**self._show()["spent"])
+        return to_spending(self._show()["spent"])
 
     @property
     def left(self) -> Spending:
-        return Spending(**self._show()["left"])
+        return to_spending(self._show()["left"])
 
     @property
     def neighbours(self) -> Optional[str]:
@@ -281,21 +297,21 @@ class Collection(_NotCopied):
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
-        names = _arrays.texts("ids", ids, len(ids))
+        names = _arrays.texts("ids", ids)
         return [_item(one) for i in range(0, len(names), 1000)
-                for one in self._session.get_items(self.name, names[i:i + 1000], features)]
+                for one in self._session.get_items(self.name, names[i:i + 1000], _arrays.flag("features", features))]
 
     def items(self, *, features: bool = False) -> Iterator[Dict[str, Any]]:
         """Iterates over all items in the order of their ids."""
         cursor, more = "", True
         while more:
-            page, cursor = self._session.scroll_items(self.name, cursor, 1000, features)
+            page, cursor = self._session.scroll_items(self.name, cursor, 1000, _arrays.flag("features", features))
             yield from map(_item, page)
             more = cursor != ""
 
     def delete_items(self, ids: Sequence[str]) -> int:
         """Deletes items by id; unknown ones are ignored. Returns how many there were."""
-        names = _arrays.texts("ids", ids, len(ids))
+        names = _arrays.texts("ids", ids)
         return sum(self._session.delete_items(self.name, names[i:i + 1000]) for i in range(0, len(names), 1000))
 
     def __len__(self) -> int:
@@ -304,7 +320,7 @@ class Collection(_NotCopied):
     def build(self, *, accept_misalignment: bool = False) -> None:
         """Embeds the items, so that searches find them."""
         with progress_bar("build", 1.0) as show:
-            self._session.build(self.name, show, accept_misalignment)
+            self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment))
 
     def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
         """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.
@@ -314,7 +330,7 @@ class Collection(_NotCopied):
         most half of the free space. `restore` of a client or server reads it.
         """
         with progress_bar("snapshot") as show:
-            return Snapshot(**self._session.snapshot(self.name, os.fspath(path), _arrays.flag("replace", replace),
+            return Snapshot(**self._session.snapshot(self.name, _arrays.path("path", path), _arrays.flag("replace", replace),
                                                      _arrays.integer("max_bytes", max_bytes), show))
 
     def plan(self, *, epsilon: float, max_bytes: int = 0, fidelity: Optional[float] = None,
@@ -324,13 +340,53 @@ class Collection(_NotCopied):
         max_bytes: of an answer; 0: any. fidelity, recall: wished, in (0, 1); without either the most that can be found.
         `search(queries, plan=plan)` makes it. Estimates have 95 % intervals.
         """
-        plan = self._session.plan(self.name, float(epsilon), int(max_bytes), fidelity, recall)
-        return Plan(**dict(plan, collection=self.name, epsilon=float(epsilon), fidelity=Estimate(*plan["fidelity"]),
+        epsilon = _arrays.number("epsilon", epsilon)
+        plan = self._session.plan(self.name, epsilon, _arrays.integer("max_bytes", max_bytes),
+                                  None if fidelity is None else _arrays.number("fidelity", fidelity),
+                                  None if recall is None else _arrays.number("recall", recall))
+        return Plan(**dict(plan, collection=self.name, epsilon=epsilon, fidelity=Estimate(*plan["fidelity"]),
                            recall=Estimate(*plan["recall"])))
 
     def delete(self) -> int:
         """Deletes the collection with its items. Returns how many it had."""
         return self._session.delete_collection(self.name)
+
+    @overload
+    def search(self, queries: ArrayLike, *, scheme: Literal["encrypted"], k: int = 8,
+               label: Optional[ArrayLike] = None, payloads: Optional[bool] = None,
+               filter: Optional[Dict[str, Any]] = None) -> EncryptedHits: ...
+
+    @overload
+    def search(self, queries: ArrayLike, *, k: int = 8, label: Optional[ArrayLike] = None,
+               payloads: Optional[bool] = None, filter: Optional[Dict[str, Any]] = None) -> EncryptedHits: ...
+
+    @overload
+    def search(self, queries: ArrayLike, *, scheme: Literal["cells"], epsilon: float, k: int = 8,
+               payloads: Optional[bool] = None, partition: Optional[int] = None, ask: Optional[int] = None,
+               focus: Optional[int] = None, items: Optional[int] = None) -> Hits: ...
+
+    @overload
+    def search(self, queries: ArrayLike, *, plan: Plan, k: int = 8, payloads: Optional[bool] = None) -> Hits: ...
+
+    @overload  # joint where it is offered, else cells
+    def search(self, queries: ArrayLike, *, epsilon: float, scheme: Optional[Literal["joint"]] = None, k: int = 8,
+               delta: Optional[float] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
+               radius: Optional[float] = None, private_iterations: Optional[int] = None,
+               classes: Optional[int] = None, payloads: Optional[bool] = None, accept_misalignment: bool = False,
+               filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
+               dummy_labels: Optional[ArrayLike] = None, own_anchors: Optional[ArrayLike] = None,
+               partition: Optional[int] = None, ask: Optional[int] = None, focus: Optional[int] = None,
+               items: Optional[int] = None) -> Hits: ...
+
+    @overload  # a scheme that is chosen at run time
+    def search(self, queries: ArrayLike, *, scheme: Optional[str], epsilon: Optional[float] = None, k: int = 8,
+               delta: Optional[float] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
+               radius: Optional[float] = None, private_iterations: Optional[int] = None,
+               classes: Optional[int] = None, payloads: Optional[bool] = None, accept_misalignment: bool = False,
+               filter: Optional[Dict[str, Any]] = None, dummies: Optional[ArrayLike] = None,
+               dummy_labels: Optional[ArrayLike] = None, own_anchors: Optional[ArrayLike] = None,
+               partition: Optional[int] = None, ask: Optional[int] = None, focus: Optional[int] = None,
+               items: Optional[int] = None) -> Any: ...
 
     def search(self, queries: ArrayLike, *, epsilon: Optional[float] = None, k: int = 8, delta: Optional[float] = None,
                scheme: Optional[str] = None, label: Optional[ArrayLike] = None, mechanism: Optional[str] = None,
@@ -340,9 +396,10 @@ class Collection(_NotCopied):
                dummy_labels: Optional[ArrayLike] = None, own_anchors: Optional[ArrayLike] = None,
                partition: Optional[int] = None, ask: Optional[int] = None, focus: Optional[int] = None,
                items: Optional[int] = None, plan: Optional[Plan] = None) -> Any:
-        """Private search. Returns Hits, of encrypted EncryptedHits; a list of them for several queries.
+        """Private search. Returns Hits, of encrypted EncryptedHits; for an array of 2 dimensions a LIST of them.
 
-        queries: d numbers, or n x d. k: matches of each.
+        queries: d numbers, or n x d: n answers, as a list also for n = 1 (type checkers see the type of one answer).
+        k: matches of each.
         scheme: "encrypted" (exact, nothing is charged), "joint" or "cells". None: the first of
             encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
@@ -429,7 +486,7 @@ class Collection(_NotCopied):
         label: joint: the class whose matches are returned; not sent. query: cells: the target, d numbers,
         since no file names it. k: by default as before, for cells 8.
         """
-        array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)
+        array = None if query is None else _arrays.targets(query, "query")[0]
         labels = _labels_of(label, 1)
         return to_matches(*self._session.resend(self.name, array, None if labels is None else labels[0],
                                                 None if k is None else _arrays.integer("k", k)))

@@ -6,7 +6,7 @@ from typing import Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privatemail import _core
+from privatemail import _arrays, _core
 from privatemail._client import Path
 from privatemail.errors import wrong
 
@@ -21,7 +21,10 @@ class Extractor:
     """
 
     def __init__(self, model: Path = "", *, input_size: Tuple[int, int] = (0, 0)) -> None:
-        self._core = _core.Extractor(str(model), *input_size)
+        sizes = _arrays.integers("input_size", input_size)
+        if len(sizes) != 2:
+            raise wrong("input_size", f"must be width and height, but has {len(sizes)} entries")
+        self._core = _core.Extractor(_arrays.path("model", model), *sizes)
 
     @property
     def identity(self) -> str:
@@ -32,15 +35,18 @@ class Extractor:
         return self._core.dim
 
     def __call__(self, images: Sequence[Path]) -> NDArray[np.float32]:
-        """n x dim, a row an image. images: paths of files (JPEG, PNG, WebP)."""
+        """n x dim, a row an image. images: paths of files (JPEG, PNG, WebP).
+
+        Transparent pixels are composited over white; of an animation the first frame is taken.
+        """
         if isinstance(images, (str, os.PathLike)):
             raise wrong("images", "must be a list of paths, but is one")
         if len(images) == 0:
             raise wrong("images", "must not be empty")
-        features, failures = self._core.extract([str(path) for path in images], min(os.cpu_count() or 1, 256))
-        for failure in failures:
+        features, failures = self._core.extract([_arrays.path("images", path) for path in images], min(os.cpu_count() or 1, 256))
+        for row, failure in enumerate(failures):
             if failure:
-                raise wrong("images", f"must be readable, but one is not: {failure}")
+                raise wrong("images", f"must be readable, but row {row} is not: {failure}")
         return features
 
     def __repr__(self) -> str:

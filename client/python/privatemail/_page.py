@@ -9,7 +9,7 @@ import weakref
 from typing import Any, Optional
 
 from privatemail._client import Collection, Path
-from privatemail._server import _end
+from privatemail._server import _end, not_started
 from privatemail.errors import FailedPrecondition, Unavailable
 
 
@@ -46,14 +46,18 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
     """
     program = program or os.environ.get("PRIVATEMAIL") or shutil.which("privatemail")
     if not program:
-        raise FailedPrecondition("program must be given: privatemail is not on the PATH")
+        raise FailedPrecondition("program must be given, or the environment's PRIVATEMAIL: privatemail is not on the "
+                                 "PATH", argument="program")
     command = [program, *collection._client._flags, "--json", "page", "--no-browser", "--collection", collection.name]
     for flag, value in (("--pictures", pictures), ("--model", model)):
         command += [flag, str(value)] if value else []
     # A connection is what its arguments say.
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("PRIVATEMAIL_TRUST", "PRIVATEMAIL_KEY_FILE")}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    except OSError as error:
+        raise not_started(program, "PRIVATEMAIL", error) from error
     assert process.stdout is not None
     told = json.loads(process.stdout.readline() or "{}")
     if "file" not in told:

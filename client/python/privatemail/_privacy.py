@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 from privatemail import _arrays, _core
 from privatemail._progress import progress_bar
 from privatemail._results import Guarantee
-from privatemail.errors import wrong
+from privatemail.errors import WrongUse, wrong
 
 SETTINGS = ("label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps")
 
 
 def check_settings(call: str, settings: Dict[str, Any]) -> None:
-    """Refuses unknown settings of an embedding as Python refuses unknown arguments."""
+    """Refuses unknown settings of an embedding."""
     for name in settings:
         if name not in SETTINGS:
-            raise TypeError(f"{call}() has no argument {name!r}")
+            raise WrongUse(f"{call}() has no argument {name!r}", argument=name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def calibrate(mechanism: str, *, epsilon: float, delta: Optional[float] = None, 
     """
     stddev, variance, guarantee = _core.calibrate(
         _arrays.text("mechanism", mechanism), _arrays.number("epsilon", epsilon), _optional("delta", delta),
-        _optional("sensitivity", sensitivity), [float(one) for one in lower], [float(one) for one in upper],
+        _optional("sensitivity", sensitivity), _arrays.numbers("lower", lower), _arrays.numbers("upper", upper),
         _optional("radius", radius), _arrays.number("norm", norm), _optional("lipschitz", lipschitz),
         None if dimension is None else _arrays.integer("dimension", dimension))
     return Calibration(stddev, variance, Guarantee(**guarantee))
@@ -102,7 +102,7 @@ def sensitivity(bound: str, *, anchor_labels: ArrayLike, anchors: Optional[Array
     2, or 1 when the class is public. seed: of a repeatable random start. settings: as of `create_collection`.
     """
     check_settings("sensitivity", settings)
-    given = np.asarray(anchor_labels)
+    given = _arrays.as_array("anchor_labels", anchor_labels)
     labels = _arrays.labels("anchor_labels", given, given.size).tolist()
     values, rows, proven, source = _core.sensitivity(
         _arrays.text("bound", bound), labels, None if anchors is None else _arrays.rows("anchors", anchors),

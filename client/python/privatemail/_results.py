@@ -1,17 +1,21 @@
 """What calls return."""
 
 import dataclasses
+import html
+import importlib
 import json
 import math
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privatemail.errors import FailedPrecondition
+
 # The package exports these.
 __all__ = [
-    "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hits", "Ingested", "Matches", "Plan", "Snapshot",
-    "Spending"
+    "EncryptedGuarantee", "EncryptedHits", "Estimate", "Guarantee", "Hit", "Hits", "Ingested", "Matches", "Plan",
+    "Snapshot", "Spending"
 ]
 
 
@@ -35,32 +39,95 @@ class Guarantee:
 
 @dataclasses.dataclass(frozen=True)
 class Spending:
-    """Epsilon and delta of a collection's budget."""
+    """Epsilon and delta of a collection's budget, rounded to 12 digits, which the ledger is not."""
 
     epsilon: float
     delta: float
 
 
 @dataclasses.dataclass(frozen=True)
-class Matches:
-    """Items near one query, nearest first.
+class Hit:
+    """One item of an answer. label: None for an item without one. similarity: of encrypted searches only."""
+
+    id: str
+    label: Optional[int]
+    squared_distance: float
+    payload: Any
+    similarity: Optional[float] = None
+
+
+_MAX_ROWS_SHOWN = 50  # of a table in a notebook
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Matches(Sequence[Any]):
+    """Items near one query, nearest first: a sequence of Hit, with the same values by columns.
 
     squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint finds
     items of a class: theirs are of the server's embedding, compare within one answer only and tell nothing of
-    nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
-    none.
+    nearness. labels: masked, and None in lists, for an item without a label. payloads: what ingest gave, None where
+    there is none.
     """
 
     ids: List[str]
-    labels: NDArray[np.int32]
+    labels: "np.ma.MaskedArray[Any, np.dtype[np.int32]]"
     squared_distances: NDArray[np.float64]
     payloads: List[Any]
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getitem__(self, at: Any) -> Any:  # not Hit: the type of a batch's answers is that of one
+        return list(self)[at]
 
-@dataclasses.dataclass(frozen=True)
+    def __iter__(self) -> Iterator[Any]:
+        return map(Hit, *self._columns().values())
+
+    def _columns(self) -> Dict[str, List[Any]]:
+        """By the names of Hit."""
+        labels: Any = self.labels
+        columns = {"id": self.ids, "label": labels.tolist(), "squared_distance": self.squared_distances.tolist(),
+                   "payload": self.payloads}
+        if isinstance(self, EncryptedHits):
+            columns["similarity"] = self.similarities.tolist()
+        return columns
+
+    def to_dict(self) -> Dict[str, Any]:
+        """All fields, as values that JSON can hold."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame with a row for each item and the columns of Hit."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise FailedPrecondition("to_pandas needs the package pandas, which is not installed") from error
+        return pandas.DataFrame(self._columns()).astype({"label": "Int32"})
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rows = [list(columns)] + [[_cell(value) for value in row]
+                                  for row in list(zip(*columns.values()))[:_MAX_ROWS_SHOWN]]
+        table = "".join("<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row) + "</tr>"
+                        for tag, row in zip(["th"] + ["td"] * len(self), rows))
+        more = len(self) - _MAX_ROWS_SHOWN
+        return f"<table>{table}</table>" + (f"<p>and {more} more</p>" if more > 0 else "")
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Hits(Matches):
     """The answer to one private query.
 
@@ -87,7 +154,7 @@ class EncryptedGuarantee:
     source: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class EncryptedHits(Matches):
     """The exact nearest items of one query, found under encryption.
 
@@ -169,14 +236,16 @@ def parse_payload(text: str) -> Any:
 def _columns(answer: Dict[str, Any], payloads: List[str]) -> Dict[str, Any]:
     matches = answer["matches"]
     labels = [-2**31 if one["label"] is None else one["label"] for one in matches]
-    return {"ids": [one["id"] for one in matches], "labels": np.array(labels, np.int32),
+    untyped: Any = np.ma
+    masked = untyped.array(labels, np.int32, mask=[one["label"] is None for one in matches], fill_value=-2**31)
+    return {"ids": [one["id"] for one in matches], "labels": masked,
             "squared_distances": np.array([one["squared_distance"] for one in matches], np.float64),
             "payloads": [parse_payload(text) for text in payloads]}
 
 
-def _spending(given: Dict[str, Any]) -> Spending:
-    """JSON has no infinity: the epsilon of charges that Gaussian accounting cannot add up."""
-    return Spending(*(math.inf if given[one] is None else given[one] for one in ("epsilon", "delta")))
+def to_spending(given: Dict[str, Any]) -> Spending:
+    """JSON has no infinity: the epsilon of charges that Gaussian accounting cannot add up. Sums show no .30000000000000004."""
+    return Spending(*(math.inf if given[one] is None else float(f"{given[one]:.12g}") for one in ("epsilon", "delta")))
 
 
 def to_matches(text: str, payloads: List[str]) -> Matches:
@@ -188,8 +257,8 @@ def to_hits(text: str, payloads: List[str]) -> Union[Hits, EncryptedHits]:
     answer = json.loads(text)
     columns, sent = _columns(answer, payloads), answer["bytes"]
     if answer["scheme"] != "encrypted":
-        return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=_spending(answer["ledger"]["spent"]),
-                    left=_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])
+        return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=to_spending(answer["ledger"]["spent"]),
+                    left=to_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])
     similarities = np.array([one["similarity"] for one in answer["matches"]], np.float64)
     return EncryptedHits(**columns, similarities=similarities, guarantee=EncryptedGuarantee(**answer["guarantee"]),
                          items=answer["candidates"], tables=answer["tables"], query_bytes=sent["up"],

@@ -22,6 +22,12 @@ def _end(owner: int, process: "subprocess.Popen[str]", temporary: Optional[str])
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def not_started(program: Path, variable: str, error: OSError) -> FailedPrecondition:
+    """The error about a program that the system does not start."""
+    return FailedPrecondition(f"program, or the environment's {variable}, must be one that can be started, but is "
+                              f"{program}: {error.strerror}", argument="program")
+
+
 class Server:
     """privatemaild as a child process, on a free port of this machine. See `local`.
 
@@ -45,7 +51,8 @@ class Server:
         """
         program = program or os.environ.get("PRIVATEMAILD") or shutil.which("privatemaild")
         if not program:
-            raise FailedPrecondition("program must be given: privatemaild is not on the PATH")
+            raise FailedPrecondition("program must be given, or the environment's PRIVATEMAILD: privatemaild is not on "
+                                     "the PATH", argument="program")
         temporary = None
         if data is None:
             temporary = tempfile.mkdtemp(prefix="privatemail-")
@@ -53,8 +60,13 @@ class Server:
         folder = os.path.abspath(data)
         with tempfile.TemporaryFile("w+") as errors:
             command = [program, "--data-dir", folder, "--listen", "127.0.0.1:0", "--log-level", "warning", *arguments]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True,
-                                       start_new_session=True)
+            try:
+                process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True,
+                                           start_new_session=True)
+            except OSError as error:
+                if temporary is not None:
+                    shutil.rmtree(temporary, ignore_errors=True)
+                raise not_started(program, "PRIVATEMAILD", error) from error
             assert process.stdout is not None
             address = next((line.split()[-1] for line in process.stdout if line.startswith("listening on ")), None)
             if address is None:

@@ -1,6 +1,14 @@
 """Exceptions, one for each status of a call. No message holds a value of a target."""
 
+import re
 from typing import Any, List, Optional
+
+# The package exports these.
+__all__ = [
+    "Aborted", "AlreadyExists", "BudgetExhausted", "Cancelled", "DataLoss", "DeadlineExceeded", "FailedPrecondition",
+    "Internal", "InvalidArgument", "NotFound", "PermissionDenied", "PrivateMailError", "PrivateMailWarning",
+    "ResourceExhausted", "Unauthenticated", "Unavailable", "WrongUse"
+]
 
 
 class PrivateMailWarning(UserWarning):
@@ -10,19 +18,26 @@ class PrivateMailWarning(UserWarning):
 class PrivateMailError(Exception):
     """Base class.
 
-    code: the status, such as "INVALID_ARGUMENT". field: the argument that is wrong, with what was expected and what
-    came; or None.
+    code: the status, such as "INVALID_ARGUMENT". argument: the one that is wrong, and row: the row of it, where the
+    message names them; else None. expected, actual: of the argument.
     hits: of a batch of queries, the answers that came; an entry is None where none did.
     """
 
     code = "UNKNOWN"
 
-    def __init__(self, message: str, code: Optional[str] = None, field: Optional[str] = None,
+    def __init__(self, message: str, code: Optional[str] = None, argument: Optional[str] = None,
                  expected: Optional[str] = None, actual: Optional[str] = None) -> None:
         super().__init__(message)
         self.code = code or self.code
-        self.field, self.expected, self.actual = field, expected, actual
+        self.argument, self.expected, self.actual = argument, expected, actual
+        named = re.search(r"\b(?:row|query|entry) (\d+)\b", message)
+        self.row = None if named is None else int(named[1])
         self.hits: Optional[List[Any]] = None
+
+    @property
+    def field(self) -> Optional[str]:
+        """The older name of argument."""
+        return self.argument
 
 
 class InvalidArgument(PrivateMailError, ValueError):
@@ -30,9 +45,13 @@ class InvalidArgument(PrivateMailError, ValueError):
     code = "INVALID_ARGUMENT"
 
 
+class WrongUse(InvalidArgument, TypeError):
+    """A call that can never work: an argument that it does not have, or a copy of a client."""
+
+
 def wrong(argument: str, problem: str) -> InvalidArgument:
     """The error about an argument: "k must be at least 1, but is 0"."""
-    return InvalidArgument(f"{argument} {problem}", field=argument)
+    return InvalidArgument(f"{argument} {problem}", argument=argument)
 
 
 class NotFound(PrivateMailError, LookupError):
@@ -106,10 +125,10 @@ _BY_CODE = {
 }
 
 
-def of_status(code: str, message: str, field: Optional[str] = None, expected: Optional[str] = None,
+def of_status(code: str, message: str, argument: Optional[str] = None, expected: Optional[str] = None,
               actual: Optional[str] = None) -> PrivateMailError:
-    """The exception for a status of the core. field: the argument that is wrong."""
+    """The exception for a status of the core. argument: the one that is wrong."""
     kind = _BY_CODE.get(code, PrivateMailError)
-    if code == "RESOURCE_EXHAUSTED" and field == "budget":
+    if code == "RESOURCE_EXHAUSTED" and argument == "budget":
         kind = BudgetExhausted
-    return kind(message, code, field, expected, actual)
+    return kind(message, code, argument, expected, actual)

@@ -262,9 +262,9 @@ def _evaluate(given: _Given) -> None:
 def _with_flag(error: PrivateMailError) -> str:
     """The message with the flag in place of the field that it begins with."""
     message = str(error)
-    if error.field is None or error.field not in _FLAGS:
+    if error.argument is None or error.argument not in _FLAGS:
         return message
-    return _FLAGS[error.field] + message[len(error.field):]
+    return _FLAGS[error.argument] + message[len(error.argument):]
 
 
 def main(words: List[str]) -> int:
