@@ -452,17 +452,20 @@ class Images(unittest.TestCase):
 
         # A convolution of no groups, by which OpenCV 4.6 divides.
         sides = b"".join(field(1, bytes([8, side])) for side in (1, 3, 8, 8))
-        groups = field(5, field(1, "group") + bytes([24, 0, 160, 1, 2]))
+        groups = (field(5, field(1, "group") + bytes([24, 0, 160, 1, 2])) +
+                  field(5, field(1, "kernel_shape") + bytes([64, 1, 64, 1, 160, 1, 7])))
         graph = (field(1, field(1, "x") + field(1, "w") + field(2, "y") + field(4, "Conv") + groups) +
                  field(5, bytes([8, 1, 8, 3, 8, 1, 8, 1, 16, 1]) + field(8, "w") + field(9, bytes(12))) +
                  field(11, field(1, "x") + field(2, field(1, bytes([8, 1]) + field(2, sides)))) +
-                 field(12, field(1, "y") + field(2, field(1, bytes([8, 1])))))
+                 field(12, field(1, "y") + field(2, field(1, bytes([8, 1]) + field(2, sides)))))
         fatal = bytes([8, 6]) + field(7, graph) + field(8, bytes([16, 11]))
-        for content in (fatal, fatal[:-9], b"", b"\xd3\x1f\xff" * 99, b"<html>", fatal.replace(b"w", b"\xff")):
+        for content, message in ((fatal, "ended before|ends the process that runs it"), (fatal[:-9], "that are none"),
+                                 (b"", "empty"), (b"\xd3\x1f\xff" * 99, "that are none"), (b"<html>", "that are none"),
+                                 (fatal.replace(b"Conv", b"Con\xff"), "Con")):
             path = os.path.join(self.folder, "model.onnx")
             with open(path, "wb") as file:
                 file.write(content)
-            with self.assertRaisesRegex(pm.InvalidArgument, "^" + path):
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^{path}: .*({message})"):
                 pm.Extractor(path)
 
 

@@ -29,18 +29,17 @@ inline std::string TensorInfo(const std::string& name, const std::vector<uint64_
 }
 
 inline std::string Node(const std::string& operation, const std::vector<std::string>& inputs,
-                        const std::string& output, const std::string& attribute = "") {
+                        const std::string& output, const std::string& attributes = "") {
   std::string bytes;
   for (const std::string& input : inputs) bytes += Text(1, input);
-  return bytes + Text(2, output) + Text(3, output) + Text(4, operation) +
-         (attribute.empty() ? "" : Text(5, attribute));
+  return bytes + Text(2, output) + Text(3, output) + Text(4, operation) + attributes;
 }
 
 // An attribute of integers.
 inline std::string Integers(const std::string& name, const std::vector<uint64_t>& values) {
   std::string bytes = Text(1, name);
   for (const uint64_t value : values) bytes += Number(8, value);
-  return bytes + Number(20, 7);
+  return Text(5, bytes + Number(20, 7));
 }
 
 // Floats; content: raw_data (field 9), or external_data (13) and data_location (14).
@@ -80,8 +79,9 @@ inline std::string ChannelMeansModel() { return OnnxModelOf({}); }
 // Ends the process that loads it with OpenCV 4.6, which divides by the number of groups.
 inline std::string FatalModel() {
   using namespace onnx_bytes;
-  const std::string groups = Text(1, "group") + Number(3, 0) + Number(20, /*INT*/ 2);
-  return OnnxModelOf({.nodes = {Node("Conv", {"x", "w"}, "y", groups)},
+  const std::string attributes = Integers("kernel_shape", {1, 1}) +
+                                 Text(5, Text(1, "group") + Number(3, 0) + Number(20, /*INT*/ 2));
+  return OnnxModelOf({.nodes = {Node("Conv", {"x", "w"}, "y", attributes)},
                       .weights = {Weights("w", {1, 3, 1, 1}, Text(9, std::string(12, '\0')))}});
 }
 
