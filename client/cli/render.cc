@@ -48,6 +48,13 @@ bool HoldsScalars(const json& value) {
                      [](const json& one) { return one.is_primitive(); });
 }
 
+// A sum of epsilons or deltas without the last digits of one such as 0.30000000000000004.
+std::string SumText(double number) {
+  constexpr size_t kManyDigits = 8;
+  std::string exact = FormatExact(number), rounded = absl::StrFormat("%.12g", number);
+  return rounded.size() + kManyDigits <= exact.size() ? rounded : exact;
+}
+
 // The value on one line.
 std::string LineText(absl::string_view key, const json& value, bool rounded) {
   if (value.empty() || (value.is_string() && value.get_ref<const std::string&>().empty())) {
@@ -57,7 +64,8 @@ std::string LineText(absl::string_view key, const json& value, bool rounded) {
   if (value.is_string()) return Printable(value.get_ref<const std::string&>());
   if (value.is_number_float()) {
     const auto number = value.get<double>();
-    return rounded ? absl::StrCat(number) : FormatExact(number);
+    if (rounded) return absl::StrCat(number);
+    return key == "epsilon" || key == "delta" ? SumText(number) : FormatExact(number);
   }
   if (value.is_number_integer() && absl::EndsWith(key, "_at")) {
     return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(value.get<int64_t>()),

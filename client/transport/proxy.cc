@@ -14,7 +14,7 @@
 namespace privatemail::client {
 namespace {
 
-// Of HOST:PORT, "dns:///HOST:PORT" or "ipv4:ADDRESS:PORT,ADDRESS:PORT".
+// The hosts of HOST:PORT, "dns:///HOST:PORT" or "ipv4:ADDRESS:PORT,ADDRESS:PORT".
 std::vector<std::string> HostsOf(absl::string_view server) {
   for (const absl::string_view scheme : {"dns:", "ipv4:", "ipv6:"}) {
     if (absl::ConsumePrefix(&server, scheme)) break;

@@ -44,7 +44,7 @@ absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOpt
     if (!node.is_number()) return "a number";
     options->scale.fill(*node.value<float>());
   } else if (key == "std") {
-    // Those of values in 0..1, as libraries print them, are smaller.
+    // Libraries print standard deviations of values in 0..1, which are smaller.
     if (!ReadNumbers(node, &options->scale) ||
         !std::all_of(options->scale.begin(), options->scale.end(),
                      [](float s) { return s >= 1; })) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <opencv2/core/version.hpp>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,16 +42,19 @@ Trials& Shared() {
   return *trials;
 }
 
-// Ends the child before the memory or the patience of this machine ends. Bytes beside those that
-// the process has already: a sanitizer's are many.
+// Ends the child before memory or patience end. Half of the memory is shared by the extractors, one
+// a thread, but each may have kEnough. A sanitizer has many pages before that.
 void LimitResources() {
   DisableCoreDumps();
   ::alarm(kMaxSeconds);
   std::ifstream file("/proc/self/statm");
   rlim_t pages = 0;
   for (int field = 0; field < 6; ++field) file >> pages;  // the sixth: data and stack
-  const auto all = static_cast<rlim_t>(::sysconf(_SC_PHYS_PAGES));
-  const rlim_t bytes = (pages + all / 2) * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+  constexpr rlim_t kEnough = rlim_t{2} << 30;
+  const auto page = static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+  const rlim_t half = static_cast<rlim_t>(::sysconf(_SC_PHYS_PAGES)) / 2 * page;
+  const rlim_t threads = std::max(1U, std::thread::hardware_concurrency());
+  const rlim_t bytes = pages * page + std::min(half, std::max(kEnough, half / threads));
   const rlimit limit = {bytes, bytes};
   ::setrlimit(RLIMIT_DATA, &limit);
 }
@@ -62,7 +67,7 @@ std::string EndOf(int status) {
   return absl::StrCat("ends the process that runs it (", ::strsignal(signal), ")");
 }
 
-// What the command printed, and how it ended, as of waitpid.
+// Returns what the command printed, and its status of waitpid.
 absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& command) {
   const auto failed = [](int error) {
     return absl::FailedPreconditionError(

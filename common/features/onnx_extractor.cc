@@ -31,7 +31,7 @@ absl::Status CheckOptions(const OnnxOptions& options) {
   return absl::OkStatus();
 }
 
-// Of one number, if the channels share it.
+// One number if the channels share it, else three.
 std::string ScaleText(const std::array<float, 3>& scale) {
   if (scale[0] == scale[1] && scale[0] == scale[2]) return FormatExact(scale[0]);
   return absl::StrCat(FormatExact(scale[0]), ",", FormatExact(scale[1]), ",",

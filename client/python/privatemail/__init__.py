@@ -51,7 +51,7 @@ _MODULES = {
     "errors": errors.__all__,
 }
 
-# What help(privatemail) describes in full; the other names are listed by dir() and in the text above.
+# help(privatemail) describes these in full; dir() lists all names.
 __all__ = ["Client", "Collection", "Extractor", "Server", "audit", "calibrate", "connect", "errors", "page", "sensitivity"]
 
 

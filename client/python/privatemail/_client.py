@@ -26,13 +26,7 @@ _NO_COPY = ("a client cannot be copied or pickled, since a copy would spend the 
 
 
 class _NotCopied:
-    """Refuses copies and pickles."""
-
-    def __copy__(self) -> NoReturn:
-        raise WrongUse(_NO_COPY)
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        raise WrongUse(_NO_COPY)
+    """Refuses copies and pickles, which all ask for this method."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise WrongUse(_NO_COPY)

@@ -59,7 +59,7 @@ class Hit:
 _MAX_ROWS_SHOWN = 50  # of a table in a notebook
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Matches(Sequence[Any]):
     """Items near one query, nearest first: a sequence of Hit, with the same values by columns.
 
@@ -79,6 +79,10 @@ class Matches(Sequence[Any]):
 
     def __getitem__(self, at: Any) -> Any:  # not Hit: the type of a batch's answers is that of one
         return list(self)[at]
+
+    def __repr__(self) -> str:
+        more = ["..."] if len(self) > 8 else []
+        return f"{type(self).__name__}({', '.join([repr(one) for one in self.ids[:8]] + more)})"
 
     def __iter__(self) -> Iterator[Any]:
         return map(Hit, *self._columns().values())
@@ -127,7 +131,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Hits(Matches):
     """The answer to one private query.
 
@@ -154,7 +158,7 @@ class EncryptedGuarantee:
     source: str
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class EncryptedHits(Matches):
     """The exact nearest items of one query, found under encryption.
 

