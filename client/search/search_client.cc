@@ -162,8 +162,9 @@ SearchClient::~SearchClient() {
 absl::Status SearchClient::Impl::CheckProcess() const {
   if (::getpid() == process) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "this client belongs to the process that made it, and this one was forked from it: connect "
-      "again here");
+      "this client belongs to the process that made it, and this one was forked from it, where "
+      "gRPC cannot run: fork before the first connection, or start a new process (in Python by "
+      "multiprocessing.get_context(\"spawn\"))");
 }
 
 absl::Status SearchClient::WaitForDeparture() const {

@@ -67,8 +67,8 @@ absl::Status CheckNotForked() {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
-      "this process was forked from one that has connected before, and cannot connect: fork before "
-      "the first connection, or start it anew (in Python by "
+      "this process was forked from one that has connected before, where gRPC cannot run: fork "
+      "before the first connection, or start a new process (in Python by "
       "multiprocessing.get_context(\"spawn\"))");
 }
 

@@ -288,7 +288,7 @@ class WebPDecoder final : public Decoder {
 
  private:
   WebPData frame_ = {};  // the first one of an animation, at a place of its canvas
-  int left_ = 0, top_ = 0;
+  int64_t left_ = 0, top_ = 0;
 };
 
 // Composites an image with alpha over white, as a page shows it.

@@ -77,6 +77,7 @@ absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& 
   if (::pipe2(ends, O_CLOEXEC) != 0) return failed(errno);
   const absl::Cleanup close_reader = [&] { ::close(ends[0]); };
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   posix_spawn_file_actions_t files;

@@ -113,7 +113,8 @@ class WeightFiles {
                       "' in a file of the model's folder, got '", absl::CHexEscape(location), "'");
     }
     absl::StatusOr<std::string> bytes =
-        ReadFileBytes((std::filesystem::path(model_path_).parent_path() / relative).string());
+        ReadFileBytes((std::filesystem::path(model_path_).parent_path() / relative).string(),
+                      std::numeric_limits<int>::max());
     if (!bytes.ok()) {
       return BadModel(model_path_, "its weights are in another file, which must be beside it: ",
                       bytes.status().message());

@@ -479,3 +479,15 @@ class SeededNoise(unittest.TestCase):
             self.assertIn("ImportError: privatemail.evaluation computes with seeded noise", ended.stderr)
         for alone in (client, seeded):
             subprocess.run([sys.executable, "-c", alone], check=True)
+
+
+class NumPy(unittest.TestCase):
+
+    def test_that_the_core_cannot_read_is_refused_at_import(self):
+        program = ("import numpy; numpy.__version__ = '2.0.1'\n"
+                   "import privatemail; privatemail.connect('127.0.0.1:1', insecure=True)")
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        if pm._core.reads_numpy_2:  # pylint: disable=protected-access
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+        else:
+            self.assertIn("install numpy<2, or build privatemail with a newer pybind11", ended.stderr)
