@@ -86,7 +86,7 @@ absl::Status Audit(const Context& context, const AuditOptions& options) {
          .columns = {{"",
                       {"mechanism", "claimed_epsilon", "claimed_delta", "epsilon_lower", "exceeded",
                        "proven", "releases", "attacked"}}}},
-        context.json);
+        context.json, context.verbose);
   if (audit::ExitCode(results) == 0) return absl::OkStatus();
   return absl::InternalError("an attack exceeded its claim");
 }

@@ -67,7 +67,8 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
                          {"same_neighbours", entry.same_neighbours},
                          {"neighbours", OrNull(!entry.neighbours.empty(), entry.neighbours)},
                          {"left", ToJson(entry.left())},
-                         {"releases", entry.releases}}};
+                         {"releases", entry.releases}},
+                .brief = {"granted", "spent", "left", "releases"}};
   if (!entry.granted.has_value()) {
     result.hint = absl::StrCat("every release is refused: run `privatemail budget set ", name,
                                " --epsilon E --delta D`");

@@ -11,8 +11,10 @@
 #include "client/cli/flags.h"
 #include "client/planning/published_quality.h"
 #include "client/schemes/joint/joint_search.h"
+#include "client/search/readiness.h"
 #include "client/search/result_json.h"
 #include "common/base/printable.h"
+#include "common/base/stopwatch.h"
 #include "common/base/status_macros.h"
 #include "common/wire/proto_conversions.h"
 
@@ -68,7 +70,7 @@ absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string&
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       admin.GetCollection(name, {.changes = true}));
-  Result result{.json = ToJson(c)};
+  Result result{.json = ToJson(c), .brief = kCollectionBrief};
   if (c.changes_since_embedding() > 0) result.hint = BuildHint(c);
   if (c.has_changes()) {
     result.json["changes"] = {{"inserted", c.changes().inserted()},
@@ -113,19 +115,50 @@ absl::StatusOr<Result> DeleteCollection(const Context& context, const DeleteOpti
 struct BuildOptions {
   std::string name;
   bool accept_misalignment = false;
+  bool wait = false;
 };
+
+// Says on a terminal what is awaited, for as long as it is.
+absl::StatusOr<v1::GetCollectionResponse> WaitVisibly(const AdminClient& admin,
+                                                      const std::string& name) {
+  std::string shown;
+  const Stopwatch waited;
+  const auto collection = WaitUntilReady(admin, name, [&](const std::string& awaited) {
+    if (::isatty(STDERR_FILENO) == 0 && awaited == shown) return;
+    shown = awaited;
+    std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "\r\x1b[K") << "waiting for " << awaited << ", "
+              << absl::FormatDuration(absl::Trunc(waited.Elapsed(), absl::Seconds(1)))
+              << (::isatty(STDERR_FILENO) == 0 ? "\n" : "") << std::flush;
+  });
+  if (!shown.empty() && ::isatty(STDERR_FILENO) != 0) std::cerr << "\n";
+  return collection;
+}
+
+absl::StatusOr<Result> Wait(const Context& context, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_RETURN_IF_ERROR(WaitVisibly(admin, name).status());
+  return CollectionInfo(context, name);
+}
 
 absl::StatusOr<Result> Build(const Context& context, const BuildOptions& options) {
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::BuildEmbeddingResponse done,
                       BuildWithProgress(admin, options.name, options.accept_misalignment));
-  const v1::GetCollectionResponse& c = done.collection();
+  v1::GetCollectionResponse c = done.collection();
+  if (options.wait) {
+    PM_ASSIGN_OR_RETURN(c, WaitVisibly(admin, options.name));
+  }
   Result result{.json = {{"embedded", c.embedded_items()},
                          {"version", c.embedding_version()},
                          {"seconds", done.elapsed_seconds()},
                          {"objective", done.objective()},
-                         {"plan", done.plan()}}};
+                         {"plan", done.plan()}},
+                .brief = {"embedded", "seconds", "alignment", "alignment_unknown"}};
   AddAlignment(context, admin, c, &result);
+  if (c.cells_status() == v1::CELLS_STATUS_PREPARING) {
+    result.hint = absl::StrCat("cells are being prepared: `privatemail collection wait ",
+                               options.name, "` waits for them");
+  }
   return result;
 }
 
@@ -231,6 +264,10 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   const auto [info, shown] =
       AddCommand(*collection, context, "info", "Public parameters and counts", &CollectionInfo);
   info->add_option("NAME", *shown, "The collection")->required();
+  const auto [wait, awaited] = AddCommand(
+      *collection, context, "wait",
+      "Wait until no build runs and cells are prepared and measured; then as info", &Wait);
+  wait->add_option("NAME", *awaited, "The collection")->required();
   const auto [remove, deletion] =
       AddCommand(*collection, context, "delete",
                  "Delete a collection and its items, after you type its name", &DeleteCollection);
@@ -242,6 +279,7 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
   build->add_option("NAME", building->name, "The collection")->required();
   build->add_flag(kAcceptMisalignmentFlag, building->accept_misalignment,
                   "Build even if the items' labels do not seem to mean the anchors' classes");
+  build->add_flag("--wait", building->wait, "Wait until its cells are prepared and measured, too");
   CLI::App* health = AddCommand(
       app, "health",
       "For probes: exit code 0 if the server serves, 1 if not, 2 if a file or flag is wrong "

@@ -21,6 +21,12 @@ inline const std::map<std::string, CellCode> kCellCodeNames = {
 // "float16"; empty without cells.
 std::string CodeName(v1::CellCode code);
 
+// The members of a collection's JSON that are shown without -v.
+inline const std::vector<std::string> kCollectionBrief = {
+    "name",     "items",   "feature_dim", "metric",      "extractor", "schemes",
+    "anchors",  "classes", "embedded",    "cells_state", "alignment", "changes_since_embedding",
+    "class_names"};
+
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 // Says which schemes need a build to find new items; empty if every offered scheme finds them
 // immediately.

@@ -8,14 +8,14 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
   CLI::App* command = parent.add_subcommand(name, description);
   command->fallthrough();
   command->footer(
-      "Options that every command takes (--server, --trust, --state, --json, ...) are listed by "
-      "privatemail --help.");
+      "Options that every command takes (--server, --trust, --state, --json, -v, ...) are listed by "
+      "privatemail -v --help.");
   return command;
 }
 
 absl::Status Finish(Context& context, const absl::StatusOr<Result>& result) {
   PM_RETURN_IF_ERROR(result.status());
-  Print(*result, context.json);
+  Print(*result, context.json, context.verbose);
   context.exit_code = result->exit_code;
   return absl::OkStatus();
 }

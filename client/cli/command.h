@@ -19,9 +19,13 @@ namespace privatemail::client::cli {
 // The shared options, and the run of the chosen subcommand.
 struct Context : SearchOptions {
   bool json = false;
+  bool verbose = false;
   std::function<absl::Status()> run;
   int exit_code = 0;  // of a run that succeeds
 };
+
+// The group of options that few need: --help shows them with -v.
+inline constexpr char kRareOptions[] = "Rarely needed";
 
 // Adds a subcommand that also accepts the shared options.
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description);

@@ -137,7 +137,7 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   request.set_with_encrypted(options.with_encrypted);
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response, admin.CreateCollection(request));
-  Result result{.json = ToJson(response.collection())};
+  Result result{.json = ToJson(response.collection()), .brief = kCollectionBrief};
   if (const std::string warning = SettingsWarning(options.settings, usual_alpha);
       !warning.empty()) {
     result.json["warnings"] = {warning};

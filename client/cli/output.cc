@@ -23,19 +23,34 @@ std::string PrintableLines(const std::string& text) {
   return absl::StrJoin(lines, "\n");
 }
 
+// The members of `brief` that say something.
+nlohmann::json BriefOf(const Result& result) {
+  nlohmann::json brief = nlohmann::json::object();
+  for (const std::string& key : result.brief) {
+    const auto member = result.json.find(key);
+    if (member != result.json.end() && !member->empty() && *member != "") brief[key] = *member;
+  }
+  return brief;
+}
+
 constexpr double kSecondsBetweenLines = 30;
 
 double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-9; }
 
 }  // namespace
 
-void Print(const Result& result, bool as_json) {
+void Print(const Result& result, bool as_json, bool verbose) {
   if (as_json) {
     std::cout << Line(result.json) << std::endl;
     return;
   }
-  std::cout << (result.text.empty() ? Render(result.json, result.columns)
-                                    : PrintableLines(result.text));
+  if (verbose || (result.text.empty() && result.brief.empty())) {
+    std::cout << Render(result.json, result.columns);
+  } else if (result.text.empty()) {
+    std::cout << Render(BriefOf(result), result.columns, /*rounded=*/true);
+  } else {
+    std::cout << PrintableLines(result.text);
+  }
   if (!result.hint.empty()) std::cout << Printable(result.hint) << "\n";
   std::cout << std::flush;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "client/cli/render.h"
@@ -21,12 +22,13 @@ inline constexpr int kExitSomeRejected = 3;  // of an upload; the other rows wer
 // The result of a command, or of one query of a batch.
 struct Result {
   nlohmann::json json;  // printed on one line with --json
-  // Printed without it; empty: the JSON is rendered. Ends with a newline. Texts of a server are
-  // made Printable, so that they begin no line of their own.
+  // Printed without it and without -v, which renders the JSON, as an empty text does. Ends with a
+  // newline. Texts of a server are made Printable, so that they begin no line of their own.
   std::string text = {};
   int exit_code = 0;
   std::string hint = {};  // the user's next command, printed after the text
-  Columns columns = {};   // of the text
+  Columns columns = {};   // of the JSON as text
+  std::vector<std::string> brief = {};  // its members that are shown without -v; empty: all
 };
 
 // Names the rows of a list that a server sends, for its MemoryBudget. JSON and text of a row are
@@ -34,7 +36,7 @@ struct Result {
 inline constexpr char kServerRows[] = "the rows that the server sent";
 
 // On standard output, with control characters escaped.
-void Print(const Result& result, bool as_json);
+void Print(const Result& result, bool as_json, bool verbose = false);
 // "error: TEXT (CODE)" on standard error; as_json: {"error": ...} on standard output, too.
 void PrintError(const absl::Status& status, bool as_json);
 // "warning: TEXT" on standard error.

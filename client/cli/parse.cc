@@ -84,8 +84,8 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<std::string
 }
 
 // The message for an unknown command or option; empty: the mistake is another one.
-std::string UnknownWord(const CLI::App& app) {
-  const CLI::App& command = ChosenCommand(app);
+std::string UnknownWord(CLI::App& app) {
+  const CLI::App& command = *ChosenCommand(app);
   // Extra words of a subcommand fall through to the outermost command.
   const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
   if (extra.empty()) return "";
@@ -136,11 +136,45 @@ std::string BashCompletion(const CLI::App& app) {
   return script;
 }
 
+// The commands by their groups, and where the rest is found.
+std::string ShortHelp(const CLI::App& app) {
+  std::string text = absl::StrCat(app.get_description(), "\nUsage: ", app.get_name(),
+                                  " COMMAND ...; each has --help\n\n");
+  std::string group;
+  for (const CLI::App* command : app.get_subcommands(/*filter=*/{})) {
+    if (command->get_group().empty()) continue;  // hidden
+    if (command->get_group() == group) {
+      absl::StrAppend(&text, ", ", command->get_name());
+      continue;
+    }
+    absl::StrAppendFormat(&text, "%s  %-9s %s", group.empty() ? "" : "\n", command->get_group(),
+                          command->get_name());
+    group = command->get_group();
+  }
+  return absl::StrCat(text, "\n\nShared options: ",
+                      "--server HOST:PORT, --trust FINGERPRINT or --ca FILE, --key-file FILE, ",
+                      "--state FOLDER, --json, -v\n", app.get_name(),
+                      " -v --help describes all commands and shared options.\n", app.get_footer(),
+                      "\n");
+}
+
+// Without the options that few need.
+class ShortFormatter : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group == kRareOptions) {
+      return absl::StrCat("\nWith -v --help: ", options.size(), " more options\n");
+    }
+    return CLI::Formatter::make_group(group, is_positional, options);
+  }
+};
+
 }  // namespace
 
-const CLI::App& ChosenCommand(const CLI::App& app) {
+CLI::App* ChosenCommand(CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
-  return chosen.empty() ? app : ChosenCommand(*chosen.front());
+  return chosen.empty() ? &app : ChosenCommand(*chosen.front());
 }
 
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv) {
@@ -150,8 +184,19 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   try {
     app.parse(argc, argv);
     return std::nullopt;
-  } catch (const CLI::Success& help) {
+  } catch (const CLI::CallForHelp& help) {
+    const bool verbose = std::any_of(argv, argv + argc, [](const char* word) {
+      return absl::string_view(word) == "-v" || absl::string_view(word) == "--verbose";
+    });
+    if (verbose) return app.exit(help);
+    if (app.get_subcommands().empty()) {
+      std::cout << ShortHelp(app);
+      return 0;
+    }
+    ChosenCommand(app)->formatter(std::make_shared<ShortFormatter>());
     return app.exit(help);
+  } catch (const CLI::Success& version) {
+    return app.exit(version);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = UnknownWord(app);
     PrintError(absl::InvalidArgumentError(unknown.empty() ? error.what() : unknown), context.json);

@@ -14,7 +14,7 @@ namespace privatemail::client::cli {
 std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv);
 
 // The innermost recognised command.
-const CLI::App& ChosenCommand(const CLI::App& app);
+CLI::App* ChosenCommand(CLI::App& app);
 
 // The hidden command `completion bash`.
 void AddCompletionCommand(CLI::App& app, Context& context);

@@ -69,6 +69,7 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
                  "Folder of the privacy ledger and the last release (mode 0700)")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_STATE");
+  app.add_flag("-v,--verbose", context.verbose, "Print all that is known of a result");
   app.add_flag("--json", context.json, "Print JSON, one line per result, errors included");
 }
 
@@ -113,27 +114,37 @@ void AddEvaluateCommand(CLI::App& app, Context& context, const char* name,
       [&context, command] { context.run = [command] { return ExecEvaluation(*command); }; });
 }
 
+// In the order of their groups.
 void AddCommands(CLI::App& app, Context& context) {
+  const auto group = [&](const char* name) {
+    for (CLI::App* command : app.get_subcommands(/*filter=*/{})) {
+      if (command->get_group() == "Subcommands") command->group(name);
+    }
+  };
+  AddQueryCommand(app, context);
+  AddReplayCommands(app, context);
+  AddPageCommand(app, context);
+  group("Search");
   AddCollectionCommands(app, context);
-  AddKeyCommand(app, context);
   AddIngestCommand(app, context);
   AddItemsCommand(app, context);
   AddSnapshotCommand(app, context);
   AddRestoreCommand(app, context);
-  AddPlanCommand(app, context);
-  AddQueryCommand(app, context);
+  AddKeyCommand(app, context);
+  group("Serve");
   AddBudgetCommand(app, context);
-  AddReplayCommands(app, context);
-  AddPageCommand(app, context);
+  AddPlanCommand(app, context);
   AddCalibrateCommand(app, context);
   AddSensitivityCommand(app, context);
   AddAuditCommand(app, context);
+  group("Privacy");
   AddEvaluateCommand(
       app, context, "evaluate",
       "Rerun the papers' experiments on your data (python3 -m privatemail.evaluation)");
   AddEvaluateCommand(app, context, "tune",
                      "Search for settings on your own rows; on public anchors this spends no "
                      "budget (python3 -m privatemail.evaluation tune)");
+  group("Measure");
   AddCompletionCommand(app, context);
 }
 
@@ -185,7 +196,7 @@ int RunProgram(int argc, char** argv) {
 
   const absl::Status status = Run(context, deadline_seconds);
   if (status.ok()) return context.exit_code;
-  PrintError(WithFlagName(status, ChosenCommand(app)), context.json);
+  PrintError(WithFlagName(status, *ChosenCommand(app)), context.json);
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "client/cli/plan.h"
 #include "client/cli/query_targets.h"
 #include "client/cli/report.h"
+#include "client/cli/search_text.h"
 #include "client/files/private_file.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/result_json.h"
@@ -41,6 +44,7 @@ struct QueryFlags {
   std::string dummy_labels_file;
   std::string compare_images;
   std::string report_file;
+  bool yes = false;
 };
 
 // Adds what files and texts hold to the request.
@@ -77,6 +81,20 @@ absl::Status CheckRowsChosen(const QueryFlags& flags, Scheme scheme) {
       "--vectors needs rows: give --row I, --rows I,J,... or --rows all");
 }
 
+// Before anything is charged. On a terminal the user decides, unless --yes was given.
+absl::Status ConfirmCharge(const QueryFlags& flags, const SearchRequest& request, Scheme scheme,
+                           const PublicParameters& parameters) {
+  const std::string charge = ChargeText(request, scheme, parameters);
+  if (charge.empty() || flags.yes) return absl::OkStatus();
+  Warn(charge);
+  if (::isatty(STDIN_FILENO) == 0) return absl::OkStatus();
+  std::cerr << "Go on (--yes answers this)? [y/N] ";
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer == "y" || answer == "yes") return absl::OkStatus();
+  return absl::CancelledError("nothing was charged or sent");
+}
+
 absl::Status Query(const Context& context, const QueryFlags& flags) {
   PM_ASSIGN_OR_RETURN(SearchRequest request, ReadRequest(flags));
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> rows, ReadRows(flags.targets));
@@ -107,6 +125,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
     extractor.collection = parameters.extractor;
     PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
   }
+  PM_RETURN_IF_ERROR(ConfirmCharge(flags, request, scheme, parameters));
   WaitForDeparture(flags.targets, arrived);
   const absl::StatusOr<SearchResponse> searched = client->Search(request, Warn);
   // The connection ends at a departure, before anything is shown: printing takes a time of its own
@@ -114,6 +133,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   client.reset();
   PM_ASSIGN_OR_RETURN(const SearchResponse response, searched);
   std::vector<ReportQuery> reports;
+  std::string cost;
   for (size_t i = 0; i < response.results.size(); ++i) {
     if (!response.results[i].status.ok()) continue;
     nlohmann::json json = ToJson(response, request.collection, i);
@@ -123,8 +143,17 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
       reports.push_back(ToReport(response, i, targets[i], gallery, json));
       json["non_private_matches"] = ComparedJson(reports.back());
     }
-    Print({.json = std::move(json), .columns = kMatchColumns}, context.json);
+    std::string text = MatchesText(json);
+    if (response.results.size() > 1) {
+      text = absl::StrCat(targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row)
+                                                     : targets[i].image,
+                          ":\n", text, "\n");
+    }
+    cost = CostText(json);
+    Print({.json = std::move(json), .text = std::move(text), .columns = kMatchColumns},
+          context.json, context.verbose);
   }
+  if (!context.json && !context.verbose) std::cout << cost;
   if (report_file != nullptr && !reports.empty()) {
     PM_RETURN_IF_ERROR(WriteReport(reports, report_file.get()));
     if (!context.json) {
@@ -207,6 +236,8 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddReleaseOptions(query, flags);
   AddCellsOptions(query, flags);
   query->add_flag("--payloads", *request.with_payloads, "Fetch payloads of every slot or item");
+  query->add_flag("--yes", flags->yes,
+                  absl::StrCat("Spend more than epsilon ", kAskedEpsilon, " without a question"));
   query->add_flag(kAcceptMisalignmentFlag, request.accept_misalignment,
                   "Joint: query although public data alone shows that the answer will hardly be of "
                   "the target's class");
@@ -223,6 +254,12 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddFeaturesFolderOption(query, &flags->targets.extractor);
   query->add_option("--report", flags->report_file,
                     "Joint: write an HTML report with pictures and plots");
+  for (const char* rare :
+       {"--mechanism", "--radius", "--private-iterations", "--post-process", "--dummies",
+        "--dummy-labels", "--classes", "--partition", "--ask", "--focus", "--own-anchors",
+        "--compare-images", "--features-folder", "--report", kAcceptMisalignmentFlag}) {
+    query->get_option(rare)->group(kRareOptions);
+  }
   query->footer(absl::StrCat(
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "

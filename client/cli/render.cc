@@ -129,9 +129,9 @@ Strings KeysOf(absl::Span<const json* const> rows) {
 }
 
 // "epsilon 1, delta 0"
-std::string MembersText(const json& object) {
+std::string MembersText(const json& object, bool rounded) {
   return absl::StrJoin(KeysOf({&object}), ", ", [&](std::string* text, const std::string& key) {
-    absl::StrAppend(text, NameText(key), " ", LineText(key, object[key], /*rounded=*/false));
+    absl::StrAppend(text, NameText(key), " ", LineText(key, object[key], rounded));
   });
 }
 
@@ -181,8 +181,8 @@ void AppendTable(const json& rows, const Columns& columns, const std::string& na
   }
 }
 
-void AppendObject(const json& object, const Columns& columns, const std::string& indent,
-                  std::string* text) {
+void AppendObject(const json& object, const Columns& columns, bool rounded,
+                  const std::string& indent, std::string* text) {
   const Strings keys = KeysOf({&object});
   Strings on_line;
   for (const std::string& key : keys) {
@@ -197,12 +197,12 @@ void AppendObject(const json& object, const Columns& columns, const std::string&
       AppendTable(value, columns, key, indent + kIndent, text);
     } else if (!FitsLine(value)) {
       *text += "\n";
-      AppendObject(value, columns, indent + kIndent, text);
+      AppendObject(value, columns, rounded, indent + kIndent, text);
     } else {
       absl::StrAppend(text, std::string(width - Width(NameText(key)), ' '), kGap,
                       value.is_object() && !value.empty() && !IsEstimate(value)
-                          ? MembersText(value)
-                          : LineText(key, value, /*rounded=*/false),
+                          ? MembersText(value, rounded)
+                          : LineText(key, value, rounded),
                       "\n");
     }
   }
@@ -210,14 +210,14 @@ void AppendObject(const json& object, const Columns& columns, const std::string&
 
 }  // namespace
 
-std::string Render(const json& json, const Columns& columns) {
+std::string Render(const json& json, const Columns& columns, bool rounded) {
   std::string text;
   if (IsTable(json)) {
     AppendTable(json, columns, "", "", &text);
   } else if (json.is_object()) {
-    AppendObject(json, columns, "", &text);
+    AppendObject(json, columns, rounded, "", &text);
   } else {
-    text = (json.empty() ? "none" : LineText("", json, /*rounded=*/false)) + "\n";
+    text = (json.empty() ? "none" : LineText("", json, rounded)) + "\n";
   }
   return text;
 }

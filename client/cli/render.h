@@ -19,13 +19,13 @@ using Columns = std::map<std::string, std::vector<std::string>>;
 //   array of objects   a table; without columns, if it would be wide, a block for each object
 //   null and empty     -; "none" if it is the result itself
 //   true and false     yes and no
-//   number             all digits; six in a table
+//   number             all digits; six in a table, or if `rounded`
 //   integer "..._at"   Unix seconds as a time in UTC
 //   value, low, high   "value (low to high)" to hundredths, an estimate with its interval
 // Texts of a server are in rows of tables or single strings: control characters are escaped and a
 // row's members stay on one line each, so that none begins a line of its own. "warnings" are left
 // out, since they are on standard error.
-std::string Render(const nlohmann::json& json, const Columns& columns = {});
+std::string Render(const nlohmann::json& json, const Columns& columns = {}, bool rounded = false);
 
 }  // namespace privatemail::client::cli
 

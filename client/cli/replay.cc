@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/query_targets.h"
+#include "client/cli/search_text.h"
 #include "client/search/last_search.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
@@ -27,10 +28,17 @@ struct ResendFlags {
 
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const std::string text, SearchClient::Explain(context.state_folder));
-  return Result{.json = nlohmann::json::parse(text),
+  Result result{.json = nlohmann::json::parse(text),
                 .hint =
                     "This was prepared for the server, and nothing else; delivery is not "
                     "recorded."};
+  for (const auto& [key, value] : result.json.items()) {
+    if (key != "digest" && key != "delta" && key != "rows") result.brief.push_back(key);
+  }
+  if (const auto rows = result.json.find("rows"); rows != result.json.end()) {
+    result.hint = absl::StrCat("A matrix of ", rows->size(), " rows, which -v shows. ", result.hint);
+  }
+  return result;
 }
 
 // The target, which no saved file names, and its label.
@@ -63,7 +71,8 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
   PM_ASSIGN_OR_RETURN(const SearchResponse response, sent);
   nlohmann::json json = ToJson(response, last.collection.name(), 0);
   json["spent"] = ToJson(Budget{});
-  return Result{.json = std::move(json), .columns = kMatchColumns};
+  std::string text = MatchesText(json) + CostText(json);
+  return Result{.json = std::move(json), .text = std::move(text), .columns = kMatchColumns};
 }
 
 }  // namespace

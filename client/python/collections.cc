@@ -17,6 +17,7 @@
 #include "client/python/session.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/batch.h"
+#include "client/search/readiness.h"
 #include "client/transport/snapshot_file.h"
 #include "client/transport/upload.h"
 #include "common/embedding/default_settings.h"
@@ -173,12 +174,15 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
 }
 
 void Build(const Session& session, const std::string& name,
-           const std::function<void(double)>& progress, bool accept_misalignment) {
+           const std::function<void(double)>& progress, bool accept_misalignment, bool wait) {
   const auto show = [&](const v1::BuildEmbeddingResponse& message) {
     if (progress) progress(message.share());
   };
-  Interruptible(
-      [&] { return Check(session.admin().BuildEmbedding(name, show, accept_misalignment)); });
+  Interruptible([&] {
+    Check(session.admin().BuildEmbedding(name, show, accept_misalignment));
+    if (wait) Check(WaitUntilReady(session.admin(), name, [](const std::string&) {}));
+    return true;
+  });
 }
 
 py::dict ToDict(const Budget& budget) {

@@ -311,10 +311,11 @@ class Collection(_NotCopied):
     def __len__(self) -> int:
         return self._session.count_items(self.name)
 
-    def build(self, *, accept_misalignment: bool = False) -> None:
-        """Embeds the items, so that searches find them."""
+    def build(self, *, accept_misalignment: bool = False, wait: bool = False) -> None:
+        """Embeds the items, so that searches find them. wait: until cells are prepared and measured, too."""
         with progress_bar("build", 1.0) as show:
-            self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment))
+            self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment),
+                                _arrays.flag("wait", wait))
 
     def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
         """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.

@@ -1,0 +1,132 @@
+#include "client/cli/search_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/render.h"
+#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/search/result_json.h"
+#include "common/base/printable.h"
+
+namespace privatemail::client::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kKilobyte = 1000;
+
+double Kilobytes(const json& bytes, std::initializer_list<const char*> parts) {
+  double sum = 0;
+  for (const char* part : parts) sum += bytes.value(part, 0.0);
+  return sum / kKilobyte;
+}
+
+std::string BytesText(const json& bytes) {
+  return absl::StrFormat("%.4g kB up, %.4g kB down", Kilobytes(bytes, {"up", "keys"}),
+                         Kilobytes(bytes, {"down", "table", "payloads"}));
+}
+
+// The classes that a search by joint chose by the anchors.
+std::string GuessText(const json& search) {
+  if (!search.value("label_guessed", false)) return "";
+  return absl::StrCat(
+      "likely class: ",
+      absl::StrJoin(search["classes"], ", ",
+                    [](std::string* text, const json& one) {
+                      absl::StrAppendFormat(text, "%s (%.2g)",
+                                            Printable(one["class"].get<std::string>()),
+                                            one["posterior"].get<double>());
+                    }),
+      "\n");
+}
+
+std::string OddsText(double epsilon) {
+  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess", epsilon,
+                         std::exp(epsilon));
+}
+
+std::string GuaranteeText(const json& guarantee) {
+  const double epsilon = guarantee["epsilon"].get<double>();
+  const double delta = guarantee["delta"].get<double>();
+  std::string text = absl::StrCat("epsilon ", epsilon);
+  if (delta > 0) absl::StrAppend(&text, " delta ", delta);
+  if (!guarantee["proven"].get<bool>()) return text + ", as published, without a proof";
+  if (guarantee.contains("radius")) text += ", of the features within the radius, not the class";
+  return absl::StrCat(text, ", proven", AllowanceText(epsilon));
+}
+
+}  // namespace
+
+std::string MatchesText(const json& search) {
+  const json& matches = search["matches"];
+  if (matches.empty()) return GuessText(search) + "no item matches\n";
+  std::vector<std::string> columns = {"id"};
+  const auto has = [&](const char* key) {
+    return std::any_of(matches.begin(), matches.end(), [&](const json& match) {
+      return match.contains(key) && !match[key].is_null();
+    });
+  };
+  if (has("class")) {
+    columns.push_back("class");
+  } else if (has("label")) {
+    columns.push_back("label");
+  }
+  if (has("similarity")) {
+    columns.push_back("similarity");
+  } else if (search["scheme"] == NameOf(Scheme::kCells)) {
+    columns.push_back("squared_distance");
+  }
+  if (has("payload")) columns.push_back("payload");
+  return GuessText(search) + Render(matches, {{"", columns}});
+}
+
+std::string CostText(const json& search) {
+  const std::string scheme = search["scheme"].get<std::string>();
+  const json& guarantee = search["guarantee"];
+  const std::string bytes = BytesText(search["bytes"]);
+  if (scheme == NameOf(Scheme::kEncrypted)) {
+    return absl::StrCat("encrypted: the server learns nothing of the query (",
+                        guarantee["bits"].get<int64_t>(), "-bit ring-LWE); no budget; ", bytes,
+                        "\n");
+  }
+  std::string text = absl::StrCat(scheme, ": ", GuaranteeText(guarantee));
+  if (search.contains("own_cell_probability")) {
+    absl::StrAppendFormat(&text, "; the query's own cell was asked for with probability %.2g",
+                          search["own_cell_probability"].get<double>());
+  }
+  if (search.contains("ledger")) {
+    const json& left = search["ledger"]["left"];
+    absl::StrAppendFormat(&text, "; left of the budget: epsilon %.6g",
+                          left["epsilon"].get<double>());
+    if (left["delta"] > 0) {
+      absl::StrAppendFormat(&text, " delta %.6g", left["delta"].get<double>());
+    }
+  }
+  return absl::StrCat(text, "; ", bytes, "\n");
+}
+
+std::string AllowanceText(double epsilon) {
+  if (!(epsilon > kLargeEpsilon)) return "";
+  return absl::StrCat(", which ", OddsText(epsilon));
+}
+
+std::string ChargeText(const SearchRequest& request, Scheme scheme,
+                       const PublicParameters& parameters) {
+  const double epsilon = request.epsilon.value_or(0);
+  if (scheme == Scheme::kEncrypted || !(epsilon > kAskedEpsilon)) return "";
+  std::string text =
+      absl::StrFormat("each query spends epsilon %g, which %s", epsilon, OddsText(epsilon));
+  const auto partition = static_cast<size_t>(request.partition.value_or(0));
+  if (scheme == Scheme::kCells && partition < parameters.cell_partitions.size()) {
+    const auto cells = static_cast<double>(parameters.cell_partitions[partition].cells);
+    absl::StrAppendFormat(&text, "; of %g cells the query's own is asked for with probability %.4g",
+                          cells, CellCeiling(epsilon, 1 / cells));
+  }
+  return text;
+}
+
+}  // namespace privatemail::client::cli

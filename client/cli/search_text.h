@@ -1,0 +1,33 @@
+// Searches as short texts: the matches, and one line of cost and guarantee.
+#ifndef PRIVATEMAIL_CLIENT_CLI_SEARCH_TEXT_H_
+#define PRIVATEMAIL_CLIENT_CLI_SEARCH_TEXT_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/embedding/public_parameters.h"
+#include "privatemail/search_request.h"
+
+namespace privatemail::client::cli {
+
+// search: JSON of a query (client/search/result_json.h). A table of the matches with what they
+// have of class, label, similarity, distance and payload.
+std::string MatchesText(const nlohmann::json& search);
+
+// What the server could learn, what is left of the budget, and the bytes; with a newline.
+std::string CostText(const nlohmann::json& search);
+
+// What a guarantee of epsilon above kLargeEpsilon still allows a server; empty below.
+std::string AllowanceText(double epsilon);
+inline constexpr double kLargeEpsilon = 8;
+
+// What a charge of more than kAskedEpsilon for each target allows the server; empty if the charge
+// is less. scheme: the one that the request is searched by.
+std::string ChargeText(const SearchRequest& request, Scheme scheme,
+                       const PublicParameters& parameters);
+inline constexpr double kAskedEpsilon = 4;
+
+}  // namespace privatemail::client::cli
+
+#endif  // PRIVATEMAIL_CLIENT_CLI_SEARCH_TEXT_H_
