@@ -127,7 +127,7 @@ absl::StatusOr<v1::GetCollectionResponse> WaitVisibly(const AdminClient& admin,
     if (::isatty(STDERR_FILENO) == 0 && awaited == shown) return;
     shown = awaited;
     std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "\r\x1b[K") << "waiting for " << awaited << ", "
-              << absl::FormatDuration(absl::Trunc(waited.Elapsed(), absl::Seconds(1)))
+              << absl::ToInt64Seconds(waited.Elapsed()) << " s"
               << (::isatty(STDERR_FILENO) == 0 ? "\n" : "") << std::flush;
   });
   if (!shown.empty() && ::isatty(STDERR_FILENO) != 0) std::cerr << "\n";

@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
@@ -153,8 +154,17 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
     if (items >= collection.quality.items.back()) break;
   }
   Result result{.json = HeadJson(collection)};
+  result.text = absl::StrFormat("share of the %d nearest of %d items that a query finds\nepsilon",
+                                kQualityMatches, collection.items());
+  for (const int64_t bytes : columns) {
+    absl::StrAppendFormat(&result.text, "  %7.0f kB", static_cast<double>(bytes) / 1000);
+  }
+  result.text += "\n";
+  result.hint = absl::StrCat("`privatemail plan ", collection.proto.name(),
+                             " --epsilon E --max-bytes B --out FILE` writes a plan for `query`");
   result.columns = {{"table", {"epsilon", "max_bytes", "items", "fidelity", "recall"}}};
   for (const double epsilon : epsilons) {
+    absl::StrAppendFormat(&result.text, "%7g", epsilon);
     for (const int64_t bytes : columns) {
       PlanWish wish = options.wish;
       wish.epsilon = epsilon;
@@ -164,7 +174,9 @@ absl::StatusOr<Result> Table(const MeasuredCollection& collection, const PlanOpt
       nlohmann::json cell = PlanJson(plan);
       cell["max_bytes"] = bytes;
       result.json["table"].push_back(std::move(cell));
+      absl::StrAppendFormat(&result.text, "  %10.2f", plan.prediction.fidelity.value);
     }
+    result.text += "\n";
   }
   return result;
 }
@@ -185,7 +197,10 @@ absl::Status Write(const MeasuredCollection& collection, const QueryPlan& plan,
 absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanOptions& options) {
   PM_ASSIGN_OR_RETURN(const QueryPlan plan, MakePlan(collection.parameters, collection.quality,
                                                      collection.items(), options.wish));
-  Result result{.json = HeadJson(collection), .exit_code = plan.fulfils ? 0 : kExitFailure};
+  Result result{.json = HeadJson(collection),
+                .exit_code = plan.fulfils ? 0 : kExitFailure,
+                .brief = {"collection", "epsilon", "cells", "ask", "items", "fidelity", "recall",
+                          "bytes", "fulfils", "ceiling", "file"}};
   result.json.update(PlanJson(plan));
   result.json["bytes"]["assumed_id_bytes"] = options.wish.id_bytes;
   result.json["guarantee"] = ToJson(plan.guarantee);

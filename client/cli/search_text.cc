@@ -86,8 +86,11 @@ std::string MatchesText(const json& search) {
 
 std::string CostText(const json& search) {
   const std::string scheme = search["scheme"].get<std::string>();
-  const json& guarantee = search["guarantee"];
   const std::string bytes = BytesText(search["bytes"]);
+  if (!search.contains("guarantee")) {
+    return absl::StrCat(scheme, ": sent again, so nothing was spent; ", bytes, "\n");
+  }
+  const json& guarantee = search["guarantee"];
   if (scheme == NameOf(Scheme::kEncrypted)) {
     return absl::StrCat("encrypted: the server learns nothing of the query (",
                         guarantee["bits"].get<int64_t>(), "-bit ring-LWE); no budget; ", bytes,
