@@ -47,12 +47,13 @@ class Matches:
 
     squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint finds
     items of a class: theirs are of the server's embedding, compare within one answer only and tell nothing of
-    nearness. labels: -2**31 for an item without a label. payloads: what ingest gave, None where there is
+    nearness. labels: numbers, -2**31 for an item without a label; where the collection has class names, these, and
+    None for an item without one. payloads: what ingest gave, None where there is
     none.
     """
 
     ids: List[str]
-    labels: NDArray[np.int32]
+    labels: NDArray[Any]
     squared_distances: NDArray[np.float64]
     payloads: List[Any]
 
@@ -110,13 +111,11 @@ class EncryptedHits(Matches):
 
 @dataclasses.dataclass(frozen=True)
 class Ingested:
-    """Counts of an upload. first_rejected: up to 100 of (row, id, reason)."""
+    """Counts of an upload."""
 
     inserted: int
     updated: int
     unchanged: int
-    rejected: int
-    first_rejected: List[Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,10 +165,10 @@ def parse_payload(text: str) -> Any:
         return None
 
 
-def _columns(answer: Dict[str, Any], payloads: List[str]) -> Dict[str, Any]:
+def _columns(answer: Dict[str, Any], payloads: List[str], named: bool) -> Dict[str, Any]:
     matches = answer["matches"]
-    labels = [-2**31 if one["label"] is None else one["label"] for one in matches]
-    return {"ids": [one["id"] for one in matches], "labels": np.array(labels, np.int32),
+    labels = [one["class"] if named else -2**31 if one["label"] is None else one["label"] for one in matches]
+    return {"ids": [one["id"] for one in matches], "labels": np.array(labels, object if named else np.int32),
             "squared_distances": np.array([one["squared_distance"] for one in matches], np.float64),
             "payloads": [parse_payload(text) for text in payloads]}
 
@@ -179,14 +178,14 @@ def _spending(given: Dict[str, Any]) -> Spending:
     return Spending(*(math.inf if given[one] is None else given[one] for one in ("epsilon", "delta")))
 
 
-def to_matches(text: str, payloads: List[str]) -> Matches:
-    return Matches(**_columns(json.loads(text), payloads))
+def to_matches(text: str, payloads: List[str], named: bool) -> Matches:
+    return Matches(**_columns(json.loads(text), payloads, named))
 
 
-def to_hits(text: str, payloads: List[str]) -> Union[Hits, EncryptedHits]:
+def to_hits(text: str, payloads: List[str], named: bool) -> Union[Hits, EncryptedHits]:
     """The answer to one query, from the JSON of the core."""
     answer = json.loads(text)
-    columns, sent = _columns(answer, payloads), answer["bytes"]
+    columns, sent = _columns(answer, payloads, named), answer["bytes"]
     if answer["scheme"] != "encrypted":
         return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=_spending(answer["ledger"]["spent"]),
                     left=_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])
