@@ -168,7 +168,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "from as many queries as they have dimensions");
   CLI::Option* anchors = create->add_option(
       "--anchors", options->anchors_file,
-      "Public vectors (.npy .fvecs .csv), which the schemes joint and cells need");
+      "Public vectors (.npy .npz .fvecs .csv), which the schemes joint and cells need");
   create
       ->add_option("--anchor-labels", options->labels_file,
                    "Their labels, numbers or names (.npy .ivecs .csv .txt), which joint needs. "

@@ -95,7 +95,7 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file,
-                      "File of query vectors (.npy .fvecs .csv)");
+                      "File of query vectors (.npy .npz .fvecs .csv)");
   static constexpr char kFlags[] = "--row,--rows";
   AddWords(command, kFlags, "ROWS",
            "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all",
@@ -118,10 +118,11 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file,
                       "File with a label for each row of --vectors");
-  command->add_option("--own-anchors", options->own_anchors_file,
-                      "Joint: features of the collection's anchors, in its order, by the model of "
-                      "--vectors and --dummies (.npy .fvecs .csv). Public: epsilon protects the "
-                      "target, not these; not with gauss-input");
+  command->add_option(
+      "--own-anchors", options->own_anchors_file,
+      "Joint: features of the collection's anchors, in its order, by the model of "
+      "--vectors and --dummies (.npy .npz .fvecs .csv). Public: epsilon protects the "
+      "target, not these; not with gauss-input");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {

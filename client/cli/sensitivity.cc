@@ -58,7 +58,7 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   command->add_option("--targets", options->targets, "Number of slots, one per class")->required();
   command->add_option("--anchor-labels", options->labels_file, "Labels of the anchors")->required();
   command->add_option("--anchors", options->anchors_file,
-                      "Their vectors (.npy .fvecs .csv), for known-anchors");
+                      "Their vectors (.npy .npz .fvecs .csv), for known-anchors");
   AddEmbeddingOptions(command, &request.settings);
   command->add_option("--alpha", request.settings.alpha, "Weight of the label graph")
       ->capture_default_str();

@@ -103,7 +103,10 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
     }
     const std::set<std::string> distinct(column.names.begin(), column.names.end());
     for (const std::string& name : distinct) {
-      if (name.empty() || numbers.contains(name)) continue;
+      int32_t number = 0;
+      const bool is_known = numbers.contains(name) ||
+                            (absl::SimpleAtoi(name, &number) && IsKnown(number, parameters));
+      if (name.empty() || is_known) continue;
       numbers.emplace(name, static_cast<int32_t>(named.class_names.size()));
       named.class_names.push_back(name);
     }

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -51,6 +53,15 @@ std::string ReasonToReject(const ItemColumns& items, size_t row, const float* fe
                                                        kMaxMessageBytes, " bytes, but does not")));
   }
   return std::string(status.message());
+}
+
+// The part of a reason that rows share, which numbers such as labels and lengths are not. Columns
+// tell apart.
+std::string KindOf(std::string reason) {
+  if (!absl::StrContains(reason, " in column ")) {
+    std::erase_if(reason, [](char c) { return absl::ascii_isdigit(c); });
+  }
+  return reason;
 }
 
 // The rows to send, ascending.
@@ -122,7 +133,7 @@ std::string MalformedRows::ToString() const {
   constexpr size_t kMaxListed = 5;
   const auto end = rows.begin() + static_cast<ptrdiff_t>(std::min(kMaxListed, rows.size()));
   const bool is_one = rows.size() == 1;
-  return absl::StrCat(rows.size(), is_one ? " row: " : " rows: ", reason,
+  return absl::StrCat(rows.size(), is_one ? " row: " : " rows: ", varies ? "such as " : "", reason,
                       is_one ? " (row " : " (rows ", absl::StrJoin(rows.begin(), end, ", "),
                       end == rows.end() ? ")" : ", ...)");
 }
@@ -130,7 +141,7 @@ std::string MalformedRows::ToString() const {
 std::vector<MalformedRows> FindMalformed(const ItemColumns& items,
                                          const PublicParameters& parameters) {
   std::vector<MalformedRows> found;
-  std::map<std::string, size_t> index;  // by reason
+  std::map<std::string, size_t> index;  // by kind
   const int64_t rows = std::ssize(items.ids), part = RowsPerPart(items);
   std::vector<float> features(static_cast<size_t>(std::min(part, rows) * items.feature_dim));
   for (int64_t first = 0; first < rows; first += part) {
@@ -140,9 +151,11 @@ std::vector<MalformedRows> FindMalformed(const ItemColumns& items,
       const float* at = features.data() + (row - first) * items.feature_dim;
       std::string reason = ReasonToReject(items, static_cast<size_t>(row), at, parameters);
       if (reason.empty()) continue;
-      const auto [known, added] = index.try_emplace(reason, found.size());
+      const auto [known, added] = index.try_emplace(KindOf(reason), found.size());
       if (added) found.push_back({std::move(reason), {}, items.ids[static_cast<size_t>(row)]});
-      found[known->second].rows.push_back(row);
+      MalformedRows& group = found[known->second];
+      group.varies = group.varies || (!added && reason != group.reason);
+      group.rows.push_back(row);
     }
   }
   return found;

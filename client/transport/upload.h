@@ -26,11 +26,12 @@ struct ItemColumns {
   absl::Span<const std::string> class_names;  // UpsertItemsRequest.class_names
 };
 
-// Rows that are malformed for the same reason.
+// Rows that are malformed for the same reason, but for its numbers.
 struct MalformedRows {
-  std::string reason;         // "NaN in column 3"
+  std::string reason;         // of the first: "NaN in column 3"
   std::vector<int64_t> rows;  // ascending
   std::string first_id;
+  bool varies = false;  // others have other numbers
 
   // "50 rows: NaN in column 3 (rows 7, 19, ...)"
   std::string ToString() const;

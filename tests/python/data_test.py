@@ -159,6 +159,10 @@ class Labels(unittest.TestCase):
         code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.npy", np.arange(4)), "--id-prefix", "n")
         self.assertEqual(code, 2)
         self.assertIn("but row 3 is 3", error)
+        self.assertEqual(run("ingest", "plain", "--vectors", vectors, "--labels", path("n.txt", "0\n1\n2001\ncurry"),
+                             "--id-prefix", "t")[1]["new_classes"], ["2001"])
+        self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "t2", "t3"])],
+                         ["ramen", "sushi", "2001", "curry"])
         numbered = new("numbered")
         numbered.ingest(rows[:2], labels=[5, 6])
         with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since the labels of the collection's items"):
@@ -175,7 +179,7 @@ class Labels(unittest.TestCase):
             collection.ingest(rows[:2], labels=given)
             self.assertEqual([one["label"] for one in collection.items()], [3, 4 if kind == "small" else None], kind)
         for given, message in (([1.5, 2], "whole numbers"), ([1, "a"], "all integers or all strings"),
-                               ([2**40, 1], "fit into 32 bits"), ([1], "must have shape"), ([{}, {}], "integers or strings")):
+                               ([2**40, 1], "fit into 32 bits"), ([2**2000, 1], "fit into 32 bits"), ([1], "must have shape"), ([{}, {}], "integers or strings")):
             with self.assertRaisesRegex(pm.InvalidArgument, f"^labels must .*{message}|^labels {message}"):
                 collection.ingest(rows[:2], labels=given, ids=["a", "b"])
 
@@ -223,6 +227,10 @@ class Losses(unittest.TestCase):
             self.assertEqual(answer["reasons"][0]["what"], "50 rows: NaN in column 3 (rows 7, 8, 9, 10, 11, ...)")
             self.assertEqual((answer["reasons"][1]["rows"], answer["reasons"][1]["row"]), (1, 58))
             self.assertEqual(len(things), items)
+        payloads = path("bad.jsonl", "".join("{" * (row + 1) + "\n" for row in range(60)))
+        _, answer, _ = run("ingest", "grouped", "--vectors", path("good.npy", rows[:60]), "--payloads", payloads, "--dry-run",
+                           "--id-prefix", "p")
+        self.assertRegex(answer["reasons"][0]["what"], r"^60 rows: such as payload must be .* its 1 bytes .*\(rows 0, 1, 2, 3, 4, ")
 
     def test_delete_names_ids_that_no_item_has(self):
         things = new("deleted")

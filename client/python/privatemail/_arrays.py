@@ -96,7 +96,10 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
             raise wrong(field, "must be all integers or all strings, but are of both")
         array = np.where(missing, 0, array)
         if bool not in kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds):
-            array = array.astype(np.float64)  # exact for every label
+            try:
+                array = array.astype(np.float64)  # exact for every label
+            except OverflowError:
+                raise wrong(field, "must fit into 32 bits, but do not") from None
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     if array.dtype.kind in "UT":
