@@ -100,6 +100,12 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
   }
   if (!options.labels_file.empty()) {
     PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+    if (std::ssize(column) == rows.features.rows() + 1 && !column.names.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--labels must hold one label for each of the ", rows.features.rows(),
+                       " vectors, but holds one more: a first line is a label, too, unless it is "
+                       "\"label\" or \"labels\""));
+    }
     PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.features.rows()));
     PM_ASSIGN_OR_RETURN(NamedLabels named,
                         LabelsOfItems("--labels", column, parameters, has_items));

@@ -146,6 +146,10 @@ absl::Status AddNumbers(absl::string_view name, const std::vector<int64_t>& line
     return BadFile(name, "row ", row, " (line ", lines[row], "): label ", text,
                    " is beyond what a 32-bit integer holds");
   }
+  for (size_t row = 0; row < numbers.size(); ++row) {  // "1.0", of integers beside missing ones
+    std::string& text = labels->names[row];
+    if (absl::StrContains(text, '.')) text = absl::StrCat(labels->numbers[row]);
+  }
   return absl::OkStatus();
 }
 

@@ -301,7 +301,9 @@ TEST(Csv, ReadsWhatPandasWrites) {
                            "label\n\"tea, green\"\n\"\"\n"}) {
     EXPECT_THAT(ParseLabels("l.csv", text)->names, ElementsAre("tea, green", "")) << text;
   }
-  EXPECT_THAT(ParseLabels("l.csv", ",label\n0,3.0\n1,\n")->numbers, ElementsAre(3, kNoLabel));
+  const LabelColumn beside_missing = ParseLabels("l.csv", ",label\n0,3.0\n1,\n").value();
+  EXPECT_THAT(beside_missing.numbers, ElementsAre(3, kNoLabel));
+  EXPECT_THAT(beside_missing.names, ElementsAre("3", ""));
 }
 
 TEST(Csv, LabelsAreIntegersOrNames) {
